@@ -2,8 +2,8 @@
 
 A block is one round of one job: what was measured in it was measured next to each other in time.
 Where the sides share blocks, a cell is paired by them; where they share none, it holds the values
-of both as they are. Only points of the same epoch of a host and of the same shape are put beside
-each other, unless both sides have none in common.
+of both as they are. Only points of the same epoch of a host and of the same configuration are put
+beside each other, unless both sides have none in common.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -21,7 +21,7 @@ class Cell:
 
     `paired`: value i of both sides is of the same block. `blocks` are those of both sides: if
     paired, the blocks in which both measured one metric at least; 0 is not among them. `left_out`
-    counts trials of both sides that are of another epoch or shape.
+    counts trials of both sides that are of another epoch or configuration.
     """
 
     baseline: tuple[Measured, ...]
@@ -38,7 +38,8 @@ class Cell:
 
     @property
     def alike(self) -> bool:
-        """Whether both sides are the same case in the same epoch of one host, in one shape."""
+        """Whether both sides are the same case in the same epoch of one host, in one
+        configuration."""
         before = {(each.place, each.likeness) for each in self.baseline}
         return before == {(each.place, each.likeness) for each in self.contender}
 

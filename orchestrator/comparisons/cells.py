@@ -139,7 +139,7 @@ def _chosen(benchmark: Benchmark, side: Side) -> Counts | None:
     hows: Hows = hows_of(benchmark, side.commit, cases=cases, version=side.definition)
 
     def counts(place: Place, likeness: Likeness) -> bool:
-        how = hows.get((place, likeness.shape))
+        how = hows.get((place, likeness.configuration))
         return how is not None and side.tool in ("", how.tool)
 
     return counts

@@ -64,7 +64,8 @@ def _kinds(cells: Sequence[Cell], places: Sequence[int]) -> dict[object, list[in
         cell = cells[place]
         sides = (cell.baseline, cell.contender)
         kind = tuple(
-            (each[0].place.host, each[0].likeness.shape, each[0].place.case) for each in sides
+            (each[0].place.host, each[0].likeness.configuration, each[0].place.case)
+            for each in sides
         )
         same_case = kind[0][2] == kind[1][2]
         found.setdefault(tuple(each[:2] for each in kind) if same_case else kind, []).append(place)
@@ -83,7 +84,7 @@ def _hows(
 
 
 def _how(side: Sequence[Measured], hows: Hows) -> How | None:
-    return hows.get((side[0].place, side[0].likeness.shape)) if side else None
+    return hows.get((side[0].place, side[0].likeness.configuration)) if side else None
 
 
 def _of_places(cell: Cell, names: Names) -> Iterator[Mismatch]:
@@ -141,9 +142,12 @@ def _of_cases(cell: Cell, names: Names) -> Iterator[Mismatch]:
 
 
 def _of_ways(cell: Cell, before: How | None, after: How | None) -> Iterator[Mismatch]:
-    shapes = cell.baseline[0].likeness.shape, cell.contender[0].likeness.shape
+    configurations = (
+        cell.baseline[0].likeness.configuration,
+        cell.contender[0].likeness.configuration,
+    )
     if before is None or after is None:
-        if shapes[0] != shapes[1]:
+        if configurations[0] != configurations[1]:
             yield Mismatch(
                 what="definition",
                 baseline=_way(before),
@@ -151,7 +155,7 @@ def _of_ways(cell: Cell, before: How | None, after: How | None) -> Iterator[Mism
                 reason="measured in another way; in which is not known any more, or was never told",
             )
         return
-    yield from _of_definitions(shapes, before, after)
+    yield from _of_definitions(configurations, before, after)
     texts = {
         "tool": "another load tool measures in another way",
         "tool_version": "another version of the load tool may measure in another way",
@@ -171,9 +175,9 @@ def _of_ways(cell: Cell, before: How | None, after: How | None) -> Iterator[Mism
         )
 
 
-def _of_definitions(shapes: tuple[int, int], before: How, after: How) -> Iterator[Mismatch]:
+def _of_definitions(configurations: tuple[int, int], before: How, after: How) -> Iterator[Mismatch]:
     old, new = before.definition, after.definition
-    if shapes[0] == shapes[1] or old.pk == new.pk:
+    if configurations[0] == configurations[1] or old.pk == new.pk:
         return
     yield Mismatch(
         what="definition",

@@ -1,8 +1,9 @@
 """The usual comparison read as columns: two commits, every cell of both in as many shared blocks.
 
 Hundreds of cells arrive as one row of packed arrays and are never made into objects of their own.
-Whatever is not usual (a cell of one side only, one with fewer blocks than another, another shape, a
-zero) has no such short cut: then there is no answer here, and `cells` reads it in the general way.
+Whatever is not usual (a cell of one side only, one with fewer blocks than another, another
+configuration, a zero) has no such short cut: then there is no answer here, and `cells` reads it in
+the general way.
 """
 
 from collections.abc import Collection
@@ -26,11 +27,11 @@ WITH series AS (
     JOIN results_metric metric ON metric.id = series.metric_id
     WHERE series.benchmark_id = %(benchmark)s AND metric.key = ANY(%(metrics)s)
 ), before AS (
-    SELECT point.series_id, point.epoch, point.shape, point."values", point.blocks
+    SELECT point.series_id, point.epoch, point.configuration, point."values", point.blocks
     FROM results_point point JOIN series ON series.id = point.series_id
     WHERE point.commit_id = %(baseline)s
 ), after AS (
-    SELECT point.series_id, point.epoch, point.shape, point."values", point.blocks
+    SELECT point.series_id, point.epoch, point.configuration, point."values", point.blocks
     FROM results_point point JOIN series ON series.id = point.series_id
     WHERE point.commit_id = %(contender)s
 )
@@ -43,7 +44,7 @@ SELECT count(*) = count(DISTINCT series.id)
        string_agg(array_send(before."values"), ''), string_agg(array_send(after."values"), ''),
        string_agg(array_send(before.blocks), ''), string_agg(array_send(after.blocks), '')
 FROM before
-FULL JOIN after USING (series_id, epoch, shape)
+FULL JOIN after USING (series_id, epoch, configuration)
 JOIN series ON series.id = series_id
 """
 #: Numbers before the items of an array that PostgreSQL sends: dimensions, flags, type, size, start.

@@ -21,7 +21,7 @@ class Likeness(NamedTuple):
     """What has to be equal for two points to be like for like."""
 
     epoch: int
-    shape: int
+    configuration: int
 
 
 class Values(NamedTuple):
@@ -45,7 +45,7 @@ class Measured:
 
 # As plain rows: model instances cost more time than the query.
 _POINTS = """
-SELECT series.host_id::text, series.case_id, metric.key, point.epoch, point.shape,
+SELECT series.host_id::text, series.case_id, metric.key, point.epoch, point.configuration,
        extract(epoch FROM point.at)::float8, point.suspect, point.invalid, {values}
 FROM results_point point
 JOIN results_series series ON series.id = point.series_id
@@ -87,8 +87,8 @@ def points_of(
         cursor.execute(query, given if below is None else [below, below, *given])
         rows = cursor.fetchall()
     found: Found = {}
-    for host, case, metric, epoch, shape, at, suspect, invalid, values, blocks in rows:
-        place, likeness = Place(host, case), Likeness(epoch, shape)
+    for host, case, metric, epoch, configuration, at, suspect, invalid, values, blocks in rows:
+        place, likeness = Place(host, case), Likeness(epoch, configuration)
         if places is not None and not places(place, likeness):
             continue
         here = found.get(place)

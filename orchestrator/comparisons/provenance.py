@@ -1,7 +1,8 @@
 """How a point came about, for telling why two of them are not like for like.
 
-A point knows only a number, its shape. What is behind it is read from the trials of its commit:
-the definition that they followed, the tool that made their load, and the hosts that took part.
+A point knows only a number, its configuration. What is behind it is read from the trials of its
+commit: the definition that they followed, the tool that made their load, and the hosts that took
+part.
 """
 
 from collections import defaultdict
@@ -17,7 +18,7 @@ from orchestrator.benchmarks.resolved import measured_by
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.comparisons.points import Place
-from orchestrator.measurements.comparability import shape_of_measured
+from orchestrator.measurements.comparability import hash_measured_configuration
 from orchestrator.runs.models import HostRole, Placement, Trial
 from orchestrator.runs.states import TrialState
 
@@ -34,7 +35,7 @@ class How:
     network: str
 
 
-#: (place, shape) → how
+#: (place, configuration) → how
 Hows = Mapping[tuple[Place, int], How]
 
 
@@ -68,9 +69,11 @@ def hows_of(
     found = {}
     for host, case, job, definition, tool, tool_version, _ in rows:
         values = _hashable(parameters[case])
-        shape = shape_of_measured(_measured(definition, values), [tool, tool_version])
+        configuration = hash_measured_configuration(
+            _measured(definition, values), [tool, tool_version]
+        )
         loop, protocol, planned = _load(definition, values)
-        found[Place(str(host), case), shape] = How(
+        found[Place(str(host), case), configuration] = How(
             definition=definitions[definition],
             tool=tool or planned,
             tool_version=tool_version or "",

@@ -128,7 +128,7 @@ def placed(
     for each in annotations:
         index = exact.get(each.commit)
         if index is None and along_default and each.position is not None:
-            index = int(np.searchsorted(points.place, each.position))
+            index = int(np.searchsorted(points.position, each.position))
         if index is not None and index < len(points):
             found[index].append(each)
     return found

@@ -34,7 +34,7 @@ WHERE """
 
 #: Changes with all that the history of a series along the default branch says, names aside.
 _MARK = f"""
-SELECT concat_ws(' ', count(*), sum(n), sum(suspect), sum(invalid), max(at),
+SELECT concat_ws(' ', count(*), sum(trials), sum(suspect), sum(invalid), max(at),
                  sum(position::int8 * commit_id),
                  (SELECT jsonb_build_array({SHIFTS}) FROM results_series series WHERE id = %s))
 FROM results_point WHERE series_id = %s AND position IS NOT NULL

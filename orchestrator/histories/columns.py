@@ -12,30 +12,33 @@ import numpy as np
 from orchestrator.histories.lines import Floats, Integers, Line, Points
 from orchestrator.stats.rollup import bands
 
-#: `reach` counts in these: so much of ln(high / value).
-REACH_UNIT = 1e-4
+#: `half_width` counts in these: so much of ln(high / value).
+HALF_WIDTH_UNIT = 1e-4
 
 
-def columns(points: Points, shapes: Sequence[int]) -> dict[str, str]:
-    """JSON texts of the columns of points; `shapes` are all that there are, in their order."""
-    band = bands(points.n, points.mean, points.mean_log, points.m2_log)
+def columns(points: Points, configurations: Sequence[int]) -> dict[str, str]:
+    """JSON texts of the columns of points; `configurations` are all that there are, in their
+    order."""
+    band = bands(points.trials, points.mean, points.mean_log, points.m2_log)
     with np.errstate(divide="ignore", invalid="ignore"):
-        reach = np.rint(np.log(band.high / band.value) / REACH_UNIT)
+        half_width = np.rint(np.log(band.high / band.value) / HALF_WIDTH_UNIT)
     return {
         "at": steps(points.at),
         "value": significant(band.value),
-        "reach": _known(reach),
-        "n": whole(points.n),
+        "half_width": _known(half_width),
+        "trials": whole(points.trials),
         "suspect": whole(points.suspect),
         "invalid": whole(points.invalid),
         "epoch": whole(points.epoch),
-        "shape": whole(np.searchsorted(np.array(shapes, dtype=np.int64), points.shape)),
+        "configuration": whole(
+            np.searchsorted(np.array(configurations, dtype=np.int64), points.configuration)
+        ),
     }
 
 
-def shapes_of(line: Line) -> list[int]:
-    """All shapes in a line, in the order that `columns` wants."""
-    return np.union1d(line.points.shape, line.others.shape).tolist()
+def list_configurations(line: Line) -> list[int]:
+    """All configurations in a line, in the order that `columns` wants."""
+    return np.union1d(line.points.configuration, line.others.configuration).tolist()
 
 
 def significant(values: Floats) -> str:

@@ -13,7 +13,7 @@ from orchestrator.histories.columns import (
     columns,
     compact,
     hashes,
-    shapes_of,
+    list_configurations,
     steps,
     whole,
 )
@@ -29,18 +29,18 @@ def history_data(series: Charted, branch: str = "") -> str:
     """JSON of a series along a branch; docs/history.md says what is in it."""
     line = line_of(_points(series, branch))
     names = commit_names(series.project_id, series.fetched_at, line.points.commit.tolist())
-    shapes = shapes_of(line)
+    configurations = list_configurations(line)
     return as_object(
         {
             "series": compact(_about(series, branch)),
             "points": as_object(
                 {
                     "commit": hashes([name.short for name in names]),
-                    "place": steps(line.points.place),
-                    **columns(line.points, shapes),
+                    "position": steps(line.points.position),
+                    **columns(line.points, configurations),
                 }
             ),
-            "others": as_object({"of": whole(line.owner), **columns(line.others, shapes)}),
+            "others": as_object({"of": whole(line.owner), **columns(line.others, configurations)}),
             **_marked(series, line, names),
             "annotations": compact(_annotations(series, line, branch)),
         }

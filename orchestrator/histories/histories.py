@@ -155,7 +155,7 @@ def history_at(series: Series, branch: str = "", part: Part = _ALL) -> History:
         raise InvalidRequestError(f"there is no metric {series.metric.key} any more")
     project = series.benchmark.project
     points = points_on(series.pk or 0, project, branch)
-    line = line_of(points if part.every else points.rows(np.flatnonzero(points.n > 0)))
+    line = line_of(points if part.every else points.rows(np.flatnonzero(points.trials > 0)))
     first, last = _reach(line, part)
     shifts = shifts_of(series.pk or 0)
     along_default = branch in ("", project.default_branch)
@@ -213,7 +213,7 @@ def _points(
     wanted = {*shown.commit.tolist(), *line.points.commit[before[before >= 0]].tolist()}
     commits = Commit.objects.in_bulk(wanted)
     issues = _validity_issues(series, shown)
-    band = bands(shown.n, shown.mean, shown.mean_log, shown.m2_log)
+    band = bands(shown.trials, shown.mean, shown.mean_log, shown.m2_log)
     others = np.bincount(line.owner, minlength=len(line.points))[first:last]
     found = {shift.commit: shift for shift in shifts.points}
     baselines = dict([shifts.baseline] if shifts.baseline else [])
@@ -224,12 +224,12 @@ def _points(
             at=datetime.fromtimestamp(int(shown.at[i]), UTC),
             value=_known(band.value[i]),
             interval=(float(band.low[i]), float(band.high[i])) if band.low[i] > 0 else None,
-            trials=int(shown.n[i]),
+            trials=int(shown.trials[i]),
             suspect=int(shown.suspect[i]),
             left_out=int(shown.invalid[i]),
             validity_issues=issues.get(commit, ()),
             epoch=int(shown.epoch[i]),
-            shape=int(shown.shape[i]),
+            configuration=int(shown.configuration[i]),
             others=int(others[i]),
             outlier=commit in shifts.outliers,
             shift=found.get(commit),
@@ -246,7 +246,7 @@ def _known(value: float) -> float | None:
 
 def _counted_before(points: Points) -> np.ndarray:
     """For each point the index of the newest one before it that has valid trials, or -1."""
-    own = np.where(points.n > 0, np.arange(len(points)), -1)
+    own = np.where(points.trials > 0, np.arange(len(points)), -1)
     return np.concatenate([[-1], np.maximum.accumulate(own)[:-1]]) if len(points) else own
 
 

@@ -24,7 +24,7 @@ def latency_words(series: Series, points: Points) -> str | None:
         Trial.objects.filter(
             case=series.case_id,
             host=series.host_id,
-            variant__commit__in=points.commit[points.n > 0][-_NEWEST:].tolist(),
+            variant__commit__in=points.commit[points.trials > 0][-_NEWEST:].tolist(),
             state=TrialState.MEASURED,
         )
         .order_by("-pk")

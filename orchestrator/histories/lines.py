@@ -14,21 +14,21 @@ Floats = NDArray[np.float64]
 #: So many trials of one commit on both sides make a bridge (METHODOLOGY, section 1).
 BRIDGE_TRIALS = 5
 
-#: Epoch of the host and shape of what was measured: within one, points are like for like.
+#: Epoch of the host and configuration of what was measured: within one, points are like for like.
 Kind = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
-    """Columns of equal length, a row a point. `place` is where its commit stands on the line, `at`
+    """Columns of equal length, a row a point. `position` is that of its commit on the line, `at`
     in seconds since 1970; the others are as in `models.Point`, NaN for what it has not."""
 
-    place: Integers
+    position: Integers
     commit: Integers
     at: Integers
     epoch: Integers
-    shape: Integers
-    n: Integers
+    configuration: Integers
+    trials: Integers
     suspect: Integers
     invalid: Integers
     mean: Floats
@@ -36,7 +36,7 @@ class Points:
     m2_log: Floats
 
     def __len__(self) -> int:
-        return len(self.place)
+        return len(self.position)
 
     def rows(self, chosen: NDArray[np.intp] | slice) -> "Points":
         """Those rows, in that order."""
@@ -62,7 +62,7 @@ class Mark:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """`points`: one a commit, in the order of the line; `others`: what the same commits have of
-    other epochs or shapes, each with the index of its commit's point in `owner`."""
+    other epochs or configurations, each with the index of its commit's point in `owner`."""
 
     points: Points
     others: Points
@@ -80,11 +80,12 @@ def joined(parts: Sequence[Points]) -> Points:
 
 
 def line_of(points: Points) -> Line:
-    """For each commit the point of its newest epoch, of its newest shape, that has valid trials."""
+    """For each commit the point of its newest epoch, of its newest configuration, that has valid
+    trials."""
     ordered = points.rows(
-        np.lexsort((points.at, points.epoch, points.n > 0, points.place)).astype(np.intp)
+        np.lexsort((points.at, points.epoch, points.trials > 0, points.position)).astype(np.intp)
     )
-    last = np.append(ordered.place[1:] != ordered.place[:-1], True)[: len(ordered)]
+    last = np.append(ordered.position[1:] != ordered.position[:-1], True)[: len(ordered)]
     rest = np.flatnonzero(~last)
     chosen = ordered.rows(np.flatnonzero(last))
     others = ordered.rows(rest)
@@ -98,10 +99,10 @@ def _bridges(chosen: Points, others: Points, owner: Integers) -> Mapping[tuple[K
     measured: dict[int, dict[Kind, float]] = defaultdict(dict)
     own = np.unique(owner)
     for place, part in ((own, chosen.rows(own.astype(np.intp))), (owner, others)):
-        rows = zip(place, part.epoch, part.shape, part.n, part.mean_log, strict=True)
-        for index, epoch, shape, n, mean_log in rows:
+        rows = zip(place, part.epoch, part.configuration, part.trials, part.mean_log, strict=True)
+        for index, epoch, configuration, n, mean_log in rows:
             if n >= BRIDGE_TRIALS and np.isfinite(mean_log):
-                measured[int(index)][int(epoch), int(shape)] = float(mean_log)
+                measured[int(index)][int(epoch), int(configuration)] = float(mean_log)
     steps: dict[tuple[Kind, Kind], list[float]] = defaultdict(list)
     for kinds in measured.values():
         for one, other in combinations(kinds, 2):
@@ -111,13 +112,13 @@ def _bridges(chosen: Points, others: Points, owner: Integers) -> Mapping[tuple[K
 
 
 def _marks(chosen: Points, bridges: Mapping[tuple[Kind, Kind], float]) -> tuple[Mark, ...]:
-    counted = np.flatnonzero(chosen.n > 0)
-    epoch, shape = chosen.epoch[counted], chosen.shape[counted]
-    differs = np.flatnonzero((epoch[1:] != epoch[:-1]) | (shape[1:] != shape[:-1]))
+    counted = np.flatnonzero(chosen.trials > 0)
+    epoch, configuration = chosen.epoch[counted], chosen.configuration[counted]
+    differs = np.flatnonzero((epoch[1:] != epoch[:-1]) | (configuration[1:] != configuration[:-1]))
     marks = []
     for place in differs.tolist():
-        one = (int(epoch[place]), int(shape[place]))
-        other = (int(epoch[place + 1]), int(shape[place + 1]))
+        one = (int(epoch[place]), int(configuration[place]))
+        other = (int(epoch[place + 1]), int(configuration[place + 1]))
         marks.append(
             Mark(
                 after=int(counted[place]),

@@ -19,7 +19,7 @@ _POSTGRES_EPOCH_US = 946_684_800_000_000
 _PACKED = """
 SELECT string_agg(int8send(coalesce(position, -1)::int8 << 16 | epoch), ''),
        string_agg(int8send(commit_id), ''), string_agg(timestamptz_send(at), ''),
-       string_agg(int8send(n::int8 << 32 | (shape::int8 & 4294967295)), ''),
+       string_agg(int8send(trials::int8 << 32 | (configuration::int8 & 4294967295)), ''),
        string_agg(int8send(suspect::int8 << 32 | invalid), ''),
        string_agg(float8send(coalesce(mean, 'NaN')), ''),
        string_agg(float8send(coalesce(mean_log, 'NaN')), ''),
@@ -42,7 +42,7 @@ def points_of(series: int, places: Mapping[int, int]) -> Points:
     """Those of these commits (id → where it stands)."""
     found = _read(series, "commit_id = ANY(%s)", [list(places)])
     own = np.array([places[commit] for commit in found.commit.tolist()], dtype=np.int64)
-    return replace(found, place=own)
+    return replace(found, position=own)
 
 
 def _read(series: int, condition: str, parameters: Sequence[int | list[int]]) -> Points:
@@ -55,12 +55,12 @@ def _read(series: int, condition: str, parameters: Sequence[int | list[int]]) ->
     )
     mean, mean_log, m2_log = (np.frombuffer(each, ">f8").astype(np.float64) for each in packed[5:])
     return Points(
-        place=place >> 16,
+        position=place >> 16,
         epoch=place & 0xFFFF,
         commit=commit,
         at=(at + _POSTGRES_EPOCH_US) // 1_000_000,
-        n=counts >> 32,
-        shape=counts.astype(np.int32).astype(np.int64),
+        trials=counts >> 32,
+        configuration=counts.astype(np.int32).astype(np.int64),
         suspect=doubts >> 32,
         invalid=doubts & 0xFFFFFFFF,
         mean=mean,

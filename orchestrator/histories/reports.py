@@ -18,7 +18,7 @@ class HistoryPoint:
     `suspect` of them are; `left_out` are invalid and not among them. `validity_issues` are the
     reasons of both. Without valid trials `value` is None. `before` is the commit of the previous
     point that has valid trials. Points of another `epoch` of the
-    host or of another `shape` are not like for like; `others` more of the
+    host or of another `configuration` are not like for like; `others` more of the
     same commit are of other ones. `annotations`: what people wrote at this commit, or at one before
     it that was not measured.
     """
@@ -33,7 +33,7 @@ class HistoryPoint:
     left_out: int
     validity_issues: tuple[ValidityIssue, ...]
     epoch: int
-    shape: int
+    configuration: int
     others: int
     outlier: bool
     shift: Shift | None
@@ -41,7 +41,7 @@ class HistoryPoint:
     annotations: tuple[AnnotationMark, ...]
 
     @property
-    def reach(self) -> str:
+    def half_width(self) -> str:
         """How far the interval goes to either side, in per cent of the value; empty without."""
         if self.interval is None or not self.value:
             return ""

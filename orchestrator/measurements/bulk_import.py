@@ -41,13 +41,14 @@ Note = Callable[[int], None]
 _MAKE = """
 CREATE TEMPORARY TABLE incoming (
     place int, id uuid, case_id bigint, commit_id bigint, at timestamptz, host_id uuid,
-    validity text, metrics int[], "values" float8[], provenance jsonb, block bigint, shape int,
+    validity text, metrics int[], "values" float8[], provenance jsonb, block bigint,
+    configuration int,
     epoch smallint
 ) ON COMMIT DROP
 """
 _COPY = """
 COPY incoming (place, id, case_id, commit_id, at, host_id, validity, metrics, "values", provenance,
-               block, shape, epoch) FROM STDIN
+               block, configuration, epoch) FROM STDIN
 """
 _READINGS = """
 WITH added AS (
@@ -74,9 +75,10 @@ ON CONFLICT (case_id, host_id, metric_id) DO NOTHING
 """
 _POINTS = f"""
 INSERT INTO results_point AS point
-    (series_id, commit_id, epoch, shape, position, at, n, suspect, invalid, mean, mean_log, m2_log,
+    (series_id, commit_id, epoch, configuration, position, at, trials, suspect, invalid, mean,
+    mean_log, m2_log,
      "values", blocks)
-SELECT series.id, each.commit_id, epoch, shape, made.position, max(at),
+SELECT series.id, each.commit_id, epoch, configuration, made.position, max(at),
        count(*) FILTER (WHERE counts), count(*) FILTER (WHERE validity = 'suspect'),
        count(*) FILTER (WHERE NOT counts), avg(value) FILTER (WHERE counts),
        CASE WHEN min(value) FILTER (WHERE counts) > 0
@@ -86,15 +88,16 @@ SELECT series.id, each.commit_id, epoch, shape, made.position, max(at),
        coalesce({newest("array_agg(value ORDER BY place) FILTER (WHERE counts)")}, '{{}}'),
        coalesce({newest("array_agg(block ORDER BY place) FILTER (WHERE counts)")}, '{{}}')
 FROM (
-    SELECT place, case_id, commit_id, host_id, at, validity, epoch, shape, block, metric, value,
+    SELECT place, case_id, commit_id, host_id, at, validity, epoch, configuration, block,
+    metric, value,
            validity <> 'invalid' AS counts, CASE WHEN value > 0 THEN ln(value) END AS log
     FROM incoming, unnest(metrics, "values") AS pair(metric, value)
 ) each
 JOIN results_series series ON series.case_id = each.case_id AND series.host_id = each.host_id
     AND series.metric_id = each.metric
 JOIN benchmarks_commit made ON made.id = each.commit_id
-GROUP BY series.id, each.commit_id, epoch, shape, made.position
-ORDER BY series.id, each.commit_id, epoch, shape
+GROUP BY series.id, each.commit_id, epoch, configuration, made.position
+ORDER BY series.id, each.commit_id, epoch, configuration
 {MERGE}"""
 _CHANGED = """
 INSERT INTO results_changedseries (series)
@@ -326,7 +329,7 @@ def _copied(place: int, row: Measured, metrics: Mapping[str, int]) -> str:
         _array(row.readings.values()),
         told,
         row.block,
-        row.shape,
+        row.configuration,
         row.epoch,
     )
     return "\t".join(map(str, cells)) + "\n"

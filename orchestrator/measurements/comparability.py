@@ -17,16 +17,18 @@ def block_of(job: UUID, number: int) -> int:
     return _number(f"{job}:{number}", 8)
 
 
-def shape_of(definition: Definition, parameters: Mapping[str, Scalar], tool: object) -> int:
+def hash_configuration(
+    definition: Definition, parameters: Mapping[str, Scalar], tool: object
+) -> int:
     """A case of a definition, measured by a `tool` of some version, as 32 bits, never 0.
 
     Equal for two definitions where an edit did not touch this case.
     """
-    return shape_of_measured(measured_by(spec_of(definition), parameters), tool)
+    return hash_measured_configuration(measured_by(spec_of(definition), parameters), tool)
 
 
-def shape_of_measured(measured: Mapping[str, Any], tool: object) -> int:
-    """`shape_of` what `measured_by` says of a case."""
+def hash_measured_configuration(measured: Mapping[str, Any], tool: object) -> int:
+    """The number of a configuration, from the result of `measured_by` and the tool."""
     return _number(digest_of([measured, tool]), 4)
 
 

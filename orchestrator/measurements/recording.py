@@ -33,9 +33,9 @@ MOST_METRICS_KNOWN = 50_000
 class Measured:
     """What one trial read: `readings` are metric key → value in the metric's SI unit, finite.
 
-    Ids of rows; `block` is 0 where no other commit was measured beside it, `shape` 0 where nobody
-    knows what exactly was measured. `epoch` counts the changes of the host before. `provenance` is
-    what a client told; None for trials of our own.
+    Ids of rows; `block` is 0 where no other commit was measured beside it, `configuration` 0 where
+    nobody knows what exactly was measured. `epoch` counts the changes of the host before.
+    `provenance` is what a client told; None for trials of our own.
     """
 
     id: UUID
@@ -47,7 +47,7 @@ class Measured:
     validity: str
     readings: Mapping[str, float]
     block: int = 0
-    shape: int = 0
+    configuration: int = 0
     epoch: int = 0
     provenance: Mapping[str, Any] | None = None
 
@@ -82,7 +82,7 @@ class PointKey(NamedTuple):
     series: int
     commit: int
     epoch: int
-    shape: int
+    configuration: int
 
 
 _READINGS = """
@@ -117,21 +117,23 @@ def newest(array: str) -> str:
 
 #: A point that is there already takes in the sums of another.
 MERGE = f"""\
-ON CONFLICT (series_id, commit_id, epoch, shape) DO UPDATE SET
+ON CONFLICT (series_id, commit_id, epoch, configuration) DO UPDATE SET
     position = EXCLUDED.position,
     at = greatest(point.at, EXCLUDED.at),
-    n = point.n + EXCLUDED.n,
+    trials = point.trials + EXCLUDED.trials,
     suspect = point.suspect + EXCLUDED.suspect,
     invalid = point.invalid + EXCLUDED.invalid,
-    mean = CASE WHEN point.n = 0 THEN EXCLUDED.mean WHEN EXCLUDED.n = 0 THEN point.mean
-        ELSE (point.n * point.mean + EXCLUDED.n * EXCLUDED.mean) / (point.n + EXCLUDED.n) END,
-    mean_log = CASE WHEN point.n = 0 THEN EXCLUDED.mean_log
-        WHEN EXCLUDED.n = 0 THEN point.mean_log
-        ELSE (point.n * point.mean_log + EXCLUDED.n * EXCLUDED.mean_log)
-             / (point.n + EXCLUDED.n) END,
-    m2_log = CASE WHEN point.n = 0 THEN EXCLUDED.m2_log WHEN EXCLUDED.n = 0 THEN point.m2_log
+    mean = CASE WHEN point.trials = 0 THEN EXCLUDED.mean WHEN EXCLUDED.trials = 0 THEN point.mean
+        ELSE (point.trials * point.mean + EXCLUDED.trials * EXCLUDED.mean)
+        / (point.trials + EXCLUDED.trials) END,
+    mean_log = CASE WHEN point.trials = 0 THEN EXCLUDED.mean_log
+        WHEN EXCLUDED.trials = 0 THEN point.mean_log
+        ELSE (point.trials * point.mean_log + EXCLUDED.trials * EXCLUDED.mean_log)
+             / (point.trials + EXCLUDED.trials) END,
+    m2_log = CASE WHEN point.trials = 0 THEN EXCLUDED.m2_log
+        WHEN EXCLUDED.trials = 0 THEN point.m2_log
         ELSE point.m2_log + EXCLUDED.m2_log + (EXCLUDED.mean_log - point.mean_log) ^ 2
-             * point.n * EXCLUDED.n / (point.n + EXCLUDED.n) END,
+             * point.trials * EXCLUDED.trials / (point.trials + EXCLUDED.trials) END,
     "values" = {newest('point."values" || EXCLUDED."values"')},
     blocks = {newest("point.blocks || EXCLUDED.blocks")}
 """
@@ -140,17 +142,20 @@ ON CONFLICT (series_id, commit_id, epoch, shape) DO UPDATE SET
 _POINTS = f"""
 WITH changed AS (INSERT INTO results_changedseries (series) VALUES (%s::bigint[]))
 INSERT INTO results_point AS point
-    (series_id, commit_id, epoch, shape, position, at, n, suspect, invalid, mean, mean_log, m2_log,
+    (series_id, commit_id, epoch, configuration, position, at, trials, suspect, invalid, mean,
+    mean_log, m2_log,
      "values", blocks)
-SELECT series_id, row.commit_id, epoch, shape, commit.position, at, n, suspect, invalid, mean,
+SELECT series_id, row.commit_id, epoch, configuration, commit.position, at, trials, suspect,
+    invalid, mean,
        mean_log, m2_log, vals::float8[], blocks::bigint[]
 FROM unnest(%s::bigint[], %s::bigint[], %s::smallint[], %s::int[], %s::timestamptz[], %s::int[],
             %s::int[], %s::int[], %s::float8[], %s::float8[], %s::float8[], %s::text[],
             %s::text[])
-    AS row(series_id, commit_id, epoch, shape, at, n, suspect, invalid, mean, mean_log, m2_log,
+    AS row(series_id, commit_id, epoch, configuration, at, trials, suspect, invalid, mean,
+    mean_log, m2_log,
            vals, blocks)
 JOIN benchmarks_commit commit ON commit.id = row.commit_id
-ORDER BY series_id, row.commit_id, epoch, shape
+ORDER BY series_id, row.commit_id, epoch, configuration
 {MERGE}"""
 
 
@@ -236,7 +241,7 @@ def _write_points(
     for row in rows:
         for key, value in row.readings.items():
             number = series[row.case, row.host, metrics[key]]
-            found[PointKey(number, row.commit, row.epoch, row.shape)].append((row, value))
+            found[PointKey(number, row.commit, row.epoch, row.configuration)].append((row, value))
     table = [_point(key, found[key]) for key in sorted(found)]
     if table:
         changed = sorted({key.series for key in found})

@@ -7,7 +7,7 @@ from django.db import connection
 from orchestrator.benchmarks.models import Benchmark, Commit
 
 _MARK = """
-SELECT concat_ws(' ', count(*), sum(point.n), sum(point.suspect), sum(point.invalid),
+SELECT concat_ws(' ', count(*), sum(point.trials), sum(point.suspect), sum(point.invalid),
                  max(point.at), (SELECT count(*) FROM runs_trial trial
                                  JOIN runs_variant variant ON variant.id = trial.variant_id
                                  WHERE variant.commit_id = ANY(%(commits)s)

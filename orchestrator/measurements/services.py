@@ -16,7 +16,7 @@ from orchestrator.core.ids import sha256_hex
 from orchestrator.fleet.selectors import changes_of
 from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading, Validity
 from orchestrator.measurements.build_provenance import made_with
-from orchestrator.measurements.comparability import block_of, shape_of
+from orchestrator.measurements.comparability import block_of, hash_configuration
 from orchestrator.measurements.load_results import LoadReading, TrialReadings, read_trial
 from orchestrator.measurements.metrics import metrics_of_trial
 from orchestrator.measurements.recording import Measured, record
@@ -150,7 +150,7 @@ def _measured(
         validity=reading.validity.level,
         readings={**reading.readings, **_price(job, reading)},
         block=block_of(job.pk, trial.round),
-        shape=shape_of(
+        configuration=hash_configuration(
             job.run.definition, trial.case.parameters, [tool.get("name"), tool.get("version")]
         ),
         epoch=changes_of(host).filter(at__lte=seen_at).count(),

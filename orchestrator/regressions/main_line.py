@@ -18,8 +18,8 @@ class LinePoint:
     commit: int
     position: int
     epoch: int
-    shape: int
-    n: int
+    configuration: int
+    trials: int
     value: float
 
 
@@ -31,12 +31,12 @@ def line_of(series: int, *, most: int, since: int | None = None) -> list[LinePoi
     where most have twice as many.
     """
     rows = Point.objects.filter(
-        series=series, commit__mainline=True, position__isnull=False, n__gt=0
+        series=series, commit__mainline=True, position__isnull=False, trials__gt=0
     )
     if since is not None:
         rows = rows.filter(position__gte=since)
     newest = rows.order_by("-position").values_list(
-        "commit_id", "position", "epoch", "shape", "n", "mean", "mean_log", "m2_log"
+        "commit_id", "position", "epoch", "configuration", "trials", "mean", "mean_log", "m2_log"
     )[:most]
     table = [row for row in newest if row[5] is not None]
     if not table:
@@ -51,8 +51,8 @@ def line_of(series: int, *, most: int, since: int | None = None) -> list[LinePoi
             commit=row[0],
             position=row[1] or 0,
             epoch=row[2],
-            shape=row[3],
-            n=row[4],
+            configuration=row[3],
+            trials=row[4],
             value=float(value),
         )
         for row, value in zip(table, values, strict=True)
@@ -67,15 +67,15 @@ def _one_a_commit(points: list[LinePoint]) -> list[LinePoint]:
     by_position: dict[int, list[LinePoint]] = defaultdict(list)
     for point in points:
         by_position[point.position].append(point)
-    ends = {(point.epoch, point.shape): point.position for point in reversed(points)}
+    ends = {(point.epoch, point.configuration): point.position for point in reversed(points)}
     line: list[LinePoint] = []
     for position in sorted(by_position):
-        choice = sorted(by_position[position], key=lambda point: (point.epoch, -point.n))
+        choice = sorted(by_position[position], key=lambda point: (point.epoch, -point.trials))
         if not line:
             line.append(choice[0])
             continue
-        now = (line[-1].epoch, line[-1].shape)
-        same = next((each for each in choice if (each.epoch, each.shape) == now), None)
+        now = (line[-1].epoch, line[-1].configuration)
+        same = next((each for each in choice if (each.epoch, each.configuration) == now), None)
         if same is not None or ends[now] < position:
             line.append(same or choice[0])
     return line

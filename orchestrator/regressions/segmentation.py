@@ -140,7 +140,8 @@ def breaks_in(line: list[LinePoint]) -> tuple[int, ...]:
     return tuple(
         place
         for place in range(1, len(line))
-        if (line[place].epoch, line[place].shape) != (line[place - 1].epoch, line[place - 1].shape)
+        if (line[place].epoch, line[place].configuration)
+        != (line[place - 1].epoch, line[place - 1].configuration)
     )
 
 

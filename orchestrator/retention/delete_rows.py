@@ -78,8 +78,8 @@ FROM results_point row WHERE row.commit_id = ANY(%s) AND NOT EXISTS (
 
 _REMOVE_POINTS = f"""
 WITH gone AS (
-    DELETE FROM results_point WHERE (series_id, commit_id, epoch, shape) IN (
-        SELECT series_id, commit_id, epoch, shape {_OLD_POINTS} LIMIT %s
+    DELETE FROM results_point WHERE (series_id, commit_id, epoch, configuration) IN (
+        SELECT series_id, commit_id, epoch, configuration {_OLD_POINTS} LIMIT %s
     ) RETURNING pg_column_size(results_point.*) AS size
 ) SELECT count(*), coalesce(sum(size), 0) FROM gone
 """

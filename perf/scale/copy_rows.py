@@ -27,7 +27,8 @@ READING_COLUMNS = (
 #: In binary form: a version, then the text.
 TOLD = b'\x01{"token": "made"}'
 POINT_COLUMNS = (
-    "series_id", "commit_id", "epoch", "shape", "position", "at", "n", "suspect", "invalid",
+    "series_id", "commit_id", "epoch", "configuration", "position", "at", "trials", "suspect",
+    "invalid",
     "mean", "mean_log", "m2_log", "values", "blocks",
 )  # fmt: skip
 #: Commits whose rows are made at once.
@@ -68,8 +69,8 @@ def reading_type(metrics: int, *, told: bool) -> np.dtype[Any]:
 def point_type(trials: int) -> np.dtype[Any]:
     return record_type(
         {
-            "series_id": ">i8", "commit_id": ">i8", "epoch": ">i2", "shape": ">i4",
-            "position": ">i4", "at": ">i8", "n": ">i4", "suspect": ">i4", "invalid": ">i4",
+            "series_id": ">i8", "commit_id": ">i8", "epoch": ">i2", "configuration": ">i4",
+            "position": ">i4", "at": ">i8", "trials": ">i4", "suspect": ">i4", "invalid": ">i4",
             "mean": ">f8", "mean_log": ">f8", "m2_log": ">f8",
             "values": array_type(">f8", trials), "blocks": array_type(">i8", trials),
         }
@@ -172,8 +173,8 @@ class Maker:
         rows["commit_id"] = np.repeat(np.array(self._part.commits)[places], each)
         rows["position"] = np.repeat(places, each)
         rows["at"] = np.repeat(instants(places), each)
-        rows["shape"] = 1
-        rows["n"] = trials
+        rows["configuration"] = 1
+        rows["trials"] = trials
         rows["mean"] = flat.mean(axis=1)
         rows["mean_log"] = logs.mean(axis=1)
         rows["m2_log"] = logs.var(axis=1) * trials

@@ -175,7 +175,8 @@ class Sender:
                 JOIN results_metric m ON m.id = s.metric_id
                 WHERE h.transport = 'external' AND m.key = %s"""
             sums = (
-                "SELECT coalesce(sum(n + invalid), 0) FROM results_point WHERE series_id = ANY(%s)"
+                "SELECT coalesce(sum(trials + invalid), 0) "
+                "FROM results_point WHERE series_id = ANY(%s)"
             )
             trials = _one(connection, sums, [_one(connection, series, [next(iter(METRICS))])])
         if readings != trials:

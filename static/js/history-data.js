@@ -31,11 +31,11 @@ export function decodeHistory(answer) {
   return {
     ...answer,
     commit: points.commit,
-    place: cumulativeSums(points.place),
+    position: cumulativeSums(points.position),
     at: cumulativeSums(points.at),
     value: points.value,
-    halfWidth: column("reach").map((value) => (value === null ? null : Math.exp(value / 1e4))),
-    trials: column("n"),
+    halfWidth: column("half_width").map((value) => (value === null ? null : Math.exp(value / 1e4))),
+    trials: column("trials"),
     suspect: column("suspect"),
     invalid: column("invalid"),
     otherOf: expandColumn(others.of, others.value.length),
@@ -52,7 +52,7 @@ export function decodeHistory(answer) {
 
 // The positions of some lines, each once, in order: the horizontal axis counts in their ranks.
 export function axisOf(lines) {
-  const positions = [...new Set(lines.flatMap((line) => line.place))].sort((a, b) => a - b);
+  const positions = [...new Set(lines.flatMap((line) => line.position))].sort((a, b) => a - b);
   return { positions, rank: new Map(positions.map((position, rank) => [position, rank])) };
 }
 

@@ -41,7 +41,7 @@ export class ViewOptions {
     const pointed = this.pointer === null ? null : this.axis.positions[this.pointer];
     this.axis = axisOf(this.loadedLines.map((line) => line.data));
     for (const { data } of this.loadedLines) {
-      data.rank = data.place.map((position) => this.axis.rank.get(position));
+      data.rank = data.position.map((position) => this.axis.rank.get(position));
       data.levels.clear();
     }
     if (ends) this.showRange(...ends.map((position) => this.axis.rank.get(position)), false);

@@ -69,7 +69,7 @@ def _trials(benchmark: Benchmark, commit: Commit) -> list[Measured]:
                 "requests.rate": level * (1 + math.sin(number * 7 + level) / 100),
                 "latency.p99": 0.02,
             },
-            shape=5,
+            configuration=5,
         )
         for number in range(5)
     ]

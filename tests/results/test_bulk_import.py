@@ -126,10 +126,11 @@ def points() -> dict[Any, dict[str, Any]]:
     return {
         (
             row.commit.sha, row.series.case.key, row.series.host.name, row.series.metric.key,
-            row.epoch, row.shape,
+            row.epoch, row.configuration,
         ): {
             name: getattr(row, name)
-            for name in ("at", "position", "n", "suspect", "invalid", "values", "blocks", "mean",
+            for name in ("at", "position", "trials", "suspect", "invalid", "values", "blocks",
+            "mean",
                          "mean_log", "m2_log")
         }
         for row in rows
@@ -222,7 +223,7 @@ def test_again_it_adds_nothing_and_more_is_added_to_what_is_there(
 
     assert (readings(), points()) == whole
     assert points() != half
-    assert sum(each["n"] + each["invalid"] for each in points().values()) == sum(
+    assert sum(each["trials"] + each["invalid"] for each in points().values()) == sum(
         len(each["metrics"]) for each in results
     )
 

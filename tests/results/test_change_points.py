@@ -90,8 +90,8 @@ def test_a_change_of_the_host_is_no_change_of_the_code(line: Line) -> None:
 
 
 def test_another_thing_measured_is_no_change_of_the_code(line: Line) -> None:
-    line.measure(dict.fromkeys(range(25), 1000.0), shape=1)
-    line.measure(dict.fromkeys(range(25, 50), 900.0), shape=2, seed=2)
+    line.measure(dict.fromkeys(range(25), 1000.0), configuration=1)
+    line.measure(dict.fromkeys(range(25, 50), 900.0), configuration=2, seed=2)
     assert line.look() == []
 
 

@@ -118,7 +118,9 @@ def test_another_metric_of_the_case_is_answered_for_by_the_same_confirmation_run
     line.measure(
         {place: 0.004 / (0.92 if place >= 26 else 1) for place in range(0, 41, 4)},
         metric="latency.p50",
-        shape=Point.objects.exclude(shape=0).values_list("shape", flat=True)[0],
+        configuration=Point.objects.exclude(configuration=0).values_list(
+            "configuration", flat=True
+        )[0],
     )
     line.look()
     confirmations.tick(utc_now())

@@ -1,4 +1,5 @@
-"""Histories of real rows: along the default branch and others, over merges, epochs and shapes."""
+"""Histories of real rows: along the default branch and others, over merges, epochs and
+configurations."""
 
 from datetime import timedelta
 from typing import Any
@@ -140,13 +141,13 @@ def test_points_move_with_their_commits(forked: Lane) -> None:
 
 def test_the_newest_epoch_counts_and_the_rest_is_told(lane: Lane) -> None:
     a, b, c = (lane.commit(name, position=place) for place, name in enumerate("abc"))
-    lane.measure(a, 100, epoch=0, shape=1)
-    lane.measure(b, 100, epoch=0, shape=1)
-    lane.measure(b, 110, epoch=1, shape=1)
-    lane.measure(c, 55, epoch=1, shape=2)
+    lane.measure(a, 100, epoch=0, configuration=1)
+    lane.measure(b, 100, epoch=0, configuration=1)
+    lane.measure(b, 110, epoch=1, configuration=1)
+    lane.measure(c, 55, epoch=1, configuration=2)
     history = lane.history()
 
-    assert [(p.epoch, p.shape, p.others) for p in history.points] == [
+    assert [(p.epoch, p.configuration, p.others) for p in history.points] == [
         (0, 1, 0),
         (1, 1, 1),
         (1, 2, 0),
@@ -177,7 +178,7 @@ def test_commits_without_valid_trials_are_there_when_asked(lane: Lane) -> None:
 def test_one_trial_has_no_interval_and_zeros_have_no_geometric_mean(lane: Lane) -> None:
     lane.measure(lane.commit("a", position=0), 100, n=1)
     (point,) = lane.history().points
-    assert (point.value, point.interval, point.reach) == (pytest.approx(100), None, "")
+    assert (point.value, point.interval, point.half_width) == (pytest.approx(100), None, "")
     (zero,) = lane.history(metric="latency.p99").points
     assert (zero.value, zero.interval) == (0.0, None)
 

@@ -27,36 +27,38 @@ def _data(lane: Lane, branch: str = "") -> Any:
 def test_it_says_the_same_as_the_points(lane: Lane) -> None:
     commits = [lane.commit(name, position=3 * place) for place, name in enumerate("abcdef")]
     for place, commit in enumerate(commits):
-        lane.measure(commit, 1234.5678 * (1 + place / 7), n=1 + place, epoch=place // 3, shape=-5)
-    lane.measure(commits[2], 900, validity="invalid", epoch=0, shape=-5)
-    lane.measure(commits[1], 2000, epoch=1, shape=7)
+        lane.measure(
+            commit, 1234.5678 * (1 + place / 7), n=1 + place, epoch=place // 3, configuration=-5
+        )
+    lane.measure(commits[2], 900, validity="invalid", epoch=0, configuration=-5)
+    lane.measure(commits[1], 2000, epoch=1, configuration=7)
     told, points = _data(lane)["points"], lane.history(every=True).points
 
     assert told["commit"] == [point.commit.sha[:8] for point in points]
     assert told["value"] == pytest.approx([point.value for point in points], rel=1e-5)
-    assert list(accumulate(told["place"])) == [0, 3, 6, 9, 12, 15]
+    assert list(accumulate(told["position"])) == [0, 3, 6, 9, 12, 15]
     assert list(accumulate(told["at"])) == [int(point.at.timestamp()) for point in points]
-    for name, own in (("n", "trials"), ("invalid", "left_out"), ("epoch", "epoch")):
+    for name, own in (("trials", "trials"), ("invalid", "left_out"), ("epoch", "epoch")):
         assert told[name] == [getattr(point, own) for point in points]
     assert told["suspect"] == 0
-    for reach, point in zip(told["reach"], points, strict=True):
-        assert (reach is None) == (point.interval is None)
+    for half_width, point in zip(told["half_width"], points, strict=True):
+        assert (half_width is None) == (point.interval is None)
         if point.interval is not None:
-            assert point.value * 2.718281828 ** (reach / 1e4) == pytest.approx(
+            assert point.value * 2.718281828 ** (half_width / 1e4) == pytest.approx(
                 point.interval[1], rel=1e-4
             )
 
 
 def test_it_tells_of_others_of_the_same_commit_and_of_breaks(lane: Lane) -> None:
     a, b = lane.commit("a", position=0), lane.commit("b", position=1)
-    lane.measure(a, 100, epoch=0, shape=7)
-    lane.measure(a, 120, epoch=1, shape=7)
-    lane.measure(b, 120, epoch=1, shape=-9)
+    lane.measure(a, 100, epoch=0, configuration=7)
+    lane.measure(a, 120, epoch=1, configuration=7)
+    lane.measure(b, 120, epoch=1, configuration=-9)
     told = _data(lane)
 
     assert (told["others"]["of"], told["others"]["epoch"]) == (0, 0)
     assert told["others"]["value"] == [pytest.approx(100.2, rel=1e-3)]
-    assert told["points"]["shape"] == [1, 0]
+    assert told["points"]["configuration"] == [1, 0]
     assert told["marks"] == [{"before": 1, "host": None, "definition": True, "bridge": None}]
 
 
@@ -83,7 +85,7 @@ def test_a_branch_has_the_places_that_follow_where_it_left(lane: Lane) -> None:
         lane.measure(commit, 100)
 
     told = _data(lane, "work")
-    assert (told["points"]["place"], told["series"]["branch"]) == ([0, 1, 1], "work")
+    assert (told["points"]["position"], told["series"]["branch"]) == ([0, 1, 1], "work")
 
 
 def test_nothing_is_told_of_nothing(lane: Lane) -> None:
@@ -91,7 +93,7 @@ def test_nothing_is_told_of_nothing(lane: Lane) -> None:
     assert empty.points == ()
     lane.measure(lane.commit("a"), 100)
     told = _data(lane)
-    assert told["points"]["commit"] == told["points"]["value"] == told["points"]["n"] == []
+    assert told["points"]["commit"] == told["points"]["value"] == told["points"]["trials"] == []
 
 
 def test_names_find_a_series_of_the_team_alone(lane: Lane, personas: Personas) -> None:

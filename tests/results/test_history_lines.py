@@ -10,20 +10,21 @@ from orchestrator.histories.lines import Line, Points, joined, line_of
 
 
 def _points(*rows: dict[str, Any]) -> Points:
-    """Rows of what differs from 5 trials of 100 in epoch 0 of shape 7, a commit after the other."""
+    """Rows of what differs from 5 trials of 100 in epoch 0 of configuration 7, a commit after the
+    other."""
 
     def column(name: str, default: Any) -> np.ndarray:
         return np.array([row.get(name, default) for row in rows])
 
-    place = np.array([row.get("place", index) for index, row in enumerate(rows)])
+    place = np.array([row.get("position", index) for index, row in enumerate(rows)])
     value = column("value", 100.0)
     return Points(
-        place=place,
+        position=place,
         commit=place + 1000,
         at=column("at", 0) + np.arange(len(rows)),
         epoch=column("epoch", 0),
-        shape=column("shape", 7),
-        n=column("n", 5),
+        configuration=column("configuration", 7),
+        trials=column("trials", 5),
         suspect=column("suspect", 0),
         invalid=column("invalid", 0),
         mean=value,
@@ -41,8 +42,8 @@ def _marks(line: Line) -> list[tuple[int, bool, bool, float | None]]:
 
 
 def test_it_goes_along_the_places_whatever_the_order_of_the_rows() -> None:
-    line = _line({"place": 2}, {"place": 0}, {"place": 1})
-    assert line.points.place.tolist() == [0, 1, 2]
+    line = _line({"position": 2}, {"position": 0}, {"position": 1})
+    assert line.points.position.tolist() == [0, 1, 2]
     assert (line.marks, len(line.others)) == ((), 0)
 
 
@@ -55,23 +56,25 @@ def test_nothing_measured_is_an_empty_line() -> None:
     ("one", "other"),
     [
         ({"epoch": 0}, {"epoch": 1}),
-        ({"epoch": 1, "shape": 9, "at": 0}, {"epoch": 1, "shape": 3, "at": 50}),
+        ({"epoch": 1, "configuration": 9, "at": 0}, {"epoch": 1, "configuration": 3, "at": 50}),
         # A newer epoch without a valid trial says nothing.
-        ({"epoch": 3, "n": 0, "invalid": 4}, {"epoch": 2}),
+        ({"epoch": 3, "trials": 0, "invalid": 4}, {"epoch": 2}),
     ],
 )
 def test_of_a_commit_the_newest_that_counts_is_on_the_line(
     one: dict[str, Any], other: dict[str, Any]
 ) -> None:
     for rows in ((one, other), (other, one)):
-        line = line_of(_points(*({"place": 0, "at": 0, **row} for row in rows)))
+        line = line_of(_points(*({"position": 0, "at": 0, **row} for row in rows)))
         chosen = {key: getattr(line.points, key)[0] for key in other if key != "at"}
         assert chosen == {key: value for key, value in other.items() if key != "at"}
         assert (len(line.points), line.owner.tolist()) == (1, [0])
 
 
 def test_it_breaks_where_the_host_or_what_is_measured_changed() -> None:
-    line = _line({}, {"epoch": 1}, {"epoch": 1}, {"epoch": 1, "shape": 8}, {"shape": 7})
+    line = _line(
+        {}, {"epoch": 1}, {"epoch": 1}, {"epoch": 1, "configuration": 8}, {"configuration": 7}
+    )
     assert _marks(line) == [
         (1, True, False, None),
         (3, False, True, None),
@@ -80,17 +83,17 @@ def test_it_breaks_where_the_host_or_what_is_measured_changed() -> None:
 
 
 def test_points_without_valid_trials_neither_break_nor_join_it() -> None:
-    line = _line({}, {"n": 0, "epoch": 2}, {}, {"n": 0}, {"epoch": 1})
+    line = _line({}, {"trials": 0, "epoch": 2}, {}, {"trials": 0}, {"epoch": 1})
     assert _marks(line) == [(4, True, False, None)]
     assert line.marks[0].after == 2
 
 
 def test_a_commit_measured_often_on_both_sides_is_a_bridge() -> None:
     line = _line(
-        {"place": 0},
-        {"place": 1, "value": 100.0},
-        {"place": 1, "value": 110.0, "epoch": 1},
-        {"place": 2, "value": 110.0, "epoch": 1},
+        {"position": 0},
+        {"position": 1, "value": 100.0},
+        {"position": 1, "value": 110.0, "epoch": 1},
+        {"position": 2, "value": 110.0, "epoch": 1},
     )
     assert _marks(line) == [(1, True, False, 1.1)]
     assert line.owner.tolist() == [1]
@@ -98,23 +101,23 @@ def test_a_commit_measured_often_on_both_sides_is_a_bridge() -> None:
 
 def test_a_bridge_counts_in_both_directions_and_wherever_it_stands() -> None:
     line = _line(
-        {"place": 0, "epoch": 1},
-        {"place": 1, "epoch": 0},
-        {"place": 2, "epoch": 0, "value": 100.0},
-        {"place": 2, "epoch": 1, "value": 80.0},
+        {"position": 0, "epoch": 1},
+        {"position": 1, "epoch": 0},
+        {"position": 2, "epoch": 0, "value": 100.0},
+        {"position": 2, "epoch": 1, "value": 80.0},
     )
     assert _marks(line) == [(1, True, False, 1.25), (2, True, False, 0.8)]
 
 
-@pytest.mark.parametrize("few", [{"n": 4}, {"value": float("nan")}])
+@pytest.mark.parametrize("few", [{"trials": 4}, {"value": float("nan")}])
 def test_too_few_trials_are_no_bridge(few: dict[str, Any]) -> None:
-    line = _line({"place": 0}, {"place": 1, **few}, {"place": 1, "epoch": 1})
+    line = _line({"position": 0}, {"position": 1, **few}, {"position": 1, "epoch": 1})
     assert _marks(line) == [(1, True, False, None)]
 
 
 def test_parts_are_joined_in_order() -> None:
-    both = joined([_points({"place": 5}), _points({"place": 3})])
-    assert both.place.tolist() == [5, 3]
+    both = joined([_points({"position": 5}), _points({"position": 3})])
+    assert both.position.tolist() == [5, 3]
 
 
 @pytest.mark.parametrize(

@@ -117,8 +117,8 @@ def test_results_from_elsewhere_with_blocks_are_paired(
 def test_results_of_another_shape_that_nobody_knows_are_unlike(
     personas: Personas, commits: list[Commit]
 ) -> None:
-    elsewhere(commits[0], [100.0] * 5, shape=1)
-    elsewhere(commits[1], [80.0] * 5, shape=2)
+    elsewhere(commits[0], [100.0] * 5, configuration=1)
+    elsewhere(commits[1], [80.0] * 5, configuration=2)
     report = compare(personas, commits)
     (mismatch,) = report.mismatches
     assert (mismatch.what, mismatch.baseline, mismatch.contender) == (
@@ -276,7 +276,7 @@ def test_there_is_no_short_cut_to_cells_of_another_shape(
         for commit in commits[:2]:
             elsewhere(commit, [100.0 + number], block=number + 1)
     assert usual()
-    elsewhere(commits[0], [100.0], shape=3)
+    elsewhere(commits[0], [100.0], configuration=3)
     assert not usual()
-    elsewhere(commits[1], [100.0], shape=3)
+    elsewhere(commits[1], [100.0], configuration=3)
     assert not usual()

@@ -75,9 +75,9 @@ def test_a_point_says_the_same_however_its_trials_came(world: World) -> None:
     point = Point.objects.get()
     summary = summarise(VALUES)
     assert summary is not None
-    found = bands([point.n], [point.mean], [point.mean_log], [point.m2_log])
+    found = bands([point.trials], [point.mean], [point.mean_log], [point.m2_log])
 
-    assert (point.n, point.suspect, point.invalid) == (6, 0, 0)
+    assert (point.trials, point.suspect, point.invalid) == (6, 0, 0)
     assert (point.values, point.blocks) == (VALUES, [1, 2, 3, 4, 5, 6])
     assert point.at == AT + timedelta(seconds=6)
     assert point.position == world.commit.position
@@ -92,19 +92,19 @@ def test_a_result_that_comes_again_changes_nothing(world: World) -> None:
     before = list(Point.objects.values())
     assert store(*rows[2:4]) == 0
     assert store(rows[5], world.measured({"requests.rate": 90.0})) == 1
-    assert before[0]["n"] == 6
-    assert Point.objects.get().n == 7
+    assert before[0]["trials"] == 6
+    assert Point.objects.get().trials == 7
     assert Reading.objects.count() == 7
 
 
 def test_what_is_invalid_is_counted_and_nothing_else(world: World) -> None:
     store(world.measured({"requests.rate": 5.0}, validity="invalid"))
     alone = Point.objects.get()
-    assert (alone.n, alone.invalid, alone.mean, alone.values) == (0, 1, None, [])
+    assert (alone.trials, alone.invalid, alone.mean, alone.values) == (0, 1, None, [])
     assert math.isnan(bands([0], [None], [None], [None]).value[0])
     store(world.measured({"requests.rate": 100.0}, validity="suspect"))
     both = Point.objects.get()
-    assert (both.n, both.suspect, both.invalid, both.values) == (1, 1, 1, [100.0])
+    assert (both.trials, both.suspect, both.invalid, both.values) == (1, 1, 1, [100.0])
     assert math.exp(both.mean_log) == pytest.approx(100.0)
 
 
@@ -113,7 +113,7 @@ def test_zeros_have_a_mean_and_no_logarithm(world: World) -> None:
     store(world.measured({"requests.errors": 0.0}))
     store(world.measured({"requests.errors": 2.0}))
     point = Point.objects.get()
-    found = bands([point.n], [point.mean], [point.mean_log], [point.m2_log])
+    found = bands([point.trials], [point.mean], [point.mean_log], [point.m2_log])
     assert (point.mean, point.mean_log, point.m2_log) == (2.0, None, None)
     assert found.value[0] == 2.0
     assert math.isnan(found.low[0])
@@ -123,9 +123,11 @@ def test_other_hosts_epochs_shapes_and_metrics_are_points_of_their_own(world: Wo
     store(
         world.measured({"requests.rate": 1.0, "latency.p50": 0.5}),
         world.measured({"requests.rate": 2.0}, epoch=1),
-        world.measured({"requests.rate": 3.0}, shape=-7),
+        world.measured({"requests.rate": 3.0}, configuration=-7),
     )
-    found = {(each.series.metric.key, each.epoch, each.shape) for each in Point.objects.all()}
+    found = {
+        (each.series.metric.key, each.epoch, each.configuration) for each in Point.objects.all()
+    }
     assert found == {
         ("requests.rate", 0, 0), ("latency.p50", 0, 0), ("requests.rate", 1, 0),
         ("requests.rate", 0, -7),
@@ -166,7 +168,7 @@ def test_many_writers_to_one_new_point_lose_nothing(personas: Personas, tmp_path
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(write, range(4))) == 120
     rate = Point.objects.get(series__metric__key="requests.rate")
-    assert rate.n == 120
+    assert rate.trials == 120
     assert sorted(rate.values) == [100.0 + n for n in range(120)]
     assert rate.mean == pytest.approx(159.5, rel=1e-12)
     assert len(values_of(row.id for row in rows)) == 120
@@ -210,7 +212,7 @@ def test_writers_with_shared_ids_never_see_those_of_a_writer_that_fails(
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(write, range(160)))
     assert Reading.objects.count() == 5 * 120
-    assert sorted(Point.objects.values_list("n", flat=True)) == [3] * 200
+    assert sorted(Point.objects.values_list("trials", flat=True)) == [3] * 200
 
 
 def test_the_chart_of_a_series_is_read_from_its_index_alone(world: World) -> None:
@@ -220,7 +222,8 @@ def test_the_chart_of_a_series_is_read_from_its_index_alone(world: World) -> Non
         for kind in ("seqscan", "bitmapscan", "indexscan"):
             cursor.execute(f"SET LOCAL enable_{kind} = off")
         cursor.execute(
-            "EXPLAIN SELECT commit_id, position, at, epoch, shape, n, suspect, invalid, mean, "
+            "EXPLAIN SELECT commit_id, position, at, epoch, configuration, trials, suspect, "
+            "invalid, mean, "
             "mean_log, m2_log FROM results_point WHERE series_id = 1 AND position > 5 "
             "ORDER BY position"
         )

@@ -115,7 +115,7 @@ def latency(member: Member, of: Run, sha: str, **changes: Any) -> CaseLatency:
 
 
 def points() -> list[tuple[Any, ...]]:
-    fields = ("series_id", "commit_id", "n", "mean", "mean_log", "m2_log", "values", "blocks")
+    fields = ("series_id", "commit_id", "trials", "mean", "mean_log", "m2_log", "values", "blocks")
     return list(Point.objects.order_by("series_id", "commit_id").values_list(*fields))
 
 

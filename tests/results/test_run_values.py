@@ -63,7 +63,7 @@ class World:
                 readings=dict.fromkeys(keys, 50.0 + number % 3),
                 block=number + 1,
                 epoch=point.epoch,
-                shape=point.shape,
+                configuration=point.configuration,
             )
             for number in range(MOST_VALUES + 20)
         ]

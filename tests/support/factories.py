@@ -28,7 +28,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import sha256_hex
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.fleet.services import add_local_host, save_profile
-from orchestrator.measurements.comparability import block_of, shape_of
+from orchestrator.measurements.comparability import block_of, hash_configuration
 from orchestrator.measurements.readings import values_of
 from orchestrator.measurements.recording import Measured
 from orchestrator.results.models import Artifact, Histogram, Point, Reading
@@ -246,7 +246,9 @@ def _measured(trial: Any, readings: Mapping[str, float], **changes: Any) -> Meas
         "validity": "valid",
         "readings": readings,
         "block": block_of(trial.job_id, trial.round),
-        "shape": shape_of(trial.job.run.definition, trial.case.parameters, ["oha", "1.0"]),
+        "configuration": hash_configuration(
+            trial.job.run.definition, trial.case.parameters, ["oha", "1.0"]
+        ),
         **changes,
     }
     return Measured(**measured)

@@ -64,5 +64,5 @@ def _measured(case: Case, host: Host, commit: Commit, block: int, rate: float) -
             "cpu.seconds_per_1k": 900 / noisy,
         },
         block=block + 100 * case.pk,
-        shape=1,
+        configuration=1,
     )

@@ -49,9 +49,9 @@ class PointOut(Schema):
 
     Of `trials`, so many are `suspect`; `left_out` more are invalid.
     `validity_issues` are the reasons of both. `at` is when
-    the newest of them was measured. Points of another `epoch` of the host or another `shape` of
-    what is measured are not like for like. `shift` is set where the level changes, `baseline`
-    where the history begins anew (with the reason)."""
+    the newest of them was measured. Points of another `epoch` of the host or another
+    `configuration` of what is measured are not like for like. `shift` is set where the level
+    changes, `baseline` where the history begins anew (with the reason)."""
 
     commit: CommitOut
     committed_at: datetime
@@ -63,7 +63,7 @@ class PointOut(Schema):
     left_out: int
     validity_issues: list[ValidityIssueOut]
     epoch: int
-    shape: int
+    configuration: int
     outlier: bool
     shift: ShiftOut | None
     baseline: str | None
@@ -131,30 +131,31 @@ class SeriesOut(Schema):
 class ColumnsOut(Schema):
     """A list a property, an entry a point; where all entries are the same, that one alone.
 
-    `at` and `place`: the first as it is, each other as its difference to the one before. `reach`:
-    ln(high / value) = ln(value / low) of the 95 % interval, in units of 0.0001; null without one.
-    `value` has six significant digits; null where no trial is valid. `shape` counts the different
-    things that were measured."""
+    `at` and `position`: the first as it is, each other as its difference to the one before.
+    `half_width`: ln(high / value) = ln(value / low) of the 95 % interval, in units of 0.0001; null
+    without one. `value` has six significant digits; null where no trial is valid. `configuration`
+    counts the different things that were measured."""
 
     at: list[int] | int
     value: list[float | None]
-    reach: list[int | None] | int
-    n: list[int] | int
+    half_width: list[int | None] | int
+    trials: list[int] | int
     suspect: list[int] | int
     invalid: list[int] | int
     epoch: list[int] | int
-    shape: list[int] | int
+    configuration: list[int] | int
 
 
 class PointColumnsOut(ColumnsOut):
     """`commit`: the first eight digits of the hash."""
 
     commit: list[str]
-    place: list[int]
+    position: list[int]
 
 
 class OtherColumnsOut(ColumnsOut):
-    """What the same commits have of other epochs and shapes; `of`: the index of the point."""
+    """What the same commits have of other epochs and configurations; `of`: the index of the
+    point."""
 
     of: list[int] | int
 
@@ -235,7 +236,7 @@ def _point_out(point: HistoryPoint) -> PointOut:
         left_out=point.left_out,
         validity_issues=validity_issues_out(point.validity_issues),
         epoch=point.epoch,
-        shape=point.shape,
+        configuration=point.configuration,
         outlier=point.outlier,
         shift=_shift_out(point.shift) if point.shift else None,
         baseline=point.baseline,

@@ -87,13 +87,12 @@ class Point(models.Model):
     it was measured in (`blocks`; 0 where it has none): values of two commits with the same block
     are a pair. `mean` is their arithmetic mean, `mean_log` and `m2_log` the mean of their logs and
     the sum of squares around it, null where one of them is zero or less; `stats.rollup` makes the
-    value and its interval of these. `epoch` counts the changes of the host before; `shape` tells
-    what exactly was measured (0 where nobody knows): points that differ in either are not like for
-    like.
-    `position` is the commit's, kept by a trigger of the database.
+    value and its interval of these. `epoch` counts the changes of the host before; `configuration`
+    tells what exactly was measured (0 where nobody knows): points that differ in either are not
+    like for like. `position` is the commit's, kept by a trigger of the database.
     """
 
-    pk = models.CompositePrimaryKey("series_id", "commit_id", "epoch", "shape")
+    pk = models.CompositePrimaryKey("series_id", "commit_id", "epoch", "configuration")
     commit = models.ForeignKey(
         Commit, on_delete=models.CASCADE, related_name="points", db_index=False
     )
@@ -105,9 +104,9 @@ class Point(models.Model):
         Series, on_delete=models.CASCADE, related_name="points", db_index=False
     )
     position = models.IntegerField(null=True)
-    shape = models.IntegerField()
+    configuration = models.IntegerField()
     epoch = models.SmallIntegerField()
-    n = models.IntegerField(help_text="Trials that count: valid or suspect.")
+    trials = models.IntegerField(help_text="Trials that count: valid or suspect.")
     suspect = models.IntegerField()
     invalid = models.IntegerField(help_text="Trials that were left out.")
     values = ArrayField(models.FloatField())
@@ -118,7 +117,8 @@ class Point(models.Model):
             models.Index(
                 fields=["series", "position"],
                 include=[
-                    "commit", "at", "epoch", "shape", "mean", "mean_log", "m2_log", "n", "suspect",
+                    "commit", "at", "epoch", "configuration", "mean", "mean_log", "m2_log",
+                    "trials", "suspect",
                     "invalid",
                 ],
                 name="point_along_commits",
@@ -127,4 +127,4 @@ class Point(models.Model):
         ]  # fmt: skip
 
     def __str__(self) -> str:
-        return f"{self.n} × {self.mean}"
+        return f"{self.trials} × {self.mean}"
