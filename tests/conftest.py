@@ -9,7 +9,7 @@ from django.conf import settings
 from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
-from orchestrator.core.kept import forget_parts
+from orchestrator.core.page_cache import forget_parts
 from orchestrator.measurements.ingest import forget
 from tests.support import migrated
 from tests.support.engine import ANYWHERE

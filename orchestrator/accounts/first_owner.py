@@ -16,7 +16,7 @@ from orchestrator.accounts.models import Membership, Role, User
 from orchestrator.accounts.new_accounts import create_account
 from orchestrator.accounts.new_teams import start_team
 from orchestrator.core.errors import GoneError, InvalidRequestError, PitwallError
-from orchestrator.core.handed_out import Kind, digest_of_secret, new_secret
+from orchestrator.core.issued_secrets import Kind, digest_of_secret, new_secret
 
 SETUP_LINK_S = 3_600
 _KEY = "setup-link"

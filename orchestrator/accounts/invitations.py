@@ -24,7 +24,7 @@ from orchestrator.core.errors import (
     NotFoundError,
     PermissionRefusedError,
 )
-from orchestrator.core.handed_out import Kind, digest_of_secret, new_secret
+from orchestrator.core.issued_secrets import Kind, digest_of_secret, new_secret
 
 DAYS = 7
 MOST_DAYS = 30

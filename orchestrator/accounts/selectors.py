@@ -14,7 +14,7 @@ from orchestrator.core.errors import (
     NotFoundError,
     PermissionRefusedError,
 )
-from orchestrator.core.handed_out import digest_of_secret
+from orchestrator.core.issued_secrets import digest_of_secret
 
 #: What the rows of tokens and of users in sessions are made of, in this order.
 _OF_TOKEN: tuple[Any, ...] = (ApiToken, User, Team)

@@ -20,7 +20,7 @@ from orchestrator.accounts.models import (
 )
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.core.handed_out import Kind, new_secret
+from orchestrator.core.issued_secrets import Kind, new_secret
 
 #: Longer is as good as for ever.
 MOST_TOKEN_DAYS = 3_660

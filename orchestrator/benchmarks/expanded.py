@@ -11,7 +11,7 @@ from orchestrator.benchmarks.matrix import CaseSpec, expand
 from orchestrator.benchmarks.models import Definition
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.spec import Spec
-from orchestrator.core.kept import kept
+from orchestrator.core.page_cache import kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

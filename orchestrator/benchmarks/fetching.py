@@ -40,8 +40,8 @@ logger = logging.getLogger(__name__)
 #: A worker that has not renewed its claim for this long is taken for dead.
 CLAIM = timedelta(seconds=60)
 
-#: So often a command looks whether the fetch of a worker has ended.
-COMMAND_LOOK_S = 0.2
+#: Seconds between two checks of a command whether the fetch of a worker has ended.
+COMMAND_POLL_S = 0.2
 
 #: A fetch whose mirror is in use is put back for so long.
 BUSY_PAUSE = timedelta(seconds=10)
@@ -87,7 +87,7 @@ def finish_fetch(project: Project) -> None:
             try:
                 check_fetched(project, known=True)
             except FetchRunningError:
-                time.sleep(COMMAND_LOOK_S)
+                time.sleep(COMMAND_POLL_S)
             else:
                 project.refresh_from_db()
                 return

@@ -16,7 +16,7 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Project, ShareLink
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.core.handed_out import Kind, digest_of_secret, new_secret
+from orchestrator.core.issued_secrets import Kind, digest_of_secret, new_secret
 
 MOST_DAYS = 366
 #: Page that may be shared → the pages that belong to it.

@@ -19,7 +19,7 @@ from orchestrator.benchmarks.loads import primary_of
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.units import format_change, format_value
-from orchestrator.fleet.care import quarantine
+from orchestrator.fleet.host_settings import quarantine
 from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.selectors import changes_of, host_for
 from orchestrator.loadtools.metrics import METRICS

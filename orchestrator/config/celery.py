@@ -25,8 +25,8 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from orchestrator.config.broker import use_this_transport
-from orchestrator.operations.busy import MAIN_LOOP
 from orchestrator.operations.process_life import begin_process, end_process
+from orchestrator.operations.stuck_threads import MAIN_LOOP
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
 

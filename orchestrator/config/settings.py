@@ -286,7 +286,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 CELERY_TIMEZONE = "UTC"
 # Any number of beats may run, and none needs a file of its own.
-CELERY_BEAT_SCHEDULER = "orchestrator.operations.beats.OneOfMany"
+CELERY_BEAT_SCHEDULER = "orchestrator.operations.leader_scheduler.LeaderScheduler"
 
 # Whoever may read /metrics; without one, this machine only.
 METRICS_TOKEN = environment.text("PITWALL_METRICS_TOKEN")

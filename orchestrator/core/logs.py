@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from orchestrator.core.handed_out import redact_secrets
+from orchestrator.core.issued_secrets import redact_secrets
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _about: ContextVar[Mapping[str, str]] = ContextVar("log_context", default=_NOTHING)

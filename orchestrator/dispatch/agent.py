@@ -9,9 +9,9 @@ from pydantic import BaseModel
 
 from agents.hostagent.bundle import Bundle, build_bundle
 from orchestrator.core.errors import HostError, HostSetupError
-from orchestrator.core.foreign import json_from
 from orchestrator.core.spans import span
-from orchestrator.dispatch import answers
+from orchestrator.core.untrusted_json import json_from
+from orchestrator.dispatch import agent_responses
 from orchestrator.transport.base import Completed, Transport
 
 #: Nothing of the host's Python is loaded but its standard library: sooner, and always the same.
@@ -67,17 +67,17 @@ class Agent:
         words = ["--keep-days", str(keep_days), "--limit-bytes", str(limit_bytes)]
         words += ["--project", repository, "--commits", *commits, "--paths", *paths]
         words += ["--programs", *programs]
-        answer = self._call("ready", *words, form=answers.Ready)
+        answer = self._call("ready", *words, form=agent_responses.Ready)
         return Readiness(
             facts=answer["facts"], commits=answer["commits"], present=answer["present"]
         )
 
     def facts(self) -> dict[str, Any]:
-        return dict(self._call("facts", form=answers.Told)["facts"])
+        return dict(self._call("facts", form=agent_responses.Told)["facts"])
 
     def quiet(self) -> dict[str, Any]:
         """How much else works on the host: AMBIENT_DURING of agents/hostagent/protocol.py."""
-        return dict(self._call("quiet", form=answers.Quiet)["quiet"])
+        return dict(self._call("quiet", form=agent_responses.Quiet)["quiet"])
 
     def try_user(self, name: str) -> None:
         """AgentError says why measured code cannot run as this user of the host."""
@@ -87,7 +87,7 @@ class Agent:
         self._call("start", job, step)
 
     def status(self, job: str, step: str, offset: int) -> dict[str, Any]:
-        return self._call("status", job, step, "--offset", str(offset), form=answers.Status)
+        return self._call("status", job, step, "--offset", str(offset), form=agent_responses.Status)
 
     def stop(self, job: str, step: str) -> None:
         self._call("stop", job, step)
@@ -97,19 +97,21 @@ class Agent:
 
     def log(self, job: str, step: str, build: str, offset: int) -> tuple[str, int]:
         """The log of a build from byte `offset` on, and where it ends now."""
-        answer = self._call("log", job, step, build, "--offset", str(offset), form=answers.Log)
+        answer = self._call(
+            "log", job, step, build, "--offset", str(offset), form=agent_responses.Log
+        )
         return answer["text"], answer["offset"]
 
     def commits(self, repository: str, *shas: str) -> dict[str, bool]:
         """Which of these commits the host has."""
-        present = self._call("commits", repository, *shas, form=answers.Present)["present"]
+        present = self._call("commits", repository, *shas, form=agent_responses.Present)["present"]
         return {sha: present.get(sha, False) for sha in shas}
 
     def take_bundle(self, repository: str, name: str) -> None:
         self._call("take-bundle", repository, name, timeout_s=BUNDLE_TIMEOUT_S)
 
     def has(self, *paths: str) -> dict[str, bool]:
-        present = self._call("has", *paths, form=answers.Present)["present"]
+        present = self._call("has", *paths, form=agent_responses.Present)["present"]
         return {path: present.get(path, False) for path in paths}
 
     def _call(
@@ -128,7 +130,7 @@ class Agent:
         except AgentMissingError:
             self.install()
             answer = self._ask(words, timeout_s)
-        wrong = answers.problem_of(form, answer) if form else ""
+        wrong = agent_responses.problem_of(form, answer) if form else ""
         if wrong:
             raise AgentError(f"the agent's answer to {words[0]} is none: {wrong}")
         return answer

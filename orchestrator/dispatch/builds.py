@@ -10,7 +10,7 @@ from django.db.models.functions import Concat
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.spans import past_span
 from orchestrator.dispatch.agent import AgentError
-from orchestrator.dispatch.crew import Site
+from orchestrator.dispatch.job_hosts import HostSession
 from orchestrator.dispatch.plan import MAX_ATTEMPTS
 from orchestrator.dispatch.rounds import step_id
 from orchestrator.runs.models import Build, Job
@@ -25,14 +25,14 @@ LOG_CALLS = 40
 _CUT = "\n… the rest of this log was not kept\n"
 
 
-def note_started(job: Job, site: Site, event: Mapping[str, Any], at: datetime) -> None:
+def note_started(job: Job, session: HostSession, event: Mapping[str, Any], at: datetime) -> None:
     """A build began. Each later round finds it in the cache and says the same again."""
-    if _row(job, site, event).exists():
+    if _row(job, session, event).exists():
         return
-    _check_number(job, site)
+    _check_number(job, session)
     Build.objects.create(
         job=job,
-        host=site.host,
+        host=session.host,
         commit=_commit(job, event),
         recipe=_recipe(event),
         label=str(event.get("label") or "")[:200],
@@ -40,10 +40,10 @@ def note_started(job: Job, site: Site, event: Mapping[str, Any], at: datetime) -
     )
 
 
-def note_done(job: Job, site: Site, event: Mapping[str, Any], at: datetime) -> None:
+def note_done(job: Job, session: HostSession, event: Mapping[str, Any], at: datetime) -> None:
     _end(
         job,
-        site,
+        session,
         event,
         at,
         state=BuildState.DONE,
@@ -53,35 +53,39 @@ def note_done(job: Job, site: Site, event: Mapping[str, Any], at: datetime) -> N
     )
 
 
-def note_failed(job: Job, site: Site, event: Mapping[str, Any], at: datetime) -> None:
+def note_failed(job: Job, session: HostSession, event: Mapping[str, Any], at: datetime) -> None:
     message = str(event.get("message"))[:4000]
-    _end(job, site, event, at, state=BuildState.FAILED, message=message)
+    _end(job, session, event, at, state=BuildState.FAILED, message=message)
 
 
-def read_logs(job: Job, site: Site) -> None:
+def read_logs(job: Job, session: HostSession) -> None:
     """Reads on in the logs of the builds that are going on at this host."""
-    going_on = Build.objects.filter(job=job, host=site.host, state=BuildState.BUILDING)
+    going_on = Build.objects.filter(job=job, host=session.host, state=BuildState.BUILDING)
     for build in going_on.select_related("commit"):
-        _read_log(job, site, build)
+        _read_log(job, session, build)
 
 
-def _end(job: Job, site: Site, event: Mapping[str, Any], at: datetime, **changes: Any) -> None:
-    build = _row(job, site, event).filter(state=BuildState.BUILDING).first()
+def _end(
+    job: Job, session: HostSession, event: Mapping[str, Any], at: datetime, **changes: Any
+) -> None:
+    build = _row(job, session, event).filter(state=BuildState.BUILDING).first()
     if build is not None:
         if not changes.get("cached"):
             past_span("build", build.started_at, at, commit=build.commit.sha)
-            _read_log(job, site, build)
+            _read_log(job, session, build)
         Build.objects.filter(pk=build.pk).update(**changes)
 
 
-def _read_log(job: Job, site: Site, build: Build) -> None:
+def _read_log(job: Job, session: HostSession, build: Build) -> None:
     """Reads on in a log, as far as there is room for it; the guarded UPDATE keeps two readers from
     adding the same text."""
     room = _room(job, build)
     for _ in range(LOG_CALLS):
         if room <= 0:
             return
-        text, offset = site.agent.log(str(job.pk), step_id(job), build.agent_id, build.log_offset)
+        text, offset = session.agent.log(
+            str(job.pk), step_id(job), build.agent_id, build.log_offset
+        )
         if offset <= build.log_offset:
             return
         came = text.encode()
@@ -101,20 +105,20 @@ def _room(job: Job, build: Build) -> int:
     return min(LOG_LIMIT - (kept["own"] or 0), JOB_LOG_LIMIT - (kept["of_job"] or 0))
 
 
-def _check_number(job: Job, site: Site) -> None:
+def _check_number(job: Job, session: HostSession) -> None:
     """A host builds each commit by one recipe a case at most, in each attempt perhaps another."""
     pairs = job.trials.order_by().values("variant", "case").distinct().count()
     most = MAX_ATTEMPTS * pairs
-    if Build.objects.filter(job=job, host=site.host).count() >= most:
+    if Build.objects.filter(job=job, host=session.host).count() >= most:
         raise AgentError(
             f"its journal has more builds than the {most} that the job makes at most; "
             "did something other than the agent write it?"
         )
 
 
-def _row(job: Job, site: Site, event: Mapping[str, Any]) -> Any:
+def _row(job: Job, session: HostSession, event: Mapping[str, Any]) -> Any:
     return Build.objects.filter(
-        job=job, host=site.host, commit__sha=str(event["commit"]), recipe=_recipe(event)
+        job=job, host=session.host, commit__sha=str(event["commit"]), recipe=_recipe(event)
     ).select_related("commit")
 
 

@@ -5,14 +5,14 @@ from dataclasses import asdict
 
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.clock import utc_now
-from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.tls import Certificates, make_certificates, needs_tls
 from orchestrator.fleet.vault import seal, unseal
 from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 
 
-def certificates_of(job: Job, spec: Spec, crew: Crew) -> Certificates | None:
+def certificates_of(job: Job, spec: Spec, job_hosts: JobHosts) -> Certificates | None:
     """The job's own, made the first time that they are asked for; None where it needs none.
 
     The caller holds the job's claim.
@@ -20,7 +20,7 @@ def certificates_of(job: Job, spec: Spec, crew: Crew) -> Certificates | None:
     if not needs_tls(spec):
         return None
     if job.tls is None:
-        addresses = [crew.address(host) for host in crew.hosts]
+        addresses = [job_hosts.address(host) for host in job_hosts.hosts]
         certificates = make_certificates(addresses, now=utc_now())
         claims.update_job(job, tls=seal(job, "tls", json.dumps(asdict(certificates))))
         return certificates

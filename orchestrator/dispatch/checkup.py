@@ -13,9 +13,9 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.core.errors import ConflictError, HostError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
-from orchestrator.dispatch import checkup_inside, mending
+from orchestrator.dispatch import checkup_inside, remediation
 from orchestrator.dispatch.shares import SHARES
-from orchestrator.dispatch.waking import wake_check
+from orchestrator.dispatch.wakeups import wake_check
 from orchestrator.fleet.check_requests import (
     claim_of,
     end_request,
@@ -119,7 +119,7 @@ def _found(host: Host, step: CheckStep, claim: Claim) -> Finding:
         return Finding(
             outcome=CheckOutcome.FAILED,
             message=str(error),
-            remedies=mending.remedies_of(host, step, error),
+            remedies=remediation.remedies_of(host, step, error),
         )
     except ClaimLost:
         raise
@@ -148,7 +148,7 @@ def _key(host: Host, _: Claim) -> Finding:
     return Finding(
         outcome=CheckOutcome.ACTION_REQUIRED,
         message=_question(host, shown),
-        remedies=mending.to_compare_keys(shown),
+        remedies=remediation.to_compare_keys(shown),
         shown_key=shown.line,
     )
 

@@ -9,9 +9,9 @@ from typing import Any
 from orchestrator.core.errors import HostSetupError
 from orchestrator.core.heartbeat import Claim
 from orchestrator.core.units import format_bytes, format_duration
-from orchestrator.dispatch import mending
+from orchestrator.dispatch import remediation
 from orchestrator.dispatch.agent import LEAN, Agent, AgentError
-from orchestrator.dispatch.guarded import GuardedTransport
+from orchestrator.dispatch.guarded_transport import GuardedTransport
 from orchestrator.dispatch.tools import SCRIPT, tool_path
 from orchestrator.fleet.checks import Finding
 from orchestrator.fleet.connect import address_of, local_work_dir
@@ -107,7 +107,7 @@ def _refusal(host: Host, agent: Agent) -> Finding | None:
         return Finding(
             outcome=CheckOutcome.FAILED,
             message=str(error),
-            remedies=mending.to_run_as(host),
+            remedies=remediation.to_run_as(host),
         )
     return None
 
@@ -156,13 +156,13 @@ def _tools(host: Host, _: Claim) -> Finding:
             outcome=CheckOutcome.WARNING,
             message=f"{host.name} has none of {', '.join(missing)}, and Pitwall has none to send: "
             "it can run servers, and make no load.",
-            remedies=mending.to_get_tools(facts),
+            remedies=remediation.to_get_tools(facts),
         )
     lacking = f". Without: {', '.join(missing)}" if missing else ""
     return Finding(
         outcome=CheckOutcome.PASSED,
         message=f"It can make load with {', '.join(fit)}{lacking}",
-        remedies=mending.to_get_tools(facts) if missing else (),
+        remedies=remediation.to_get_tools(facts) if missing else (),
     )
 
 
@@ -180,7 +180,7 @@ def _clock(host: Host, claim: Claim) -> Finding:
         outcome=CheckOutcome.WARNING,
         message=f"Its clock is {format_duration(abs(off_s))} {side} Pitwall's {known}. Jobs do not "
         "need the right time, but its logs cannot be laid beside others.",
-        remedies=mending.TO_SET_CLOCKS,
+        remedies=remediation.TO_SET_CLOCKS,
     )
 
 
@@ -209,7 +209,7 @@ def _quiet(host: Host, claim: Claim) -> Finding:
     return Finding(
         outcome=CheckOutcome.WARNING,
         message=f"Results here will be less steady: {'; '.join(found)}",
-        remedies=mending.to_be_quiet(look),
+        remedies=remediation.to_be_quiet(look),
     )
 
 

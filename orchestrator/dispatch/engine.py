@@ -33,8 +33,8 @@ from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import mark_span, span
 from orchestrator.database.clock import database_now
-from orchestrator.dispatch import builds, intake, interim, outcomes, support
-from orchestrator.dispatch.crew import Crew, Site
+from orchestrator.dispatch import builds, intake, interim, outcomes, unsupported_cases
+from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.plan import (
     MAX_ATTEMPTS,
     MAX_CONNECT_FAILURES,
@@ -109,13 +109,13 @@ def _steps(job: Job, claim: Claim) -> float | None:
 
 
 def _step(job: Job, claim: Claim) -> float | None:
-    crew = Crew(job, claim)
+    job_hosts = JobHosts(job, claim)
     action = next_action(
         Step(
             state=job.state,
             step_started=job.step_started,
             cancel_requested=cancelling.is_cancelled(job),
-            has_followers=bool(crew.followers),
+            has_followers=bool(job_hosts.followers),
             followers_started=job.followers_started,
         )
     )
@@ -125,29 +125,29 @@ def _step(job: Job, claim: Claim) -> float | None:
     claim.begin(f"the step {action!r} of the job", STEP_S[action])
     try:
         with span(f"step {action}", attempt=job.attempt, round=job.round):
-            return _ACTIONS[action](job, crew)
+            return _ACTIONS[action](job, job_hosts)
     except HostError as error:
-        return _host_failed(job, crew, error)
+        return _host_failed(job, job_hosts, error)
     except FetchRunningError as error:
-        return _wait_for_fetch(job, crew, error.project)
+        return _wait_for_fetch(job, job_hosts, error.project)
     except NotReadyError as error:
-        _wait_in_queue(job, crew, str(error))
+        _wait_in_queue(job, job_hosts, str(error))
         return None
     except PitwallError as error:
-        return _end(job, crew, JobState.FAILED, str(error))
+        return _end(job, job_hosts, JobState.FAILED, str(error))
     except (ClaimLost, DatabaseError) as error:
         # What the database refuses to store is the fault of what came, and would be so for ever.
         if not isinstance(error, DataError):
             raise
-        return _host_failed(job, crew, InternalError(f"the database refused a value: {error}"))
+        return _host_failed(job, job_hosts, InternalError(f"the database refused a value: {error}"))
     except Exception as error:
         logger.exception("job %s: %s failed", job.pk, action)
         # Its text may name paths and statements of the server: only the log has it.
         problem = f"internal error, see the worker's log: {type(error).__name__}"
-        return _host_failed(job, crew, InternalError(problem))
+        return _host_failed(job, job_hosts, InternalError(problem))
 
 
-def _wait_for_fetch(job: Job, crew: Crew, project: Project) -> float | None:
+def _wait_for_fetch(job: Job, job_hosts: JobHosts, project: Project) -> float | None:
     """Has a lost mirror fetched, and polls again; a fetch that no worker takes up ends the job."""
     fetch = request_fetch(project, since=job.started_at)
     # It is due since then, and no worker has taken it.
@@ -155,7 +155,7 @@ def _wait_for_fetch(job: Job, crew: Crew, project: Project) -> float | None:
     waited_s = (database_now() - waits_since).total_seconds()
     if fetch.claim is None and waited_s > FETCH_PATIENCE_S:
         message = f"no worker fetches the repository of {project.slug}; check `manage.py doctor`"
-        return _end(job, crew, JobState.FAILED, message)
+        return _end(job, job_hosts, JobState.FAILED, message)
     return claims.release_claim(job, poll_in_s=FETCH_POLL_S)
 
 
@@ -176,24 +176,24 @@ def _without_an_end(job: Job, action: Action) -> None:
     _lose_attempt(job, reason, avoid=[])
 
 
-def _prepare(job: Job, crew: Crew) -> float | None:
+def _prepare(job: Job, job_hosts: JobHosts) -> float | None:
     there = {}
-    for host in crew.hosts:
-        with crew.at(host) as site:
-            there[host.pk] = survey(job, crew, site)
-            if host == crew.lead and job.attempt > 1 and job.round:
-                _take_in_late(job, site)
-    if not support.decide(job, crew) and (other := _replaceable(job, crew)):
+    for host in job_hosts.hosts:
+        with job_hosts.at(host) as session:
+            there[host.pk] = survey(job, job_hosts, session)
+            if host == job_hosts.lead and job.attempt > 1 and job.round:
+                _take_in_late(job, session)
+    if not unsupported_cases.decide(job, job_hosts) and (other := _replaceable(job, job_hosts)):
         _, why = outcomes.outcome_of(job)
-        return _try_again(job, crew, why, avoid=[other])
+        return _try_again(job, job_hosts, why, avoid=[other])
     left = _next_trial(job)
     # One without any trial is a mere visit to its hosts.
     if left is None and job.trials.exists():
         claims.transition_job(job, JobState.MEASURING)
-        return _end(job, crew, *outcomes.outcome_of(job))
-    for host in crew.hosts:
-        with crew.at(host) as site:
-            supply(job, crew, site, there[host.pk])
+        return _end(job, job_hosts, *outcomes.outcome_of(job))
+    for host in job_hosts.hosts:
+        with job_hosts.at(host) as session:
+            supply(job, job_hosts, session, there[host.pk])
     claims.transition_job(
         job,
         JobState.MEASURING,
@@ -206,71 +206,73 @@ def _prepare(job: Job, crew: Crew) -> float | None:
     return AT_ONCE
 
 
-def _replaceable(job: Job, crew: Crew) -> Host | None:
+def _replaceable(job: Job, job_hosts: JobHosts) -> Host | None:
     """A host whose place another one could take."""
-    return next((host for host in crew.hosts if claims.has_other_hosts(job, host)), None)
+    return next((host for host in job_hosts.hosts if claims.has_other_hosts(job, host)), None)
 
 
-def _take_in_late(job: Job, site: Site) -> None:
+def _take_in_late(job: Job, session: HostSession) -> None:
     """What the attempt before finished on this host after we had given it up."""
-    status = site.agent.status(str(job.pk), step_id(job, back=1), 0)
-    intake.take_in(job, site, status, late=True)
+    status = session.agent.status(str(job.pk), step_id(job, back=1), 0)
+    intake.take_in(job, session, status, late=True)
 
 
-def _start_followers(job: Job, crew: Crew) -> float:
-    plans = plans_of_round(job, crew, ports={})
-    for host in crew.followers:
-        with crew.at(host) as site:
-            _leave_supervisor(job, site, plans[site.label])
+def _start_followers(job: Job, job_hosts: JobHosts) -> float:
+    plans = plans_of_round(job, job_hosts, ports={})
+    for host in job_hosts.followers:
+        with job_hosts.at(host) as session:
+            _leave_supervisor(job, session, plans[session.label])
     claims.update_job(job, followers_started=True, phase="building")
     return claims.release_claim(job, poll_in_s=POLL_S)
 
 
-def _start(job: Job, crew: Crew) -> float | None:
+def _start(job: Job, job_hosts: JobHosts) -> float | None:
     ports = {}
-    for host in crew.followers:
-        with crew.at(host) as site:
-            seen = _poll_follower(job, site)
+    for host in job_hosts.followers:
+        with job_hosts.at(host) as session:
+            seen = _poll_follower(job, session)
         if seen.aborted:
-            return _try_again(job, crew, f"{host.name}: {seen.aborted}", avoid=[host])
+            return _try_again(job, job_hosts, f"{host.name}: {seen.aborted}", avoid=[host])
         if seen.port is None:
             return claims.release_claim(job, poll_in_s=POLL_S)
-        ports[site.label] = seen.port
-    with crew.at(crew.lead) as site:
-        _leave_supervisor(job, site, plans_of_round(job, crew, ports)[site.label])
+        ports[session.label] = seen.port
+    with job_hosts.at(job_hosts.lead) as session:
+        _leave_supervisor(job, session, plans_of_round(job, job_hosts, ports)[session.label])
     claims.update_job(job, step_started=True, journal_offset=0)
     return claims.release_claim(job, poll_in_s=POLL_S)
 
 
-def _poll_follower(job: Job, site: Site) -> intake.Seen:
+def _poll_follower(job: Job, session: HostSession) -> intake.Seen:
     """From the beginning each time: its journal is short until its lead comes."""
-    status = site.agent.status(str(job.pk), step_id(job), 0)
-    seen = intake.take_in(job, site, status)
-    builds.read_logs(job, site)
+    status = session.agent.status(str(job.pk), step_id(job), 0)
+    seen = intake.take_in(job, session, status)
+    builds.read_logs(job, session)
     if not status["alive"] and not seen.aborted:
         seen.aborted = _why_dead(status)
     return seen
 
 
-def _leave_supervisor(job: Job, site: Site, plan: bytes) -> None:
-    site.transport.put(plan, f"jobs/{job.pk}/{step_id(job)}/plan.json", mode=0o600)
-    site.agent.start(str(job.pk), step_id(job))
+def _leave_supervisor(job: Job, session: HostSession, plan: bytes) -> None:
+    session.transport.put(plan, f"jobs/{job.pk}/{step_id(job)}/plan.json", mode=0o600)
+    session.agent.start(str(job.pk), step_id(job))
 
 
-def _poll(job: Job, crew: Crew) -> float | None:
-    with crew.at(crew.lead) as site:
-        status = site.agent.status(str(job.pk), step_id(job), job.journal_offset)
-        seen = intake.take_in(job, site, status)
-        drop_cancelled(job, site, status["dropped"])
+def _poll(job: Job, job_hosts: JobHosts) -> float | None:
+    with job_hosts.at(job_hosts.lead) as session:
+        status = session.agent.status(str(job.pk), step_id(job), job.journal_offset)
+        seen = intake.take_in(job, session, status)
+        drop_cancelled(job, session, status["dropped"])
         if intake.is_building(job, seen):
-            builds.read_logs(job, site)
+            builds.read_logs(job, session)
     claims.update_job(job, journal_offset=status["offset"], message="", **seen.changes)
-    note_host_seen(host=crew.lead)
+    note_host_seen(host=job_hosts.lead)
     if seen.round_done:
-        return _after_round(job, crew, seen.lost)
+        return _after_round(job, job_hosts, seen.lost)
     if seen.aborted or not status["alive"]:
         reason = seen.aborted or _why_dead(status)
-        return _try_again(job, crew, f"the agent on {crew.lead.name} ended early: {reason}")
+        return _try_again(
+            job, job_hosts, f"the agent on {job_hosts.lead.name} ended early: {reason}"
+        )
     return claims.release_claim(job, poll_in_s=max(POLL_S, seen.quiet_s))
 
 
@@ -278,13 +280,13 @@ def _why_dead(status: dict[str, object]) -> str:
     return "it was killed, or the host restarted" if status["started"] else "it never started"
 
 
-def _after_round(job: Job, crew: Crew, lost: list[str]) -> float | None:
+def _after_round(job: Job, job_hosts: JobHosts, lost: list[str]) -> float | None:
     following = _next_trial(job)
     if following is None:
-        return _end(job, crew, *outcomes.outcome_of(job))
+        return _end(job, job_hosts, *outcomes.outcome_of(job))
     if following.round == job.round:
         why = lost[0] if lost else "it left trials of its round out"
-        return _try_again(job, crew, f"{crew.lead.name}: {why}", avoid=[crew.lead])
+        return _try_again(job, job_hosts, f"{job_hosts.lead.name}: {why}", avoid=[job_hosts.lead])
     claims.update_job(
         job,
         round=following.round,
@@ -312,41 +314,41 @@ def _next_trial(job: Job) -> Trial | None:
     return None
 
 
-def _cancel(job: Job, crew: Crew) -> float | None:
-    told = _stop_everywhere(job, crew)
-    if job.step_started and crew.lead in told:
-        with crew.at(crew.lead) as site:
-            status = site.agent.status(str(job.pk), step_id(job), job.journal_offset)
-            intake.take_in(job, site, status)
+def _cancel(job: Job, job_hosts: JobHosts) -> float | None:
+    told = _stop_everywhere(job, job_hosts)
+    if job.step_started and job_hosts.lead in told:
+        with job_hosts.at(job_hosts.lead) as session:
+            status = session.agent.status(str(job.pk), step_id(job), job.journal_offset)
+            intake.take_in(job, session, status)
     message = "cancelled; what was measured until then is kept"
-    silent = [host.name for host in crew.hosts if host not in told]
+    silent = [host.name for host in job_hosts.hosts if host not in told]
     if silent:
         message += f"; {', '.join(silent)} could not be told and stops by itself"
     claims.end_job(job, JobState.CANCELLED, message)
     return None
 
 
-def _end(job: Job, crew: Crew, state: JobState, message: str) -> float | None:
+def _end(job: Job, job_hosts: JobHosts, state: JobState, message: str) -> float | None:
     """The job is over. On its hosts the round has ended by itself, or is ended now."""
     if state != JobState.FINISHED:
-        _stop_everywhere(job, crew)
+        _stop_everywhere(job, job_hosts)
     claims.end_job(job, state, message)
     return None
 
 
 def _try_again(
-    job: Job, crew: Crew, reason: str, *, avoid: list[Host] | None = None
+    job: Job, job_hosts: JobHosts, reason: str, *, avoid: list[Host] | None = None
 ) -> float | None:
     """Hosts failed, and not what was measured: the next attempt, with a cap."""
-    _stop_everywhere(job, crew)
+    _stop_everywhere(job, job_hosts)
     _lose_attempt(job, reason, avoid=avoid or [])
     return None
 
 
-def _wait_in_queue(job: Job, crew: Crew, reason: str) -> None:
+def _wait_in_queue(job: Job, job_hosts: JobHosts, reason: str) -> None:
     """Neither the job nor a host is to blame, such as for a full disk: it leaves its hosts to
     others for a while."""
-    _stop_everywhere(job, crew)
+    _stop_everywhere(job, job_hosts)
     _lose_attempt(job, reason, avoid=[], wait_s=NOT_READY_PAUSE_S)
 
 
@@ -365,22 +367,22 @@ def _lose_attempt(job: Job, reason: str, *, avoid: list[Host], wait_s: float | N
     )
 
 
-def _stop_everywhere(job: Job, crew: Crew) -> list[Host]:
+def _stop_everywhere(job: Job, job_hosts: JobHosts) -> list[Host]:
     """Ends the job's round on each host that can be reached; those hosts."""
     told = []
-    crew.claim.begin("ending the round", STOP_S)
+    job_hosts.claim.begin("ending the round", STOP_S)
     started = job.step_started or job.followers_started
-    for host in crew.hosts:
-        with contextlib.suppress(HostError), crew.at(host) as site:
+    for host in job_hosts.hosts:
+        with contextlib.suppress(HostError), job_hosts.at(host) as session:
             if started:
-                site.agent.stop(str(job.pk), step_id(job))
+                session.agent.stop(str(job.pk), step_id(job))
             told.append(host)
     return told
 
 
-def _host_failed(job: Job, crew: Crew, error: HostError) -> float | None:
+def _host_failed(job: Job, job_hosts: JobHosts, error: HostError) -> float | None:
     """Transient failures are tried again in place at first, then from the queue; others end it."""
-    host = crew.last or crew.lead
+    host = job_hosts.last or job_hosts.lead
     note_host_error(host=host, error=error)
     # At least this one: what was taken in before the error was progress, which counts anew.
     failures = max(1, job.failures)
@@ -391,8 +393,8 @@ def _host_failed(job: Job, crew: Crew, error: HostError) -> float | None:
         logger.warning("job %s: %s", job.pk, again)
         return claims.release_claim(job, poll_in_s=backoff_s(failures), failures=failures)
     if error.transient or claims.has_other_hosts(job, host):
-        return _try_again(job, crew, f"{host.name}: {error}", avoid=[host])
-    return _end(job, crew, JobState.FAILED, f"{host.name}: {error}")
+        return _try_again(job, job_hosts, f"{host.name}: {error}", avoid=[host])
+    return _end(job, job_hosts, JobState.FAILED, f"{host.name}: {error}")
 
 
 _ACTIONS = {

@@ -13,7 +13,7 @@ from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import past_span, span
 from orchestrator.dispatch import builds
 from orchestrator.dispatch.agent import AgentError
-from orchestrator.dispatch.crew import Site
+from orchestrator.dispatch.job_hosts import HostSession
 from orchestrator.dispatch.plan import MAX_ATTEMPTS, FailedTrial
 from orchestrator.dispatch.rounds import step_id
 from orchestrator.dispatch.trial_files import FILES_S, TrialFilesError, fetch_files
@@ -42,7 +42,7 @@ class Source:
     answer and are left alone.
     """
 
-    site: Site
+    session: HostSession
     folder: str
     late: bool
     ahead_s: float
@@ -67,7 +67,9 @@ class Seen:
     lost: list[str] = field(default_factory=list)
 
 
-def take_in(job: Job, site: Site, status: Mapping[str, Any], *, late: bool = False) -> Seen:
+def take_in(
+    job: Job, session: HostSession, status: Mapping[str, Any], *, late: bool = False
+) -> Seen:
     """Acts on each event in order; safe to be repeated with events that were seen before.
 
     `late`: the events are those of an attempt that was given up.
@@ -76,13 +78,13 @@ def take_in(job: Job, site: Site, status: Mapping[str, Any], *, late: bool = Fal
     seen = Seen()
     step = step_id(job, back=1 if late else 0)
     source = Source(
-        site=site,
+        session=session,
         folder=f"jobs/{job.pk}/{step}/trials",
         late=late,
         ahead_s=_ahead_s(float(status["now"])),
     )
     for event in status["events"]:
-        site.claim.check()
+        session.claim.check()
         _HANDLERS.get(str(event.get("event")), _ignore)(job, source, event, seen)
     return seen
 
@@ -141,7 +143,7 @@ def _phase(_job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> N
 
 def _build_started(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
     seen.changes["phase"] = _building(event)[:60]
-    builds.note_started(job, source.site, event, source.instant(event))
+    builds.note_started(job, source.session, event, source.instant(event))
 
 
 def _building(event: Mapping[str, Any]) -> str:
@@ -150,11 +152,11 @@ def _building(event: Mapping[str, Any]) -> str:
 
 
 def _build_done(job: Job, source: Source, event: Mapping[str, Any], _: Seen) -> None:
-    builds.note_done(job, source.site, event, source.instant(event))
+    builds.note_done(job, source.session, event, source.instant(event))
 
 
 def _build_failed(job: Job, source: Source, event: Mapping[str, Any], _: Seen) -> None:
-    builds.note_failed(job, source.site, event, source.instant(event))
+    builds.note_failed(job, source.session, event, source.instant(event))
 
 
 def _listening(_job: Job, _: Source, event: Mapping[str, Any], seen: Seen) -> None:
@@ -166,7 +168,7 @@ def _trial_done(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) 
     seen.quiet_s = 0.0
     if trial is None:
         return
-    source.site.claim.begin(f"fetching the files of trial {trial.pk}", FILES_S)
+    source.session.claim.begin(f"fetching the files of trial {trial.pk}", FILES_S)
     with logging_about(trial=trial.pk):
         past_span("trial", trial.started_at, source.instant(event))
         with span("collect"):
@@ -177,7 +179,7 @@ def _trial_done(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) 
 
 def _store(job: Job, source: Source, trial: Trial) -> None:
     try:
-        files = fetch_files(source.site.transport, source.folder, trial)
+        files = fetch_files(source.session.transport, source.folder, trial)
     except TrialFilesError as error:
         fail_trial(trial=trial, job=job, code="unreadable", message=str(error), files={})
         return
@@ -201,7 +203,7 @@ def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: Seen
         seen.lost.append(message)
         return
     output = str(event.get("output") or "").strip()
-    source.site.claim.begin(f"fetching the files of trial {trial.pk}", FILES_S)
+    source.session.claim.begin(f"fetching the files of trial {trial.pk}", FILES_S)
     with logging_about(trial=trial.pk):
         past_span("trial", trial.started_at, source.instant(event), failed=code)
         with span("collect"):
@@ -218,7 +220,7 @@ def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: Seen
 def _left_files(source: Source, trial: Trial) -> dict[str, bytes]:
     """Of a failed trial: none where they are not as they should be. It has failed anyway."""
     try:
-        return fetch_files(source.site.transport, source.folder, trial)
+        return fetch_files(source.session.transport, source.folder, trial)
     except TrialFilesError as error:
         logger.warning("the files of trial %s are left: %s", trial.pk, error)
         return {}

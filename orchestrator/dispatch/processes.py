@@ -8,7 +8,7 @@ from orchestrator.benchmarks.matrix import fill
 from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.errors import HostSetupError
 from orchestrator.dispatch.cpus import Share, allot
-from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.stage import Facts, Stage
 from orchestrator.runs.models import HostRole
 
@@ -17,7 +17,7 @@ Cpus = Mapping[str, list[int] | None]
 Parameters = Mapping[str, Scalar]
 
 
-def cpus_of(spec: Spec, crew: Crew, facts: Mapping[str, Facts]) -> Cpus:
+def cpus_of(spec: Spec, job_hosts: JobHosts, facts: Mapping[str, Facts]) -> Cpus:
     """By name the CPUs of each process of a case; names of services do not clash with ours.
 
     HostSetupError where a host has fewer than the definition wants.
@@ -32,9 +32,9 @@ def cpus_of(spec: Spec, crew: Crew, facts: Mapping[str, Facts]) -> Cpus:
         ),
     ]
     found: dict[str, list[int] | None] = {}
-    for host in crew.hosts:
-        shares = [share for role, share in places if crew.roles[role] == host]
-        logical = facts[crew.label(host)].get("threads")
+    for host in job_hosts.hosts:
+        shares = [share for role, share in places if job_hosts.roles[role] == host]
+        logical = facts[job_hosts.label(host)].get("threads")
         try:
             found.update(allot(logical, shares, pin=spec.pin_cpus))
         except HostSetupError as error:
@@ -45,7 +45,7 @@ def cpus_of(spec: Spec, crew: Crew, facts: Mapping[str, Facts]) -> Cpus:
 def server_of(stage: Stage, spec: Spec, cpus: Cpus, parameters: Parameters) -> dict[str, Any]:
     subject = spec.subject
     return {
-        "on": stage.crew.label_of(HostRole.TARGET),
+        "on": stage.job_hosts.label_of(HostRole.TARGET),
         "argv": [fill(word, parameters) for word in subject.start or ()],
         "env": {key: fill(word, parameters) for key, word in subject.env.items()},
         "limits": limits_of(spec.limits.target, cpus.get(SERVER)),
@@ -59,7 +59,7 @@ def services_of(
     return [
         {
             "name": name,
-            "on": stage.crew.label_of(service.role),
+            "on": stage.job_hosts.label_of(service.role),
             "count": service.count,
             "argv": [fill(word, parameters) for word in service.start],
             "env": {key: fill(word, parameters) for key, word in service.env.items()},
@@ -89,5 +89,7 @@ def _cpus_of_service(stage: Stage, spec: Spec, cpus: Cpus, name: str) -> list[in
     own = cpus.get(f"service:{name}")
     if own is not None:
         return own
-    beside = stage.crew.roles[spec.services[name].role] == stage.crew.roles[HostRole.TARGET]
+    beside = (
+        stage.job_hosts.roles[spec.services[name].role] == stage.job_hosts.roles[HostRole.TARGET]
+    )
     return cpus.get(SERVER) if beside else None

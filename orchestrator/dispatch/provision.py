@@ -9,7 +9,7 @@ from orchestrator.benchmarks.repository import Repository
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.services import repository_of
 from orchestrator.dispatch.agent import Readiness
-from orchestrator.dispatch.crew import Crew, Site
+from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.recipes import has_git, repository_id, source_path
 from orchestrator.dispatch.stage import (
     cases_of_job,
@@ -28,7 +28,7 @@ KEEP_DAYS = 30.0
 ANCESTORS = 50
 
 
-def survey(job: Job, crew: Crew, site: Site) -> Readiness:
+def survey(job: Job, job_hosts: JobHosts, session: HostSession) -> Readiness:
     """What the host says of itself, kept as its snapshot, and what it has of what the job needs.
 
     The lease is ours, so whatever still works there is a leftover, and ends.
@@ -36,39 +36,39 @@ def survey(job: Job, crew: Crew, site: Site) -> Readiness:
     spec = spec_of(job.run.definition)
     cases = cases_of_job(job)
     specs = list({id(each): each for each in resolved_cases(spec, cases).values()}.values())
-    builds_here = site.host in hosts_that_build(specs, crew)
-    tools = map(own_tool, _needs(cases, job, crew, site))
+    builds_here = session.host in hosts_that_build(specs, job_hosts)
+    tools = map(own_tool, _needs(cases, job, job_hosts, session))
     shas = _shas(job) if builds_here else []
-    there = site.agent.ready(
+    there = session.agent.ready(
         keep_days=KEEP_DAYS,
-        limit_bytes=site.host.disk_limit_bytes,
+        limit_bytes=session.host.disk_limit_bytes,
         repository=repository_id(job.run.definition.benchmark.project),
         commits=shas,
         paths=[*map(source_path, shas), *(tool.remote_path for tool in tools if tool is not None)],
         programs=sorted({name for each in specs for name in each.requires}) if builds_here else [],
     )
-    snapshot = record_snapshot(host=site.host, facts=there.facts)
-    if site.host == job.host:
+    snapshot = record_snapshot(host=session.host, facts=there.facts)
+    if session.host == job.host:
         claims.update_job(job, snapshot=snapshot, phase="sending what is needed")
     return there
 
 
-def supply(job: Job, crew: Crew, site: Site, there: Readiness) -> None:
+def supply(job: Job, job_hosts: JobHosts, session: HostSession, there: Readiness) -> None:
     """Leaves on the host all that the job's rounds need of it; what is there already stays.
 
     On a slow line this takes long, and the heartbeat of the claim keeps the job meanwhile.
     """
-    _send_tools(_needs(supported_cases(job), job, crew, site), site, there)
+    _send_tools(_needs(supported_cases(job), job, job_hosts, session), session, there)
     if has_git(there.facts):
-        _send_bundles(job, site, [sha for sha, known in there.commits.items() if not known])
+        _send_bundles(job, session, [sha for sha, known in there.commits.items() if not known])
     else:
         shas = [sha for sha in there.commits if not there.present[source_path(sha)]]
-        _send_archives(job, site, shas)
+        _send_archives(job, session, shas)
 
 
-def _needs(cases: list[Case], job: Job, crew: Crew, site: Site) -> Needs:
+def _needs(cases: list[Case], job: Job, job_hosts: JobHosts, session: HostSession) -> Needs:
     """The load tools that this host has to have for these cases."""
-    if site.host != crew.lead:
+    if session.host != job_hosts.lead:
         return {}
     spec = spec_of(job.run.definition)
     return needs_of(spec, [case.parameters for case in cases])
@@ -78,39 +78,39 @@ def _shas(job: Job) -> list[str]:
     return [variant.commit.sha for variant in job.run.variants.select_related("commit")]
 
 
-def _send_tools(needs: Needs, site: Site, there: Readiness) -> None:
+def _send_tools(needs: Needs, session: HostSession, there: Readiness) -> None:
     for name, features in needs.items():
         path, own = tool_path(name, there.facts, features)
         if own is not None and not there.present[path]:
             with open(own.path, "rb") as program:
-                site.transport.put(program, path, mode=0o755)
+                session.transport.put(program, path, mode=0o755)
 
 
-def _send_bundles(job: Job, site: Site, shas: list[str]) -> None:
+def _send_bundles(job: Job, session: HostSession, shas: list[str]) -> None:
     project = job.run.definition.benchmark.project
     for sha in shas:
-        _send_bundle(site, _holding(job, sha), repository_id(project), sha)
+        _send_bundle(session, _holding(job, sha), repository_id(project), sha)
 
 
-def _send_bundle(site: Site, repository: Repository, name: str, sha: str) -> None:
+def _send_bundle(session: HostSession, repository: Repository, name: str, sha: str) -> None:
     """The commit with all of its history that the host does not have yet."""
     ancestors = repository.ancestors(sha, limit=ANCESTORS)
-    there = site.agent.commits(name, *ancestors) if ancestors else {}
+    there = session.agent.commits(name, *ancestors) if ancestors else {}
     known = next((each for each in ancestors if there.get(each)), None)
     with packed_file(settings.DATA_DIR) as file:
         repository.bundle(sha, file, without=known)
         file.seek(0)
-        site.transport.put(file, f"bundles/{sha}.bundle")
-    site.agent.take_bundle(name, sha)
+        session.transport.put(file, f"bundles/{sha}.bundle")
+    session.agent.take_bundle(name, sha)
 
 
-def _send_archives(job: Job, site: Site, shas: list[str]) -> None:
+def _send_archives(job: Job, session: HostSession, shas: list[str]) -> None:
     for sha in shas:
         repository = _holding(job, sha)
         with packed_file(settings.DATA_DIR) as file:
             repository.archive(sha, file)
             file.seek(0)
-            site.transport.put(file, source_path(sha))
+            session.transport.put(file, source_path(sha))
 
 
 def _holding(job: Job, sha: str) -> Repository:

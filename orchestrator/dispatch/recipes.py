@@ -87,7 +87,7 @@ def builds_of(job: Job, stage: Stage, trials: Iterable[Trial]) -> list[dict[str,
         recipe = recipe_of(spec, trial.case.parameters, stage.facts_of(HostRole.TARGET))
         wanted.setdefault((sha, recipe.inputs), recipe)
         users.setdefault(recipe.inputs, {})[trial.case_id] = trial.case
-        labels = [stage.crew.label(host) for host in hosts_that_build([spec], stage.crew)]
+        labels = [stage.job_hosts.label(host) for host in hosts_that_build([spec], stage.job_hosts)]
         hosts.setdefault((sha, recipe.inputs), {}).update(dict.fromkeys(labels))
     repository = repository_id(job.run.definition.benchmark.project)
     named = _labels(stage.spec, {inputs: list(cases.values()) for inputs, cases in users.items()})

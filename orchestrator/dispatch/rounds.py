@@ -12,9 +12,9 @@ from orchestrator.benchmarks.objective import parse as parse_objective
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.dispatch.certificates import certificates_of, plan_entry
-from orchestrator.dispatch.crew import Crew, Site
+from orchestrator.dispatch.http_checks import checks_of, ready_of
+from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.processes import TOOL, cpus_of, limits_of, server_of, services_of
-from orchestrator.dispatch.questions import checks_of, ready_of
 from orchestrator.dispatch.recipes import builds_of, recipe_of
 from orchestrator.dispatch.requirements import path_of
 from orchestrator.dispatch.shared_secret import secret_of
@@ -40,7 +40,7 @@ def step_id(job: Job, *, back: int = 0) -> str:
     return f"a{job.attempt - back}-r{job.round}"
 
 
-def plans_of_round(job: Job, crew: Crew, ports: Mapping[str, int]) -> dict[str, bytes]:
+def plans_of_round(job: Job, job_hosts: JobHosts, ports: Mapping[str, int]) -> dict[str, bytes]:
     """For each host's label the plan of the job's current round: its trials still to be measured.
 
     `ports`: where the followers that are named listen for their lead.
@@ -50,43 +50,43 @@ def plans_of_round(job: Job, crew: Crew, ports: Mapping[str, int]) -> dict[str, 
         .select_related("case", "variant__commit")
         .order_by("position")
     )
-    stage = _stage(job, crew, trials)
+    stage = _stage(job, job_hosts, trials)
     plan = shared_plan(job, stage, trials, ports)
-    certificates = certificates_of(job, stage.spec, crew)
-    serving = hosts_that_serve(stage.specs.values(), crew)
+    certificates = certificates_of(job, stage.spec, job_hosts)
+    serving = hosts_that_serve(stage.specs.values(), job_hosts)
     own = {
-        crew.label(host): {
-            "self": crew.label(host),
+        job_hosts.label(host): {
+            "self": job_hosts.label(host),
             "tuning": host.tuning,
             "run_as": host.run_as or None,
             "tls": plan_entry(certificates, serves=host in serving),
         }
-        for host in crew.hosts
+        for host in job_hosts.hosts
     }
     return {label: json.dumps({**plan, **each}, indent=1).encode() for label, each in own.items()}
 
 
-def drop_cancelled(job: Job, site: Site, known: int) -> None:
+def drop_cancelled(job: Job, session: HostSession, known: int) -> None:
     """Tells the lead which trials of its round were cancelled since; it knows so many already."""
     cancelled = cancelled_trials(job)
     if len(cancelled) > known:
         path = f"jobs/{job.pk}/{step_id(job)}/dropped.json"
-        site.transport.put(json.dumps(cancelled).encode(), path)
+        session.transport.put(json.dumps(cancelled).encode(), path)
 
 
-def _stage(job: Job, crew: Crew, trials: Sequence[Trial]) -> Stage:
+def _stage(job: Job, job_hosts: JobHosts, trials: Sequence[Trial]) -> Stage:
     spec = spec_of(job.run.definition)
-    facts = facts_of(job, crew)
+    facts = facts_of(job, job_hosts)
     cases = {trial.case_id: trial.case for trial in trials}
     # Of all cases of the job, so that every round finds the same tools.
     needs = needs_of(spec, [case.parameters for case in supported_cases(job)])
     return Stage(
         spec=spec,
         specs=resolved_cases(spec, cases.values()),
-        crew=crew,
+        job_hosts=job_hosts,
         facts=facts,
         tools={
-            name: tool_path(name, facts[crew.label(crew.lead)], features)[0]
+            name: tool_path(name, facts[job_hosts.label(job_hosts.lead)], features)[0]
             for name, features in needs.items()
         },
         warmups=warmup_factors(job),
@@ -96,18 +96,21 @@ def _stage(job: Job, crew: Crew, trials: Sequence[Trial]) -> Stage:
 def shared_plan(
     job: Job, stage: Stage, trials: list[Trial], ports: Mapping[str, int]
 ) -> dict[str, Any]:
-    crew = stage.crew
+    job_hosts = stage.job_hosts
     longest = max((trial.expected_s for trial in trials), default=0.0)
     return {
         "schema": SCHEMA,
         "job": str(job.pk),
         "step": step_id(job),
         "silence_s": max(SILENCE_S, 3 * longest),
-        "lead": crew.label(crew.lead),
-        "secret": secret_of(job, crew),
+        "lead": job_hosts.label(job_hosts.lead),
+        "secret": secret_of(job, job_hosts),
         "hosts": {
-            crew.label(host): {"address": crew.address(host), "port": ports.get(crew.label(host))}
-            for host in crew.hosts
+            job_hosts.label(host): {
+                "address": job_hosts.address(host),
+                "port": ports.get(job_hosts.label(host)),
+            }
+            for host in job_hosts.hosts
         },
         "builds": builds_of(job, stage, trials),
         "trials": [_trial(stage, trial) for trial in trials],
@@ -116,7 +119,7 @@ def shared_plan(
 
 def _trial(stage: Stage, trial: Trial) -> dict[str, Any]:
     spec, parameters = stage.specs[trial.case_id], trial.case.parameters
-    cpus = cpus_of(spec, stage.crew, stage.facts)
+    cpus = cpus_of(spec, stage.job_hosts, stage.facts)
     loads = _warmed_up(load_specs_of(spec, parameters), trial, stage.warmups)
     tool = tool_of(spec, parameters)
     sha = trial.variant.commit.sha

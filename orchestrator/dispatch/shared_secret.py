@@ -1,18 +1,18 @@
 """The secret by which the hosts of one job know each other, kept until it ends."""
 
 from orchestrator.core.ids import new_hex
-from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.fleet.vault import seal, unseal
 from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 
 
-def secret_of(job: Job, crew: Crew) -> str | None:
+def secret_of(job: Job, job_hosts: JobHosts) -> str | None:
     """The job's own, made the first time that it is asked for; None where one host plays alone.
 
     The caller holds the job's claim.
     """
-    if len(crew.hosts) == 1:
+    if len(job_hosts.hosts) == 1:
         return None
     if job.sealed_secret is not None:
         return unseal(job, "sealed_secret")

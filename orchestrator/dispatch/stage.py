@@ -8,7 +8,7 @@ from orchestrator.benchmarks.models import Case
 from orchestrator.benchmarks.resolved import resolver, why_unsupported
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.spec import Spec
-from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import latest_snapshot
 from orchestrator.runs.models import HostRole, Job
@@ -27,13 +27,13 @@ class Stage:
 
     spec: Spec
     specs: Mapping[int, Spec]
-    crew: Crew
+    job_hosts: JobHosts
     facts: Mapping[str, Facts]
     tools: Mapping[str, str]
     warmups: Mapping[int, int]
 
     def facts_of(self, role: str) -> Facts:
-        return self.facts[self.crew.label_of(role)]
+        return self.facts[self.job_hosts.label_of(role)]
 
 
 def cases_of_job(job: Job) -> list[Case]:
@@ -56,26 +56,28 @@ def resolved_cases(spec: Spec, cases: Iterable[Case]) -> dict[int, Spec]:
     return {case.pk: shape(case.parameters) for case in cases}
 
 
-def facts_of(job: Job, crew: Crew) -> dict[str, Facts]:
+def facts_of(job: Job, job_hosts: JobHosts) -> dict[str, Facts]:
     """What each host of a job said of itself, by its label."""
-    return {crew.label(host): _facts(job, host) for host in crew.hosts}
+    return {job_hosts.label(host): _facts(job, host) for host in job_hosts.hosts}
 
 
-def hosts_that_serve(specs: Iterable[Spec], crew: Crew) -> list[Host]:
+def hosts_that_serve(specs: Iterable[Spec], job_hosts: JobHosts) -> list[Host]:
     """The hosts that run a server or a service of one of these definitions."""
     roles = {HostRole.TARGET.value}
     for spec in specs:
         roles |= {service.role for service in spec.services.values()}
-    return [host for host in crew.hosts if any(crew.roles[role] == host for role in roles)]
+    return [
+        host for host in job_hosts.hosts if any(job_hosts.roles[role] == host for role in roles)
+    ]
 
 
-def hosts_that_build(specs: Iterable[Spec], crew: Crew) -> list[Host]:
+def hosts_that_build(specs: Iterable[Spec], job_hosts: JobHosts) -> list[Host]:
     """The hosts that use something of a commit: those that serve, and the load's own files."""
     every = list(specs)
-    using = hosts_that_serve(every, crew)
+    using = hosts_that_serve(every, job_hosts)
     if any(_load_is_of_commit(spec) for spec in every):
-        using = [*using, crew.lead]
-    return [host for host in crew.hosts if host in using]
+        using = [*using, job_hosts.lead]
+    return [host for host in job_hosts.hosts if host in using]
 
 
 def _load_is_of_commit(spec: Spec) -> bool:

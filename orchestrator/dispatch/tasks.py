@@ -6,16 +6,16 @@ from uuid import UUID
 from celery import shared_task
 
 from orchestrator.accounts.pruning import prune_sessions, prune_tokens
-from orchestrator.alerts import delivering, noting, raising
+from orchestrator.alerts import alert_rules, deliveries, events
 from orchestrator.benchmarks import fetch_requests, fetching, tidying
 from orchestrator.calibration import calibrations, golden
 from orchestrator.core.clock import utc_now
-from orchestrator.dispatch import checkup, engine, scheduled
+from orchestrator.dispatch import checkup, engine, schedule_tick
 from orchestrator.dispatch.shares import SHARES
-from orchestrator.dispatch.waking import wake_forges
+from orchestrator.dispatch.wakeups import wake_forges
 from orchestrator.fleet.check_requests import due_requests
-from orchestrator.forges import following
-from orchestrator.forges.receiving import forget_old
+from orchestrator.forges import pr_sync
+from orchestrator.forges.webhooks import forget_old
 from orchestrator.measurements.import_steps import import_some, prune_imports
 from orchestrator.regressions import bisections, confirmations
 from orchestrator.regressions.segmentation import look_at_changed
@@ -82,7 +82,7 @@ def sweep() -> None:
 @shared_task(name="orchestrator.dispatch.tasks.claim_schedules")
 def claim_schedules() -> None:
     """Starts the runs of the schedules that are due."""
-    scheduled.start_due(utc_now())
+    schedule_tick.start_due(utc_now())
 
 
 @shared_task(name=fetch_requests.TASK)
@@ -143,29 +143,29 @@ def follow_changes() -> None:
     now = utc_now()
     confirmations.tick(now)
     bisections.tick(now)
-    raising.tick(now)
+    alert_rules.tick(now)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.tell")
 def tell() -> None:
     """Notes what channels are to tell of, and wakes each delivery that is due."""
-    noting.tick(utc_now())
-    for delivery_id in delivering.due_deliveries(utc_now()):
+    events.tick(utc_now())
+    for delivery_id in deliveries.due_deliveries(utc_now()):
         deliver.apply_async(args=[str(delivery_id)], expires=10)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.deliver")
 def deliver(delivery_id: str) -> None:
     """One try of one delivery, unless its team holds its share of the threads."""
-    with SHARES.admit(delivering.team_of(UUID(delivery_id))) as admitted:
+    with SHARES.admit(deliveries.team_of(UUID(delivery_id))) as admitted:
         if admitted:
-            delivering.deliver(UUID(delivery_id), utc_now())
+            deliveries.deliver(UUID(delivery_id), utc_now())
 
 
 @shared_task(name="orchestrator.dispatch.tasks.follow_forges")
 def follow_forges() -> None:
     """Wakes each pull request that is due, and forgets old deliveries of forges."""
-    for pull_id in following.due_pulls():
+    for pull_id in pr_sync.due_pulls():
         follow_pull.apply_async(args=[pull_id], expires=10)
     forget_old(utc_now())
 
@@ -174,9 +174,9 @@ def follow_forges() -> None:
 def follow_pull(pull_id: int) -> None:
     """Takes one pull request further, unless its team holds its share of the threads: a later tick
     wakes it again then."""
-    with SHARES.admit(following.team_of(pull_id)) as admitted:
+    with SHARES.admit(pr_sync.team_of(pull_id)) as admitted:
         if admitted:
-            following.follow(pull_id)
+            pr_sync.follow(pull_id)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.tidy_repositories")

@@ -10,7 +10,7 @@ from agents.hostagent.protocol import TRIAL_FILES, load_files
 from orchestrator.benchmarks.loads import most_measured_loads
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.errors import NotFoundError, PitwallError
-from orchestrator.core.foreign import json_from
+from orchestrator.core.untrusted_json import json_from
 from orchestrator.runs.models import Trial
 from orchestrator.transport.base import TooLargeError, Transport
 

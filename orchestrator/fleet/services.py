@@ -21,9 +21,9 @@ from orchestrator.core.errors import (
     LoginRefusedError,
 )
 from orchestrator.fleet import selectors, vault
-from orchestrator.fleet.care import quarantine
 from orchestrator.fleet.facts import changed_facts, profile_fields
 from orchestrator.fleet.host_quota import check_room, check_room_for_names
+from orchestrator.fleet.host_settings import quarantine
 from orchestrator.fleet.models import (
     HELD,
     Credential,
@@ -34,7 +34,7 @@ from orchestrator.fleet.models import (
     HostState,
     HostTransport,
 )
-from orchestrator.fleet.ways import NAME, check_way, check_word, checked_user, credential_of
+from orchestrator.fleet.ssh_settings import NAME, check_way, check_word, checked_user, credential_of
 from orchestrator.transport import keys
 from orchestrator.transport.ssh import HostKey, scan_host_key
 

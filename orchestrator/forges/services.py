@@ -14,7 +14,7 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
-from orchestrator.core.handed_out import Kind, new_secret
+from orchestrator.core.issued_secrets import Kind, new_secret
 from orchestrator.fleet.vault import seal
 from orchestrator.forges.models import (
     BenchmarkRequest,

@@ -7,7 +7,7 @@ from typing import Any
 from agents.hostagent.protocol import load_files
 from orchestrator.benchmarks.loads import load_specs_of, tool_of
 from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.core.foreign import json_from
+from orchestrator.core.untrusted_json import json_from
 from orchestrator.loadtools.combined import of_search, of_steps
 from orchestrator.loadtools.model import GARBAGE, LoadSpec, ToolOutputError, TrialReading
 from orchestrator.loadtools.registry import Adapter

@@ -11,8 +11,8 @@ from django.db import transaction
 
 from orchestrator.core.clock import utc_now
 from orchestrator.core.counting import count
-from orchestrator.core.foreign import json_from
 from orchestrator.core.ids import sha256_hex
+from orchestrator.core.untrusted_json import json_from
 from orchestrator.fleet.selectors import changes_of
 from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading, Validity
 from orchestrator.measurements.build_provenance import made_with

@@ -21,7 +21,7 @@ from orchestrator.benchmarks.access import projects_with_secrets
 from orchestrator.benchmarks.host_keys import projects_with_other_host_key
 from orchestrator.core.errors import PitwallError
 from orchestrator.fleet.models import Host, HostState, HostTransport
-from orchestrator.operations import heard
+from orchestrator.operations import heartbeats
 from orchestrator.operations.doctor import Finding, failed, ok, warned
 from orchestrator.operations.our_redis import our_redis
 
@@ -179,18 +179,18 @@ _COMMANDS = {
 
 def processes() -> Iterator[Finding]:
     try:
-        known = heard.heard(our_redis(), settings.CELERY_TASK_DEFAULT_QUEUE)
+        known = heartbeats.load_heartbeats(our_redis(), settings.CELERY_TASK_DEFAULT_QUEUE)
     except RedisError:
         yield failed("processes", "unknown: Redis does not answer", "See Redis above.")
         return
-    for kind in heard.KINDS:
+    for kind in heartbeats.KINDS:
         alive = [each.name for each in known if each.kind == kind and each.is_alive]
         if alive:
             yield ok(f"{kind}s", f"{len(alive)}: {', '.join(sorted(alive))}")
         else:
             yield failed(
                 f"{kind}s",
-                f"none was heard within {heard.LATE_S:.0f} s: {_WITHOUT[kind]}",
+                f"none sent a heartbeat within {heartbeats.LATE_S:.0f} s: {_WITHOUT[kind]}",
                 f"{_COMMANDS[kind]}, with the same REDIS_URL and PITWALL_QUEUE",
             )
 

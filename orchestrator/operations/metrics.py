@@ -10,11 +10,11 @@ from django.conf import settings
 from django.db import DatabaseError
 from redis import RedisError
 
-from orchestrator.operations import heard
+from orchestrator.operations import heartbeats
 from orchestrator.operations.counts import all_counts, hand_on
 from orchestrator.operations.exposition import Labels, exposition, grouped
 from orchestrator.operations.families import FAMILIES, Family
-from orchestrator.operations.figures import Samples, database_figures
+from orchestrator.operations.gauges import Samples, database_figures
 from orchestrator.operations.our_redis import our_redis
 
 
@@ -44,10 +44,10 @@ def _redis_figures() -> dict[str, Samples]:
 def _processes() -> dict[str, Samples]:
     redis = our_redis()
     queue = settings.CELERY_TASK_DEFAULT_QUEUE
-    known = heard.heard(redis, queue)
+    known = heartbeats.load_heartbeats(redis, queue)
     alive: dict[Labels, float] = {}
     last: dict[Labels, float] = {}
-    for kind in heard.KINDS:
+    for kind in heartbeats.KINDS:
         label = (("process", kind),)
         ours = [each for each in known if each.kind == kind]
         alive[label] = float(sum(each.is_alive for each in ours))

@@ -4,7 +4,7 @@ from django.conf import settings
 
 from orchestrator.operations.database_limits import limit_sessions
 from orchestrator.operations.freed_memory import give_freed_memory_back
-from orchestrator.operations.pulse import start_pulse, stop_pulse
+from orchestrator.operations.heartbeat_thread import start_heartbeats, stop_heartbeats
 from orchestrator.operations.tracing import start_tracing, stop_tracing
 
 
@@ -15,9 +15,9 @@ def begin_process(process: str) -> None:
     if settings.TRACES:
         start_tracing(process)
     # Web processes tell by answering that they are alive.
-    start_pulse(None if process == "web" else process)
+    start_heartbeats(None if process == "web" else process)
 
 
 def end_process() -> None:
     stop_tracing()
-    stop_pulse()
+    stop_heartbeats()

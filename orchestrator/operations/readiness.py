@@ -11,7 +11,7 @@ from django.db import DatabaseError, connection
 from redis import RedisError
 
 from orchestrator.archives.database.state import pending_migrations
-from orchestrator.operations import heard
+from orchestrator.operations import heartbeats
 from orchestrator.operations.our_redis import our_redis
 
 
@@ -45,7 +45,7 @@ def recent_parts() -> list[Part]:
 def parts() -> list[Part]:
     """In the order in which they rest on each other."""
     return [
-        Part(name=name, needed=name not in heard.KINDS, problem=ask())
+        Part(name=name, needed=name not in heartbeats.KINDS, problem=ask())
         for name, ask in _PARTS.items()
     ]
 
@@ -81,15 +81,15 @@ def _redis() -> str:
     return ""
 
 
-def _heard(kind: str) -> str:
+def _find_heartbeat_problem(kind: str) -> str:
     redis = our_redis()
     try:
-        known = heard.heard(redis, settings.CELERY_TASK_DEFAULT_QUEUE)
+        known = heartbeats.load_heartbeats(redis, settings.CELERY_TASK_DEFAULT_QUEUE)
     except RedisError:
         return "unknown: Redis does not answer"
     if any(each.kind == kind and each.is_alive for each in known):
         return ""
-    return f"none was heard within {heard.LATE_S:.0f} s"
+    return f"none sent a heartbeat within {heartbeats.LATE_S:.0f} s"
 
 
 _PARTS: Mapping[str, Callable[[], str]] = MappingProxyType(
@@ -97,8 +97,8 @@ _PARTS: Mapping[str, Callable[[], str]] = MappingProxyType(
         "database": _database,
         "migrations": _migrations,
         "redis": _redis,
-        "worker": lambda: _heard("worker"),
-        "fetcher": lambda: _heard("fetcher"),
-        "beat": lambda: _heard("beat"),
+        "worker": lambda: _find_heartbeat_problem("worker"),
+        "fetcher": lambda: _find_heartbeat_problem("fetcher"),
+        "beat": lambda: _find_heartbeat_problem("beat"),
     }
 )

@@ -8,7 +8,7 @@ from celery import Task
 from orchestrator.core.counting import observe
 from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import span
-from orchestrator.operations.busy import BUSY
+from orchestrator.operations.stuck_threads import BUSY
 
 
 class WatchedTask(Task):

@@ -10,7 +10,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, UNUSABLE, Host, HostState
 from orchestrator.fleet.selectors import own_hosts_of
-from orchestrator.runs.waits import Waiting, Work, waiting_of, work_on
+from orchestrator.runs.eta import Waiting, Work, waiting_of, work_on
 
 
 class Now(StrEnum):

@@ -18,7 +18,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, NotFoundError
 from orchestrator.runs import selectors
 from orchestrator.runs.models import Job, Run, Trial
-from orchestrator.runs.settling import settle_run
+from orchestrator.runs.run_state import sync_run_state
 from orchestrator.runs.states import (
     JOB_ACTIVE,
     JOB_ENDED,
@@ -119,7 +119,7 @@ def _end_emptied(jobs: list[Job]) -> None:
             Job.objects.filter(pk=job.pk).update(
                 state=JobState.CANCELLED, message="cancelled before it began", ended_at=now
             )
-            settle_run(job.run_id)
+            sync_run_state(job.run_id)
         elif job.state in JOB_ACTIVE and job.current_trial and must_stop(job):
             Job.objects.filter(pk=job.pk).update(poll_at=Now())
 

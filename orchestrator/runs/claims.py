@@ -22,7 +22,7 @@ from orchestrator.fleet.models import HELD, Host, HostState
 from orchestrator.runs.cancelling import CANCELLED, must_stop
 from orchestrator.runs.leasing import release
 from orchestrator.runs.models import HostRole, InterimAnalysis, Job, Placement, Trial
-from orchestrator.runs.settling import settle_run
+from orchestrator.runs.run_state import sync_run_state
 from orchestrator.runs.states import JOB_ACTIVE, JOB_TRANSITIONS, JobState, TrialState
 
 #: A worker that has not renewed its claim for this long is considered dead.
@@ -110,7 +110,7 @@ def transition_job(job: Job, state: JobState, **changes: Any) -> None:
     with transaction.atomic():
         update_job(job, state=state, **changes)
         if not (was_active and state in JOB_ACTIVE):
-            settle_run(job.run_id)
+            sync_run_state(job.run_id)
 
 
 def end_job(job: Job, state: JobState, message: str) -> None:
@@ -237,7 +237,7 @@ def _fail_queued(job: Job) -> bool:
         )
         if ended:
             Trial.objects.filter(job=job, state=TrialState.PLANNED).update(state=TrialState.SKIPPED)
-            settle_run(job.run_id)
+            sync_run_state(job.run_id)
     return bool(ended)
 
 

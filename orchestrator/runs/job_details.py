@@ -13,7 +13,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import NotFoundError
 from orchestrator.runs.models import Build, HostRole, Job, Placement
 from orchestrator.runs.states import JobState
-from orchestrator.runs.waiting import Candidates, waiting_reason
+from orchestrator.runs.wait_reasons import Candidates, waiting_reason
 
 #: Of a build's log, so much is read to show its last lines.
 TAIL_CHARS = 2_000

@@ -24,7 +24,7 @@ from orchestrator.database.clock import database_now
 from orchestrator.fleet import selectors as fleet
 from orchestrator.runs.models import HostLease, HostRole, Job, Placement, Run
 from orchestrator.runs.queue import Ask, FreeHost, Grant, Waiting, grants
-from orchestrator.runs.settling import settle_run
+from orchestrator.runs.run_state import sync_run_state
 from orchestrator.runs.states import JOB_ENDED, JobState
 
 #: What a team had of the machines counts against it for so long.
@@ -88,7 +88,7 @@ def _begin(job: Job, hosts: Mapping[str, uuid.UUID]) -> None:
         poll_at=Now(),
         not_before=None,
     )
-    settle_run(job.run_id)
+    sync_run_state(job.run_id)
 
 
 def _waiting(now: datetime, free: list[FreeHost]) -> list[Waiting]:

@@ -19,7 +19,13 @@ from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState
 from orchestrator.runs.baselines import baseline_of, is_rule
-from orchestrator.runs.ending import blocks_of, budget_warning, check_budget, rounds_of, until_of
+from orchestrator.runs.end_conditions import (
+    blocks_of,
+    budget_warning,
+    check_budget,
+    rounds_of,
+    until_of,
+)
 from orchestrator.runs.models import Priority, Until
 from orchestrator.runs.order import parts_of
 from orchestrator.runs.placements import Roles, roles_asked

@@ -33,7 +33,6 @@ from orchestrator.runs.models import (
 )
 from orchestrator.runs.order import trial_order
 from orchestrator.runs.placements import place_job
-from orchestrator.runs.planned import PlannedTrial, insert_planned
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.runs.states import (
     JOB_ACTIVE,
@@ -43,6 +42,7 @@ from orchestrator.runs.states import (
     RunState,
     TrialState,
 )
+from orchestrator.runs.trial_rows import PlannedTrial, insert_planned
 
 
 def create_run(

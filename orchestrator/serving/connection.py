@@ -10,7 +10,7 @@ from typing import Any
 from gunicorn import http
 
 from orchestrator.core.waits import Wait
-from orchestrator.operations.busy import BUSY
+from orchestrator.operations.stuck_threads import BUSY
 from orchestrator.serving import pace
 from orchestrator.serving.framing import CONTINUE, Frame, Stage, frame_of
 from orchestrator.serving.shares import Share, Shares

@@ -15,8 +15,8 @@ from typing import Any
 from gunicorn.http.errors import LimitRequestLine
 
 from orchestrator.core.waits import ENVIRON_KEY, Wait, WaitBook
-from orchestrator.operations.busy import BUSY
 from orchestrator.operations.listening import Listener
+from orchestrator.operations.stuck_threads import BUSY
 from orchestrator.serving import answers, pace
 from orchestrator.serving.connection import Connection, State
 from orchestrator.serving.framing import Stage, path_of

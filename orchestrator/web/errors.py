@@ -19,7 +19,7 @@ from orchestrator.core.errors import (
     PermissionRefusedError,
     PitwallError,
 )
-from orchestrator.core.handed_out import has_secret
+from orchestrator.core.issued_secrets import has_secret
 from orchestrator.operations.database_away import is_away, is_cut_off, to_be_asked_again
 from orchestrator.operations.fetch_waits import ask_again, wait_of
 from orchestrator.web.middleware import (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from orchestrator.core.handed_out import has_secret
+from orchestrator.core.issued_secrets import has_secret
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 POLICY = "; ".join(

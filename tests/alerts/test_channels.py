@@ -12,12 +12,8 @@ import pytest
 from django.core import mail
 
 from orchestrator.accounts.members import Member
-from orchestrator.alerts import delivering, noting, raising
-from orchestrator.alerts.channels.message import Line, Message
-from orchestrator.alerts.channels.registry import FORMS
-from orchestrator.alerts.delivering import PAUSES_S, deliver, due_deliveries
-from orchestrator.alerts.models import Alert, Channel, Delivery, Event
-from orchestrator.alerts.notifying import (
+from orchestrator.alerts import alert_rules, deliveries, events
+from orchestrator.alerts.channel_service import (
     MadeChannel,
     NewChannel,
     create_channel,
@@ -25,6 +21,10 @@ from orchestrator.alerts.notifying import (
     send_test,
     set_channel_enabled,
 )
+from orchestrator.alerts.channels.message import Line, Message
+from orchestrator.alerts.channels.registry import FORMS
+from orchestrator.alerts.deliveries import PAUSES_S, deliver, due_deliveries
+from orchestrator.alerts.models import Alert, Channel, Delivery, Event
 from orchestrator.alerts.services import acknowledge
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
@@ -74,7 +74,7 @@ def ended_run(member: Member, folder: Path) -> Run:
 
 def tell(later: float = 0.0) -> None:
     """What the ticks do, some seconds later."""
-    noting.tick(utc_now() + timedelta(seconds=later))
+    events.tick(utc_now() + timedelta(seconds=later))
     now = utc_now() + timedelta(seconds=later)
     for delivery_id in due_deliveries(now):
         deliver(delivery_id, now)
@@ -177,11 +177,11 @@ def test_it_leaves_a_delivery_to_the_worker_that_has_it(
     delivery = send_test(member=personas.alice, channel_id=made.channel.pk)
     now = utc_now()
 
-    assert delivering._claimed(delivery.pk, now) is not None
+    assert deliveries._claimed(delivery.pk, now) is not None
     assert not deliver(delivery.pk, now)
     assert receiver.got == []
     # That worker died: after a while somebody else takes it.
-    assert deliver(delivery.pk, now + delivering.LEASE)
+    assert deliver(delivery.pk, now + deliveries.LEASE)
     assert len(receiver.got) == 1
 
 
@@ -252,7 +252,7 @@ def test_it_tells_of_alerts_and_what_people_do_about_them(
 def raise_of(line: Any) -> Alert:
     """An alert as if a confirmation run had confirmed the change."""
     ChangePoint.objects.update(state="confirmed", recent=True)
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     return Alert.objects.get()
 
 
@@ -319,7 +319,7 @@ def test_a_slow_receiver_leaves_threads_to_other_teams(
 ) -> None:
     made = make_channel(personas.alice, receiver.url)
     ended_run(personas.alice, tmp_path)
-    noting.tick(utc_now())
+    events.tick(utc_now())
     delivery = made.channel.deliveries.get()
     shares = TeamShares(1)
     monkeypatch.setattr(tasks, "SHARES", shares)

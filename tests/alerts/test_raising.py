@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.alerts import raising
-from orchestrator.alerts.mending import fix_of
+from orchestrator.alerts import alert_rules
 from orchestrator.alerts.models import Alert
+from orchestrator.alerts.recovery import fix_of
 from orchestrator.alerts.selectors import alert_for, alerts_of, counts_of, open_alerts
 from orchestrator.alerts.services import (
     accept,
@@ -54,17 +54,17 @@ def confirm_changes(line: Line, change: float = -0.08) -> None:
 def raised(line: Line) -> Alert:
     suspect(line)
     confirm_changes(line)
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     return Alert.objects.get()
 
 
 def test_nobody_is_told_before_a_confirmation_run_has_confirmed_it(line: Line) -> None:
     suspect(line)
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     assert not Alert.objects.exists()
     confirm_changes(line)
-    raising.tick(utc_now())
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
+    alert_rules.tick(utc_now())
     alert = Alert.objects.get()
     assert (alert.state, alert.confirmed) == ("open", True)
     assert alert.change_points.count() == 2
@@ -74,14 +74,14 @@ def test_nobody_is_told_before_a_confirmation_run_has_confirmed_it(line: Line) -
 def test_a_refuted_one_and_an_improvement_raise_none(line: Line) -> None:
     suspect(line)
     confirm_changes(line, 0.0)
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     assert not Alert.objects.exists()
 
 
 def test_an_improvement_raises_none(line: Line) -> None:
     suspect(line, 0.08)
     confirm_changes(line, 0.08)
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     assert set(ChangePoint.objects.values_list("state", flat=True)) == {"confirmed"}
     assert not Alert.objects.exists()
 
@@ -91,7 +91,7 @@ def test_what_was_measured_elsewhere_raises_one_that_says_so(
 ) -> None:
     line = make_line(personas.alice, tmp_path / "origin", cases=2, external=True)
     suspect(line)
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     alert = Alert.objects.get()
     assert not alert.confirmed
     assert alert.change_point.message == "not confirmed: measured elsewhere"
@@ -122,9 +122,9 @@ def test_one_that_is_silenced_opens_again_by_itself(line: Line) -> None:
         with pytest.raises(InvalidRequestError, match="silenced"):
             silence(member=line.member, alert_id=alert.pk, until=now + timedelta(days=days))
     silence(member=line.member, alert_id=alert.pk, until=now + timedelta(days=3), note="holiday")
-    raising.tick(now + timedelta(days=2))
+    alert_rules.tick(now + timedelta(days=2))
     assert Alert.objects.get().state == "silenced"
-    raising.tick(now + timedelta(days=4))
+    alert_rules.tick(now + timedelta(days=4))
     woken = Alert.objects.get()
     assert (woken.state, woken.silenced_until, woken.note) == ("open", None, "holiday")
     assert [each["by"] for each in woken.log] == ["alice", ""]
@@ -137,7 +137,7 @@ def test_accepting_begins_the_histories_anew_where_they_shifted(line: Line) -> N
     begun = Baseline.objects.values_list("series", "commit__position", "reason")
     assert sorted(begun) == [(line.series(case).pk, 25, "safer") for case in (0, 1)]
     line.look()
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     assert Alert.objects.get().state == "accepted"
 
 
@@ -147,11 +147,11 @@ def test_one_that_a_later_commit_mended_resolves_itself_once_that_is_sure(line: 
     levels = dict.fromkeys(range(40, 55), 1000.0)
     line.measure(levels, case=0, seed=5)
     line.look()
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     assert fix_of(alert) is None, "the other case is as slow as before"
     line.measure(levels, case=1, seed=6)
     line.look()
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     fix = fix_of(alert)
     assert fix is not None
     assert (fix.commit.position, fix.sure, Alert.objects.get().state) == (40, False, "open")
@@ -162,12 +162,12 @@ def test_one_that_a_later_commit_mended_resolves_itself_once_that_is_sure(line: 
         rates = {c.sha: 920 if 25 <= n < 40 else 1000 for n, c in enumerate(line.commits)}
         line.answer_confirmation_runs(rates)
     confirmations.tick(utc_now())
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     ended = Alert.objects.get()
     assert (ended.state, ended.fixed_by) == ("resolved", line.commits[40])
     assert "fixed by" in ended.note
     reopen(member=line.member, alert_id=alert.pk)
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     assert Alert.objects.get().state == "open"
 
 
@@ -184,14 +184,14 @@ def test_dismissing_it_dismisses_its_change_points(line: Line) -> None:
     alert = raised(line)
     dismiss_alert(member=line.member, alert_id=alert.pk, reason="meant so")
     assert set(ChangePoint.objects.values_list("state", flat=True)) == {"dismissed"}
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     assert Alert.objects.get().state == "dismissed"
 
 
 def test_one_of_which_nothing_is_left_ends_by_itself(line: Line) -> None:
     raised(line)
     ChangePoint.objects.update(state="refuted")
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     assert Alert.objects.get().state == "resolved"
 
 

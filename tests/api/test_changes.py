@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orchestrator.alerts import raising
+from orchestrator.alerts import alert_rules
 from orchestrator.alerts.models import Alert
 from orchestrator.core.clock import utc_now
 from orchestrator.regressions import bisections, confirmations
@@ -34,7 +34,7 @@ def raise_alert(line: Line) -> Alert:
         confirmations.tick(utc_now())
         bisections.tick(utc_now())
         line.answer_confirmation_runs(rates)
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     return Alert.objects.get()
 
 
@@ -133,7 +133,7 @@ def test_results_that_are_sent_raise_an_alert_without_a_confirmation_run(
     assert alice.post("results", {"results": results}).status_code in (200, 201)
     line.look()
     confirmations.tick(utc_now())
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     (found,) = alice.get("change-points", host="ci").json()["change_points"]
     assert found["commit"]["commit"] == f"{25:040x}"
     assert found["message"] == "not confirmed: measured elsewhere"

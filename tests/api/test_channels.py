@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.accounts.models import AuditEntry
-from orchestrator.alerts.delivering import deliver, due_deliveries
+from orchestrator.alerts.deliveries import deliver, due_deliveries
 from orchestrator.alerts.models import Channel, Delivery
 from orchestrator.core.clock import utc_now
 from orchestrator.runs.models import IdempotencyKey

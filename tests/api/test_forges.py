@@ -11,8 +11,8 @@ import pytest
 from django.test import Client
 
 from orchestrator.accounts.models import AuditEntry
-from orchestrator.forges.following import FETCH_LOOK_EVERY
 from orchestrator.forges.models import BenchmarkRequest, Connection
+from orchestrator.forges.pr_sync import FETCH_LOOK_EVERY
 from orchestrator.runs.models import Run
 from tests.api.conftest import Lab
 from tests.support.factories import commit_files, git

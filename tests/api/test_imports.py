@@ -20,7 +20,7 @@ from django.test import Client
 
 from orchestrator.accounts.models import ApiToken, AuditEntry, Membership, Role, User
 from orchestrator.accounts.selectors import member_for_token
-from orchestrator.core.handed_out import digest_of_secret
+from orchestrator.core.issued_secrets import digest_of_secret
 from orchestrator.measurements import bulk_import, import_steps, imports
 from orchestrator.measurements.import_steps import import_some, prune_imports
 from orchestrator.measurements.ingest import forget

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from orchestrator.forges.following import LOOK_EVERY
 from orchestrator.forges.models import PullRequest
+from orchestrator.forges.pr_sync import LOOK_EVERY
 from orchestrator.forges.services import NewConnection, save_connection
 from orchestrator.runs.models import Run
 from tests.support.factories import finish_run, make_run

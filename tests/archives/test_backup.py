@@ -27,8 +27,8 @@ from orchestrator.benchmarks.models import Project, ShareLink
 from orchestrator.benchmarks.sharing import shared_by
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PitwallError
-from orchestrator.core.handed_out import Kind, new_secret
-from orchestrator.core.kept import forget_parts
+from orchestrator.core.issued_secrets import Kind, new_secret
+from orchestrator.core.page_cache import forget_parts
 from orchestrator.fleet.services import add_credential
 from orchestrator.measurements.ingest import forget
 from orchestrator.results.models import Histogram

@@ -21,7 +21,7 @@ from orchestrator.accounts.services import create_token
 from orchestrator.archives.projects.kinds import BY_NAME, KINDS
 from orchestrator.archives.projects.new_ids import NewIds
 from orchestrator.benchmarks.models import Project
-from orchestrator.core.kept import forget_parts
+from orchestrator.core.page_cache import forget_parts
 from orchestrator.fleet.models import Host
 from orchestrator.histories.annotations import annotate
 from orchestrator.measurements.ingest import forget

@@ -111,6 +111,6 @@ def _assert_one_beat(engine: Engine) -> None:
     redis: redis_client.Redis = our_redis()
     queue = engine.environment["PITWALL_QUEUE"]
     holder: Any = redis.get(name_of(queue, "beat"))
-    alive: Any = redis.zrange(name_of(queue, "heard"), 0, -1)
+    alive: Any = redis.zrange(name_of(queue, "heartbeats"), 0, -1)
     assert holder is not None
     assert b"beat " + holder in alive

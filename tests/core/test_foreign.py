@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orchestrator.core.foreign import json_from
+from orchestrator.core.untrusted_json import json_from
 
 
 def test_it_reads_what_is_well_as_it_is() -> None:

@@ -9,7 +9,7 @@ from django.contrib.auth.hashers import Argon2PasswordHasher, make_password
 from django.urls import reverse
 
 from orchestrator.accounts.models import User
-from orchestrator.core.handed_out import Kind, new_secret
+from orchestrator.core.issued_secrets import Kind, new_secret
 from orchestrator.web.middleware import MOST_BODY_BYTES
 from tests.deployment.proxied import NAME, Site, block, deployed, environment, manage
 from tests.support.engine import own_database_url

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.rounds import plans_of_round
 from orchestrator.dispatch.shared_secret import secret_of
 from orchestrator.runs import claims
@@ -29,7 +29,7 @@ def job(personas: Personas, tmp_path: Path) -> Job:
 
 
 def tls_in_plans(job: Job) -> dict[str, dict[str, Any]]:
-    plans = plans_of_round(job, Crew(job), ports={})
+    plans = plans_of_round(job, JobHosts(job), ports={})
     return {label: json.loads(plan)["tls"] for label, plan in plans.items()}
 
 
@@ -80,7 +80,7 @@ def test_a_job_without_tls_has_none(personas: Personas, tmp_path: Path) -> None:
 
 
 def secrets_of_plans(job: Job) -> set[str | None]:
-    plans = plans_of_round(job, Crew(job), ports={})
+    plans = plans_of_round(job, JobHosts(job), ports={})
     return {json.loads(plan)["secret"] for plan in plans.values()}
 
 
@@ -109,5 +109,5 @@ def test_another_attempt_gets_another_secret(job: Job) -> None:
 
 def test_a_host_alone_needs_no_secret(personas: Personas, tmp_path: Path) -> None:
     job = leased(personas, tmp_path, DEFINITION, placements=(), hosts=("one",))
-    assert secret_of(job, Crew(job)) is None
+    assert secret_of(job, JobHosts(job)) is None
     assert Job.objects.get(pk=job.pk).sealed_secret is None

@@ -16,7 +16,7 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.heartbeat import unlimited
 from orchestrator.database.clock import database_now
 from orchestrator.dispatch import engine
-from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.plan import MAX_ATTEMPTS
 from orchestrator.dispatch.provision import _holding
 from orchestrator.dispatch.recipes import source_path
@@ -74,8 +74,8 @@ def test_failed_fetches_end_the_wait(job: Job, tmp_path: Path) -> None:
 def test_a_job_does_not_wait_for_a_fetcher_that_is_not_there(job: Job) -> None:
     held = claims.claim_job(job.pk)
     assert held is not None
-    crew = Crew(held, unlimited())
-    assert engine._wait_for_fetch(held, crew, project_of(held)) == engine.FETCH_LOOK_S
+    job_hosts = JobHosts(held, unlimited())
+    assert engine._wait_for_fetch(held, job_hosts, project_of(held)) == engine.FETCH_POLL_S
     began = timedelta(seconds=engine.FETCH_PATIENCE_S + 60)
 
     def wait() -> float | None:
@@ -84,9 +84,9 @@ def test_a_job_does_not_wait_for_a_fetcher_that_is_not_there(job: Job) -> None:
         )
         again = claims.claim_job(job.pk)
         assert again is not None
-        return engine._wait_for_fetch(again, Crew(again, unlimited()), project_of(again))
+        return engine._wait_for_fetch(again, JobHosts(again, unlimited()), project_of(again))
 
-    assert wait() == engine.FETCH_LOOK_S, "the fetch is due for a moment, however old the job is"
+    assert wait() == engine.FETCH_POLL_S, "the fetch is due for a moment, however old the job is"
     Fetch.objects.update(next_at=F("next_at") - began)
     assert wait() is None
     ended = Job.objects.get(pk=job.pk)

@@ -9,8 +9,8 @@ import pytest
 
 from orchestrator.benchmarks.resolved import resolve
 from orchestrator.benchmarks.spec import parse
-from orchestrator.dispatch import support
-from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch import unsupported_cases
+from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.recipes import Recipe, recipe_of
 from orchestrator.dispatch.rounds import plans_of_round
 from orchestrator.fleet.services import record_snapshot
@@ -49,7 +49,7 @@ FACTS = {**facts(oha=THEIR_OHA), "languages": {"cargo": CARGO, "python3.11": PYT
 def job(personas: Personas, tmp_path: Path) -> Job:
     """On two hosts that have all that it requires; of two commits."""
     job = leased(personas, tmp_path, SOURCE)
-    for host in Crew(job).hosts:
+    for host in JobHosts(job).hosts:
         snapshot = record_snapshot(host=host, facts=FACTS)
         if host == job.host:
             job.snapshot = snapshot
@@ -58,7 +58,7 @@ def job(personas: Personas, tmp_path: Path) -> Job:
 
 
 def plan_of(job: Job) -> dict[str, Any]:
-    plan: dict[str, Any] = json.loads(plans_of_round(job, Crew(job), ports={})["b"])
+    plan: dict[str, Any] = json.loads(plans_of_round(job, JobHosts(job), ports={})["b"])
     return plan
 
 
@@ -141,7 +141,7 @@ def unsupported(job: Job) -> dict[str, str]:
 
 def test_it_marks_the_cases_that_its_hosts_cannot_measure(job: Job) -> None:
     lacking(job, "cargo")
-    assert support.decide(job, Crew(job))
+    assert unsupported_cases.decide(job, JobHosts(job))
     assert set(unsupported(job)) == {"axum", "hyper"}
     assert unsupported(job)["axum"] == "one: it has no cargo"
     assert {case_of(trial) for trial in plan_of(job)["trials"]} == {"flask"}
@@ -149,9 +149,9 @@ def test_it_marks_the_cases_that_its_hosts_cannot_measure(job: Job) -> None:
 
 def test_another_attempt_judges_anew(job: Job) -> None:
     lacking(job, "cargo")
-    support.decide(job, Crew(job))
+    unsupported_cases.decide(job, JobHosts(job))
     lacking(job, "python3.11")
-    assert support.decide(job, Crew(job))
+    assert unsupported_cases.decide(job, JobHosts(job))
     assert set(unsupported(job)) == {"flask"}
     assert job.trials.filter(state="planned").count() == 8
     assert not job.trials.filter(state="planned").exclude(message="").exists()
@@ -160,5 +160,5 @@ def test_another_attempt_judges_anew(job: Job) -> None:
 def test_it_says_that_other_hosts_might_do_where_these_lack_everything(job: Job) -> None:
     assert job.host is not None
     job.snapshot = record_snapshot(host=job.host, facts={**FACTS, "languages": {}})
-    assert not support.decide(job, Crew(job))
+    assert not unsupported_cases.decide(job, JobHosts(job))
     assert set(unsupported(job)) == {"axum", "hyper", "flask"}

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.benchmarks.spec import from_data
 from orchestrator.core.errors import HostSetupError
-from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.rounds import plans_of_round
 from orchestrator.dispatch.tools import needs_of, own_tool, tool_path
 from tests.dispatch.support import THEIR_OHA, facts, leased
@@ -150,5 +150,5 @@ def test_all_cases_of_a_job_use_the_one_that_was_sent(
         "  path: /hello\n", '  path: /hello\n  tls: true\n  protocol: "{protocol}"\n'
     ).replace("  connections: [4]", "  connections: [4]\n  protocol: [h1, h3]")
     job = leased(personas, tmp_path, source)
-    plan = json.loads(plans_of_round(job, Crew(job), ports={})["b"])
+    plan = json.loads(plans_of_round(job, JobHosts(job), ports={})["b"])
     assert [trial["tool"]["path"] for trial in plan["trials"]] == ["/usr/bin/oha"] * 4

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.rounds import plans_of_round
 from orchestrator.dispatch.warmups import lengthened
 from orchestrator.runs.models import Job, Trial
@@ -23,7 +23,9 @@ def warmups(job: Job, number: int) -> set[float]:
     """Of all trials of a round."""
     Job.objects.filter(pk=job.pk).update(round=number)
     job.refresh_from_db()
-    plans: list[Any] = [json.loads(plan) for plan in plans_of_round(job, Crew(job), {}).values()]
+    plans: list[Any] = [
+        json.loads(plan) for plan in plans_of_round(job, JobHosts(job), {}).values()
+    ]
     trials = plans[0]["trials"]
     assert len(trials) == 2
     return {load["warmup_s"] for trial in trials for load in trial["loads"]}

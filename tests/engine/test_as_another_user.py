@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent.bundle import build_bundle
-from orchestrator.fleet.care import set_host_care
 from orchestrator.fleet.checks import CheckList
+from orchestrator.fleet.host_settings import set_host_care
 from orchestrator.fleet.models import CheckStep, Host, HostCheck
 from orchestrator.fleet.services import add_host, confirm_host_key
 from orchestrator.runs.models import Run, Trial

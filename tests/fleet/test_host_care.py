@@ -7,7 +7,7 @@ import pytest
 from agents.hostagent.platform.linux import tuning as agent
 from orchestrator.accounts.models import AuditEntry, Role
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
-from orchestrator.fleet.care import set_host_care
+from orchestrator.fleet.host_settings import set_host_care
 from orchestrator.fleet.models import CheckStep, Host
 from orchestrator.fleet.tuning import KNOBS, checked_tuning
 from tests.support.factories import Personas, add_member

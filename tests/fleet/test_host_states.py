@@ -15,7 +15,7 @@ from orchestrator.core.errors import (
     PermissionRefusedError,
     UnreachableError,
 )
-from orchestrator.fleet.care import (
+from orchestrator.fleet.host_settings import (
     put_in_maintenance,
     quarantine,
     release_host,

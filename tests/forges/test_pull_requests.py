@@ -22,8 +22,10 @@ from orchestrator.core.heartbeat import ClaimLost
 from orchestrator.database.fair_order import MOST_OF_A_TEAM
 from orchestrator.dispatch import tasks
 from orchestrator.dispatch.shares import TeamShares
-from orchestrator.forges import following
-from orchestrator.forges.following import (
+from orchestrator.forges import pr_sync
+from orchestrator.forges.models import BenchmarkRequest, Connection, PullRequest
+from orchestrator.forges.notices import Comment
+from orchestrator.forges.pr_sync import (
     FETCH_LOOK_EVERY,
     LOOK_EVERY,
     MOST_FETCHES,
@@ -31,10 +33,8 @@ from orchestrator.forges.following import (
     due_pulls,
     follow,
 )
-from orchestrator.forges.models import BenchmarkRequest, Connection, PullRequest
-from orchestrator.forges.notices import Comment
-from orchestrator.forges.receiving import _commented
 from orchestrator.forges.services import NewConnection, approve, decline, save_connection
+from orchestrator.forges.webhooks import _commented
 from orchestrator.runs.models import Run
 from tests.support.factories import (
     Personas,
@@ -311,13 +311,13 @@ def test_it_gives_up_where_the_token_is_refused(world: World, personas: Personas
 def test_it_leaves_a_pull_request_to_the_worker_that_has_it(world: World) -> None:
     world.comment()
     pull = PullRequest.objects.get()
-    taken = following._claimed(pull.pk)
+    taken = pr_sync._claimed(pull.pk)
     assert taken is not None
     assert due_pulls() == []
     assert not follow(pull.pk)
     PullRequest.objects.update(claimed_until=Now() - timedelta(seconds=1))
     assert follow(pull.pk)
-    following._let_go(taken, timedelta(), tries=9, problem="late")
+    pr_sync._let_go(taken, timedelta(), tries=9, problem="late")
     pull.refresh_from_db()
     assert (pull.tries, pull.problem) == (0, ""), "who lost the claim writes nothing"
 
@@ -329,9 +329,9 @@ def test_two_workers_start_one_run(world: World) -> None:
     Run.objects.all().delete()
     BenchmarkRequest.objects.update(state="requested", run=None)
     first, second = BenchmarkRequest.objects.get(), BenchmarkRequest.objects.get()
-    following._create_run(first, world.connection, world.base)
+    pr_sync._create_run(first, world.connection, world.base)
     with pytest.raises(ClaimLost), transaction.atomic():
-        following._create_run(second, world.connection, world.base)
+        pr_sync._create_run(second, world.connection, world.base)
     assert Run.objects.count() == 1
     assert BenchmarkRequest.objects.get().run == Run.objects.get()
 
@@ -344,7 +344,7 @@ def test_a_fetch_and_its_time_are_requested_together(
 
     world.comment()
     with monkeypatch.context() as patch:
-        patch.setattr(following, "request_fetch", fail)
+        patch.setattr(pr_sync, "request_fetch", fail)
         with pytest.raises(SystemExit):
             follow_pulls()
     assert BenchmarkRequest.objects.get().fetch_requested_at is None

@@ -10,7 +10,7 @@ from django.db import connection
 
 from orchestrator.fleet.services import add_credential
 from orchestrator.operations.doctor_servers import database_role, database_settings
-from orchestrator.operations.heard import note_heard
+from orchestrator.operations.heartbeats import record_heartbeat
 from orchestrator.operations.management.commands import doctor as command
 from orchestrator.operations.management.commands.doctor import CHECKS
 from orchestrator.operations.our_redis import our_redis
@@ -36,7 +36,7 @@ def deployed(settings, tmp_path, own_queue):
     (tmp_path / "staticfiles.json").write_text("{}")
     redis = our_redis()
     for kind in ("worker", "beat", "fetcher"):
-        note_heard(redis, own_queue, kind, "machine:1")
+        record_heartbeat(redis, own_queue, kind, "machine:1")
     return settings
 
 

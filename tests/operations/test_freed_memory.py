@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from orchestrator.operations import pulse
+from orchestrator.operations import heartbeat_thread
 
 MIB = 2**20
 
@@ -88,9 +88,9 @@ def test_what_lies_free_between_blocks_goes_back() -> None:
 
 def test_each_process_tidies_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     done = threading.Event()
-    monkeypatch.setattr(pulse, "EVERY_S", 0.01)
-    monkeypatch.setattr(pulse, "give_free_pages_back", done.set)
-    beating = pulse.Pulse(None)
+    monkeypatch.setattr(heartbeat_thread, "EVERY_S", 0.01)
+    monkeypatch.setattr(heartbeat_thread, "give_free_pages_back", done.set)
+    beating = heartbeat_thread.HeartbeatThread(None)
     beating.start()
     assert done.wait(30)
     beating.stop()

@@ -3,8 +3,8 @@
 import pytest
 from django.db import connection
 
-from orchestrator.operations import alive, readiness
-from orchestrator.operations.heard import forget, note_heard, own_name
+from orchestrator.operations import health_check, readiness
+from orchestrator.operations.heartbeats import delete_heartbeat, own_name, record_heartbeat
 from orchestrator.operations.our_redis import our_redis
 
 #: As a probe by address does, which is no name of PITWALL_ALLOWED_HOSTS.
@@ -34,13 +34,13 @@ def test_it_lives_without_a_database_and_under_any_name(client):
 @pytest.mark.django_db
 def test_it_is_ready_and_says_what_is_missing_behind_it(client, redis, own_queue):
     answer = client.get("/readyz", **STRANGE)
-    silent = "none was heard within 30 s"
+    silent = "none sent a heartbeat within 30 s"
     told = {"database": "ok", "migrations": "ok", "redis": "ok"}
     told |= dict.fromkeys(("worker", "fetcher", "beat"), silent)
     assert (answer.status_code, answer.json()) == (200, {"ready": True, "parts": told})
     assert client.get("/readyz?engine").status_code == 503
     for kind in ("worker", "fetcher", "beat"):
-        note_heard(redis, own_queue, kind, own_name())
+        record_heartbeat(redis, own_queue, kind, own_name())
     answer = client.get("/readyz?engine")
     assert (answer.status_code, set(answer.json()["parts"].values())) == (200, {"ok"})
 
@@ -69,12 +69,12 @@ def test_many_who_ask_are_one_question(client, settings, monkeypatch):
 def test_a_container_is_ill_once_its_worker_is_silent(redis, own_queue, monkeypatch, capsys):
     monkeypatch.setenv("PITWALL_QUEUE", own_queue)
     monkeypatch.setattr("sys.argv", ["alive", "worker"])
-    note_heard(redis, own_queue, "worker", "another-machine:1")
-    assert alive.main() == 1
+    record_heartbeat(redis, own_queue, "worker", "another-machine:1")
+    assert health_check.main() == 1
     assert "no worker of" in capsys.readouterr().out
-    note_heard(redis, own_queue, "worker", own_name())
-    assert alive.main() == 0
-    forget(redis, own_queue, "worker", own_name())
-    assert alive.main() == 1
+    record_heartbeat(redis, own_queue, "worker", own_name())
+    assert health_check.main() == 0
+    delete_heartbeat(redis, own_queue, "worker", own_name())
+    assert health_check.main() == 1
     monkeypatch.setenv("REDIS_URL", NOBODY)
-    assert alive.main() == 0, "a restart of the worker does not fix Redis"
+    assert health_check.main() == 0, "a restart of the worker does not fix Redis"

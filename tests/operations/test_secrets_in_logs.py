@@ -13,7 +13,7 @@ import pytest
 
 from devstack.instance import any_port
 from devstack.places import CHECKOUT
-from orchestrator.core.handed_out import Kind, has_secret, new_secret, redact_secrets
+from orchestrator.core.issued_secrets import Kind, has_secret, new_secret, redact_secrets
 
 #: What asks with a secret in its path, its query or its referer; the answers are 404, 410 or 500.
 PATHS = ("/invitations/{}", "/shared/{}/runs/", "/shared/{}/nowhere", "/setup/{}", "/nowhere/{}",

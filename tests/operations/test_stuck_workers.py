@@ -14,8 +14,8 @@ from django.conf import settings as configured
 
 from devstack.processes import die_with_parent
 from orchestrator.config.celery import app
-from orchestrator.operations import busy, pulse
-from orchestrator.operations.heard import forget, heard, own_name
+from orchestrator.operations import heartbeat_thread, stuck_threads
+from orchestrator.operations.heartbeats import delete_heartbeat, load_heartbeats, own_name
 from orchestrator.operations.our_redis import our_redis
 from orchestrator.operations.watched_tasks import WatchedTask
 from tests.support.engine import ROOT
@@ -29,40 +29,44 @@ class Hanging(WatchedTask):
 
 
 def _is_heard() -> bool:
-    known = heard(our_redis(), configured.CELERY_TASK_DEFAULT_QUEUE)
+    known = load_heartbeats(our_redis(), configured.CELERY_TASK_DEFAULT_QUEUE)
     return any(each.name == own_name() and each.kind == "worker" for each in known)
 
 
 def test_it_is_silent_while_all_its_threads_hang(settings: Any, monkeypatch: Any) -> None:
     settings.CELERY_WORKER_CONCURRENCY = 2
-    monkeypatch.setattr(pulse, "STUCK_S", 0.0)
-    monkeypatch.setattr(busy, "BUSY", busy.Busy())
-    monkeypatch.setattr("orchestrator.operations.watched_tasks.BUSY", busy.BUSY)
-    monkeypatch.setattr(pulse, "BUSY", busy.BUSY)
-    forget(our_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", own_name())
+    monkeypatch.setattr(heartbeat_thread, "STUCK_S", 0.0)
+    monkeypatch.setattr(stuck_threads, "BUSY", stuck_threads.Busy())
+    monkeypatch.setattr("orchestrator.operations.watched_tasks.BUSY", stuck_threads.BUSY)
+    monkeypatch.setattr(heartbeat_thread, "BUSY", stuck_threads.BUSY)
+    delete_heartbeat(our_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", own_name())
     released = threading.Event()
     task = app.register_task(Hanging())
     threads = [threading.Thread(target=task, args=(released,)) for _ in range(2)]
     threads[0].start()
     try:
-        pulse.Pulse("worker").beat_once()
+        heartbeat_thread.HeartbeatThread("worker").beat_once()
         assert _is_heard()
-        forget(our_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", own_name())
+        delete_heartbeat(our_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", own_name())
         threads[1].start()
-        while not busy.BUSY.is_stuck(2, 0.0):
+        while not stuck_threads.BUSY.is_stuck(2, 0.0):
             pass
-        pulse.Pulse("worker").beat_once()
+        heartbeat_thread.HeartbeatThread("worker").beat_once()
         assert not _is_heard()
-        assert pulse.Pulse("worker").problem() == "", "a step may still be the reason"
-        monkeypatch.setattr(pulse, "END_S", 0.0)
-        assert "all of its 2 threads have hung" in pulse.Pulse("worker").problem()
+        assert heartbeat_thread.HeartbeatThread("worker").problem() == "", (
+            "a step may still be the reason"
+        )
+        monkeypatch.setattr(heartbeat_thread, "END_S", 0.0)
+        assert (
+            "all of its 2 threads have hung" in heartbeat_thread.HeartbeatThread("worker").problem()
+        )
     finally:
         released.set()
         for thread in threads:
             thread.join()
-    pulse.Pulse("worker").beat_once()
+    heartbeat_thread.HeartbeatThread("worker").beat_once()
     assert _is_heard()
-    forget(our_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", own_name())
+    delete_heartbeat(our_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", own_name())
 
 
 @pytest.mark.parametrize("kind", ["worker", "fetcher", "beat"])
@@ -85,13 +89,13 @@ def test_a_process_whose_main_loop_stands_still_ends_itself(kind: str, tmp_path:
 
 
 def test_a_main_loop_that_waits_for_redis_is_excused(settings: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(pulse, "STUCK_S", 0.0)
-    monkeypatch.setattr(pulse, "MAIN_LOOP", loop := busy.MainLoop())
-    assert pulse.Pulse("beat").problem() == "", "a loop that was never noted"
+    monkeypatch.setattr(heartbeat_thread, "STUCK_S", 0.0)
+    monkeypatch.setattr(heartbeat_thread, "MAIN_LOOP", loop := stuck_threads.MainLoop())
+    assert heartbeat_thread.HeartbeatThread("beat").problem() == "", "a loop that was never noted"
     loop.note_turn()
-    assert "its main loop" in pulse.Pulse("beat").problem()
-    monkeypatch.setattr(pulse, "STUCK_S", 3600.0)
+    assert "its main loop" in heartbeat_thread.HeartbeatThread("beat").problem()
+    monkeypatch.setattr(heartbeat_thread, "STUCK_S", 3600.0)
     monkeypatch.setattr(loop, "_turned", loop._turned - 7200.0)
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
-    pulse.Pulse("beat").beat_once()
-    assert pulse.Pulse("beat").problem() == ""
+    heartbeat_thread.HeartbeatThread("beat").beat_once()
+    assert heartbeat_thread.HeartbeatThread("beat").problem() == ""

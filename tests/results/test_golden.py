@@ -18,7 +18,7 @@ from orchestrator.calibration.golden import (
 )
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
-from orchestrator.fleet.care import put_in_maintenance, release_host
+from orchestrator.fleet.host_settings import put_in_maintenance, release_host
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
 from orchestrator.results.models import GoldenOutcome
 from orchestrator.runs.golden import (

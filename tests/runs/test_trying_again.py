@@ -9,7 +9,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.runs import claims, leasing
 from orchestrator.runs.models import HostLease, Job
 from orchestrator.runs.states import JobState
-from orchestrator.runs.waiting import waiting_reason
+from orchestrator.runs.wait_reasons import waiting_reason
 from tests.support.factories import (
     Personas,
     make_definition,

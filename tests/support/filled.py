@@ -16,14 +16,14 @@ from orchestrator.accounts.invitations import create_invitation
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Membership, Role
 from orchestrator.accounts.services import create_team, create_token
-from orchestrator.alerts import raising
+from orchestrator.alerts import alert_rules
+from orchestrator.alerts.channel_service import NewChannel, create_channel, send_test
 from orchestrator.alerts.models import Alert, Channel, Delivery
-from orchestrator.alerts.notifying import NewChannel, create_channel, send_test
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.benchmarks.sharing import set_public
 from orchestrator.calibration import calibrations
 from orchestrator.core.clock import utc_now
-from orchestrator.fleet.care import put_in_maintenance, set_host_care
+from orchestrator.fleet.host_settings import put_in_maintenance, set_host_care
 from orchestrator.fleet.models import Host, HostTransport
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.forges.models import BenchmarkRequest, PullRequest
@@ -250,7 +250,7 @@ def raise_alert(line: Line) -> Alert:
         confirmations.tick(utc_now())
         bisections.tick(utc_now())
         line.answer_confirmation_runs(rates)
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     return Alert.objects.get()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from orchestrator.accounts.members import Member
-from orchestrator.fleet.care import set_host_care
+from orchestrator.fleet.host_settings import set_host_care
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import (
     NewHost,

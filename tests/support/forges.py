@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from django.db.models import F
 
-from orchestrator.forges.following import due_pulls, follow
 from orchestrator.forges.models import PullRequest
+from orchestrator.forges.pr_sync import due_pulls, follow
 
 
 def follow_pulls(later: timedelta = timedelta()) -> int:

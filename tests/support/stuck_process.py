@@ -8,11 +8,11 @@ from itertools import count
 from celery.signals import beat_init, worker_ready
 
 from orchestrator.config import celery_app, fetch_worker
-from orchestrator.operations import pulse
-from orchestrator.operations.beats import OneOfMany
+from orchestrator.operations import heartbeat_thread
+from orchestrator.operations.leader_scheduler import LeaderScheduler
 
-pulse.STUCK_S = 1.0
-pulse.EVERY_S = 0.2
+heartbeat_thread.STUCK_S = 1.0
+heartbeat_thread.EVERY_S = 0.2
 _turns = count()
 
 
@@ -28,14 +28,14 @@ def _hold_up_worker(sender, **_):
 
 @beat_init.connect
 def _hold_up_beat(sender, **_):
-    tick = OneOfMany.tick
+    tick = LeaderScheduler.tick
 
     def tick_and_stand_still(self, *args, **kwargs):
         rest = tick(self, *args, **kwargs)
         stand_still()
         return min(rest, 0.2)
 
-    OneOfMany.tick = tick_and_stand_still
+    LeaderScheduler.tick = tick_and_stand_still
 
 
 if __name__ == "__main__":

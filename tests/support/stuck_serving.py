@@ -1,7 +1,7 @@
 """The deployed configuration of gunicorn with a short patience for threads that hang."""
 
 from orchestrator.config.serving import *  # noqa: F403
-from orchestrator.operations import pulse
+from orchestrator.operations import heartbeat_thread
 
-pulse.STUCK_S = 1.0
-pulse.EVERY_S = 0.2
+heartbeat_thread.STUCK_S = 1.0
+heartbeat_thread.EVERY_S = 0.2

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.alerts import raising
+from orchestrator.alerts import alert_rules
 from orchestrator.alerts.models import Alert
 from orchestrator.core.clock import utc_now
 from orchestrator.regressions import bisections, confirmations
@@ -35,7 +35,7 @@ def alert(line: Line) -> Alert:
     confirmations.tick(utc_now())
     line.answer_confirmation_runs(rates(line))
     confirmations.tick(utc_now())
-    raising.tick(utc_now())
+    alert_rules.tick(utc_now())
     return Alert.objects.get()
 
 

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.accounts.models import AuditEntry
-from orchestrator.alerts.delivering import deliver, due_deliveries
+from orchestrator.alerts.deliveries import deliver, due_deliveries
 from orchestrator.alerts.models import Channel, Delivery
 from orchestrator.core.clock import utc_now
 from tests.support.factories import Personas

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from orchestrator.core.clock import utc_now
-from orchestrator.core.kept import MOST_PARTS, forget_parts, kept
+from orchestrator.core.page_cache import MOST_PARTS, forget_parts, kept
 from orchestrator.fleet.models import Host
 from orchestrator.runs.models import Run
 from tests.support import factories

@@ -13,7 +13,7 @@ from orchestrator.accounts.models import AuditEntry, TeamQuota
 from orchestrator.accounts.quotas import QuotaExceededError, load_quotas
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.fleet.care import release_host, retire_host
+from orchestrator.fleet.host_settings import release_host, retire_host
 from orchestrator.fleet.models import HardwareProfile
 from orchestrator.fleet.services import save_profile
 from orchestrator.measurements.bulk_import import import_file

@@ -19,7 +19,7 @@ from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.services import repository_of
 from orchestrator.benchmarks.sharing import set_public
 from orchestrator.core.errors import PermissionRefusedError, PitwallError
-from orchestrator.core.handed_out import digest_of_secret
+from orchestrator.core.issued_secrets import digest_of_secret
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import hosts_of
 from orchestrator.reports.saved_reports import save_report

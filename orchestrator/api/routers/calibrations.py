@@ -12,7 +12,7 @@ from orchestrator.api.pages import Limit, NumberCursor, page_of
 from orchestrator.api.schemas.calibrations import CalibrationIn, CalibrationPage, calibration_out
 from orchestrator.api.schemas.runs import RunOut, run_out
 from orchestrator.calibration.sensitivity import calibrations_of, present_epoch
-from orchestrator.dispatch.waking import wake_engine
+from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.fleet.selectors import host_for
 from orchestrator.measurements.validity_issues import load_run_validity
 from orchestrator.runs import selectors

@@ -34,7 +34,7 @@ from orchestrator.api.schemas.changes import (
 from orchestrator.api.schemas.common import Text
 from orchestrator.benchmarks.selectors import benchmark_for, case_for, commit_for, project_for
 from orchestrator.benchmarks.services import set_change_rules
-from orchestrator.dispatch.waking import wake_engine
+from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.fleet.selectors import host_named
 from orchestrator.regressions import change_points, confirmations
 from orchestrator.results.models import ChangeState

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from ninja import Router
 from ninja.responses import Status
 
-from orchestrator.alerts import notifying
+from orchestrator.alerts import channel_service
 from orchestrator.alerts.models import DeliveryState
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.pages import Cursor, Limit, page_of
@@ -24,7 +24,7 @@ from orchestrator.api.schemas.channels import (
     new_channel_out,
 )
 from orchestrator.api.schemas.schedules import EnabledIn
-from orchestrator.dispatch.waking import wake_channels
+from orchestrator.dispatch.wakeups import wake_channels
 
 router = Router(tags=["channels"])
 
@@ -34,7 +34,7 @@ DELIVERY = "/deliveries/{uuid:delivery_id}"
 
 @router.get("/channels", response=ChannelPage, summary="List channels, newest first")
 def list_channels(request: CallerRequest, cursor: Cursor = None, limit: Limit = 50) -> ChannelPage:
-    rows = notifying.channels_of(request.auth.member)
+    rows = channel_service.channels_of(request.auth.member)
     found, following = page_of(rows, after=cursor, limit=limit)
     return ChannelPage(channels=[channel_out(each) for each in found], next=following)
 
@@ -44,7 +44,7 @@ def create_channel(
     request: CallerRequest, response: HttpResponse, payload: ChannelIn
 ) -> Status[NewChannelOut]:
     """For maintainers. 409 where the name is taken. The `target` is never told again."""
-    made = notifying.create_channel(member=request.auth.member, new=payload.new_channel())
+    made = channel_service.create_channel(member=request.auth.member, new=payload.new_channel())
     answer = new_channel_out(made)
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)
@@ -52,21 +52,23 @@ def create_channel(
 
 @router.get(CHANNEL, response=ChannelOut, summary="Show a channel")
 def show_channel(request: CallerRequest, channel_id: UUID) -> ChannelOut:
-    return channel_out(notifying.channel_for(request.auth.member, channel_id))
+    return channel_out(channel_service.channel_for(request.auth.member, channel_id))
 
 
 @router.patch(CHANNEL, response=ChannelOut, summary="Turn a channel on or off")
 def enable_channel(request: CallerRequest, channel_id: UUID, payload: EnabledIn) -> ChannelOut:
     """For maintainers. While it is off, what waits stays."""
     member = request.auth.member
-    notifying.set_channel_enabled(member=member, channel_id=channel_id, enabled=payload.enabled)
-    return channel_out(notifying.channel_for(member, channel_id))
+    channel_service.set_channel_enabled(
+        member=member, channel_id=channel_id, enabled=payload.enabled
+    )
+    return channel_out(channel_service.channel_for(member, channel_id))
 
 
 @router.delete(CHANNEL, response={204: None}, summary="Delete a channel")
 def delete_channel(request: CallerRequest, channel_id: UUID) -> Status[None]:
     """For maintainers. Its deliveries go with it."""
-    notifying.delete_channel(member=request.auth.member, channel_id=channel_id)
+    channel_service.delete_channel(member=request.auth.member, channel_id=channel_id)
     return Status(HTTPStatus.NO_CONTENT, None)
 
 
@@ -76,9 +78,9 @@ def test_channel(
 ) -> Status[DeliveryDetailOut]:
     """The delivery says a moment later how it went. 409 where the channel is off."""
     member = request.auth.member
-    made = notifying.send_test(member=member, channel_id=channel_id)
+    made = channel_service.send_test(member=member, channel_id=channel_id)
     wake_channels()
-    answer = delivery_detail_out(notifying.delivery_for(member, made.pk))
+    answer = delivery_detail_out(channel_service.delivery_for(member, made.pk))
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)
 
@@ -92,7 +94,9 @@ def list_deliveries(
     limit: Limit = 50,
 ) -> DeliveryPage:
     """They are kept for 30 days."""
-    rows = notifying.deliveries_of(notifying.channel_for(request.auth.member, channel_id))
+    rows = channel_service.deliveries_of(
+        channel_service.channel_for(request.auth.member, channel_id)
+    )
     if state:
         rows = rows.filter(state=state)
     found, following = page_of(rows, after=cursor, limit=limit)
@@ -102,7 +106,7 @@ def list_deliveries(
 @router.get(DELIVERY, response=DeliveryDetailOut, summary="Show a delivery")
 def show_delivery(request: CallerRequest, delivery_id: UUID) -> DeliveryDetailOut:
     """What was sent, and what was answered at each try."""
-    return delivery_detail_out(notifying.delivery_for(request.auth.member, delivery_id))
+    return delivery_detail_out(channel_service.delivery_for(request.auth.member, delivery_id))
 
 
 @router.post(
@@ -111,7 +115,7 @@ def show_delivery(request: CallerRequest, delivery_id: UUID) -> DeliveryDetailOu
 def deliver_again(request: CallerRequest, delivery_id: UUID) -> Status[DeliveryDetailOut]:
     """With the same id, so that a receiver that has it can tell. 409 while it still waits."""
     member = request.auth.member
-    notifying.replay(member=member, delivery_id=delivery_id)
+    channel_service.replay(member=member, delivery_id=delivery_id)
     wake_channels()
-    answer = delivery_detail_out(notifying.delivery_for(member, delivery_id))
+    answer = delivery_detail_out(channel_service.delivery_for(member, delivery_id))
     return Status(HTTPStatus.ACCEPTED, answer)

@@ -30,7 +30,7 @@ from orchestrator.dispatch.checkup import ask_for_checks
 from orchestrator.fleet import selectors, services
 from orchestrator.fleet.checks import begin_again, checks_of
 from orchestrator.fleet.models import CheckStep
-from orchestrator.fleet.ways import change_way
+from orchestrator.fleet.ssh_settings import change_way
 
 router = Router(tags=["hosts"])
 

@@ -26,7 +26,7 @@ from orchestrator.api.schemas.forges import (
 )
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.selectors import project_for
-from orchestrator.dispatch.waking import wake_forges
+from orchestrator.dispatch.wakeups import wake_forges
 from orchestrator.forges import services
 from orchestrator.forges.models import RequestState
 from orchestrator.forges.selectors import (

@@ -24,7 +24,7 @@ from orchestrator.api.schemas.hosts import (
     host_out,
 )
 from orchestrator.calibration.golden import forget_references, golden_statuses
-from orchestrator.fleet import care, selectors, services
+from orchestrator.fleet import host_settings, selectors, services
 from orchestrator.fleet.models import HostState
 from orchestrator.runs.golden import remove_golden, set_golden
 
@@ -77,7 +77,7 @@ def show_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
 def change_host(request: CallerRequest, host_id: UUID, payload: HostCareIn) -> HostDetailOut:
     """Tags, open hours, tuning and limits, for the jobs that begin from now on."""
     given = payload.model_dump(exclude_unset=True)
-    care.set_host_care(member=request.auth.member, host_id=host_id, **given)
+    host_settings.set_host_care(member=request.auth.member, host_id=host_id, **given)
     return host_detail(request.auth.member, host_id)
 
 
@@ -91,21 +91,21 @@ def put_host_in_maintenance(
 ) -> HostDetailOut:
     """Nothing new starts on it; what runs there may end: `run` is null once it has."""
     reason = payload.reason if payload else ""
-    care.put_in_maintenance(member=request.auth.member, host_id=host_id, reason=reason)
+    host_settings.put_in_maintenance(member=request.auth.member, host_id=host_id, reason=reason)
     return host_detail(request.auth.member, host_id)
 
 
 @router.post("/hosts/{uuid:host_id}/release", response=HostDetailOut, summary="Release a host")
 def release_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
     """Lets jobs run again on a host that is in maintenance, quarantined or retired."""
-    care.release_host(member=request.auth.member, host_id=host_id)
+    host_settings.release_host(member=request.auth.member, host_id=host_id)
     return host_detail(request.auth.member, host_id)
 
 
 @router.post("/hosts/{uuid:host_id}/retire", response=HostDetailOut, summary="Retire a host")
 def retire_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
     """Takes it out of use; its results are kept."""
-    care.retire_host(member=request.auth.member, host_id=host_id)
+    host_settings.retire_host(member=request.auth.member, host_id=host_id)
     return host_detail(request.auth.member, host_id)
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import web_url
-from orchestrator.dispatch.waking import wake_forges
+from orchestrator.dispatch.wakeups import wake_forges
 from orchestrator.forges.services import report_run
 
 router = Router(tags=["runs"])

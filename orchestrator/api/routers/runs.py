@@ -11,22 +11,22 @@ from ninja.responses import NinjaJSONEncoder, Status
 
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
+from orchestrator.api.long_poll import must_wait, parked
 from orchestrator.api.once import Key
 from orchestrator.api.pages import Cursor, Limit, page_of
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.plans import PlanOut, plan_out
 from orchestrator.api.schemas.runs import RunIn, RunOut, RunPage, run_out, run_summary_out
 from orchestrator.api.schemas.trials import TrialPage, trial_summary_out
-from orchestrator.api.waiting import must_wait, parked
 from orchestrator.benchmarks.fetched_names import names_as_fetched
 from orchestrator.benchmarks.selectors import case_for
 from orchestrator.calibration.resolution import with_rounds
-from orchestrator.core.kept import kept
-from orchestrator.dispatch.waking import wake_engine, wake_jobs
+from orchestrator.core.page_cache import kept
+from orchestrator.dispatch.wakeups import wake_engine, wake_jobs
 from orchestrator.runs import cancelling, plans, selectors, services
-from orchestrator.runs.again import request_again
-from orchestrator.runs.marks import mark_of_run
+from orchestrator.runs.rerun import request_again
 from orchestrator.runs.states import RUN_ENDED, RunState, Validity
+from orchestrator.runs.version_keys import mark_of_run
 
 router = Router(tags=["runs"])
 

@@ -10,7 +10,8 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field
 
-from orchestrator.alerts.delivering import channel_problem
+from orchestrator.alerts.channel_service import EVENTS, MadeChannel, NewChannel
+from orchestrator.alerts.deliveries import channel_problem
 from orchestrator.alerts.models import (
     Channel,
     ChannelKind,
@@ -20,7 +21,6 @@ from orchestrator.alerts.models import (
     Event,
     EventKind,
 )
-from orchestrator.alerts.notifying import EVENTS, MadeChannel, NewChannel
 from orchestrator.api.schemas.common import Text, ToldOnce, api_url, web_url
 
 ChosenEvent = StrEnum("ChosenEvent", {kind.name: str(kind) for kind in EVENTS})  # type: ignore[misc]

@@ -8,8 +8,8 @@ from orchestrator.api.schemas.runs import UntilName
 from orchestrator.benchmarks.matrix import CaseSpec, is_baseline
 from orchestrator.benchmarks.resolved import why_unsupported
 from orchestrator.benchmarks.spec import Spec
-from orchestrator.runs.cautions import cautions_of
 from orchestrator.runs.plans import RunPlan
+from orchestrator.runs.run_warnings import cautions_of
 
 
 class PlannedCaseOut(Schema):

@@ -21,15 +21,15 @@ from orchestrator.dispatch.here.source import archive_of
 from orchestrator.dispatch.recipes import source_path
 from orchestrator.dispatch.rounds import shared_plan, step_id
 from orchestrator.dispatch.stage import Stage, resolved_cases
-from orchestrator.dispatch.support import lacking_of
 from orchestrator.dispatch.tls import make_certificates, needs_tls
 from orchestrator.dispatch.tools import needs_of, tool_path
 from orchestrator.dispatch.trial_files import fetch_files
+from orchestrator.dispatch.unsupported_cases import lacking_of
 from orchestrator.runs.models import Trial, Until
 from orchestrator.transport.local import LocalTransport
 
 #: The journal is a file of this machine: to look costs less than to be asked by another.
-LOOK_S = 0.2
+POLL_S = 0.2
 KEEP_DAYS = 30.0
 LOCALHOST = "127.0.0.1"
 #: Trials done, trials in all, what goes on.
@@ -108,7 +108,7 @@ class Here:
         return Stage(
             spec=spec,
             specs=resolved_cases(spec, able),
-            crew=self._crew,
+            job_hosts=self._crew,
             facts={"a": facts},
             tools=self._tools(able, facts),
             warmups={},
@@ -173,7 +173,7 @@ class Here:
                     raise HostError(f"the round was broken off: {event['reason']}")
             if not now["alive"] and now["started"] and not now["events"]:
                 raise HostError(f"the agent ended in mid-round; see {self.root}/jobs/{job}/{step}")
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
 
     def _take(
         self, job: str, step: str, event: Mapping[str, Any], trials: Mapping[str, Trial]

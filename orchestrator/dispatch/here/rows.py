@@ -13,9 +13,9 @@ from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, 
 from orchestrator.benchmarks.services import check_source
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.ids import digest_of
-from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.fleet.models import Host, HostTransport
-from orchestrator.runs.ending import rounds_of, until_of
+from orchestrator.runs.end_conditions import rounds_of, until_of
 from orchestrator.runs.models import HostRole, Job, Run, Trial, Until, Variant
 from orchestrator.runs.order import trial_order
 
@@ -53,8 +53,8 @@ class Rows:
         return self.job.run.until
 
 
-class OwnMachine(Crew):
-    """A crew of one host, which no placement has to name."""
+class OwnMachine(JobHosts):
+    """A job_hosts of one host, which no placement has to name."""
 
     @property
     def roles(self) -> dict[str, Host]:

@@ -15,8 +15,8 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.selectors import members_of
-from orchestrator.alerts.mending import fix_of
 from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
+from orchestrator.alerts.recovery import fix_of
 from orchestrator.alerts.selectors import (
     alert_for,
     alerts_of,
@@ -26,7 +26,7 @@ from orchestrator.alerts.selectors import (
     searches_of,
 )
 from orchestrator.core.clock import utc_now
-from orchestrator.dispatch.waking import wake_engine
+from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.regressions.confirmations import confirm_now
 from orchestrator.web.access import for_member
 from orchestrator.web.alerts.actions import ACTIONS, apply_action

@@ -2,8 +2,8 @@
 
 from django import forms
 
+from orchestrator.alerts.channel_service import EVENTS, NewChannel
 from orchestrator.alerts.models import ChannelKind, Digest
-from orchestrator.alerts.notifying import EVENTS, NewChannel
 from orchestrator.web.forms import TeamForm
 
 

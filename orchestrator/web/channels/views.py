@@ -10,8 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
-from orchestrator.alerts.delivering import channel_problem
-from orchestrator.alerts.notifying import (
+from orchestrator.alerts.channel_service import (
     channel_for,
     channels_of,
     create_channel,
@@ -22,7 +21,8 @@ from orchestrator.alerts.notifying import (
     send_test,
     set_channel_enabled,
 )
-from orchestrator.dispatch.waking import wake_channels
+from orchestrator.alerts.deliveries import channel_problem
+from orchestrator.dispatch.wakeups import wake_channels
 from orchestrator.web.access import for_member
 from orchestrator.web.channels.forms import ChannelForm
 from orchestrator.web.forms import FORM_ERRORS

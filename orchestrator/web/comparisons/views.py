@@ -20,7 +20,7 @@ from orchestrator.comparisons.compared import CaseComparison, ComparisonReport, 
 from orchestrator.comparisons.exports import comparison_csv, comparison_json, comparison_markdown
 from orchestrator.comparisons.sides import Asked, Side, sides_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.core.kept import kept
+from orchestrator.core.page_cache import kept
 from orchestrator.measurements.result_versions import mark_of_results
 from orchestrator.runs.models import Run
 from orchestrator.web.access import for_member, open_to_visitors

@@ -15,8 +15,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.selectors import project_for
 from orchestrator.core.errors import PitwallError
-from orchestrator.dispatch.waking import wake_forges
-from orchestrator.forges.receiving import MOST_BYTES, receive
+from orchestrator.dispatch.wakeups import wake_forges
 from orchestrator.forges.selectors import (
     connection_at,
     connection_of,
@@ -25,6 +24,7 @@ from orchestrator.forges.selectors import (
     requests_of,
 )
 from orchestrator.forges.services import approve, decline, disconnect, renew_secret, save_connection
+from orchestrator.forges.webhooks import MOST_BYTES, receive
 from orchestrator.web.access import for_member
 from orchestrator.web.errors import status_of
 from orchestrator.web.forges.forms import ForgeForm, initial_connection

@@ -16,8 +16,8 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmarks_of
-from orchestrator.core.kept import kept
-from orchestrator.dispatch.waking import wake_engine
+from orchestrator.core.page_cache import kept
+from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.histories.annotations import annotated_points
 from orchestrator.histories.charted import Charted, charted, mark_of_history
 from orchestrator.histories.compact import compact_response, packed

@@ -10,12 +10,12 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.core.errors import ConflictError
 from orchestrator.dispatch.checkup import ask_for_checks
-from orchestrator.fleet.care import may_become
 from orchestrator.fleet.checks import CheckList, begin_again, checks_of
+from orchestrator.fleet.host_settings import may_become
 from orchestrator.fleet.models import CheckStep, Host, HostState, HostTransport
 from orchestrator.fleet.selectors import own_host_for
 from orchestrator.fleet.services import pin_host_key
-from orchestrator.fleet.ways import change_way
+from orchestrator.fleet.ssh_settings import change_way
 from orchestrator.transport.address import HostKey
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS

@@ -9,10 +9,10 @@ from orchestrator.calibration.floors import Floor, noise_floors
 from orchestrator.calibration.golden import GoldenStatus, golden_statuses
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import digest_of
-from orchestrator.fleet.care import may_become
+from orchestrator.fleet.host_settings import may_become
 from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.selectors import hosts_of
-from orchestrator.fleet.warmth import Warmth, warmth_of_hosts
+from orchestrator.fleet.temperatures import Warmth, warmth_of_hosts
 from orchestrator.fleet.windows import HoursNow
 from orchestrator.runs.backlog import queued_by_host
 from orchestrator.web.sparklines import Sparkline, sparkline

@@ -8,8 +8,13 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.calibration.golden import forget_references
-from orchestrator.dispatch.waking import wake_engine
-from orchestrator.fleet.care import put_in_maintenance, release_host, retire_host, set_host_care
+from orchestrator.dispatch.wakeups import wake_engine
+from orchestrator.fleet.host_settings import (
+    put_in_maintenance,
+    release_host,
+    retire_host,
+    set_host_care,
+)
 from orchestrator.fleet.selectors import host_for
 from orchestrator.runs.calibration import start_calibration
 from orchestrator.runs.golden import remove_golden, set_golden

@@ -14,7 +14,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.calibration.golden import golden_statuses
 from orchestrator.core.clock import utc_now
-from orchestrator.fleet.care import may_become
+from orchestrator.fleet.host_settings import may_become
 from orchestrator.fleet.models import Credential, HardwareProfile, Host, HostState
 from orchestrator.fleet.selectors import (
     changes_of,

@@ -8,11 +8,11 @@ from django.templatetags.static import static
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.selectors import benchmarks_of, projects_of
-from orchestrator.core.kept import kept
+from orchestrator.core.page_cache import kept
 from orchestrator.fleet.selectors import hosts_of
 from orchestrator.reports.saved_reports import saved_reports
-from orchestrator.runs.marks import mark_of_overview, mark_of_runs
 from orchestrator.runs.selectors import runs_of, schedules_of
+from orchestrator.runs.version_keys import mark_of_overview, mark_of_runs
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.forms import benchmark_key
 from orchestrator.web.runs.presenters import rows_of_runs

@@ -13,7 +13,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.core.kept import kept
+from orchestrator.core.page_cache import kept
 from orchestrator.reports.exports import report_csv, report_json, report_markdown
 from orchestrator.reports.pivots import Report, commit_of_visitor, mark_of_report, report_of
 from orchestrator.reports.provenance import provenance_of

@@ -15,16 +15,16 @@ from orchestrator.benchmarks.fetched_names import FetchRunningError, names_as_fe
 from orchestrator.calibration.forecasts import forecasts_of
 from orchestrator.calibration.resolution import resolution_of, with_rounds
 from orchestrator.core.clock import utc_now
-from orchestrator.dispatch.waking import wake_engine
+from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.operations.fetch_waits import wait_of
-from orchestrator.runs.again import request_again
-from orchestrator.runs.cautions import cautions_of
+from orchestrator.runs.eta import finish_of
 from orchestrator.runs.models import Run, Schedule
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
+from orchestrator.runs.rerun import request_again
+from orchestrator.runs.run_warnings import cautions_of
 from orchestrator.runs.schedules import create_schedule, next_time
 from orchestrator.runs.selectors import run_for, schedule_for
 from orchestrator.runs.services import create_run
-from orchestrator.runs.waits import finish_of
 from orchestrator.web.access import for_member
 from orchestrator.web.cases import case_names, chosen_cases
 from orchestrator.web.forms import FORM_ERRORS, benchmark_key

@@ -5,8 +5,8 @@ from typing import Any
 
 from django import forms
 
-from orchestrator.runs.again import asked_of, jobs_in_order
 from orchestrator.runs.models import HostRole, Job, Placement, Run, Schedule
+from orchestrator.runs.rerun import asked_of, jobs_in_order
 
 EXPECTED = "expected role=host for each role, such as target=rack-1 generator=tag:load"
 

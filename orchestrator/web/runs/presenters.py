@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from orchestrator.accounts.members import Member
 from orchestrator.comparisons.run_verdicts import CaseChange, VerdictCard, cards_of
 from orchestrator.core.ids import digest_of
-from orchestrator.core.kept import kept
+from orchestrator.core.page_cache import kept
 from orchestrator.measurements.cpu_traces import cpu_traces
 from orchestrator.measurements.removals import removals_of
 from orchestrator.measurements.validity_issues import RunValidity, load_run_validity

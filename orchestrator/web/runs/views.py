@@ -15,18 +15,18 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.core.errors import ConflictError, InvalidRequestError
-from orchestrator.core.kept import kept
-from orchestrator.dispatch.waking import wake_jobs
+from orchestrator.core.page_cache import kept
+from orchestrator.dispatch.wakeups import wake_jobs
 from orchestrator.measurements.removals import removals_of
 from orchestrator.measurements.validity_issues import load_run_validity
 from orchestrator.retention.pins import pin_run
 from orchestrator.runs.cancelling import cancel_case, cancel_job
 from orchestrator.runs.job_details import build_for, details_of
-from orchestrator.runs.marks import mark_of_runs
 from orchestrator.runs.models import Build
 from orchestrator.runs.selectors import RunProgress, progress_of, run_for, runs_of, trials_of
 from orchestrator.runs.services import cancel_run
 from orchestrator.runs.states import BuildState, Validity
+from orchestrator.runs.version_keys import mark_of_runs
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.runs.presenters import Details, entity_tag, live_context, rows_of_runs
 

@@ -14,7 +14,7 @@ from orchestrator.calibration.sensitivity import Sight, sights_of
 from orchestrator.core.errors import PitwallError
 from orchestrator.core.progress import Progress, add_quiet, progress_of
 from orchestrator.core.units import format_value
-from orchestrator.dispatch.waking import wake_engine
+from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.fleet.models import Host
 from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import DEFAULT_PAIRS, NewCalibration, start_calibration
@@ -22,8 +22,8 @@ from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import progress_of as progress_of_run
 from orchestrator.runs.states import RUN_ENDED
 
-LOOK_S = 1.0
-LOOKS_A_BAR = 4
+POLL_S = 1.0
+POLLS_PER_BAR = 4
 
 
 class Command(BaseCommand):
@@ -99,10 +99,10 @@ def _wait(run: Run, show: Progress) -> Calibration | None:
     for look in count():
         if run.state in RUN_ENDED:
             break
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
         run.refresh_from_db()
         # What this machine does meanwhile may be part of the noise: it is asked for little.
-        if look % LOOKS_A_BAR == 0:
+        if look % POLLS_PER_BAR == 0:
             now = progress_of_run(run)
             show(now.trials_done, now.trials_total, now.phase)
     return judge_calibration(run)

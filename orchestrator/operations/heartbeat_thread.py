@@ -17,12 +17,12 @@ from django.conf import settings
 from redis import RedisError
 
 from orchestrator.dispatch.plan import STEP_S
-from orchestrator.operations.busy import BUSY, MAIN_LOOP
 from orchestrator.operations.counts import hand_on
 from orchestrator.operations.freed_memory import give_free_pages_back
-from orchestrator.operations.heard import EVERY_S, forget, note_heard, own_name
+from orchestrator.operations.heartbeats import EVERY_S, delete_heartbeat, own_name, record_heartbeat
 from orchestrator.operations.our_redis import our_redis
 from orchestrator.operations.outages import outages
+from orchestrator.operations.stuck_threads import BUSY, MAIN_LOOP
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ _LOG_S = 10
 END_S = max(STEP_S.values()) + STUCK_S
 
 
-class Pulse:
+class HeartbeatThread:
     """`kind` is said to be alive; None: only counts are handed on, as by web processes."""
 
     def __init__(self, kind: str | None) -> None:
@@ -56,7 +56,8 @@ class Pulse:
         with contextlib.suppress(RedisError):
             hand_on()
             if self.kind is not None:
-                forget(our_redis(), settings.CELERY_TASK_DEFAULT_QUEUE, self.kind, own_name())
+                queue = settings.CELERY_TASK_DEFAULT_QUEUE
+                delete_heartbeat(our_redis(), queue, self.kind, own_name())
 
     def _is_stuck(self) -> bool:
         """A worker that ends no task any more is not said to be alive.
@@ -84,7 +85,7 @@ class Pulse:
         try:
             if self.kind is not None and not self._is_stuck():
                 queue = settings.CELERY_TASK_DEFAULT_QUEUE
-                note_heard(our_redis(), queue, self.kind, own_name())
+                record_heartbeat(our_redis(), queue, self.kind, own_name())
             hand_on()
             self._silent = False
         except RedisError as error:
@@ -124,17 +125,17 @@ def end_stuck_process(problem: str) -> None:
         os._exit(1)
 
 
-_pulse: Pulse | None = None
+_pulse: HeartbeatThread | None = None
 
 
-def start_pulse(kind: str | None) -> None:
+def start_heartbeats(kind: str | None) -> None:
     """One thread a process; a fork begins another."""
     global _pulse
     if _pulse is None or _pulse._process != os.getpid():
-        _pulse = Pulse(kind)
+        _pulse = HeartbeatThread(kind)
         _pulse.start()
 
 
-def stop_pulse() -> None:
+def stop_heartbeats() -> None:
     if _pulse is not None and _pulse._process == os.getpid():
         _pulse.stop()

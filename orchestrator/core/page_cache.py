@@ -29,7 +29,7 @@ class _Made(Generic[Part]):
     at: float
 
 
-class _Turn:
+class _Lock:
     """Who makes a part: one at a time."""
 
     __slots__ = ("__weakref__", "lock")
@@ -39,7 +39,7 @@ class _Turn:
 
 
 _parts: defaultdict[str, OrderedDict[Key, _Made[Any]]] = defaultdict(OrderedDict)
-_turns: WeakValueDictionary[Key, _Turn] = WeakValueDictionary()
+_locks: WeakValueDictionary[Key, _Lock] = WeakValueDictionary()
 _lock = Lock()
 
 
@@ -51,11 +51,11 @@ def kept(key: Key, mark: str | None, make: Callable[[], Part]) -> Part:
     if mark is None:
         return make()
     with _lock:
-        turn = _turns.setdefault(key, _Turn())
+        held = _locks.setdefault(key, _Lock())
         known: _Made[Part] | None = _parts[key[0]].get(key)
     if known is not None and _counts(known, mark):
         return known.part
-    with turn.lock:
+    with held.lock:
         with _lock:
             known = _parts[key[0]].get(key)
         if known is not None and _counts(known, mark):

@@ -7,7 +7,7 @@ from orchestrator.benchmarks.resolved import why_unsupported
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import HostSetupError
-from orchestrator.dispatch.crew import Crew
+from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.processes import cpus_of
 from orchestrator.dispatch.requirements import why_lacking
 from orchestrator.dispatch.stage import Facts, facts_of, hosts_that_build, resolved_cases
@@ -17,7 +17,7 @@ from orchestrator.runs.models import Job
 from orchestrator.runs.states import TrialState
 
 
-def decide(job: Job, crew: Crew) -> bool:
+def decide(job: Job, job_hosts: JobHosts) -> bool:
     """Marks the trials that cannot be measured, by what the hosts have said of themselves.
 
     False where nothing is left to be measured, and other hosts might be able to.
@@ -27,36 +27,36 @@ def decide(job: Job, crew: Crew) -> bool:
     cases = list(Case.objects.filter(pk__in=open_.values("case")))
     own = {case.pk: why_unsupported(spec, case.parameters) for case in cases}
     asked = [case for case in cases if not own[case.pk]]
-    lacking = lacking_of(spec, asked, facts_of(job, crew), crew)
+    lacking = lacking_of(spec, asked, facts_of(job, job_hosts), job_hosts)
     claims.mark_unsupported(job, {pk: why for pk, why in {**own, **lacking}.items() if why})
     return not asked or not all(lacking[case.pk] for case in asked)
 
 
 def lacking_of(
-    spec: Spec, cases: list[Case], facts: Mapping[str, Facts], crew: Crew
+    spec: Spec, cases: list[Case], facts: Mapping[str, Facts], job_hosts: JobHosts
 ) -> dict[int, str]:
     """What the hosts lack for each case; empty where nothing."""
     specs = resolved_cases(spec, cases)
     return {
-        case.pk: _of_programs(specs[case.pk], facts, crew)
-        or _of_tool(specs[case.pk], case, facts[crew.label(crew.lead)])
-        or _of_cpus(specs[case.pk], facts, crew)
+        case.pk: _of_programs(specs[case.pk], facts, job_hosts)
+        or _of_tool(specs[case.pk], case, facts[job_hosts.label(job_hosts.lead)])
+        or _of_cpus(specs[case.pk], facts, job_hosts)
         for case in cases
     }
 
 
-def _of_programs(spec: Spec, facts: Mapping[str, Facts], crew: Crew) -> str:
+def _of_programs(spec: Spec, facts: Mapping[str, Facts], job_hosts: JobHosts) -> str:
     """The first host that builds and has not all that the case requires."""
-    for host in hosts_that_build([spec], crew) if spec.requires else ():
-        why = why_lacking(facts[crew.label(host)], spec.requires)
+    for host in hosts_that_build([spec], job_hosts) if spec.requires else ():
+        why = why_lacking(facts[job_hosts.label(host)], spec.requires)
         if why:
             return f"{host.name}: {why}"
     return ""
 
 
-def _of_cpus(spec: Spec, facts: Mapping[str, Facts], crew: Crew) -> str:
+def _of_cpus(spec: Spec, facts: Mapping[str, Facts], job_hosts: JobHosts) -> str:
     try:
-        cpus_of(spec, crew, facts)
+        cpus_of(spec, job_hosts, facts)
     except HostSetupError as error:
         return str(error)
     return ""

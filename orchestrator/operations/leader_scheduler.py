@@ -10,9 +10,9 @@ from typing import Any
 from celery.beat import Scheduler
 from redis import RedisError
 
-from orchestrator.operations.busy import MAIN_LOOP
-from orchestrator.operations.heard import own_name
+from orchestrator.operations.heartbeats import own_name
 from orchestrator.operations.our_redis import our_key, our_redis
+from orchestrator.operations.stuck_threads import MAIN_LOOP
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ return 0
 _RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
 
 
-class OneOfMany(Scheduler):
+class LeaderScheduler(Scheduler):
     """Sends ticks only while it holds them; one that is sent twice is harmless."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -13,8 +13,8 @@ from django.db.models import F, Q, QuerySet
 
 from orchestrator.accounts.models import Team
 from orchestrator.alerts.log import note_done
-from orchestrator.alerts.mending import fix_of
 from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
+from orchestrator.alerts.recovery import fix_of
 from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState
 
 #: Of a change point that raises an alert, now or later.

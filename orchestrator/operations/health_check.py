@@ -1,4 +1,4 @@
-"""A container's health check: `python -m orchestrator.operations.alive KIND [URL]`.
+"""A container's health check: `python -m orchestrator.operations.health_check KIND [URL]`.
 
 KIND is web, worker, fetcher or beat.
 
@@ -13,7 +13,7 @@ import urllib.request
 
 from redis import RedisError
 
-from orchestrator.operations.heard import LATE_S, heard
+from orchestrator.operations.heartbeats import LATE_S, load_heartbeats
 from orchestrator.operations.redis_server import redis_of
 
 _PATIENCE_S = 4
@@ -45,7 +45,7 @@ def _process(kind: str) -> str:
     queue = os.environ.get("PITWALL_QUEUE") or "pitwall"
     machine = socket.gethostname()
     try:
-        known = heard(redis_of(url), queue)
+        known = load_heartbeats(redis_of(url), queue)
     except RedisError as error:
         # It is Redis that is ill: a restart of this process would fix nothing.
         print(f"Redis cannot be asked: {error}")
@@ -53,7 +53,7 @@ def _process(kind: str) -> str:
     here = [each for each in known if each.kind == kind and each.machine == machine]
     if any(each.is_alive for each in here):
         return ""
-    return f"no {kind} of {machine} was heard within {LATE_S:.0f} s"
+    return f"no {kind} of {machine} sent a heartbeat within {LATE_S:.0f} s"
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ from orchestrator.alerts.models import (
 from orchestrator.alerts.payloads import test_data, whole
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
-from orchestrator.core.handed_out import Kind, new_secret
 from orchestrator.core.ids import new_id
+from orchestrator.core.issued_secrets import Kind, new_secret
 from orchestrator.fleet.vault import seal
 from orchestrator.transport.http import ForbiddenAddressError, check_web_address, refuse_internal
 

@@ -7,7 +7,7 @@ from orchestrator.runs.models import Run
 from orchestrator.runs.states import RUN_ENDED, JobState, RunState, run_state_of
 
 
-def settle_run(run_id: uuid.UUID) -> None:
+def sync_run_state(run_id: uuid.UUID) -> None:
     """Brings a run's state, message and times in line with its jobs."""
     run = Run.objects.select_for_update().get(pk=run_id)
     if run.state in RUN_ENDED:

@@ -16,8 +16,8 @@ from orchestrator.fleet import selectors, windows
 from orchestrator.fleet.checks import begin_again
 from orchestrator.fleet.host_quota import check_room
 from orchestrator.fleet.models import CheckStep, Host, HostState, HostTransport
+from orchestrator.fleet.ssh_settings import checked_user
 from orchestrator.fleet.tuning import checked_tuning
-from orchestrator.fleet.ways import checked_user
 
 _TAG = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")

@@ -36,7 +36,7 @@ from orchestrator.database.row_claims import claim_of_row
 from orchestrator.forges.clients.base import Forge, ForgeRefusedError, Status
 from orchestrator.forges.clients.registry import forge_of
 from orchestrator.forges.models import BenchmarkRequest, Connection, PullRequest, RequestState
-from orchestrator.forges.telling import comment_of, status_of
+from orchestrator.forges.pr_comments import comment_of, status_of
 from orchestrator.runs.models import Trigger, Until
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.services import create_run

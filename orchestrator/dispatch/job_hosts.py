@@ -9,7 +9,7 @@ from orchestrator.core.heartbeat import Claim, unlimited
 from orchestrator.core.logs import logging_about
 from orchestrator.dispatch.agent import Agent
 from orchestrator.dispatch.connections import CONNECTIONS, Connections
-from orchestrator.dispatch.guarded import GuardedTransport
+from orchestrator.dispatch.guarded_transport import GuardedTransport
 from orchestrator.fleet.models import Host, HostTransport
 from orchestrator.runs.models import HostRole, Job
 from orchestrator.transport.base import Transport
@@ -18,7 +18,7 @@ LABELS = "abc"
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class HostSession:
     """One host of a job with an open transport to it."""
 
     host: Host
@@ -29,7 +29,7 @@ class Site:
 
 
 @dataclass(slots=True)
-class Crew:
+class JobHosts:
     """The hosts of a leased job. `last` is the one that was spoken to last: the one to blame.
 
     Nothing is asked of a host once the `claim` of the job is lost, or its step is late.
@@ -83,7 +83,7 @@ class Crew:
         return address
 
     @contextlib.contextmanager
-    def at(self, host: Host) -> Iterator[Site]:
+    def at(self, host: Host) -> Iterator[HostSession]:
         """The way to one host, lent for the block."""
         self.last = host
         self.claim.check()
@@ -94,4 +94,4 @@ class Crew:
         ):
             guarded = GuardedTransport(transport, self.claim)
             agent = Agent(guarded, python=host.python)
-            yield Site(host, self.label(host), guarded, agent, self.claim)
+            yield HostSession(host, self.label(host), guarded, agent, self.claim)

@@ -1,0 +1,78 @@
+"""Heartbeats of workers and beats, stored in Redis by the clock of Redis.
+
+Needs no Django: the health check of a container imports it too.
+"""
+
+import os
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+from redis import Redis
+
+from orchestrator.operations.redis_server import name_of
+
+#: Seconds between two heartbeats of a process.
+EVERY_S = 5.0
+#: After this time without a heartbeat a process is considered dead.
+LATE_S = 30.0
+#: After this time its last heartbeat is deleted.
+FORGET_S = 600
+KINDS = ("beat", "worker", "fetcher")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """The last heartbeat of a process. `kind`: one of KINDS; `name`: machine name and process
+    id."""
+
+    kind: str
+    name: str
+    seconds_ago: float
+
+    @property
+    def is_alive(self) -> bool:
+        return self.seconds_ago <= LATE_S
+
+    @property
+    def machine(self) -> str:
+        return self.name.rpartition(":")[0]
+
+
+def own_name() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def record_heartbeat(redis: Redis, queue: str, kind: str, name: str) -> None:
+    """Raises RedisError if Redis cannot be reached."""
+    now = _now(redis)
+    key = name_of(queue, "heartbeats")
+    with redis.pipeline(transaction=False) as pipe:
+        pipe.zadd(key, {f"{kind} {name}": now})
+        pipe.zremrangebyscore(key, 0, now - FORGET_S)
+        pipe.execute()
+
+
+def load_heartbeats(redis: Redis, queue: str) -> list[Heartbeat]:
+    """The processes that sent a heartbeat within FORGET_S, newest first.
+
+    Raises RedisError if Redis cannot be reached.
+    """
+    now = _now(redis)
+    rows: Any = redis.zrevrange(name_of(queue, "heartbeats"), 0, -1, withscores=True)
+    found = []
+    for member, at in rows:
+        kind, _, name = member.decode().partition(" ")
+        found.append(Heartbeat(kind=kind, name=name, seconds_ago=max(0.0, now - at)))
+    return found
+
+
+def delete_heartbeat(redis: Redis, queue: str, kind: str, name: str) -> None:
+    """Deletes the heartbeat of a process that ends in order."""
+    redis.zrem(name_of(queue, "heartbeats"), f"{kind} {name}")
+
+
+def _now(redis: Redis) -> float:
+    time: Any = redis.time()
+    seconds, micros = time
+    return float(seconds) + micros / 1e6
