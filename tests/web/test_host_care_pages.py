@@ -55,7 +55,7 @@ def _buttons(page: str) -> set[str]:
             {"Put in maintenance", "Activate"},
         ),
         ("unconfirmed", {"Retire this host"}, set()),
-        ("disabled", {"Activate"}, set()),
+        ("retired", {"Activate"}, set()),
     ],
 )
 def test_it_offers_only_what_can_be_done(
@@ -78,7 +78,7 @@ def test_it_is_drained_released_and_retired(world: World, alice: Client) -> None
     alice.post(_address(world, "host-release"))
     assert "new fan" not in _page(alice, world)
     alice.post(_address(world, "host-retire"))
-    assert Host.objects.get().state == "disabled"
+    assert Host.objects.get().state == "retired"
     again = alice.post(_address(world, "host-retire"))
     assert again.status_code == 409
     assert "here is retired" in again.content.decode()
