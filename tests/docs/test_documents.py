@@ -6,7 +6,22 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted((ROOT / "docs").rglob("*.md"))
+FOLDERS = ("docs", "agents", "docker")
+DOCUMENTS = sorted(
+    [*ROOT.glob("*.md"), *(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.md"))]
+)
+
+
+def name_of(document):
+    return str(document.relative_to(ROOT))
+
+
+def anchors_of(document):
+    """The anchors of the headings of a Markdown file, as GitHub makes them."""
+    text = re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in plain}
 
 
 def test_it_documents_every_variable_of_the_settings_and_no_other():
@@ -26,14 +41,22 @@ def test_it_maps_every_package():
     assert packages <= set(re.findall(r"`orchestrator/(\w+)`", text))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_its_links_lead_to_files(document):
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text()):
+def test_the_index_lists_every_document():
+    index = ROOT / "docs" / "index.md"
+    listed = {index.parent / target for target in re.findall(r"\]\(([^)#]+)\)", index.read_text())}
+    assert set((ROOT / "docs").glob("*.md")) - {index} <= listed
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_its_links_lead_to_files_and_headings(document):
+    for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", document.read_text()):
         if "://" not in target:
-            assert (document.parent / target).exists(), target
+            file = document.parent / target if target else document
+            assert file.exists(), target
+            assert not anchor or file.suffix != ".md" or anchor in anchors_of(file), anchor
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_it_names_modules_that_exist(document):
     for path in re.findall(
         r"`((?:orchestrator|agents|tests|docs)/[\w./-]+)`", document.read_text()
