@@ -58,7 +58,8 @@ def ensure(*, dev: bool) -> None:
         return
     if whole and not dev and DEV_LOCK in installed:
         # Somebody works with the tests here: leave them what they need.
-        return ensure(dev=True)
+        ensure(dev=True)
+        return
     if not whole:
         make_venv()
     write_stamp({"state": "installing", "installed": {}})

@@ -152,8 +152,15 @@ class Spec(Strict):
         data = serialize(self)
         data["services"] = [{"name": name, **each} for name, each in data["services"].items()]
         unused = {
-            **{"services": [], "limits": RoleLimits().model_dump(), "checks": [], "known": {}},
-            **{"measured": "server", "requires": {}, "options": {}, "include": [], "baseline": {}},
+            "services": [],
+            "limits": RoleLimits().model_dump(),
+            "checks": [],
+            "known": {},
+            "measured": "server",
+            "requires": {},
+            "options": {},
+            "include": [],
+            "baseline": {},
         }
         for name, value in unused.items():
             if data[name] == value:

@@ -64,7 +64,10 @@ def test_it_sets_every_knob_and_puts_it_back(system: Path, work: Path) -> None:
         assert state(system) == {
             **BEFORE,
             **dict.fromkeys(GOVERNORS, "performance"),
-            **{NO_TURBO: "1", ASLR: "0", SWAPPINESS: "1", SMT: "off"},
+            NO_TURBO: "1",
+            ASLR: "0",
+            SWAPPINESS: "1",
+            SMT: "off",
         }
     assert state(system) == BEFORE
     assert said["left"] == {}

@@ -293,8 +293,14 @@ REFUSED: tuple[dict[str, Any], ...] = (
 
 def test_it_starts_only_what_its_own_plan_says(pair: Pair) -> None:
     app = {
-        **{"name": "app", "on": "a", "count": 1, "argv": ["true"], "env": {}, "port": None},
-        **{"limits": limits(), "ready": {"path": None, "status": 200, "timeout_s": 1}},
+        "name": "app",
+        "on": "a",
+        "count": 1,
+        "argv": ["true"],
+        "env": {},
+        "port": None,
+        "limits": limits(),
+        "ready": {"path": None, "status": 200, "timeout_s": 1},
     }
     with led(pair, a_far_trial("tools/fake", services=[app])) as peer:
         for call in REFUSED:

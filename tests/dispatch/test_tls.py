@@ -143,7 +143,9 @@ def definition(
 ) -> Spec:
     return from_data(
         {
-            **{"version": 1, "title": "t", **more},
+            "version": 1,
+            "title": "t",
+            **more,
             "subject": {"start": START, **subject},
             "load": {"requests": 1, **load},
         }
