@@ -45,8 +45,8 @@ def find_mismatches(
         return Mismatches()
     found = [each for place in odd for each in _of_places(cells[place], names)]
     kinds = _kinds(cells, odd)
-    looked_at = {each[0] for each in list(kinds.values())[:_MOST_LOOKED_AT]}
-    hows = _hows(benchmark, sides, [cells[place] for place in looked_at])
+    sampled = {each[0] for each in list(kinds.values())[:_MOST_LOOKED_AT]}
+    hows = _hows(benchmark, sides, [cells[place] for place in sampled])
     withheld: set[int] = set()
     for places in kinds.values():
         first = cells[places[0]]

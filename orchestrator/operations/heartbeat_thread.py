@@ -125,17 +125,17 @@ def end_stuck_process(problem: str) -> None:
         os._exit(1)
 
 
-_pulse: HeartbeatThread | None = None
+_heartbeats: HeartbeatThread | None = None
 
 
 def start_heartbeats(kind: str | None) -> None:
     """One thread a process; a fork begins another."""
-    global _pulse
-    if _pulse is None or _pulse._process != os.getpid():
-        _pulse = HeartbeatThread(kind)
-        _pulse.start()
+    global _heartbeats
+    if _heartbeats is None or _heartbeats._process != os.getpid():
+        _heartbeats = HeartbeatThread(kind)
+        _heartbeats.start()
 
 
 def stop_heartbeats() -> None:
-    if _pulse is not None and _pulse._process == os.getpid():
-        _pulse.stop()
+    if _heartbeats is not None and _heartbeats._process == os.getpid():
+        _heartbeats.stop()

@@ -114,10 +114,10 @@ def revise(series: Iterable[int]) -> None:
         if _is_judged(row.metric.key, metrics):
             wanted.append(row)
     begins = baselines_of(wanted)
-    looked_at = set(SeriesDetection.objects.filter(series__in=wanted).values_list("pk", flat=True))
+    detected = set(SeriesDetection.objects.filter(series__in=wanted).values_list("pk", flat=True))
     for row in wanted:
         baseline = begins.get(row.pk)
-        most = POINTS_THEN if row.pk in looked_at else POINTS_AT_FIRST
+        most = POINTS_THEN if row.pk in detected else POINTS_AT_FIRST
         _look(row, most, since=baseline.commit.position if baseline else None)
 
 

@@ -14,7 +14,7 @@ from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError
 
 #: Older commits are no baseline for what is written today.
-MOST_LOOKED_AT = 2000
+MAX_COMMITS = 2000
 
 
 def is_rule(baseline: str) -> bool:
@@ -51,7 +51,7 @@ def _newest_measured(
     benchmark: Benchmark, branch: str, contenders: list[Commit], refs: Refs
 ) -> Commit:
     tip = refs.commit(branch)
-    line = repository_of(benchmark.project).first_parents(tip.sha)[:MOST_LOOKED_AT]
+    line = repository_of(benchmark.project).first_parents(tip.sha)[:MAX_COMMITS]
     left = [sha for sha in line if sha not in {commit.sha for commit in contenders}]
     # Whoever measured it: what was sent from elsewhere has points as well.
     measured = set(

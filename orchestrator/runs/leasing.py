@@ -29,8 +29,8 @@ from orchestrator.runs.states import JOB_ENDED, JobState
 
 #: What a team had of the machines counts against it for so long.
 MEMORY_S = 3600.0
-#: So many queued jobs of a team are looked at in one tick, the oldest of each priority first.
-LOOKED_AT = 2_000
+#: Queued jobs of a team that one tick considers, the oldest of each priority first.
+JOBS_PER_TICK = 2_000
 
 
 def lease_queued_jobs() -> list[uuid.UUID]:
@@ -116,7 +116,7 @@ def _waiting(now: datetime, free: list[FreeHost]) -> list[Waiting]:
 
 
 def _rows(now: datetime, team: int, free: list[FreeHost]) -> list[tuple[Any, ...]]:
-    """The first LOOKED_AT of a team's jobs: each team has its own, so that the jobs of one never
+    """The first JOBS_PER_TICK of a team's jobs: each team has its own, so that the jobs of one never
     hide those of another."""
     return list(
         Job.objects.filter(
@@ -129,7 +129,7 @@ def _rows(now: datetime, team: int, free: list[FreeHost]) -> list[tuple[Any, ...
         .values_list(
             "pk", "run__team_id", "run__definition__benchmark_id", "run__priority", "created_at",
             "expected_s", "run_id",
-        )[:LOOKED_AT]
+        )[:JOBS_PER_TICK]
     )  # fmt: skip
 
 

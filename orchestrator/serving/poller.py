@@ -31,7 +31,7 @@ class Poller(ThreadWorker):
         self.shares = Shares.for_threads(self.cfg.threads)
         self.connections: set[Connection] = set()
         self.worker_connections = most_connections(self.cfg.worker_connections)
-        self.looked_at = self.accepts_from = 0.0
+        self.checked_at = self.accepts_from = 0.0
         super().init_process()
 
     def load_wsgi(self) -> None:
@@ -121,9 +121,9 @@ class Poller(ThreadWorker):
 
     def _look_at_deadlines(self) -> None:
         now = pace.now()
-        if now - self.looked_at < TICK_S:
+        if now - self.checked_at < TICK_S:
             return
-        self.looked_at = now
+        self.checked_at = now
         for connection in list(self.connections):
             if connection.state is State.PARKED:
                 if connection.wait is None or connection.wait.is_over():

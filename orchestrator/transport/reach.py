@@ -59,9 +59,9 @@ def reach(host: str, port: int, timeout_s: float, *, networks: Sequence[str] = (
 
 
 def _server(sock: socket.socket, where: str, deadline: float) -> str:
-    heard = b""
-    while len(heard) < _MOST_BYTES:
-        for line in heard.split(b"\n")[:-1][:_MOST_LINES]:
+    received = b""
+    while len(received) < _MOST_BYTES:
+        for line in received.split(b"\n")[:-1][:_MOST_LINES]:
             if line.startswith(b"SSH-"):
                 return line.decode(errors="replace").strip()
         sock.settimeout(max(0.01, deadline - time.monotonic()))
@@ -71,8 +71,8 @@ def _server(sock: socket.socket, where: str, deadline: float) -> str:
             more = b""
         if not more:
             break
-        heard += more
-    said = heard[:60].decode(errors="replace").strip()
+        received += more
+    said = received[:60].decode(errors="replace").strip()
     says = f"it says {said!r}" if said else "it says nothing"
     raise NotSshError(f"{where} took the connection, but is no SSH server: {says}.")
 

@@ -179,7 +179,7 @@ def test_the_queue_of_one_team_never_hides_a_job_of_another(
         run = make_run(member, shas[:2], hosts=(), placements=wish, rounds=1, priority="high")
         run.jobs.update(created_at=utc_now() - timedelta(days=2 if member is blue else 0))
     wanted = Job.objects.get(run__team=blue.team)
-    count = leasing.LOOKED_AT + 5
+    count = leasing.JOBS_PER_TICK + 5
     jobs = Job.objects.bulk_create(
         Job(run=wanted.run, expected_s=wanted.expected_s, state=JobState.QUEUED)
         for _ in range(count)
@@ -192,7 +192,7 @@ def test_the_queue_of_one_team_never_hides_a_job_of_another(
     ours = Job.objects.get(run__team=red.team)
     assert leasing.lease_queued_jobs() == [ours.pk]
     # The window holds for each team: with all of them in one, red's job is not among the first.
-    first = Job.objects.filter(state=JobState.QUEUED).order_by("created_at")[: leasing.LOOKED_AT]
+    first = Job.objects.filter(state=JobState.QUEUED).order_by("created_at")[: leasing.JOBS_PER_TICK]
     assert {job.run_id for job in first} == {wanted.run_id}
 
 

@@ -50,7 +50,7 @@ class Here:
         assert rows.job.host is not None
         self._host = rows.job.host
         self._agent = Agent(self._transport, python=self._host.python)
-        self._crew = OwnMachine(rows.job)
+        self._job_hosts = OwnMachine(rows.job)
 
     def measure(self) -> None:
         """Fills `found`, by the id of the trial, and `notes`.
@@ -100,7 +100,7 @@ class Here:
         facts = self._facts(sorted(programs))
         own = {case.pk: why_unsupported(spec, case.parameters) for case in cases}
         asked = [case for case in cases if not own[case.pk]]
-        lacking = {**own, **lacking_of(spec, asked, {"a": facts}, self._crew)}
+        lacking = {**own, **lacking_of(spec, asked, {"a": facts}, self._job_hosts)}
         self.notes += [f"{each.label}: {lacking[each.pk]}" for each in cases if lacking[each.pk]]
         able = [case for case in cases if not lacking[case.pk]]
         if not able:
@@ -108,7 +108,7 @@ class Here:
         return Stage(
             spec=spec,
             specs=resolved_cases(spec, able),
-            job_hosts=self._crew,
+            job_hosts=self._job_hosts,
             facts={"a": facts},
             tools=self._tools(able, facts),
             warmups={},

@@ -1,0 +1,164 @@
+"""Retired identifiers do not come back: names that the glossary replaced by a common term."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+PACKAGES = ("orchestrator", "agents", "cli", "devstack", "perf")
+
+#: Retired name → its replacement. A name is compared as a whole, in lower case and without
+#: underscores at its ends, as the name of a module, class, function, attribute or API field.
+RETIRED = {
+    # Claims and polls
+    "turn_until": "claimed_until",
+    "claim_until": "claimed_until",
+    "turn_s": "CLAIM_S",
+    "turnlost": "JobClaimLost",
+    "take_turn": "claim_job",
+    "give_back": "release_claim",
+    "look_at": "poll_at or next_at",
+    "looked_at": "polled_at or analysed_at",
+    # Interim analyses and the status of cases
+    "take_looks": "analyse_cases",
+    "note_looks": "store_analyses",
+    "newest_looks": "latest_analyses",
+    "look_is_due": "analysis_is_due",
+    "look_after": "analysis_after",
+    "next_look": "next_analysis",
+    "casestanding": "CaseStatus",
+    "casestandingout": "CaseStatusOut",
+    "standings_of": "load_case_statuses",
+    "seencase": "CaseComparisons",
+    "seen_case": "compare_case",
+    "contest": "ComparisonSpec",
+    # Changes
+    "serieslook": "SeriesDetection",
+    "series_looks": "series_detections",
+    "duel": "confirmation run",
+    "duels": "confirmation_runs",
+    "duel_change": "confirmed_change",
+    "duel_low": "confirmed_low",
+    "duel_high": "confirmed_high",
+    "duel_interval": "confirmed_interval",
+    "read_duel": "read_confirmation_run",
+    "searchout": "BisectionOut",
+    "has_it": "is_bad",
+    "mended_by": "fixed_by",
+    "mend_of": "fix_of",
+    # Hosts of a job
+    "crew": "JobHosts",
+    "site": "HostSession",
+    "settle_run": "sync_run_state",
+    # States, columns and fields
+    "incomingout": "ReceivedWebhookOut",
+    "asked_by": "requested_by",
+    "asked_on_forge": "forge_request",
+    "limitsout": "QuotasOut",
+    "set_limits_of_team": "set_quotas",
+    "locked_limits": "lock_quotas",
+    "reach_unit": "HALF_WIDTH_UNIT",
+    "shape_of": "hash_configuration",
+    # Processes
+    "note_heard": "record_heartbeat",
+    "heard": "heartbeats",
+    "oneofmany": "LeaderScheduler",
+    "pulse": "HeartbeatThread",
+}
+#: Names of modules that were retired; they may be words of other code.
+RETIRED_MODULES = {
+    "orchestrator/runs": {
+        "turns", "standings", "settling", "waits", "waiting", "again", "cautions", "marks",
+        "planned", "ending",
+    },
+    "orchestrator/dispatch": {
+        "crew", "looks", "seen_cases", "mending", "answers", "questions", "support", "waking",
+        "guarded", "scheduled",
+    },
+    "orchestrator/core": {"kept", "handed_out", "foreign"},
+    "orchestrator/fleet": {"care", "ways", "room", "warmth"},
+    "orchestrator/operations": {"heard", "pulse", "beats", "alive", "busy", "figures"},
+    "orchestrator/alerts": {"noting", "raising", "notifying", "delivering", "mending"},
+    "orchestrator/forges": {"telling", "following", "receiving"},
+    "orchestrator/stats": {"looks"},
+    "orchestrator/api": {"waiting"},
+}  # fmt: skip
+#: Fields of the API that are common words elsewhere.
+RETIRED_FIELDS = {"searches", "has_it", "reach", "shape", "n", "standings", "incoming", "mended_by"}
+RETIRED_ROUTES = re.compile(r"/(again|way|keep|limits|incoming)$")
+#: `file: name` of code of the benchmarks that is moved and renamed together with them.
+ELSEWHERE = re.compile(r"^perf/")
+
+
+def _names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """The line and the name of each definition, parameter and assigned name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id if isinstance(node, ast.Name) else node.attr
+
+
+def retired(text: str) -> list[str]:
+    """`line: name → replacement` of each retired name that the code defines."""
+    return [
+        f"{line}: {name} → {RETIRED[known]}"
+        for line, name in _names(ast.parse(text))
+        if (known := name.strip("_").lower()) in RETIRED
+    ]
+
+
+def test_no_code_defines_a_retired_name():
+    found = []
+    for package in PACKAGES:
+        for path in sorted((CHECKOUT / package).rglob("*.py")):
+            name = str(path.relative_to(CHECKOUT))
+            if not ELSEWHERE.match(name) and "/suites/" not in name:
+                found += [f"{name}:{fault}" for fault in retired(path.read_text())]
+    assert found == []
+
+
+def test_no_module_has_a_retired_name():
+    found = [
+        f"{folder}/{module}.py"
+        for folder, modules in RETIRED_MODULES.items()
+        for module in sorted(modules)
+        if (CHECKOUT / folder / f"{module}.py").exists()
+    ]
+    assert found == []
+
+
+def test_the_api_has_no_retired_field_or_route():
+    schema = json.loads((CHECKOUT / "docs" / "api" / "openapi.json").read_text())
+    fields = {
+        (name, field)
+        for name, model in schema["components"]["schemas"].items()
+        for field in model.get("properties", {})
+    }
+    assert {each for each in fields if each[1] in RETIRED_FIELDS | RETIRED.keys()} == set()
+    assert [path for path in schema["paths"] if RETIRED_ROUTES.search(path)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def take_turn(): ...",
+        "class Crew: ...",
+        "def load(look_at): ...",
+        "class Job:\n    turn_until = 1",
+        "self._duel = 1",
+        "for _site in (): ...",
+    ],
+)
+def test_it_finds_a_retired_name(text):
+    assert len(retired(text)) == 1
+
+
+def test_it_accepts_a_common_word_that_is_only_read():
+    assert retired("print(settings.site, look.at)") == []
