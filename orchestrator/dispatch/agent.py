@@ -73,7 +73,7 @@ class Agent:
         )
 
     def facts(self) -> dict[str, Any]:
-        return dict(self._call("facts", form=agent_responses.Told)["facts"])
+        return dict(self._call("facts", form=agent_responses.HostFacts)["facts"])
 
     def quiet(self) -> dict[str, Any]:
         """How much else works on the host: AMBIENT_DURING of agents/hostagent/protocol.py."""
@@ -130,7 +130,7 @@ class Agent:
         except AgentMissingError:
             self.install()
             answer = self._ask(words, timeout_s)
-        wrong = agent_responses.problem_of(form, answer) if form else ""
+        wrong = agent_responses.describe_problem(form, answer) if form else ""
         if wrong:
             raise AgentError(f"the agent's answer to {words[0]} is none: {wrong}")
         return answer

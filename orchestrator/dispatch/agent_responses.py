@@ -48,11 +48,11 @@ class Facts(_Form):
     programs: _Programs | None = None
 
 
-class Told(_Form):
+class HostFacts(_Form):
     facts: Facts
 
 
-class Ready(Told):
+class Ready(HostFacts):
     commits: dict[str, bool]
     present: dict[str, bool]
 
@@ -93,7 +93,7 @@ class Status(_Form):
     events: list[Event]
 
 
-def problem_of(form: type[BaseModel], answer: Mapping[str, Any]) -> str:
+def describe_problem(form: type[BaseModel], answer: Mapping[str, Any]) -> str:
     """What is wrong with an answer; empty where it has the form."""
     try:
         form.model_validate(answer)

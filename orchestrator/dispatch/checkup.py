@@ -92,7 +92,7 @@ def _try_next(request: CheckRequest, claim: Claim) -> bool:
     began = time.monotonic()
     claim.begin(f"the check {step.label!r} of {host.name}", STEP_S)
     died = request.tries > MAX_TRIES
-    finding = _DIED if died else _found(host, step, claim)
+    finding = _DIED if died else _run_step(host, step, claim)
     claim.renew()
     note_check(host=host, step=step, finding=finding, seconds=time.monotonic() - began)
     request.tries = 1
@@ -112,14 +112,14 @@ def _host(member: Member, host_id: UUID) -> Host:
     return host
 
 
-def _found(host: Host, step: CheckStep, claim: Claim) -> Finding:
+def _run_step(host: Host, step: CheckStep, claim: Claim) -> Finding:
     try:
         return _STEPS[step](host, claim)
     except HostError as error:
         return Finding(
             outcome=CheckOutcome.FAILED,
             message=str(error),
-            remedies=remediation.remedies_of(host, step, error),
+            remedies=remediation.find_remedies(host, step, error),
         )
     except ClaimLost:
         raise

@@ -242,7 +242,7 @@ def _start(job: Job, job_hosts: JobHosts) -> float | None:
     return claims.release_claim(job, poll_in_s=POLL_S)
 
 
-def _poll_follower(job: Job, session: HostSession) -> intake.Seen:
+def _poll_follower(job: Job, session: HostSession) -> intake.JournalSummary:
     """From the beginning each time: its journal is short until its lead comes."""
     status = session.agent.status(str(job.pk), step_id(job), 0)
     seen = intake.take_in(job, session, status)

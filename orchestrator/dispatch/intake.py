@@ -53,10 +53,10 @@ class Source:
 
 
 @dataclass(slots=True, kw_only=True)
-class Seen:
-    """What the new events of a journal add up to.
+class JournalSummary:
+    """The result of the new events of a journal.
 
-    `lost`: trials that the host spoilt, and why; they are still planned.
+    `lost`: trials that the host lost, with the reasons; they are still planned.
     """
 
     changes: dict[str, Any] = field(default_factory=dict)
@@ -69,13 +69,13 @@ class Seen:
 
 def take_in(
     job: Job, session: HostSession, status: Mapping[str, Any], *, late: bool = False
-) -> Seen:
+) -> JournalSummary:
     """Acts on each event in order; safe to be repeated with events that were seen before.
 
     `late`: the events are those of an attempt that was given up.
     """
     _check_number(job, status["events"])
-    seen = Seen()
+    seen = JournalSummary()
     step = step_id(job, back=1 if late else 0)
     source = Source(
         session=session,
@@ -89,7 +89,7 @@ def take_in(
     return seen
 
 
-def is_building(job: Job, seen: Seen) -> bool:
+def is_building(job: Job, seen: JournalSummary) -> bool:
     """Whether a build may be going on, so that its log is worth a look."""
     return str(seen.changes.get("phase", job.phase)).startswith("building")
 
@@ -124,7 +124,9 @@ def _ahead_s(host_now: float) -> float:
     return ahead if abs(ahead) > CLOCK_TOLERANCE_S else 0.0
 
 
-def _trial_started(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
+def _trial_started(
+    job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary
+) -> None:
     trial_id = UUID(str(event["trial"]))
     started = source.instant(event)
     own = Trial.objects.filter(pk=trial_id, job=job)
@@ -134,14 +136,16 @@ def _trial_started(job: Job, source: Source, event: Mapping[str, Any], seen: See
         seen.changes["current_trial"] = trial_id
 
 
-def _phase(_job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
+def _phase(_job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary) -> None:
     seen.changes["phase"] = str(event["phase"])[:60]
     ends_at = source.instant(event) + timedelta(seconds=float(event.get("quiet_s") or 0))
     left_s = (ends_at - utc_now()).total_seconds()
     seen.quiet_s = min(max(0.0, left_s), MOST_QUIET_S)
 
 
-def _build_started(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
+def _build_started(
+    job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary
+) -> None:
     seen.changes["phase"] = _building(event)[:60]
     builds.note_started(job, source.session, event, source.instant(event))
 
@@ -151,19 +155,19 @@ def _building(event: Mapping[str, Any]) -> str:
     return f"building {str(event['commit'])[:10]}" + (label and f" for {label}")
 
 
-def _build_done(job: Job, source: Source, event: Mapping[str, Any], _: Seen) -> None:
+def _build_done(job: Job, source: Source, event: Mapping[str, Any], _: JournalSummary) -> None:
     builds.note_done(job, source.session, event, source.instant(event))
 
 
-def _build_failed(job: Job, source: Source, event: Mapping[str, Any], _: Seen) -> None:
+def _build_failed(job: Job, source: Source, event: Mapping[str, Any], _: JournalSummary) -> None:
     builds.note_failed(job, source.session, event, source.instant(event))
 
 
-def _listening(_job: Job, _: Source, event: Mapping[str, Any], seen: Seen) -> None:
+def _listening(_job: Job, _: Source, event: Mapping[str, Any], seen: JournalSummary) -> None:
     seen.port = int(event["port"])
 
 
-def _trial_done(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
+def _trial_done(job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary) -> None:
     trial = _planned(job, event)
     seen.quiet_s = 0.0
     if trial is None:
@@ -192,7 +196,7 @@ def _store(job: Job, source: Source, trial: Trial) -> None:
     )
 
 
-def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: Seen) -> None:
+def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary) -> None:
     trial = _planned(job, event)
     seen.quiet_s = 0.0
     if trial is None:
@@ -226,16 +230,16 @@ def _left_files(source: Source, trial: Trial) -> dict[str, bytes]:
         return {}
 
 
-def _round_done(_job: Job, _: Source, _event: Mapping[str, Any], seen: Seen) -> None:
+def _round_done(_job: Job, _: Source, _event: Mapping[str, Any], seen: JournalSummary) -> None:
     seen.round_done = True
     seen.changes["current_trial"] = None
 
 
-def _aborted(_job: Job, _: Source, event: Mapping[str, Any], seen: Seen) -> None:
+def _aborted(_job: Job, _: Source, event: Mapping[str, Any], seen: JournalSummary) -> None:
     seen.aborted = str(event.get("reason") or "no reason given")
 
 
-def _ignore(_job: Job, _: Source, _event: Mapping[str, Any], _seen: Seen) -> None:
+def _ignore(_job: Job, _: Source, _event: Mapping[str, Any], _seen: JournalSummary) -> None:
     """An event that only people read in the journal, or one of a newer agent."""
 
 

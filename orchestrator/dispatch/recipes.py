@@ -50,7 +50,7 @@ def has_git(facts: Facts) -> bool:
     return bool((facts.get("tools") or {}).get("git"))
 
 
-def recipe_of(spec: Spec, parameters: Mapping[str, Scalar], facts: Facts) -> Recipe:
+def resolve_recipe(spec: Spec, parameters: Mapping[str, Scalar], facts: Facts) -> Recipe:
     """The recipe of a case; `spec` is its own definition, `facts` are those of the target.
 
     A build is shared by all that build the commit by the same recipe with the same programs. An
@@ -84,7 +84,7 @@ def builds_of(job: Job, stage: Stage, trials: Iterable[Trial]) -> list[dict[str,
     hosts: dict[tuple[str, str], dict[str, None]] = {}
     for trial in trials:
         spec, sha = stage.specs[trial.case_id], trial.variant.commit.sha
-        recipe = recipe_of(spec, trial.case.parameters, stage.facts_of(HostRole.TARGET))
+        recipe = resolve_recipe(spec, trial.case.parameters, stage.facts_of(HostRole.TARGET))
         wanted.setdefault((sha, recipe.inputs), recipe)
         users.setdefault(recipe.inputs, {})[trial.case_id] = trial.case
         labels = [stage.job_hosts.label(host) for host in hosts_that_build([spec], stage.job_hosts)]

@@ -29,7 +29,7 @@ _TO_GET_PYTHON: tuple[Remedy, ...] = (
 )
 
 
-def remedies_of(host: Host, step: CheckStep, error: HostError) -> tuple[Remedy, ...]:
+def find_remedies(host: Host, step: CheckStep, error: HostError) -> tuple[Remedy, ...]:
     """What to do about an error of that step; the most likely first."""
     if isinstance(error, LoginRefusedError):
         return _to_log_in(host)

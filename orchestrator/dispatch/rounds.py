@@ -15,9 +15,9 @@ from orchestrator.dispatch.certificates import certificates_of, plan_entry
 from orchestrator.dispatch.http_checks import checks_of, ready_of
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.processes import TOOL, cpus_of, limits_of, server_of, services_of
-from orchestrator.dispatch.recipes import builds_of, recipe_of
+from orchestrator.dispatch.recipes import builds_of, resolve_recipe
 from orchestrator.dispatch.requirements import path_of
-from orchestrator.dispatch.shared_secret import secret_of
+from orchestrator.dispatch.shared_secret import load_secret
 from orchestrator.dispatch.stage import (
     Stage,
     facts_of,
@@ -104,7 +104,7 @@ def shared_plan(
         "step": step_id(job),
         "silence_s": max(SILENCE_S, 3 * longest),
         "lead": job_hosts.label(job_hosts.lead),
-        "secret": secret_of(job, job_hosts),
+        "secret": load_secret(job, job_hosts),
         "hosts": {
             job_hosts.label(host): {
                 "address": job_hosts.address(host),
@@ -129,7 +129,7 @@ def _trial(stage: Stage, trial: Trial) -> dict[str, Any]:
     search = spec.load.search
     return {
         "id": str(trial.pk),
-        "tree": recipe_of(spec, parameters, stage.facts_of(HostRole.TARGET)).tree(sha),
+        "tree": resolve_recipe(spec, parameters, stage.facts_of(HostRole.TARGET)).tree(sha),
         "commit": sha,
         "path": _paths(stage, spec),
         "server": server_of(stage, spec, cpus, parameters),

@@ -7,7 +7,7 @@ from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 
 
-def secret_of(job: Job, job_hosts: JobHosts) -> str | None:
+def load_secret(job: Job, job_hosts: JobHosts) -> str | None:
     """The job's own, made the first time that it is asked for; None where one host plays alone.
 
     The caller holds the job's claim.

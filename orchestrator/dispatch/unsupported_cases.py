@@ -27,12 +27,12 @@ def decide(job: Job, job_hosts: JobHosts) -> bool:
     cases = list(Case.objects.filter(pk__in=open_.values("case")))
     own = {case.pk: why_unsupported(spec, case.parameters) for case in cases}
     asked = [case for case in cases if not own[case.pk]]
-    lacking = lacking_of(spec, asked, facts_of(job, job_hosts), job_hosts)
+    lacking = find_unsupported(spec, asked, facts_of(job, job_hosts), job_hosts)
     claims.mark_unsupported(job, {pk: why for pk, why in {**own, **lacking}.items() if why})
     return not asked or not all(lacking[case.pk] for case in asked)
 
 
-def lacking_of(
+def find_unsupported(
     spec: Spec, cases: list[Case], facts: Mapping[str, Facts], job_hosts: JobHosts
 ) -> dict[int, str]:
     """What the hosts lack for each case; empty where nothing."""

@@ -8,7 +8,7 @@ from orchestrator.benchmarks.selectors import mirrors_bytes_of
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.host_quota import hosts_counted
 from orchestrator.retention.storage import storage_of
-from orchestrator.runs.backlog import queued_s_of
+from orchestrator.runs.backlog import sum_queued_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ def use_of(team: Team) -> TeamUse:
     return TeamUse(
         quotas=load_quotas(team),
         hosts=hosts_counted(team),
-        queued_s=queued_s_of(team),
+        queued_s=sum_queued_seconds(team),
         storage_bytes=storage_of(team, utc_now()),
         mirrors_bytes=mirrors_bytes_of(team),
     )

@@ -10,7 +10,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, UNUSABLE, Host, HostState
 from orchestrator.fleet.selectors import own_hosts_of
-from orchestrator.runs.eta import Waiting, Work, waiting_of, work_on
+from orchestrator.runs.eta import Waiting, Work, load_queued, work_on
 
 
 class Now(StrEnum):
@@ -69,7 +69,7 @@ def choices_for(member: Member) -> list[Choice]:
     rows = list(own_hosts_of(member))
     work = work_on(rows)
     hosts = [_host_now(host, now, work.get(host.pk)) for host in rows]
-    waiting = waiting_of(member.team)
+    waiting = load_queued(member.team)
     profiles = {each.host.profile.slug: each.host.profile.name for each in hosts}
     tags = sorted({tag for each in hosts for tag in each.host.tags})
     return [

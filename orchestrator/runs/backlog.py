@@ -28,7 +28,7 @@ def queued_by_host(member: Member, hosts: Sequence[Host]) -> Counter[UUID]:
     return Counter(host_id for _, host_id in pairs)
 
 
-def queued_s_of(team: Team) -> float:
+def sum_queued_seconds(team: Team) -> float:
     """Seconds of machine time that a team's queued jobs are expected to take."""
     jobs = Job.objects.filter(run__team=team, state=JobState.QUEUED)
     return float(jobs.aggregate(total=Sum("expected_s"))["total"] or 0.0)

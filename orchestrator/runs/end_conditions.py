@@ -12,7 +12,7 @@ from orchestrator.stats.stopping import BlocksLeft, blocks_left
 ROUNDS_AT_MOST = INTERIM_BLOCKS[-1]
 
 
-def until_of(name: str, *, alone: bool) -> Until:
+def parse_until(name: str, *, alone: bool) -> Until:
     """Of a request, by its name; `alone`: one commit is measured, and nothing can be decided."""
     try:
         until = Until(name)
@@ -30,7 +30,7 @@ def until_of(name: str, *, alone: bool) -> Until:
     return until
 
 
-def rounds_of(until: Until, asked: int | None, defined: int) -> int:
+def resolve_rounds(until: Until, asked: int | None, defined: int) -> int:
     """How many rounds there are at most: what was asked for, else what is usual."""
     if asked is not None:
         check_rounds(until, asked)

@@ -48,7 +48,7 @@ def work_on(hosts: Iterable[Host]) -> dict[UUID, Work]:
     }
 
 
-def waiting_of(team: Team, *, priority: int | None = None) -> Waiting:
+def load_queued(team: Team, *, priority: int | None = None) -> Waiting:
     """The placements of the team's queued jobs; with `priority` those that go first."""
     queued = Placement.objects.filter(job__run__team=team, job__state=JobState.QUEUED)
     if priority is not None:
@@ -64,7 +64,7 @@ def waiting_of(team: Team, *, priority: int | None = None) -> Waiting:
     return found
 
 
-def finish_of(plan: RunPlan, team: Team, now: datetime) -> datetime:
+def estimate_finish(plan: RunPlan, team: Team, now: datetime) -> datetime:
     """About when a run would be done that is started now: after what its hosts are at, and what
     waits for them with its priority or a higher one.
 
@@ -72,7 +72,7 @@ def finish_of(plan: RunPlan, team: Team, now: datetime) -> datetime:
     """
     hosts = {host.pk: host for host in _hosts_of(plan)}
     work = work_on(hosts.values())
-    waiting = waiting_of(team, priority=plan.priority)
+    waiting = load_queued(team, priority=plan.priority)
     starts = {pk: _free_at(host, work.get(pk), waiting, now) for pk, host in hosts.items()}
     busy: dict[UUID, float] = defaultdict(float)
     ends = [now]

@@ -33,7 +33,7 @@ class JobDetails:
     waiting: str
 
 
-def details_of(jobs: Sequence[Job]) -> dict[UUID, JobDetails]:
+def load_job_details(jobs: Sequence[Job]) -> dict[UUID, JobDetails]:
     """The details of these jobs by their ids, in a few queries whatever their number.
 
     Fills `placements` of the jobs as a prefetch does.

@@ -116,8 +116,8 @@ def _waiting(now: datetime, free: list[FreeHost]) -> list[Waiting]:
 
 
 def _rows(now: datetime, team: int, free: list[FreeHost]) -> list[tuple[Any, ...]]:
-    """The first JOBS_PER_TICK of a team's jobs: each team has its own, so that the jobs of one never
-    hide those of another."""
+    """The first JOBS_PER_TICK of a team's jobs: each team has its own, so that the jobs of one
+    never hide those of another."""
     return list(
         Job.objects.filter(
             Q(not_before=None) | Q(not_before__lte=now),

@@ -21,7 +21,7 @@ from orchestrator.runs.states import (
 )
 
 
-def _known(field: str, values: type[StrEnum], name: str) -> models.CheckConstraint:
+def _in_enum(field: str, values: type[StrEnum], name: str) -> models.CheckConstraint:
     return models.CheckConstraint(
         condition=Q(**{f"{field}__in": [str(value) for value in values]}), name=name
     )
@@ -155,7 +155,7 @@ class Run(models.Model):
     class Meta:
         indexes = [models.Index(fields=["team", "-created_at"], name="run_by_team")]
         constraints = [
-            _known("state", RunState, "run_state_known"),
+            _in_enum("state", RunState, "run_state_known"),
             models.CheckConstraint(
                 condition=Q(rounds__gte=1) & Q(rounds__lte=MAX_ROUNDS), name="run_rounds_in_range"
             ),
@@ -242,7 +242,7 @@ class Job(models.Model):
             ),
         ]
         constraints = [
-            _known("state", JobState, "job_state_known"),
+            _in_enum("state", JobState, "job_state_known"),
             models.CheckConstraint(
                 condition=~Q(state__in=sorted(str(state) for state in JOB_ACTIVE))
                 | Q(host__isnull=False),
@@ -373,7 +373,7 @@ class Trial(models.Model):
             ),
         ]
         constraints = [
-            _known("state", TrialState, "trial_state_known"),
+            _in_enum("state", TrialState, "trial_state_known"),
             models.UniqueConstraint(
                 fields=["variant", "case", "job", "round"], name="trial_once_a_block"
             ),
@@ -450,7 +450,7 @@ class Build(models.Model):
     class Meta:
         ordering = ["started_at"]
         constraints = [
-            _known("state", BuildState, "build_state_known"),
+            _in_enum("state", BuildState, "build_state_known"),
             models.UniqueConstraint(fields=["job", "host", "commit", "recipe"], name="build_once"),
         ]
 

@@ -23,7 +23,7 @@ class NewCommits:
     left_out: int = 0
 
 
-def tip_of(project: Project, branch: str) -> str:
+def load_tip(project: Project, branch: str) -> str:
     """The newest commit of a branch; InvalidRequestError where there is no such branch, and
     FetchRunningError where a fetch has to end first."""
     repository = repository_of(project)

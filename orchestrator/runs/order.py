@@ -32,7 +32,7 @@ def trial_order(cases: int, variants: int, rounds: int, seed: int) -> list[Slot]
 JOB_S = 600.0
 
 
-def parts_of(case_s: Sequence[float], limit_s: float = JOB_S) -> list[range]:
+def split_cases(case_s: Sequence[float], limit_s: float = JOB_S) -> list[range]:
     """The cases of each job: neighbours that last at most `limit_s` together, at least one.
 
     `case_s`: for each case, how long all its trials last.

@@ -23,11 +23,11 @@ from orchestrator.runs.end_conditions import (
     blocks_of,
     budget_warning,
     check_budget,
-    rounds_of,
-    until_of,
+    parse_until,
+    resolve_rounds,
 )
 from orchestrator.runs.models import Priority, Until
-from orchestrator.runs.order import parts_of
+from orchestrator.runs.order import split_cases
 from orchestrator.runs.placements import Roles, roles_asked
 from orchestrator.stats.interim import INTERIM_BLOCKS
 from orchestrator.stats.paired import FEWEST_BLOCKS
@@ -155,8 +155,8 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     definition = definition_at(benchmark, _newest(commits))
     whole = expanded(definition)
     spec = whole.spec
-    until = until_of(request.until, alone=len(commits) == 1)
-    rounds = rounds_of(until, request.rounds, spec.rounds)
+    until = parse_until(request.until, alone=len(commits) == 1)
+    rounds = resolve_rounds(until, request.rounds, spec.rounds)
     placements = roles_asked(member, request.hosts, request.placements, roles_of(spec))
     cases = _chosen(spec, whole.cases, request)
     times = tuple(whole.trial_s[case.key] for case in cases)
@@ -199,7 +199,7 @@ def _parts(case_s: Sequence[float], until: Until, rounds: int) -> tuple[range, .
     """The jobs of a placement, sized by the rounds that cases take as a rule. `case_s`: seconds of
     all rounds of each case."""
     typical = blocks_of(until, rounds).typical
-    return tuple(parts_of([each * typical / rounds for each in case_s]))
+    return tuple(split_cases([each * typical / rounds for each in case_s]))
 
 
 def _chosen(spec: Spec, every: Sequence[CaseSpec], request: RunRequest) -> list[CaseSpec]:

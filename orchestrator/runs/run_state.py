@@ -4,7 +4,7 @@ import uuid
 
 from orchestrator.core.clock import utc_now
 from orchestrator.runs.models import Run
-from orchestrator.runs.states import RUN_ENDED, JobState, RunState, run_state_of
+from orchestrator.runs.states import RUN_ENDED, JobState, RunState, derive_run_state
 
 
 def sync_run_state(run_id: uuid.UUID) -> None:
@@ -13,7 +13,7 @@ def sync_run_state(run_id: uuid.UUID) -> None:
     if run.state in RUN_ENDED:
         return
     jobs = list(run.jobs.all())
-    state = run_state_of(
+    state = derive_run_state(
         [JobState(job.state) for job in jobs], cancelled=run.cancel_requested_at is not None
     )
     run.state = state

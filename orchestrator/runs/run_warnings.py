@@ -8,7 +8,7 @@ from orchestrator.runs.placements import Roles, Wanted
 from orchestrator.runs.plans import RunPlan
 
 
-def cautions_of(plan: RunPlan) -> list[str]:
+def find_warnings(plan: RunPlan) -> list[str]:
     """Of hosts that are closed now, and of servers that other hosts may not reach."""
     found = [text for roles in plan.placements for text in _closed(roles)]
     if any(len(roles) > 1 for roles in plan.placements):

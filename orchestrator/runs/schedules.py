@@ -20,7 +20,7 @@ from orchestrator.database.clock import database_now
 from orchestrator.fleet import selectors as fleet
 from orchestrator.runs import selectors
 from orchestrator.runs.models import HostRole, Schedule
-from orchestrator.runs.new_commits import tip_of
+from orchestrator.runs.new_commits import load_tip
 from orchestrator.runs.plans import RunRequest, plan_run
 
 #: So often a branch is looked at for new commits.
@@ -111,7 +111,7 @@ def _checked(member: Member, new: NewSchedule) -> dict[str, Any]:
     # Before anything is looked up: what is no time at all is the likeliest mistake.
     next_at = now + LOOK_EVERY if new.branch else next_time(new.cron, now)
     benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
-    seen = tip_of(benchmark.project, new.branch) if new.branch else ""
+    seen = load_tip(benchmark.project, new.branch) if new.branch else ""
     plan = plan_run(member=member, request=_request_of_new(new, seen))
     elsewhere = [{HostRole.TARGET.value: name} for name in new.hosts if ":" in name]
     return {
@@ -249,7 +249,7 @@ def put_back(schedule: Schedule, *, now: datetime) -> None:
 def request_of_new(member: Member, new: NewSchedule) -> RunRequest:
     """The run that it would start today."""
     benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
-    return _request_of_new(new, tip_of(benchmark.project, new.branch) if new.branch else "")
+    return _request_of_new(new, load_tip(benchmark.project, new.branch) if new.branch else "")
 
 
 def _request_of_new(new: NewSchedule, tip: str) -> RunRequest:

@@ -17,7 +17,7 @@ from orchestrator.core.errors import ConflictError
 from orchestrator.core.ids import digest_of
 from orchestrator.core.spans import mark_span, span
 from orchestrator.runs import selectors
-from orchestrator.runs.backlog import queued_s_of
+from orchestrator.runs.backlog import sum_queued_seconds
 from orchestrator.runs.cancelling import CANCELLED
 from orchestrator.runs.idempotency import check_same
 from orchestrator.runs.models import (
@@ -77,7 +77,7 @@ def _create_run(
     with span("create run"), transaction.atomic():
         quotas = lock_quotas(member.team)
         check_storage(team=member.team, quotas=quotas)
-        queued_s = 0.0 if quotas.queued_s is None else queued_s_of(member.team)
+        queued_s = 0.0 if quotas.queued_s is None else sum_queued_seconds(member.team)
         run = Run.objects.create(
             team=member.team,
             definition=store_definition(plan.definition, by=member.actor),

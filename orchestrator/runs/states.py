@@ -65,7 +65,7 @@ JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
 }
 
 
-def run_state_of(jobs: list[JobState], *, cancelled: bool) -> RunState:
+def derive_run_state(jobs: list[JobState], *, cancelled: bool) -> RunState:
     """The state of a run that follows from the states of its jobs (at least one).
 
     A run whose jobs have all ended is cancelled if it was, or all of them were; failed if any of

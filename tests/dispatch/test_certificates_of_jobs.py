@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.rounds import plans_of_round
-from orchestrator.dispatch.shared_secret import secret_of
+from orchestrator.dispatch.shared_secret import load_secret
 from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 from orchestrator.runs.states import JobState
@@ -109,5 +109,5 @@ def test_another_attempt_gets_another_secret(job: Job) -> None:
 
 def test_a_host_alone_needs_no_secret(personas: Personas, tmp_path: Path) -> None:
     job = leased(personas, tmp_path, DEFINITION, placements=(), hosts=("one",))
-    assert secret_of(job, JobHosts(job)) is None
+    assert load_secret(job, JobHosts(job)) is None
     assert Job.objects.get(pk=job.pk).sealed_secret is None

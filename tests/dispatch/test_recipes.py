@@ -11,7 +11,7 @@ from orchestrator.benchmarks.resolved import resolve
 from orchestrator.benchmarks.spec import parse
 from orchestrator.dispatch import unsupported_cases
 from orchestrator.dispatch.job_hosts import JobHosts
-from orchestrator.dispatch.recipes import Recipe, recipe_of
+from orchestrator.dispatch.recipes import Recipe, resolve_recipe
 from orchestrator.dispatch.rounds import plans_of_round
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.runs.models import Job, Trial
@@ -107,7 +107,7 @@ def recipe(system: str = "flask", said: dict[str, Any] = FACTS, **changes: str) 
     for old, new in changes.items():
         source = source.replace(old, new)
     parameters = {"system": system, "level": 1}
-    return recipe_of(resolve(parse(source), parameters), parameters, said)
+    return resolve_recipe(resolve(parse(source), parameters), parameters, said)
 
 
 def key(recipe: Recipe) -> str:

@@ -50,6 +50,15 @@ RETIRED = {
     "has_it": "is_bad",
     "mended_by": "fixed_by",
     "mend_of": "fix_of",
+    # Runs
+    "cautions_of": "find_warnings",
+    "waiting_of": "load_queued",
+    "finish_of": "estimate_finish",
+    "until_of": "parse_until",
+    "queued_s_of": "sum_queued_seconds",
+    "run_state_of": "derive_run_state",
+    "lacking_of": "find_unsupported",
+    "remedies_of": "find_remedies",
     # Hosts of a job
     "crew": "JobHosts",
     "site": "HostSession",

@@ -13,7 +13,7 @@ from orchestrator.runs import claims, leasing
 from orchestrator.runs.cancelling import cancel_case, cancel_job, is_cancelled
 from orchestrator.runs.models import HostLease, Job, Placement, Run, Trial
 from orchestrator.runs.services import cancel_run
-from orchestrator.runs.states import JOB_TRANSITIONS, JobState, RunState, run_state_of
+from orchestrator.runs.states import JOB_TRANSITIONS, JobState, RunState, derive_run_state
 from tests.support.factories import (
     Personas,
     make_definition,
@@ -120,7 +120,7 @@ def test_it_refuses_transitions_that_are_not_drawn(job: Job) -> None:
     ],
 )
 def test_it_derives_the_state_of_a_run(jobs: list[str], cancelled: bool, expected: str) -> None:
-    assert run_state_of([JobState(state) for state in jobs], cancelled=cancelled) == expected
+    assert derive_run_state([JobState(state) for state in jobs], cancelled=cancelled) == expected
 
 
 @pytest.mark.django_db(transaction=True)
@@ -192,7 +192,9 @@ def test_the_queue_of_one_team_never_hides_a_job_of_another(
     ours = Job.objects.get(run__team=red.team)
     assert leasing.lease_queued_jobs() == [ours.pk]
     # The window holds for each team: with all of them in one, red's job is not among the first.
-    first = Job.objects.filter(state=JobState.QUEUED).order_by("created_at")[: leasing.JOBS_PER_TICK]
+    first = Job.objects.filter(state=JobState.QUEUED).order_by("created_at")[
+        : leasing.JOBS_PER_TICK
+    ]
     assert {job.run_id for job in first} == {wanted.run_id}
 
 

@@ -9,7 +9,7 @@ from orchestrator.benchmarks.matrix import CaseSpec, is_baseline
 from orchestrator.benchmarks.resolved import why_unsupported
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.runs.plans import RunPlan
-from orchestrator.runs.run_warnings import cautions_of
+from orchestrator.runs.run_warnings import find_warnings
 
 
 class PlannedCaseOut(Schema):
@@ -70,7 +70,7 @@ def plan_out(plan: RunPlan) -> PlanOut:
         seconds_at_least=plan.seconds_of(plan.blocks.least),
         seconds_typical=plan.seconds_of(plan.blocks.typical),
         machine_seconds=plan.machine_s,
-        warnings=[*plan.warnings, *cautions_of(plan)],
+        warnings=[*plan.warnings, *find_warnings(plan)],
     )
 
 

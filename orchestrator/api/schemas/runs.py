@@ -20,7 +20,7 @@ from orchestrator.api.schemas.common import (
 )
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.runs.case_status import CaseStatus
-from orchestrator.runs.job_details import JobDetails, details_of
+from orchestrator.runs.job_details import JobDetails, load_job_details
 from orchestrator.runs.models import Build, Placement, Run, Trial
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.selectors import JobProgress, RunProgress
@@ -310,7 +310,7 @@ def run_summary_out(run: Run) -> RunSummaryOut:
 
 
 def run_out(progress: RunProgress) -> RunOut:
-    details = details_of([part.job for part in progress.jobs])
+    details = load_job_details([part.job for part in progress.jobs])
     return RunOut(
         **run_summary_out(progress.run).model_dump(),
         phase=progress.phase,

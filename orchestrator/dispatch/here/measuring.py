@@ -24,7 +24,7 @@ from orchestrator.dispatch.stage import Stage, resolved_cases
 from orchestrator.dispatch.tls import make_certificates, needs_tls
 from orchestrator.dispatch.tools import needs_of, tool_path
 from orchestrator.dispatch.trial_files import fetch_files
-from orchestrator.dispatch.unsupported_cases import lacking_of
+from orchestrator.dispatch.unsupported_cases import find_unsupported
 from orchestrator.runs.models import Trial, Until
 from orchestrator.transport.local import LocalTransport
 
@@ -100,7 +100,7 @@ class Here:
         facts = self._facts(sorted(programs))
         own = {case.pk: why_unsupported(spec, case.parameters) for case in cases}
         asked = [case for case in cases if not own[case.pk]]
-        lacking = {**own, **lacking_of(spec, asked, {"a": facts}, self._job_hosts)}
+        lacking = {**own, **find_unsupported(spec, asked, {"a": facts}, self._job_hosts)}
         self.notes += [f"{each.label}: {lacking[each.pk]}" for each in cases if lacking[each.pk]]
         able = [case for case in cases if not lacking[case.pk]]
         if not able:

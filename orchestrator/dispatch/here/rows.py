@@ -15,7 +15,7 @@ from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.ids import digest_of
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.fleet.models import Host, HostTransport
-from orchestrator.runs.end_conditions import rounds_of, until_of
+from orchestrator.runs.end_conditions import parse_until, resolve_rounds
 from orchestrator.runs.models import HostRole, Job, Run, Trial, Until, Variant
 from orchestrator.runs.order import trial_order
 
@@ -65,8 +65,8 @@ class OwnMachine(JobHosts):
 def rows_of(wanted: Wanted) -> Rows:
     """InvalidRequestError, with the field, for a definition or a choice that cannot be measured."""
     spec = check_source(wanted.source)
-    until = until_of(wanted.until, alone=len(wanted.shas) == 1)
-    rounds = rounds_of(until, wanted.rounds, spec.rounds)
+    until = parse_until(wanted.until, alone=len(wanted.shas) == 1)
+    rounds = resolve_rounds(until, wanted.rounds, spec.rounds)
     chosen = choose(spec, expand(spec), wanted.cases)
     job = _job(spec, wanted, rounds, until)
     benchmark = job.run.definition.benchmark

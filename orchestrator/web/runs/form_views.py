@@ -17,11 +17,11 @@ from orchestrator.calibration.resolution import resolution_of, with_rounds
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.operations.fetch_waits import wait_of
-from orchestrator.runs.eta import finish_of
+from orchestrator.runs.eta import estimate_finish
 from orchestrator.runs.models import Run, Schedule
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.runs.rerun import request_again
-from orchestrator.runs.run_warnings import cautions_of
+from orchestrator.runs.run_warnings import find_warnings
 from orchestrator.runs.schedules import create_schedule, next_time
 from orchestrator.runs.selectors import run_for, schedule_for
 from orchestrator.runs.services import create_run
@@ -213,10 +213,10 @@ def _shown(plan: RunPlan, form: RunForm) -> dict[str, Any]:
         "chosen": chosen_cases(plan),
         "job_s": _job_times(plan),
         "takes": _takes(plan),
-        "cautions": cautions_of(plan),
+        "cautions": find_warnings(plan),
         "forecasts": forecasts_of(plan) if resolution is None else [],
         "resolution": resolution_of(plan, resolution) if resolution is not None else None,
-        "finish": finish_of(plan, form.member.team, now) if form.starts == "now" else None,
+        "finish": estimate_finish(plan, form.member.team, now) if form.starts == "now" else None,
         "first": _first(form, now),
         "starts": form.starts,
     }

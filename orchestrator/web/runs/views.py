@@ -21,7 +21,7 @@ from orchestrator.measurements.removals import removals_of
 from orchestrator.measurements.validity_issues import load_run_validity
 from orchestrator.retention.pins import pin_run
 from orchestrator.runs.cancelling import cancel_case, cancel_job
-from orchestrator.runs.job_details import build_for, details_of
+from orchestrator.runs.job_details import build_for, load_job_details
 from orchestrator.runs.models import Build
 from orchestrator.runs.selectors import RunProgress, progress_of, run_for, runs_of, trials_of
 from orchestrator.runs.services import cancel_run
@@ -162,7 +162,7 @@ def _cancel_asked(request: HttpRequest, member: Member, run_id: UUID) -> None:
 
 
 def _details(now: RunProgress) -> Details:
-    return details_of([part.job for part in now.jobs])
+    return load_job_details([part.job for part in now.jobs])
 
 
 def _log_alone(request: HttpRequest, build: Build) -> HttpResponse:
