@@ -36,11 +36,13 @@ def create_setup_link() -> str:
 def check_setup_link(secret: str) -> None:
     """GoneError unless the link may still be used."""
     if has_users():
-        raise GoneError("this Pitwall has a user already; log in, or ask an owner to invite you")
+        raise GoneError(
+            "this Pitwall already has a user; log in, or ask an owner for an invitation"
+        )
     known = cache.get(_KEY)
     if known is None or not hmac.compare_digest(known, digest_of_secret(secret)):
         raise GoneError(
-            "this link has expired or another one was made since; `manage.py setup_link` on the "
+            "this link has expired or was replaced; `manage.py setup_link` on the "
             "server prints a new one"
         )
 
@@ -53,7 +55,7 @@ def create_first_owner(*, secret: str, username: str, password: str, team: str) 
     """
     check_setup_link(secret)
     if not cache.delete(_KEY):
-        raise GoneError("this link was used a moment ago; log in")
+        raise GoneError("this link was just used; log in")
     user = create_account(username=username, password=password)
     slug = slugify(team)[:50]
     if not slug:

@@ -51,15 +51,15 @@ def invitation_for(secret: str, *, lock: bool = False) -> Invitation:
     rows = Invitation.objects.select_related("team", "created_by")
     rows = rows.select_for_update(of=("self",)) if lock else rows
     found = rows.filter(digest=digest_of_secret(secret)).first()
-    again = "ask whoever sent it for another one"
+    again = "ask the sender for a new one"
     if found is None:
         raise NotFoundError(f"there is no such invitation: check the link, or {again}")
     if found.used_at is not None:
-        raise GoneError(f"this invitation was used already; {again}")
+        raise GoneError(f"this invitation was already used; {again}")
     if found.withdrawn_at is not None:
         raise GoneError(f"this invitation was withdrawn; {again}")
     if found.expires_at <= utc_now():
-        raise GoneError(f"this invitation ended on {found.expires_at:%Y-%m-%d}; {again}")
+        raise GoneError(f"this invitation expired on {found.expires_at:%Y-%m-%d}; {again}")
     return found
 
 
@@ -146,4 +146,4 @@ def _check_email(email: str) -> None:
     try:
         validate_email(email)
     except ValidationError as error:
-        raise InvalidRequestError(f"{email} is no e-mail address", field="email") from error
+        raise InvalidRequestError(f"{email} is not an e-mail address", field="email") from error

@@ -61,7 +61,7 @@ class Member:
         """Raises PermissionRefusedError where a token was made without `scope`."""
         if self.token is not None and scope not in self.token.scopes:
             raise PermissionRefusedError(
-                f"the token {self.token} may not {to}: it has not the scope {Scope(scope).value}; "
+                f"the token {self.token} may not {to}: it lacks the scope {Scope(scope).value}; "
                 "make another token with it in the team's settings"
             )
 

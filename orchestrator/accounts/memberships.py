@@ -42,7 +42,7 @@ def change_role(*, member: Member, username: str, role: str) -> Membership:
 @transaction.atomic
 def remove_member(*, member: Member, username: str) -> None:
     """Their tokens of this team are revoked; what they did stays."""
-    member.require(Role.MAINTAINER, to="remove somebody from the team")
+    member.require(Role.MAINTAINER, to="remove a member from the team")
     found = _locked(member, username)
     require_to_give(member, found.role, to=f"remove {username}, the team's {found.role},")
     _end(member, found, "member.removed")
@@ -74,7 +74,7 @@ def _locked(member: Member, username: str) -> Membership:
     )
     membership = found.first()
     if membership is None:
-        raise NotFoundError(f"nobody of the name {username} is in this team")
+        raise NotFoundError(f"no member named {username} is in this team")
     return membership
 
 
@@ -83,7 +83,7 @@ def _keep_an_owner(found: Membership, role: str | None) -> None:
     if found.role == Role.OWNER and role != Role.OWNER and not others.exists():
         raise ConflictError(
             f"{found.user.get_username()} is the only owner of the team; "
-            "make somebody else an owner first"
+            "appoint another owner first"
         )
 
 

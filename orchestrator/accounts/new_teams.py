@@ -24,7 +24,7 @@ def start_team(*, slug: str, name: str, owner: str = "") -> StartedTeam:
     """`owner`: the name of a user; without one the first owner comes by invitation."""
     team = Team(slug=slug, name=name.strip() or slug)
     if Team.objects.filter(slug=slug).exists():
-        raise ConflictError(f"there is a team {slug} already")
+        raise ConflictError(f"there is already a team {slug}")
     try:
         team.full_clean()
     except ValidationError as error:

@@ -116,8 +116,8 @@ class SignInElsewhere(DefaultSocialAccountAdapter):
             removed = reset_ways_in(sociallogin.user, address)
             messages.warning(
                 request,
-                "This sign-in is linked to your account by its e-mail address, which nobody had "
-                f"proven before. So that nobody else can use the account, {removed} were removed.",
+                "This sign-in was linked to your account by its e-mail address, which had not been "
+                f"verified before. To prevent access by others, {removed} were removed.",
             )
 
     def authenticate_by_email(self, sociallogin: SocialLogin) -> tuple[User, str] | None:

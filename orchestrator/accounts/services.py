@@ -89,13 +89,13 @@ def create_token(
 
     A token makes none that may do more than itself or lives longer.
     """
-    member.require(Role.MEMBER, to="make an API token")
+    member.require(Role.MEMBER, to="create an API token")
     wanted = [each for each in Scope.values if scopes is None or each in scopes]
     _check_token(name, wanted, scopes, days)
     for each in wanted:
-        member.require_scope(each, to=f"make one with the scope {each}")
+        member.require_scope(each, to=f"create one with the scope {each}")
     if project is None:
-        member.require_whole_team(to="make one for all projects")
+        member.require_whole_team(to="create one for all projects")
     parent = _parent(member)
     ends = [utc_now() + timedelta(days=days)] if days is not None else []
     ends += [parent.expires_at] if parent is not None and parent.expires_at is not None else []
@@ -122,7 +122,7 @@ def _parent(member: Member) -> ApiToken | None:
     tokens = ApiToken.objects.select_for_update().filter(pk=member.token.pk, revoked_at=None)
     parent = tokens.first()
     if parent is None:
-        raise NotFoundError("this API token was revoked a moment ago")
+        raise NotFoundError("this API token was just revoked")
     return parent
 
 
@@ -130,13 +130,14 @@ def _check_token(
     name: str, wanted: list[str], scopes: Collection[str] | None, days: int | None
 ) -> None:
     if not name.strip():
-        raise InvalidRequestError("give the token a name that tells what uses it", field="name")
+        raise InvalidRequestError("give the token a name that describes its user", field="name")
     if not wanted or len(wanted) < len(set(scopes or wanted)):
         known = ", ".join(Scope.values)
         raise InvalidRequestError(f"choose one or more scopes of {known}", field="scopes")
     if days is not None and not 1 <= days <= MOST_TOKEN_DAYS:
         raise InvalidRequestError(
-            f"a token lives for 1 to {MOST_TOKEN_DAYS} days, or until it is revoked", field="days"
+            f"a token is valid for 1 to {MOST_TOKEN_DAYS} days, or until it is revoked",
+            field="days",
         )
 
 
@@ -150,7 +151,7 @@ def revoke_token(*, member: Member, token_id: UUID) -> None:
     if token is None:
         raise NotFoundError("there is no such API token in this team")
     if token.user_id != member.user.pk:
-        member.require(Role.MAINTAINER, to="revoke the API token of somebody else")
+        member.require(Role.MAINTAINER, to="revoke the API token of another member")
     revoked = [token]
     while revoked:
         ApiToken.objects.filter(pk__in=[each.pk for each in revoked]).update(revoked_at=utc_now())

@@ -19,18 +19,18 @@ from orchestrator.core.errors import PermissionRefusedError
 
 #: What is said of allauth's events; of all others nothing.
 _SAID = {
-    "account/messages/password_changed.txt": "Your password is changed. You stay logged in here; "
+    "account/messages/password_changed.txt": "Your password was changed. You stay logged in here; "
     "other browsers are logged out.",
-    "account/messages/password_set.txt": "Your password is set.",
-    "mfa/messages/totp_activated.txt": "The second factor is on: from now on a log-in asks for a "
-    "code of your app.",
+    "account/messages/password_set.txt": "Your password was set.",
+    "mfa/messages/totp_activated.txt": "The second factor is on: each log-in now needs a code of "
+    "your app.",
     "mfa/messages/totp_deactivated.txt": "The second factor is off.",
-    "mfa/messages/recovery_codes_generated.txt": "New recovery codes are made. Keep them where you "
-    "find them without your phone.",
-    "socialaccount/messages/account_connected.txt": "The other sign-in is linked to your account.",
-    "socialaccount/messages/account_connected_other.txt": "That sign-in is linked to another "
-    "account of Pitwall already; remove it there first.",
-    "socialaccount/messages/account_disconnected.txt": "The link is removed.",
+    "mfa/messages/recovery_codes_generated.txt": "New recovery codes were created. Store them "
+    "where you can find them without your phone.",
+    "socialaccount/messages/account_connected.txt": "The sign-in was linked to your account.",
+    "socialaccount/messages/account_connected_other.txt": "This sign-in is already linked to "
+    "another account of Pitwall; remove it there first.",
+    "socialaccount/messages/account_disconnected.txt": "The link was removed.",
 }
 #: allauth tells users of these by mail; we file them in the audit logs of their teams.
 _AUDITED = {
@@ -47,7 +47,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
     error_messages = {
         **DefaultAccountAdapter.error_messages,
-        "too_many_login_attempts": "Too many tries have failed. Wait five minutes and try again.",
+        "too_many_login_attempts": "Too many failed attempts. Wait five minutes and try again.",
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
@@ -55,7 +55,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def respond_user_inactive(self, request: HttpRequest, user: Any) -> HttpResponse:
         raise PermissionRefusedError(
-            f"the account {user.get_username()} is switched off; ask an owner of your team"
+            f"the account {user.get_username()} is deactivated; ask an owner of your team"
         )
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
@@ -107,8 +107,8 @@ class SecondFactorAdapter(DefaultMFAAdapter):
 
     error_messages = {
         **DefaultMFAAdapter.error_messages,
-        "incorrect_code": "That code is not right. Codes change every 30 seconds, and each is "
-        "good for one time only.",
+        "incorrect_code": "The code is wrong. Codes change every 30 seconds, and each is valid "
+        "only once.",
     }
 
     def encrypt(self, text: str) -> str:

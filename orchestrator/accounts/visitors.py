@@ -76,7 +76,9 @@ class Visitor(Member):
         return False
 
     def require(self, role: str, *, to: str) -> None:
-        raise PermissionRefusedError(f"visitors only look; to {to}, log in as a member of the team")
+        raise PermissionRefusedError(
+            f"visitors can only view; to {to}, log in as a member of the team"
+        )
 
 
 def project_condition(member: Member) -> tuple[str, int]:

@@ -33,9 +33,7 @@ from orchestrator.operations.fetch_waits import ask_again, wait_of
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-_AWAY = (
-    "the database does not answer: send this request again, with its Idempotency-Key if it has one"
-)
+_AWAY = "the database does not answer: repeat this request, with its Idempotency-Key if it has one"
 _CUT_OFF = (
     "the database stopped this request at its time limit: ask for less at "
     "once, such as fewer commits or cases, or send it again later"
@@ -160,7 +158,7 @@ def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
 
 
 def _not_readable(request: HttpRequest, error: Exception) -> HttpResponse:
-    return problem(HTTPStatus.BAD_REQUEST, f"this request cannot be read: {error}")
+    return problem(HTTPStatus.BAD_REQUEST, f"invalid request: {error}")
 
 
 def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
@@ -178,7 +176,7 @@ def _database_away(request: HttpRequest, error: Exception) -> HttpResponse:
 def _bug(request: HttpRequest, error: Exception) -> HttpResponse:
     logger.error("%s %s failed", request.method, request.path, exc_info=error)
     return problem(
-        HTTPStatus.INTERNAL_SERVER_ERROR, "a mistake in Pitwall; the server's log has the details"
+        HTTPStatus.INTERNAL_SERVER_ERROR, "an internal error; the server's log has the details"
     )
 
 

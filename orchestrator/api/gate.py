@@ -94,7 +94,7 @@ def check_shape(request: HttpRequest) -> None:
     sent = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if rules.media is not None and sent and sent != rules.media:
         raise UnsupportedMediaError(
-            f"this takes a body of the type {rules.media}, got {sent}: send the header "
+            f"expected a body of the type {rules.media}, got {sent}: send the header "
             f"Content-Type: {rules.media}"
         )
 

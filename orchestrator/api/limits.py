@@ -13,7 +13,7 @@ class TooManyRequestsError(Exception):
     def __init__(self, rate: Rate) -> None:
         super().__init__(
             f"{rate.whose} may make {rate.limit} requests a minute; "
-            f"go on in {rate.reset_s} s, and ask less often, such as with ?wait="
+            f"retry in {rate.reset_s} s, and send fewer requests, for example with ?wait="
         )
         self.rate = rate
 

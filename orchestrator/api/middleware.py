@@ -14,10 +14,9 @@ GetResponse = Callable[[HttpRequest], HttpResponse]
 
 _SAID = {
     HTTPStatus.METHOD_NOT_ALLOWED: "{method} is not possible at {path}; what is: {allow}",
-    HTTPStatus.BAD_REQUEST: "this request cannot be read: see that its address and headers are "
-    "as HTTP wants them",
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "this body is larger than any that is taken: send it in "
-    "parts, or have it imported by a command on the server",
+    HTTPStatus.BAD_REQUEST: "invalid request: the address or headers are not valid HTTP",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "this body is too large: send it in parts, or import it "
+    "with a command on the server",
 }
 
 

@@ -16,7 +16,7 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.runs.idempotency import answer_once
 
 HEADER = "Idempotency-Key"
-DESCRIPTION = "The same key makes one thing only, however often the request is sent."
+DESCRIPTION = "With the same key, repeated requests create only one object."
 Key = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[\x20-\x7e]*$")]
 _KEY = TypeAdapter(Key)
 

@@ -14,9 +14,9 @@ Row = TypeVar("Row", bound=Model)
 Thing = TypeVar("Thing")
 
 Cursor = Annotated[
-    UUID | None, Query(description="`next` of the page before; leave it out for the first page.")
+    UUID | None, Query(description="`next` of the previous page; omit it for the first page.")
 ]
-Limit = Annotated[int, Query(ge=1, le=200, description="How many entries a page holds at most.")]
+Limit = Annotated[int, Query(ge=1, le=200, description="Maximum number of entries per page.")]
 
 
 NumberCursor = Annotated[
@@ -24,11 +24,11 @@ NumberCursor = Annotated[
     Query(
         ge=1,
         lt=2**63,
-        description="`next` of the page before; leave it out for the first page.",
+        description="`next` of the previous page; omit it for the first page.",
     ),
 ]
 NameCursor = Annotated[
-    Text | None, Query(description="`next` of the page before; leave it out for the first page.")
+    Text | None, Query(description="`next` of the previous page; omit it for the first page.")
 ]
 
 
@@ -54,7 +54,7 @@ def page_of_named(
     names = [name_of(each) for each in things]
     if after is not None and after not in names:
         raise InvalidRequestError(
-            "there is no such entry; leave the cursor out to begin anew", field="cursor"
+            "there is no such entry; omit the cursor to start again", field="cursor"
         )
     first = names.index(after) + 1 if after is not None else 0
     found = things[first : first + limit]

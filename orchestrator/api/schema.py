@@ -40,7 +40,7 @@ class DescribedAPI(NinjaAPI):
                 if _makes(operation):
                     operation.setdefault("parameters", []).append(_KEY)
                 operation["responses"]["default"] = {
-                    "description": "Refused: the problem document says why",
+                    "description": "Rejected: the problem document has the reason",
                     "content": {MEDIA_TYPE: {"schema": _PROBLEM}},
                 }
         return schema

@@ -37,8 +37,8 @@ from orchestrator.api.routers import (
 from orchestrator.api.schema import DescribedAPI
 
 DESCRIPTION = """\
-Starts benchmark runs, follows them and compares commits. Make an API token in the team's settings
-and send it as `Authorization: Bearer pw_…`. Refusals are `application/problem+json` documents whose
+Starts benchmark runs, follows them and compares commits. Create an API token in the team's settings
+and send it as `Authorization: Bearer pw_…`. Errors are `application/problem+json` documents whose
 `detail` says what to do. Times are in UTC, quantities in the unit that stands beside them.
 """
 

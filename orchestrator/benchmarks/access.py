@@ -197,7 +197,7 @@ def _lock_unchanged(project: Project) -> None:
     """The credential is for the address that the member has seen."""
     rows = Project.objects.select_for_update().filter(pk=project.pk)
     if not rows.filter(repository_url=project.repository_url).exists():
-        raise ConflictError("the address of the repository was changed; look at it again")
+        raise ConflictError("the address of the repository was changed; reload the page")
 
 
 def _unsealed(row: RepositoryAccess, column: str) -> str:

@@ -35,7 +35,7 @@ class ServiceReady(Strict):
     @model_validator(mode="after")
     def _status_needs_a_path(self) -> "ServiceReady":
         if self.path is None and self.status != 200:
-            raise ValueError("a status is seen only when a path is asked for: give a path too")
+            raise ValueError("a status needs a request: give a path too")
         return self
 
 
@@ -59,5 +59,5 @@ class Service(Process):
                 f"of the {self.count} is given its own as {{port}}"
             )
         if self.port is None and not self.uses("port"):
-            raise ValueError("nothing tells it where to listen: write {port} into start or env")
+            raise ValueError("it does not know where to listen: use {port} in start or env")
         return self

@@ -110,7 +110,7 @@ class _Output:
     def add(self, data: bytes) -> None:
         self._bytes += len(data)
         if self._bytes > self._most:
-            raise TooMuchError(f"git gives more than {self._most >> 20} MiB at once")
+            raise TooMuchError(f"git returned more than {self._most >> 20} MiB at once")
         if self._target is None:
             self.kept += data
         else:

@@ -49,7 +49,7 @@ def choose(spec: Spec, cases: Sequence[CaseSpec], expression: str) -> list[CaseS
         if holds({**empty, **labels_of(spec, case.parameters), **case.parameters})
     ]
     if not chosen:
-        raise _wrong("it holds for no case")
+        raise _wrong("it matches no case")
     return chosen
 
 
@@ -101,7 +101,7 @@ def _value(node: ast.expr, names: Names) -> object:
             return [_value(each, names) for each in elements]
         case ast.Compare(left=left, ops=ops, comparators=others):
             return _compared(left, ops, others, names)
-    raise _wrong(f"{ast.unparse(node)} is no comparison of an axis with a value")
+    raise _wrong(f"{ast.unparse(node)} is not a comparison of an axis with a value")
 
 
 def _truth(node: ast.expr, names: Names) -> bool:

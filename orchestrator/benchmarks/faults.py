@@ -39,7 +39,7 @@ def _path(location: tuple[str | int, ...], data: object, *, missing: bool) -> st
 def _expectation(error: ErrorDetails) -> str:
     """What was expected and what came, in our words."""
     if error["type"] == "extra_forbidden":
-        return "there is no such field; check its spelling and where it stands"
+        return "there is no such field; check its spelling and position"
     if error["type"] == "missing":
         return "this field is missing"
     message = error["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
@@ -51,5 +51,5 @@ def _expectation(error: ErrorDetails) -> str:
 def yaml_place(error: yaml.YAMLError) -> str:
     """Where in the text, and what."""
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or "it cannot be read"
+    problem = getattr(error, "problem", None) or "it is invalid"
     return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(problem)

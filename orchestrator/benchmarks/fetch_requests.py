@@ -87,4 +87,4 @@ def wake_fetcher(queue: str) -> None:
     try:
         current_app.send_task(TASK, queue=queue, expires=10, retry=False)
     except OperationalError as error:
-        logger.warning("no fetch was woken: %s", error)
+        logger.warning("no fetch was started: %s", error)

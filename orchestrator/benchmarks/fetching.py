@@ -164,7 +164,7 @@ def _run(fetch: Fetch, claim: Claim) -> _Result:
         return _Result(str(error))
     except Exception:
         logger.exception("the fetch of project %s failed", project.pk)
-        return _Result("a mistake in Pitwall; the server's log has the details")
+        return _Result("an internal error; the server's log has the details")
     return _Result()
 
 

@@ -57,7 +57,7 @@ def file_default_branch(project: Project, repository: Repository) -> None:
         if _store_history(project, history, tips):
             return
     raise NotReadyError(
-        f"the commits of {project.slug} are being filed by another request; try again"
+        f"the commits of {project.slug} are being stored by another request; try again"
     )
 
 
@@ -148,7 +148,7 @@ def _store_history(project: Project, history: _History, tips: Sequence[tuple[str
     locked = Project.objects.select_for_update().get(pk=project.pk)
     if locked.repository_url != project.repository_url:
         raise ConflictError(
-            f"{project.slug} got another repository while this one was read; fetch it again"
+            f"{project.slug} got another repository during the fetch; fetch it again"
         )
     if locked.fetched_at != project.fetched_at:
         return False

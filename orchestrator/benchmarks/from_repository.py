@@ -129,7 +129,7 @@ def _source_at(project: Project, commit: Commit, path: str) -> str:
     if size is None:
         raise InvalidRequestError(
             f"there is no file {path} at {commit.short_sha}: add it there, choose a commit that "
-            "has it, or keep the definition in Pitwall"
+            "has it, or store the definition in Pitwall"
         )
     if size > MAX_SOURCE_BYTES:
         raise InvalidRequestError(

@@ -85,13 +85,13 @@ def _refusal_of(error: Exception, timeout_s: float, limit: str) -> InvalidReques
     """The error of a call that was ended, or did not begin."""
     if isinstance(error, TimeoutError):
         return InvalidRequestError(
-            f"git did not end within {timeout_s:g} s; is the repository's server reachable?"
+            f"git did not finish within {timeout_s:g} s; is the repository's server reachable?"
         )
     if isinstance(error, TooMuchError):
         advice = f"; whoever runs Pitwall can raise {limit}" if limit else ""
         return InvalidRequestError(f"{error}{advice}")
     words = error.strerror if isinstance(error, OSError) else ""
-    return InvalidRequestError(f"git could not work on the server of Pitwall: {words or error}")
+    return InvalidRequestError(f"git failed on the server of Pitwall: {words or error}")
 
 
 def refusal(done: Completed, *more: str) -> InvalidRequestError:
@@ -104,7 +104,7 @@ def words_of(stderr: bytes) -> str:
     """The end of what git wrote, one line, without the states of progress that it overwrote."""
     lines = (line.rstrip(b"\r").rpartition(b"\r")[2] for line in stderr.rstrip().split(b"\n"))
     text = " ".join(_shown(line) for line in lines if line.strip())
-    return text[-_LONGEST_MESSAGE:] or "it gave no reason"
+    return text[-_LONGEST_MESSAGE:] or "no reason given"
 
 
 class Progress:

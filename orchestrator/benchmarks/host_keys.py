@@ -19,7 +19,7 @@ def accept_host_key(*, member: Member, project: Project, fingerprint: str) -> No
     row = RepositoryAccess.objects.select_for_update().filter(project=project).first()
     offered = row.offered_host_key if row else ""
     if not offered or HostKey.parse(offered).fingerprint_sha256 != fingerprint:
-        raise ConflictError("no such host key waits to be accepted; look at the page again")
+        raise ConflictError("no such host key is waiting for confirmation; reload the page")
     _rows_of(project).update(
         host_key=offered, host_key_at=utc_now(), offered_host_key="", offered_at=None
     )
@@ -33,7 +33,7 @@ def keep_host_key(*, member: Member, project: Project) -> None:
     member.require(Role.MAINTAINER, to="drop an offered host key")
     row = RepositoryAccess.objects.select_for_update().filter(project=project).first()
     if row is None or not row.host_key or not row.offered_host_key:
-        raise ConflictError("no other host key waits to be accepted; look at the page again")
+        raise ConflictError("no other host key is waiting for confirmation; reload the page")
     _rows_of(project).update(offered_host_key="", offered_at=None)
     subject = f"{project}: {row.offered_fingerprint}"
     record_audit(member=member, action="repository.host_key_dropped", subject=subject)
@@ -48,7 +48,7 @@ def forget_host_key(*, member: Member, project: Project) -> None:
     member.require(Role.MAINTAINER, to="forget a host key")
     row = RepositoryAccess.objects.select_for_update().filter(project=project).first()
     if row is None or not row.host_key:
-        raise ConflictError("no host key is pinned; look at the page again")
+        raise ConflictError("no host key is pinned; reload the page")
     _rows_of(project).update(
         host_key="", host_key_at=utc_now(), offered_host_key="", offered_at=None
     )

@@ -19,7 +19,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _DEFS = "#/$defs/"
 _REFERENCE = {"type": "string", "pattern": r"^\{[a-z][a-z0-9_]*\}$"}
 _SIZE = {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*([KMGT]i?)?B\s*$"}
-_CODINGS = {"type": "string", "description": "Codings with commas between, or none."}
+_CODINGS = {"type": "string", "description": "Codings separated by commas, or none."}
 #: Parts that an option changes: what it does not say stays as the definition has it.
 _PARTS = ("Subject", "Service", "Load")
 

@@ -42,5 +42,5 @@ class RoleLimits(Strict):
     @classmethod
     def _services_limit_themselves(cls, data: object) -> object:
         if isinstance(data, dict) and "backend" in data:
-            raise ValueError("each service has limits of its own; write them there")
+            raise ValueError("each service has its own limits; write them there")
         return data

@@ -150,7 +150,7 @@ class Load(Strict):
         elif self.steps is not None:
             self._steps_end()
         elif (self.duration_s is None) == (self.requests is None):
-            raise ValueError("give either duration_s or requests, and not both")
+            raise ValueError("give either duration_s or requests, not both")
         return self
 
     @model_validator(mode="after")
@@ -158,13 +158,13 @@ class Load(Strict):
         if self.tool == "script" and self.command is None:
             raise ValueError("the tool script needs a command")
         if self.command is not None and self.tool in TOOLS and self.tool != "script":
-            raise ValueError(f"a command is for the tool script, and the tool is {self.tool}")
+            raise ValueError(f"a command needs the tool script, but the tool is {self.tool}")
         return self
 
     @model_validator(mode="after")
     def _one_body(self) -> "Load":
         if self.body is not None and self.body_bytes is not None:
-            raise ValueError("give either body or body_bytes, and not both")
+            raise ValueError("give either body or body_bytes, not both")
         return self
 
     def _nothing_beside_search(self) -> None:

@@ -68,7 +68,7 @@ def public_address(project: Project) -> str:
 
 def set_public(*, member: Member, project: Project, public: bool) -> None:
     """Opens a project to everybody, or closes it."""
-    member.require(Role.MAINTAINER, to="choose who sees a project")
+    member.require(Role.MAINTAINER, to="change the visibility of a project")
     with transaction.atomic():
         rows = Project.objects.filter(pk=project.pk, team=member.team)
         if not rows.filter(public_since__isnull=public).update(

@@ -58,7 +58,7 @@ def set_host_care(
 
     Whether the host can start programs as another user `run_as` is for its checks to find out.
     """
-    member.require(Role.MAINTAINER, to="change how a host is used")
+    member.require(Role.MAINTAINER, to="change the settings of a host")
     host = selectors.host_for(member, host_id)
     changes: dict[str, Any] = {}
     if tags is not None:
@@ -113,7 +113,7 @@ def release_host(*, member: Member, host_id: UUID) -> Host:
     member.require(Role.MEMBER, to="release a host")
     host = selectors.host_for(member, host_id)
     if host.state == HostState.RETIRED:
-        member.require(Role.MAINTAINER, to="take back a retired host")
+        member.require(Role.MAINTAINER, to="activate a retired host")
     if host.transport == HostTransport.SSH and not host.host_key:
         raise ConflictError(f"the key of {host} is not confirmed yet; confirm it first")
     with transaction.atomic():
@@ -129,7 +129,7 @@ def retire_host(*, member: Member, host_id: UUID) -> Host:
     member.require(Role.MAINTAINER, to="retire a host")
     host = selectors.host_for(member, host_id)
     with transaction.atomic():
-        _move(host, HostState.RETIRED, message="retired; its results are kept")
+        _move(host, HostState.RETIRED, message="retired; its results remain")
         record_audit(member=member, action="host.retired", subject=host)
     return selectors.host_for(member, host_id)
 

@@ -74,7 +74,7 @@ def own_host_for(member: Member, host_id: UUID) -> Host:
     """One that we reach; ConflictError for one that measures without us."""
     host = host_for(member, host_id)
     if host.transport == HostTransport.EXTERNAL:
-        raise ConflictError(f"{host} measures without us: only its results are sent here")
+        raise ConflictError(f"{host} is an external host: only its results are imported")
     return host
 
 

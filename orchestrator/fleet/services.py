@@ -188,9 +188,11 @@ def remove_host(*, member: Member, host_id: UUID) -> None:
     with transaction.atomic():
         if not _delete(host):
             if host.state == HostState.EXTERNAL:
-                raise ConflictError(f"results of {host} were sent to us; they would go with it")
+                raise ConflictError(
+                    f"results of {host} were imported; they would be removed with it"
+                )
             Host.objects.filter(pk=host.pk).update(
-                state=HostState.RETIRED, message="removed by a member; its results are kept"
+                state=HostState.RETIRED, message="removed by a member; its results remain"
             )
         record_audit(member=member, action="host.removed", subject=host.name)
 

@@ -34,10 +34,10 @@ def change_way(
     python: str,
 ) -> Host:
     """Another way to a host on which nothing runs; a pinned key stays pinned."""
-    member.require(Role.MAINTAINER, to="change how a host is reached")
+    member.require(Role.MAINTAINER, to="change the SSH settings of a host")
     host = selectors.own_host_for(member, host_id)
     if host.transport != HostTransport.SSH:
-        raise ConflictError(f"{host} is not reached over SSH: there is no way to change")
+        raise ConflictError(f"{host} does not use SSH: it has no SSH settings")
     check_way(address, port, login, work_dir, python)
     credential = credential_of(member, credential_id)
     with transaction.atomic():
@@ -82,8 +82,7 @@ def checked_user(text: str) -> str:
     name = text.strip()
     if name == "root":
         raise InvalidRequestError(
-            "measured code as root could do anything there: name a user that may do nothing else, "
-            "or none",
+            "measured code must not run as root: name a user only for this purpose, or none",
             field="run_as",
         )
     if name:

@@ -49,7 +49,7 @@ def _installed(name: str, host: Host, told: dict[str, Any]) -> InstalledTool:
         path=str(told.get("path") or ""),
         version=version,
         features=tuple(told.get("features") or ()),
-        why="" if version else str(told.get("reason") or "it told no version"),
+        why="" if version else str(told.get("reason") or "no version reported"),
         fit=_is_fit(name, version),
     )
 

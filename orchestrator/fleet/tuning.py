@@ -26,7 +26,7 @@ class Knob:
 KNOBS: Mapping[str, Knob] = {
     "governor": Knob(
         title="CPU governor",
-        expected="a governor that the host has, such as performance",
+        expected="a governor of the host, such as performance",
         pattern=r"[a-z_]{1,30}",
     ),
     "turbo": Knob(title="Turbo", expected="on or off", words=("on", "off")),
@@ -46,7 +46,7 @@ def checked_tuning(tuning: Mapping[str, object]) -> dict[str, str]:
     for name, word in wanted.items():
         if name not in KNOBS:
             raise InvalidRequestError(
-                f"there is no knob {name!r}; there are: {', '.join(KNOBS)}", field="tuning"
+                f"there is no setting {name!r}; there are: {', '.join(KNOBS)}", field="tuning"
             )
         if not KNOBS[name].takes(word):
             raise InvalidRequestError(

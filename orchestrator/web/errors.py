@@ -31,7 +31,7 @@ STATUS: tuple[tuple[type[PitwallError], int, str], ...] = (
     (GoneError, 410, "Removed"),
     (NotFoundError, 404, "Not found"),
     (PermissionRefusedError, 403, "Not allowed"),
-    (InvalidRequestError, 400, "That cannot be done"),
+    (InvalidRequestError, 400, "Action not possible"),
     (ConflictError, 409, "Not possible now"),
     (NotReadyError, 503, "Not ready"),
     (HostError, 502, "The host could not be used"),

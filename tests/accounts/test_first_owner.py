@@ -27,7 +27,7 @@ def test_it_makes_one_owner_and_team(db: None) -> None:
     path, browser = setup_path(), Client()
     assert "There is no account yet" in browser.get("/login").content.decode()
     assert browser.get(path).status_code == 200
-    assert "expired or another" in browser.get("/setup/pwsetup_guessed").content.decode()
+    assert "expired or was replaced" in browser.get("/setup/pwsetup_guessed").content.decode()
     for wrong in ({"team": "!"}, {"password": "short", "again": "short"}, {"username": "a b"}):
         assert browser.post(path, {**ACCOUNT, **wrong}).status_code == 422, wrong
     assert not User.objects.exists()

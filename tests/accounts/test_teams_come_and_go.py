@@ -59,7 +59,7 @@ def test_or_with_a_link_by_which_the_first_one_comes(personas: Personas, client:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("create_team", "red"), "there is a team red already"),
+        (("create_team", "red"), "there is already a team red"),
         (("create_team", "no name"), "slug: "),
         (("create_team", "green", "--owner", "nobody"), "there is no user nobody"),
         (("remove_team", "green"), "there is no team green; there are blue, red"),

@@ -111,7 +111,7 @@ def test_a_token_does_what_its_scopes_say_and_makes_none_that_does_more(lab):
     assert reader.get("runs").status_code == 200
     answer = reader.post("runs", lab.wanted())
     assert answer.status_code == 403
-    assert "has not the scope run" in answer.json()["detail"]
+    assert "lacks the scope run" in answer.json()["detail"]
     child = {"name": "child", "scopes": ["read", "run"]}
     assert reader.post("tokens", child).status_code == 403
     made = reader.post("tokens", {**child, "scopes": ["read"], "days": 3})

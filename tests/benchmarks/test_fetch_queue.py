@@ -145,7 +145,7 @@ def test_a_mistake_of_ours_is_a_failure_as_well(
     assert run_next_fetch() == project.pk
     fetch = Fetch.objects.get()
     assert (fetch.state, fetch.error) == (
-        "failed", "a mistake in Pitwall; the server's log has the details",
+        "failed", "an internal error; the server's log has the details",
     )  # fmt: skip
 
 

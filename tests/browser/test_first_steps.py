@@ -94,5 +94,5 @@ def _setup_link() -> str:
 def _make_account(page: Page, name: str, button: str) -> None:
     page.get_by_label("Username").fill(name)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_label("Password, once more").fill(PASSWORD)
+    page.get_by_label("Repeat the password").fill(PASSWORD)
     page.get_by_role("button", name=button).click()

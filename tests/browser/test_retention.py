@@ -19,7 +19,7 @@ def test_an_admin_changes_the_retention_and_keeps_what_matters(page: Page, world
     page.get_by_label("Raw output: days").fill("30")
     page.get_by_label("Single trials: days", exact=True).fill("800")
     page.get_by_role("button", name="Change the retention").click()
-    expect(page.get_by_text("The retention is changed")).to_be_visible()
+    expect(page.get_by_text("The retention was changed")).to_be_visible()
 
     page.get_by_label("Commit", exact=True).fill(world.shas[0][:10])
     page.get_by_label("Reason").fill("Release 1.0, which we compare with")

@@ -69,7 +69,7 @@ def test_make_run_prints_a_link_that_makes_the_first_user(instance: str) -> None
     finally:
         server.send_signal(signal.SIGINT)
         server.communicate(timeout=60)
-    assert "there is a team red already" in refused(instance, "create_team", "red")
+    assert "there is already a team red" in refused(instance, "create_team", "red")
 
 
 def first_match(lines: Iterator[str], pattern: str) -> str:

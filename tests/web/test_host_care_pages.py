@@ -143,7 +143,7 @@ def test_it_changes_how_a_host_is_used(world: World, alice: Client) -> None:
         ({"disk_limit_gib": ""}, "disk_limit_gib", "required"),
         ({"tuning_swappiness": "many"}, "tuning_swappiness", "a number from 0 to 200"),
         ({"tuning_turbo": "fast"}, "tuning_turbo", "valid choice"),
-        ({"run_as": "root"}, "run_as", "as root could do anything"),
+        ({"run_as": "root"}, "run_as", "must not run as root"),
     ],
 )
 def test_it_shows_an_error_at_its_field_and_keeps_what_was_typed(

@@ -57,10 +57,10 @@ def test_it_takes_a_stored_key(server: SshServer, alice: Client, personas: Perso
         ("name", "Rack 1", "expected lower-case letters, digits and dashes"),
         ("address", "-oProxyCommand=x", "expected a host name or an IP address"),
         ("login", "root; id", "expected a user name of the host"),
-        ("run_as", "root", "as root could do anything"),
+        ("run_as", "root", "must not run as root"),
         ("port", "0", "greater than or equal to 1"),
         ("private_key", "ssh-ed25519 AAAA", "This is a public key"),
-        ("private_key", "", "Needed for the way chosen above"),
+        ("private_key", "", "Required for the selected option"),
     ],
 )
 def test_it_shows_an_error_at_its_field(

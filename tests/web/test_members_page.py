@@ -133,7 +133,7 @@ def test_a_team_keeps_an_owner(personas: Personas, alice: Client) -> None:
     assert _change(alice, "alice", "member") == 409
     answer = alice.post(reverse("team-leave"))
     assert answer.status_code == 409
-    assert "make somebody else an owner first" in answer.content.decode()
+    assert "appoint another owner first" in answer.content.decode()
     with pytest.raises(ConflictError):
         leave_team(member=personas.alice)
     _change(alice, "bob", "owner")

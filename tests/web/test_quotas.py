@@ -69,9 +69,9 @@ def test_it_refuses_a_run_when_raw_output_takes_all_that_it_may(world: World) ->
     measure_stale(utc_now())
     with pytest.raises(QuotaExceededError, match="shorten how long projects keep raw files"):
         make_run(world.alice, world.shas)
-    assert "of its own" in quota("--storage-mib", "2")
+    assert "custom quotas" in quota("--storage-mib", "2")
     make_run(world.alice, world.shas)
-    assert "as for all teams" in quota("--usual")
+    assert "default quotas" in quota("--usual")
 
 
 def sent(world: World, *marks: str) -> list[ResultIn]:

@@ -32,7 +32,7 @@ def test_an_admin_changes_the_retention(world: World, alice: Client) -> None:
 
     answer = alice.post(PAGE, FORM, follow=True).content.decode()
 
-    assert "The retention is changed" in answer
+    assert "The retention was changed" in answer
     held = Retention.objects.get()
     assert (held.files_days, held.trials_days, held.points_days) == (10, 30, None)
     assert 'value="10"' in answer

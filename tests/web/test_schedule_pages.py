@@ -102,8 +102,8 @@ def test_the_form_of_a_run_makes_schedules(world: World, alice: Client) -> None:
 def test_it_says_what_a_schedule_needs(world: World, alice: Client) -> None:
     for changes, field, words in (
         ({"when": "commits", "branch": "gone"}, "branch", "there is no"),
-        ({"when": "commits", "branch": ""}, "branch", "Which branch?"),
-        ({"when": "nightly", "at": ""}, "at", "At which time?"),
+        ({"when": "commits", "branch": ""}, "branch", "Enter a branch"),
+        ({"when": "nightly", "at": ""}, "at", "Enter a time"),
         ({"until": "resolution", "resolution": "0.02"}, "resolution", "not even 100 rounds see"),
     ):
         page = alice.post(reverse("run-new"), _data(**changes)).content.decode()

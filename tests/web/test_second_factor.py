@@ -105,7 +105,7 @@ def test_a_new_password_ends_the_other_sessions_and_stands_in_the_audit_log(
     assert "current password" in page
     assert "too common" in page
     client.post(target, {"oldpassword": PASSWORD, "password1": new, "password2": new})
-    assert "Your password is changed" in client.get(reverse("account")).content.decode()
+    assert "Your password was changed" in client.get(reverse("account")).content.decode()
     assert elsewhere.get(reverse("runs")).status_code == 302
     assert AuditEntry.objects.get(action="password.changed").actor == personas.alice.user
     assert log_in(Client(), password=new).headers["Location"] == reverse("runs")

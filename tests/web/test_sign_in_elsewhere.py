@@ -227,7 +227,7 @@ def test_a_user_links_and_unlinks_by_themselves(provider: Provider, personas: Pe
     assert confirm.startswith(reverse("account_reauthenticate"))
     assert alice.post(confirm, {"password": PASSWORD}).headers["Location"] == reverse("account")
     page = alice.get(reverse("account")).content.decode()
-    assert "The other sign-in is linked" in page
+    assert "The sign-in was linked" in page
     link = SocialAccount.objects.get()
     assert link.user.username == "alice"
     # The tokens of the provider are not kept, neither in the tables nor in a session.

@@ -297,7 +297,7 @@ def test_it_refuses_a_visitor_whatever_nobody_opened(personas: Personas) -> None
     visitor = Visitor(project=1, place=PLACE)
     with pytest.raises(PitwallError, match="only members"):
         hosts_of(visitor)
-    with pytest.raises(PermissionRefusedError, match="visitors only look"):
+    with pytest.raises(PermissionRefusedError, match="visitors can only view"):
         visitor.require("viewer", to="do anything")
     assert not visitor.has("viewer")
 

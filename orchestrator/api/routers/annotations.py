@@ -29,7 +29,7 @@ router = Router(tags=["annotations"])
 ANNOTATION = "/annotations/{uuid:annotation_id}"
 
 
-@router.get("/annotations", response=AnnotationPage, summary="List notes at commits, newest first")
+@router.get("/annotations", response=AnnotationPage, summary="List annotations, newest first")
 def list_annotations(
     request: CallerRequest,
     benchmark: Text | None = None,
@@ -52,7 +52,7 @@ def list_annotations(
     return AnnotationPage(annotations=[annotation_out(each) for each in found], next=following)
 
 
-@router.post("/annotations", response={201: AnnotationOut}, summary="Write a note at a commit")
+@router.post("/annotations", response={201: AnnotationOut}, summary="Create an annotation")
 def create_annotation(request: CallerRequest, payload: AnnotationIn) -> Status[AnnotationOut]:
     member = request.auth.member
     project, of = _meant(member, payload)

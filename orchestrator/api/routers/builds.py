@@ -15,7 +15,7 @@ router = Router(tags=["runs"])
     openapi_extra={
         "responses": {
             200: {
-                "description": "What the build wrote until now",
+                "description": "The output of the build so far",
                 "content": {"text/plain": {"schema": {"type": "string"}}},
             }
         }

@@ -83,7 +83,7 @@ def show_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> Be
 @router.post(
     BENCHMARK + "/repository-definition",
     response=BenchmarkOut,
-    summary="Keep a definition in Pitwall",
+    summary="Store a definition in Pitwall",
 )
 def keep_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> BenchmarkOut:
     """From now on it is changed here; the file of the repository is read no more."""
@@ -118,7 +118,7 @@ def show_definition(
 @router.get(
     VERSIONS + "/{int:version}/changes",
     response=DefinitionChangesOut,
-    summary="Show what changed in a version",
+    summary="Show the changes of a version",
 )
 def show_definition_changes(
     request: CallerRequest,
@@ -127,7 +127,7 @@ def show_definition_changes(
     version: int,
     since: Annotated[
         int | None,
-        Query(ge=1, le=MOST_WHOLE, description="An earlier version; left out: the one before."),
+        Query(ge=1, le=MOST_WHOLE, description="An earlier version; default: the previous one."),
     ] = None,
 ) -> DefinitionChangesOut:
     found = benchmark_for(request.auth.member, benchmark, project)
@@ -173,7 +173,7 @@ def list_definition_files(
 @router.post(
     "/projects/{project}/imports",
     response={201: DefinitionOut},
-    summary="Keep a benchmark in the repository",
+    summary="Store a benchmark in the repository",
 )
 def import_benchmark(
     request: CallerRequest, project: Text, payload: ImportIn

@@ -94,7 +94,7 @@ def dismiss_change_point(
     return change_point_out(change_points.change_for(member, change_id))
 
 
-@router.get("/baselines", response=BaselinePage, summary="List where histories begin anew")
+@router.get("/baselines", response=BaselinePage, summary="List baselines of histories")
 def list_baselines(
     request: CallerRequest,
     benchmark: Text | None = None,
@@ -112,7 +112,7 @@ def list_baselines(
     return BaselinePage(baselines=[baseline_out(each) for each in found], next=following)
 
 
-@router.post("/baselines", response={201: BaselineOut}, summary="Begin a history anew")
+@router.post("/baselines", response={201: BaselineOut}, summary="Set a new baseline of a history")
 def create_baseline(request: CallerRequest, payload: BaselineIn) -> Status[BaselineOut]:
     """What was measured before the commit stays on the charts and is looked at no more."""
     member = request.auth.member
@@ -135,7 +135,9 @@ def create_baseline(request: CallerRequest, payload: BaselineIn) -> Status[Basel
 
 
 @router.delete(
-    "/baselines/{uuid:baseline_id}", response={204: None}, summary="Look at all of a history again"
+    "/baselines/{uuid:baseline_id}",
+    response={204: None},
+    summary="Detect changes in a whole history again",
 )
 def remove_baseline(request: CallerRequest, baseline_id: UUID) -> Status[None]:
     change_points.remove_baseline(member=request.auth.member, baseline_id=baseline_id)
@@ -173,7 +175,7 @@ def acknowledge_alert(
     return _alert_now(request, alert_id)
 
 
-@router.post(ALERT + "/confirm", response=AlertOut, summary="Say that an alert is real")
+@router.post(ALERT + "/confirm", response=AlertOut, summary="Confirm an alert")
 def confirm_alert(
     request: CallerRequest, alert_id: UUID, payload: NoteIn | None = None
 ) -> AlertOut:
@@ -183,7 +185,7 @@ def confirm_alert(
     return _alert_now(request, alert_id)
 
 
-@router.post(ALERT + "/silence", response=AlertOut, summary="Silence an alert for a while")
+@router.post(ALERT + "/silence", response=AlertOut, summary="Silence an alert")
 def silence_alert(request: CallerRequest, alert_id: UUID, payload: SilenceIn) -> AlertOut:
     """It opens again by itself at `until`."""
     services.silence(
@@ -199,7 +201,7 @@ def accept_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> A
     return _alert_now(request, alert_id)
 
 
-@router.put(ALERT + "/note", response=AlertOut, summary="Write the note of an alert")
+@router.put(ALERT + "/note", response=AlertOut, summary="Set the note of an alert")
 def write_note(request: CallerRequest, alert_id: UUID, payload: NoteIn) -> AlertOut:
     """An empty one takes the note away."""
     services.write_note(member=request.auth.member, alert_id=alert_id, note=payload.note)
@@ -219,25 +221,25 @@ def dismiss_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> 
     return _alert_now(request, alert_id)
 
 
-@router.post(ALERT + "/reopen", response=AlertOut, summary="Open an alert again")
+@router.post(ALERT + "/reopen", response=AlertOut, summary="Reopen an alert")
 def reopen_alert(request: CallerRequest, alert_id: UUID) -> AlertOut:
     services.reopen(member=request.auth.member, alert_id=alert_id)
     return _alert_now(request, alert_id)
 
 
-@router.put(ALERT + "/assignee", response=AlertOut, summary="Say who looks after an alert")
+@router.put(ALERT + "/assignee", response=AlertOut, summary="Assign an alert")
 def assign_alert(request: CallerRequest, alert_id: UUID, payload: AssigneeIn) -> AlertOut:
     username = payload.assignee or ""
     services.assign(member=request.auth.member, alert_id=alert_id, username=username)
     return _alert_now(request, alert_id)
 
 
-@router.get(RULES, response=ChangeRules, summary="Show what is done about suspected changes")
+@router.get(RULES, response=ChangeRules, summary="Show the rules for suspected changes")
 def show_change_rules(request: CallerRequest, project: Text) -> ChangeRules:
     return rules_out(project_for(request.auth.member, project))
 
 
-@router.put(RULES, response=ChangeRules, summary="Say what is done about suspected changes")
+@router.put(RULES, response=ChangeRules, summary="Change the rules for suspected changes")
 def change_change_rules(request: CallerRequest, project: Text, payload: ChangeRules) -> ChangeRules:
     member = request.auth.member
     saved = set_change_rules(

@@ -110,7 +110,7 @@ def show_delivery(request: CallerRequest, delivery_id: UUID) -> DeliveryDetailOu
 
 
 @router.post(
-    DELIVERY + "/redeliver", response={202: DeliveryDetailOut}, summary="Deliver a message again"
+    DELIVERY + "/redeliver", response={202: DeliveryDetailOut}, summary="Redeliver a message"
 )
 def deliver_again(request: CallerRequest, delivery_id: UUID) -> Status[DeliveryDetailOut]:
     """With the same id, so that a receiver that has it can tell. 409 while it still waits."""

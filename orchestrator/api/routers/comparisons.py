@@ -50,19 +50,19 @@ class Selection(Schema):
     baseline: Annotated[Text | None, Field(description="Hash, or seven digits of it.")] = None
     contender: Annotated[
         Text | None,
-        Field(description="The same; left out: the baseline, where something else is another one."),
+        Field(description="The same; default: the baseline, if another field differs."),
     ] = None
     benchmark: Annotated[
-        Text | None, Field(description="May be left out where the team has only one, or with run.")
+        Text | None, Field(description="Optional if the team has only one, or with run.")
     ] = None
     project: Text | None = None
     run: Annotated[
         UUID | None,
-        Field(description="Only what this run measured; it gives what is left out beside it."),
+        Field(description="Only results of this run, which supplies the omitted parameters."),
     ] = None
 
 
-@router.get("/comparisons", response=ComparisonOut, summary="Put two sides side by side")
+@router.get("/comparisons", response=ComparisonOut, summary="Compare two sides")
 def show_comparison(request: CallerRequest, selection: Query[Selection]) -> ComparisonOut:
     """Any two commits, cases, hosts, hardware profiles, load tools or versions of the definition.
 
@@ -74,8 +74,8 @@ def show_comparison(request: CallerRequest, selection: Query[Selection]) -> Comp
 
 @router.get(
     "/comparisons/markdown",
-    summary="Put two sides side by side, as Markdown",
-    openapi_extra=_file("text/markdown", "The verdict and the cases that matter"),
+    summary="Compare two sides, as Markdown",
+    openapi_extra=_file("text/markdown", "The verdict and the important cases"),
 )
 def show_comparison_markdown(request: CallerRequest, selection: Query[Selection]) -> HttpResponse:
     """For a pull request: what changed, at most 30 cases, and how many of which verdict remain.
@@ -86,8 +86,8 @@ def show_comparison_markdown(request: CallerRequest, selection: Query[Selection]
 
 @router.get(
     "/comparisons/csv",
-    summary="Put two sides side by side, as CSV",
-    openapi_extra=_file("text/csv", "A row for each metric of each case"),
+    summary="Compare two sides, as CSV",
+    openapi_extra=_file("text/csv", "One row per metric and case"),
 )
 def show_comparison_csv(request: CallerRequest, selection: Query[Selection]) -> HttpResponse:
     """`change`, `low`, `high` and `margin` are shares, 0.05 is 5 %; values are in `unit`."""
@@ -122,7 +122,7 @@ def _of_run(
         )
     if contender is None and not others and not _differs(selection):
         raise InvalidRequestError(
-            "this run measured one commit alone; name another case or host as the contender's",
+            "this run measured one commit alone; name another case or host for the contender",
             field="contender",
         )
     after = contender or (others[0].sha if others else first.sha)

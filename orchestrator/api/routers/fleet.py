@@ -53,7 +53,7 @@ def show_profile(request: CallerRequest, profile: Text) -> ProfileDetailOut:
 
 
 @router.put(
-    "/profiles/{profile}", response=ProfileDetailOut, summary="Make or change a hardware profile"
+    "/profiles/{profile}", response=ProfileDetailOut, summary="Create or change a hardware profile"
 )
 def save_profile(request: CallerRequest, profile: Text, payload: ProfileIn) -> ProfileDetailOut:
     saved = services.save_profile(member=request.auth.member, slug=profile, **payload.facts())
@@ -80,7 +80,9 @@ def add_credential(request: CallerRequest, payload: CredentialIn) -> Status[Cred
     return Status(HTTPStatus.CREATED, credential_out(made))
 
 
-@router.put("/hosts/{uuid:host_id}/ssh", response=ChecksOut, summary="Change how a host is reached")
+@router.put(
+    "/hosts/{uuid:host_id}/ssh", response=ChecksOut, summary="Change the SSH settings of a host"
+)
 def change_host_way(request: CallerRequest, host_id: UUID, payload: WayIn) -> ChecksOut:
     """For maintainers. A pinned key stays pinned; the checks begin anew."""
     given = payload.model_dump(exclude={"credential"})

@@ -66,7 +66,7 @@ def disconnect_forge(request: CallerRequest, project: Text) -> Status[None]:
 
 
 @router.post(
-    FORGE + "/secret", response=WebhookSecretOut, summary="Make a new secret for the webhook"
+    FORGE + "/secret", response=WebhookSecretOut, summary="Generate a new secret for the webhook"
 )
 def renew_webhook_secret(request: CallerRequest, project: Text) -> WebhookSecretOut:
     """For maintainers. What is signed with the old one is refused from now on."""
@@ -74,7 +74,7 @@ def renew_webhook_secret(request: CallerRequest, project: Text) -> WebhookSecret
     return WebhookSecretOut(secret=services.renew_secret(member=member, project=found))
 
 
-@router.get(FORGE + "/webhooks", response=ReceivedWebhookPage, summary="List what a forge sent")
+@router.get(FORGE + "/webhooks", response=ReceivedWebhookPage, summary="List received webhooks")
 def list_incoming(
     request: CallerRequest, project: Text, cursor: NumberCursor = None, limit: Limit = 50
 ) -> ReceivedWebhookPage:
@@ -89,7 +89,7 @@ def list_incoming(
 @router.get(
     FORGE + "/requests",
     response=BenchmarkRequestPage,
-    summary="List benchmarks asked for on pull requests, newest first",
+    summary="List benchmark requests of pull requests, newest first",
 )
 def list_benchmark_requests(
     request: CallerRequest,
@@ -107,7 +107,7 @@ def list_benchmark_requests(
     return BenchmarkRequestPage(requests=out, next=following)
 
 
-@router.get(REQUEST, response=BenchmarkRequestOut, summary="Show a benchmark that was asked for")
+@router.get(REQUEST, response=BenchmarkRequestOut, summary="Show a benchmark request")
 def show_benchmark_request(request: CallerRequest, request_id: UUID) -> BenchmarkRequestOut:
     return benchmark_request_out(request_for(request.auth.member, request_id))
 

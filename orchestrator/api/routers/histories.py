@@ -21,7 +21,7 @@ router = Router(tags=["results"])
 @router.get(
     "/history",
     response=HistoryOut | HistoryColumnsOut,
-    summary="Show one metric along the commits",
+    summary="Show the history of one metric",
 )
 def show_history(
     request: CallerRequest,
@@ -30,16 +30,16 @@ def show_history(
     case: Annotated[Text, Query(description="The key of a case of the benchmark.")],
     host: Annotated[Text, Query(description="The name of a host.")],
     project: Text | None = None,
-    branch: Annotated[Text | None, Query(description="Else the default branch.")] = None,
+    branch: Annotated[Text | None, Query(description="Default: the default branch.")] = None,
     format: Annotated[
         Literal["points", "columns"],
-        Query(description="`columns` is for thousands of points: a list a property."),
+        Query(description="`columns` is for thousands of points: one list per property."),
     ] = "points",
     limit: Annotated[
-        int | None, Query(ge=1, le=10_000, description="Of `points`: so many of the newest.")
+        int | None, Query(ge=1, le=10_000, description="Of `points`: the number of newest points.")
     ] = None,
     before: Annotated[
-        Text | None, Query(description="Of `points`: those older than this commit.")
+        Text | None, Query(description="Of `points`: only points older than this commit.")
     ] = None,
 ) -> HistoryOut | HttpResponse:
     """An empty list of points where nothing was measured yet."""

@@ -73,7 +73,9 @@ def show_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
     return host_detail(request.auth.member, host_id)
 
 
-@router.patch("/hosts/{uuid:host_id}", response=HostDetailOut, summary="Change how a host is used")
+@router.patch(
+    "/hosts/{uuid:host_id}", response=HostDetailOut, summary="Change the settings of a host"
+)
 def change_host(request: CallerRequest, host_id: UUID, payload: HostCareIn) -> HostDetailOut:
     """Tags, open hours, tuning and limits, for the jobs that begin from now on."""
     given = payload.model_dump(exclude_unset=True)
@@ -109,7 +111,7 @@ def retire_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
     return host_detail(request.auth.member, host_id)
 
 
-@router.put("/hosts/{uuid:host_id}/golden", response=GoldenOut, summary="Set a host's golden job")
+@router.put("/hosts/{uuid:host_id}/golden", response=GoldenOut, summary="Set a host's golden run")
 def set_golden_job(request: CallerRequest, host_id: UUID, payload: GoldenIn) -> GoldenOut:
     """The host measures this commit now and then; when its numbers drift, it is quarantined."""
     set_golden(member=request.auth.member, host_id=host_id, new=payload.golden())
@@ -117,7 +119,7 @@ def set_golden_job(request: CallerRequest, host_id: UUID, payload: GoldenIn) -> 
 
 
 @router.delete(
-    "/hosts/{uuid:host_id}/golden", response={204: None}, summary="Remove a host's golden job"
+    "/hosts/{uuid:host_id}/golden", response={204: None}, summary="Remove a host's golden run"
 )
 def remove_golden_job(request: CallerRequest, host_id: UUID) -> Status[None]:
     remove_golden(member=request.auth.member, host_id=host_id)
@@ -127,7 +129,7 @@ def remove_golden_job(request: CallerRequest, host_id: UUID) -> Status[None]:
 @router.post(
     "/hosts/{uuid:host_id}/golden/forget",
     response=HostDetailOut,
-    summary="Let a host learn its numbers anew",
+    summary="Reset the reference of a host",
 )
 def forget_golden_references(request: CallerRequest, host_id: UUID) -> HostDetailOut:
     """For a host that has become faster or slower for a reason that is known and will stay."""

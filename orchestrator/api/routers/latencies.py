@@ -50,14 +50,14 @@ class CaseQuery(Schema):
     case: Annotated[Text, Query(description="The key of a case of the benchmark.")]
     commit: Annotated[Text, Query(description="Hash, or seven digits of it.")]
     run: Annotated[
-        UUID | None, Query(description="Only what this run measured; it names the benchmark, too.")
+        UUID | None, Query(description="Only results of this run, which determines the benchmark.")
     ] = None
-    benchmark: Annotated[Text | None, Query(description="Needed where no run is named.")] = None
+    benchmark: Annotated[Text | None, Query(description="Required without a run.")] = None
     project: Text | None = None
     host: Annotated[
-        Text | None, Query(description="Needed where several hosts measured the case.")
+        Text | None, Query(description="Required if several hosts measured the case.")
     ] = None
-    invalid: Annotated[bool, Query(description="Count invalid trials as well.")] = False
+    invalid: Annotated[bool, Query(description="Include invalid trials.")] = False
 
 
 @router.get(

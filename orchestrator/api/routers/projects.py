@@ -101,7 +101,7 @@ def list_commits(
     project: Text,
     text: Annotated[
         Text | None,
-        Query(description="In the subject or author, or at the beginning of the hash."),
+        Query(description="Text in the subject or author, or the beginning of the hash."),
     ] = None,
     cursor: NumberCursor = None,
     limit: Limit = 50,

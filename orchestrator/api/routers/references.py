@@ -37,7 +37,9 @@ MOST_BYTES = 32 * 1024**2
 Format = StrEnum("Format", {name: name for name in FORMATS})  # type: ignore[misc]
 
 
-@router.get("/references", response=ReferencePage, summary="List published figures, newest first")
+@router.get(
+    "/references", response=ReferencePage, summary="List sources of reference results, newest first"
+)
 def list_references(
     request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
 ) -> ReferencePage:
@@ -45,14 +47,17 @@ def list_references(
     return ReferencePage(references=[reference_out(each) for each in found], next=following)
 
 
-@router.post("/references", response=ImportedOut, summary="Import a file of published figures")
+@router.post("/references", response=ImportedOut, summary="Import a file of reference results")
 def import_references(
     request: CallerRequest,
     file: File[UploadedFile],
     format: Annotated[Format, Query(description="docs/importing.md describes them.")],
     source: Annotated[
         Text | None,
-        Query(description="Its name here; left out: the file's. The same name corrects it."),
+        Query(
+            description="The name in Pitwall; default: the file name. An existing source is "
+            "updated."
+        ),
     ] = None,
     origin: Text | None = None,
     suite: Text | None = None,
@@ -77,22 +82,26 @@ def import_references(
     return imported_out(import_results(member=request.auth.member, new=new))
 
 
-@router.post("/references/published", response=ImportedOut, summary="Import the figures of a suite")
+@router.post(
+    "/references/published", response=ImportedOut, summary="Import the reference results of a suite"
+)
 def import_suite(request: CallerRequest, payload: PublishedIn) -> ImportedOut:
     """Those that the catalogue has of it, with their hardware profiles."""
     return imported_out(import_published(member=request.auth.member, suite=payload.suite))
 
 
-@router.get(REFERENCE, response=ReferenceOut, summary="Show a source of published figures")
+@router.get(REFERENCE, response=ReferenceOut, summary="Show a source of reference results")
 def show_reference(request: CallerRequest, reference_id: UUID) -> ReferenceOut:
     return reference_out(source_for(request.auth.member, reference_id))
 
 
-@router.get(REFERENCE + "/figures", response=FigurePage, summary="List figures, the last first")
+@router.get(
+    REFERENCE + "/figures", response=FigurePage, summary="List reference results, newest first"
+)
 def list_figures(
     request: CallerRequest,
     reference_id: UUID,
-    words: Annotated[Text | None, Query(description="Only those in which all occur.")] = None,
+    words: Annotated[Text | None, Query(description="Only results that contain all words.")] = None,
     cursor: NumberCursor = None,
     limit: Limit = 50,
 ) -> FigurePage:
@@ -101,7 +110,7 @@ def list_figures(
     return FigurePage(figures=[figure_out(each) for each in found], next=following)
 
 
-@router.delete(REFERENCE, response={204: None}, summary="Remove a source with its figures")
+@router.delete(REFERENCE, response={204: None}, summary="Remove a source with its results")
 def remove_reference(request: CallerRequest, reference_id: UUID) -> Status[None]:
     remove_source(member=request.auth.member, source_id=reference_id)
     return Status(HTTPStatus.NO_CONTENT, None)

@@ -58,7 +58,7 @@ def save_report(request: CallerRequest, payload: ReportIn) -> Status[SavedReport
     return Status(HTTPStatus.CREATED, saved_out(report))
 
 
-@router.post("/reports/preview", response=ReportOut, summary="Lay out a report without saving it")
+@router.post("/reports/preview", response=ReportOut, summary="Create a report without saving it")
 def preview_report(request: CallerRequest, payload: ReportSourceIn) -> ReportOut:
     return report_out(report_of(request.auth.member, parse(payload.source)))
 
@@ -71,7 +71,7 @@ def show_report(request: CallerRequest, name: str, asked: Query[ReportQuery]) ->
 @router.get(
     "/reports/{slug:name}/markdown",
     summary="Show a report as Markdown",
-    openapi_extra=_file("text/markdown", "The tables, and how their numbers came about"),
+    openapi_extra=_file("text/markdown", "The tables, with their provenance"),
 )
 def show_report_markdown(
     request: CallerRequest, name: str, asked: Query[ReportQuery]
@@ -82,7 +82,7 @@ def show_report_markdown(
 @router.get(
     "/reports/{slug:name}/csv",
     summary="Show a report as CSV",
-    openapi_extra=_file("text/csv", "One table below the other; numbers with their intervals"),
+    openapi_extra=_file("text/csv", "One table below the other; values with their intervals"),
 )
 def show_report_csv(request: CallerRequest, name: str, asked: Query[ReportQuery]) -> HttpResponse:
     return _text(_report(request.auth.member, name, asked), report_csv, "text/csv")

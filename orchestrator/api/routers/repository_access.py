@@ -24,7 +24,7 @@ router = Router(tags=["projects"])
 ACCESS = "/projects/{project}/repository-access"
 
 
-@router.get(ACCESS, response=RepositoryAccessOut, summary="Show how a repository is opened")
+@router.get(ACCESS, response=RepositoryAccessOut, summary="Show a repository's access settings")
 def show_repository_access(request: CallerRequest, project: Text) -> RepositoryAccessOut:
     """Without its secrets, which nobody can read."""
     _, found = _at(request, project)

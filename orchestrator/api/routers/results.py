@@ -39,7 +39,7 @@ router = Router(tags=["results"])
 _LINES = {
     "responses": {
         200: {
-            "description": "JSON lines: in each a result as `POST /results/files` takes it",
+            "description": "JSON lines: one result per line, as accepted by `POST /results/files`",
             "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
         }
     }
@@ -49,8 +49,8 @@ _LINES = {
 class ExportQuery(Schema):
     """Which results; at least a run or a benchmark is named."""
 
-    run: Annotated[UUID | None, Query(description="Only what this run measured.")] = None
-    benchmark: Annotated[Text | None, Query(description="Needed where no run is named.")] = None
+    run: Annotated[UUID | None, Query(description="Only results of this run.")] = None
+    benchmark: Annotated[Text | None, Query(description="Required without a run.")] = None
     project: Text | None = None
     commit: Annotated[Text | None, Query(description="Hash, or seven digits of it.")] = None
     case: Annotated[Text | None, Query(description="The key of a case.")] = None
@@ -137,7 +137,9 @@ def list_imports(request: CallerRequest, cursor: Cursor = None, limit: Limit = 5
 
 
 @router.get(
-    "/results/imports/{uuid:import_id}", response=ImportOut, summary="Look how far an import is"
+    "/results/imports/{uuid:import_id}",
+    response=ImportOut,
+    summary="Show the progress of an import",
 )
 def read_import(request: CallerRequest, import_id: UUID) -> ImportOut:
     return import_out(import_for(request.auth.member, import_id))

@@ -30,12 +30,12 @@ router = Router(tags=["retention"])
 PATH = "/projects/{project}"
 
 
-@router.get(PATH + "/retention", response=RetentionOut, summary="Show how long results are kept")
+@router.get(PATH + "/retention", response=RetentionOut, summary="Show the retention")
 def show_retention(request: CallerRequest, project: Text) -> RetentionOut:
     return retention_out(retention_of(project_for(request.auth.member, project)))
 
 
-@router.put(PATH + "/retention", response=RetentionOut, summary="Change how long results are kept")
+@router.put(PATH + "/retention", response=RetentionOut, summary="Change the retention")
 def change_retention(request: CallerRequest, project: Text, payload: RetentionIn) -> RetentionOut:
     """For maintainers. What is due by the new days goes within minutes."""
     member = request.auth.member
@@ -44,7 +44,7 @@ def change_retention(request: CallerRequest, project: Text, payload: RetentionIn
     return retention_out(save_retention(member=member, project=found, wanted=wanted))
 
 
-@router.get(PATH + "/removals", response=RemovalPage, summary="List what was removed")
+@router.get(PATH + "/removals", response=RemovalPage, summary="List removed data")
 def list_removals(
     request: CallerRequest, project: Text, cursor: NumberCursor = None, limit: Limit = 50
 ) -> RemovalPage:
@@ -54,7 +54,7 @@ def list_removals(
     return RemovalPage(removals=[removal_out(each) for each in found], next=following)
 
 
-@router.get(PATH + "/pins", response=PinPage, summary="List what is kept for ever, newest first")
+@router.get(PATH + "/pins", response=PinPage, summary="List pins, newest first")
 def list_pins(
     request: CallerRequest, project: Text, cursor: NumberCursor = None, limit: Limit = 50
 ) -> PinPage:
@@ -63,7 +63,7 @@ def list_pins(
     return PinPage(pins=[pin_out(each) for each in found], next=following)
 
 
-@router.post(PATH + "/pins", response={201: PinOut}, summary="Keep a commit or a run for ever")
+@router.post(PATH + "/pins", response={201: PinOut}, summary="Pin a commit or a run")
 def create_pin(request: CallerRequest, project: Text, payload: PinIn) -> Status[PinOut]:
     """409 where it is kept already."""
     member = request.auth.member
@@ -77,7 +77,7 @@ def create_pin(request: CallerRequest, project: Text, payload: PinIn) -> Status[
     return Status(HTTPStatus.CREATED, pin_out(pin))
 
 
-@router.delete(PATH + "/pins/{int:pin_id}", response={204: None}, summary="No longer keep it")
+@router.delete(PATH + "/pins/{int:pin_id}", response={204: None}, summary="Remove a pin")
 def remove_pin(request: CallerRequest, project: Text, pin_id: int) -> Status[None]:
     member = request.auth.member
     unpin(member=member, project=project_for(member, project), pin_id=pin_id)

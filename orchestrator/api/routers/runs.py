@@ -40,7 +40,7 @@ def start_run(
         Key | None,
         Header(
             alias="Idempotency-Key",
-            description="The same key makes one run only, however often the request is sent.",
+            description="With the same key, repeated requests start only one run.",
         ),
     ] = None,
 ) -> Status[RunOut]:
@@ -51,7 +51,7 @@ def start_run(
     return Status(HTTPStatus.CREATED if is_new else HTTPStatus.OK, answer)
 
 
-@router.post("/runs/plan", response=PlanOut, summary="Tell what a run would take")
+@router.post("/runs/plan", response=PlanOut, summary="Estimate a run")
 def plan_run(request: CallerRequest, payload: RunIn) -> PlanOut:
     """The chosen cases and the expected time of a request to start a run; nothing is started."""
     member = request.auth.member
@@ -85,7 +85,7 @@ def show_run(
     request: CallerRequest,
     run_id: UUID,
     wait: Annotated[
-        float, Query(ge=0, le=60, description="Seconds to wait for another state of the run.")
+        float, Query(ge=0, le=60, description="Seconds to wait for a change of the run's state.")
     ] = 0,
 ) -> HttpResponse:
     """With `wait`, the answer comes as soon as the state changes; at once for an ended run. Where
@@ -136,9 +136,7 @@ def cancel_case(request: CallerRequest, run_id: UUID, case: Text) -> RunOut:
     return _run_out(member, run_id)
 
 
-@router.post(
-    "/runs/{uuid:run_id}/rerun", response={201: RunOut}, summary="Start the same run again"
-)
+@router.post("/runs/{uuid:run_id}/rerun", response={201: RunOut}, summary="Rerun")
 def run_again(request: CallerRequest, response: HttpResponse, run_id: UUID) -> Status[RunOut]:
     """The same commits, cases and hosts, with a new seed."""
     member = request.auth.member
@@ -154,7 +152,7 @@ def run_again(request: CallerRequest, response: HttpResponse, run_id: UUID) -> S
 def list_trials(
     request: CallerRequest,
     run_id: UUID,
-    invalid: Annotated[bool, Query(description="List invalid trials as well.")] = False,
+    invalid: Annotated[bool, Query(description="Include invalid trials.")] = False,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> TrialPage:

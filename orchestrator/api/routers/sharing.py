@@ -65,7 +65,7 @@ def list_share_links(
     return ShareLinkPage(share_links=[share_link_out(each) for each in found], next=following)
 
 
-@router.post("/share-links", response={201: NewShareLinkOut}, summary="Share a page by a link")
+@router.post("/share-links", response={201: NewShareLinkOut}, summary="Create a shared link")
 def create_share_link_of(request: CallerRequest, payload: ShareLinkIn) -> Status[NewShareLinkOut]:
     """Whoever has the link sees this page and what belongs to it, and nothing else."""
     member = request.auth.member
@@ -84,7 +84,7 @@ def revoke_link(request: CallerRequest, link_id: UUID) -> Status[None]:
 @router.get(
     "/benchmarks/{project}/{benchmark}/badges",
     response=BadgesOut,
-    summary="Tell how badges and a chart are shown elsewhere",
+    summary="Show the addresses of badges and charts",
 )
 def show_badges(
     request: CallerRequest,

@@ -56,7 +56,7 @@ def change_member(
 
 
 @router.delete(
-    "/members/{str:username}", response={204: None}, summary="Remove somebody from the team"
+    "/members/{str:username}", response={204: None}, summary="Remove a member from the team"
 )
 def remove_member(request: CallerRequest, username: str) -> Status[None]:
     """Their tokens are revoked; what they did stays. 409 for the last owner."""
@@ -94,7 +94,7 @@ def list_tokens(
     return shapes.TokenPage(tokens=[shapes.token_out(each) for each in found], next=following)
 
 
-@router.post("/tokens", response={201: shapes.NewTokenOut}, summary="Make an API token")
+@router.post("/tokens", response={201: shapes.NewTokenOut}, summary="Create an API token")
 def create_token(request: CallerRequest, payload: shapes.TokenIn) -> Status[shapes.NewTokenOut]:
     """Of the same user, with scopes that the token used has as well."""
     member = request.auth.member
@@ -116,7 +116,7 @@ def revoke_token(request: CallerRequest, token_id: UUID) -> Status[None]:
     return Status(HTTPStatus.NO_CONTENT, None)
 
 
-@router.get("/quotas", response=shapes.QuotasOut, summary="Show what the team uses and may use")
+@router.get("/quotas", response=shapes.QuotasOut, summary="Show the usage and quotas of the team")
 def show_quotas(request: CallerRequest) -> shapes.QuotasOut:
     """Beyond a limit, hosts and runs are refused with 409."""
     return shapes.quotas_out(use_of(request.auth.member.team))

@@ -30,7 +30,7 @@ def show_trial(request: CallerRequest, trial_id: UUID) -> TrialOut:
     openapi_extra={
         "responses": {
             200: {
-                "description": "The bytes as the tool wrote them",
+                "description": "The unchanged output of the tool",
                 "content": {"application/octet-stream": {}},
             }
         }

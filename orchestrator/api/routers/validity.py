@@ -10,9 +10,7 @@ from orchestrator.loadtools.thresholds import THRESHOLDS
 router = Router(tags=["trials"])
 
 
-@router.get(
-    "/validity-rules", response=ValidityRulePage, summary="List reasons not to believe a trial"
-)
+@router.get("/validity-rules", response=ValidityRulePage, summary="List validity reasons")
 def list_validity_rules(
     request: CallerRequest, cursor: NameCursor = None, limit: Limit = 50
 ) -> ValidityRulePage:

@@ -26,7 +26,7 @@ class CalibrationIn(Schema, extra="forbid"):
 
     benchmark: Text | None = None
     project: Text | None = Field(
-        None, description="Needed only where two projects have a benchmark of this name."
+        None, description="Required only if two projects have a benchmark of this name."
     )
     commit: Text | None = Field(None, description="Branch, tag or hash.")
     pairs: Annotated[Whole, Field(ge=MIN_PAIRS, le=MAX_PAIRS)] = Field(

@@ -31,7 +31,9 @@ TOLD_ONCE = object()
 ToldOnce = Annotated[
     str | None,
     TOLD_ONCE,
-    Field(description="Told in this answer only: null where an idempotency key repeats it."),
+    Field(
+        description="Returned only once: null if the request is repeated with an idempotency key."
+    ),
 ]
 
 

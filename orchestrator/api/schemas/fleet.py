@@ -67,7 +67,7 @@ class CredentialIn(Schema, extra="forbid"):
 
     name: Annotated[Text, Field(max_length=100)]
     private_key: Annotated[str, Field(max_length=20_000, pattern=r"^[^\x00]*$")] | None = Field(
-        None, description="In the form of OpenSSH; left out: a new Ed25519 pair is made."
+        None, description="In OpenSSH format; default: a new Ed25519 key pair."
     )
 
 
@@ -103,7 +103,7 @@ class HostIn(WayIn, extra="forbid"):
     name: Text
     profile: Text
     run_as: Annotated[str, StringConstraints(max_length=32)] = Field(
-        "", description="The user that measured code runs as there; empty: the login."
+        "", description="The user for measured code; empty: the login user."
     )
 
     def new_host(self) -> NewHost:
@@ -122,13 +122,13 @@ class HostIn(WayIn, extra="forbid"):
 
 class HostKeyIn(Schema, extra="forbid"):
     host_key: Annotated[Text, Field(max_length=2000)] = Field(
-        description="`shown_key` of the check, after it was compared: `ssh-ed25519 AAAA…`."
+        description="`shown_key` of the check after comparing it: `ssh-ed25519 AAAA…`."
     )
 
 
 class CheckAgainIn(Schema, extra="forbid"):
     again: CheckStep | None = Field(
-        None, description="The step to begin with; left out: the first that was not tried."
+        None, description="The first step; default: the first step without a result."
     )
 
 

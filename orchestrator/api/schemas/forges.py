@@ -29,7 +29,7 @@ class ForgeIn(Schema, extra="forbid"):
     kind: ForgeKind
     repository: Text
     api_url: Annotated[Text, Field(max_length=300)] | None = Field(
-        None, description="Left out: the usual one of GitHub or GitLab. Gitea has none."
+        None, description="Default: that of GitHub or GitLab. Required for Gitea."
     )
     token: ForgeToken | None = Field(
         None,
@@ -37,7 +37,7 @@ class ForgeIn(Schema, extra="forbid"):
         "what is stored stays; without one Pitwall only listens for pushes.",
     )
     allowed_users: Annotated[list[Text], Field(max_length=200)] = Field(
-        [], description="User names on the forge; nobody else may ask for benchmarks."
+        [], description="User names on the forge that may request benchmarks."
     )
     hosts: Annotated[list[Annotated[Text, Field(max_length=100)]], Field(max_length=100)] = []
     budget_minutes: Annotated[Whole, Field(ge=1, le=MOST_BUDGET)] = 60

@@ -130,12 +130,12 @@ class HostCareIn(Schema, extra="forbid"):
     )
     timezone: Text | None = Field(None, description="Such as UTC or Europe/Vienna.")
     data_address: AnyText | None = Field(
-        None, description="Where the other hosts of a job reach it; empty: its address."
+        None, description="The address that other hosts of a job use; empty: its address."
     )
     disk_limit_bytes: Annotated[Whole, Field(ge=1, lt=2**63)] | None = None
     tuning: dict[str, str | Whole] | None = None
     run_as: AnyText | None = Field(
-        None, description="The user that measured code runs as there; empty: the login."
+        None, description="The user for measured code; empty: the login user."
     )
 
 
@@ -148,12 +148,12 @@ class GoldenIn(Schema, extra="forbid"):
 
     benchmark: Text
     project: Text | None = Field(
-        None, description="Needed only where two projects have a benchmark of this name."
+        None, description="Required only if two projects have a benchmark of this name."
     )
-    commit: Text = Field(description="Branch, tag or hash; a branch means its commit of now.")
+    commit: Text = Field(description="Branch, tag or hash; a branch means its current commit.")
     every_hours: Annotated[Whole, Field(ge=1, le=MOST_WHOLE)] | None = None
     every_jobs: Annotated[Whole, Field(ge=1, le=MOST_WHOLE)] | None = None
-    tolerance: Number = Field(0.05, description="Share of drift that is allowed at least.")
+    tolerance: Number = Field(0.05, description="Minimum tolerated drift, as a fraction.")
 
     def golden(self) -> NewGolden:
         return NewGolden(**self.model_dump())

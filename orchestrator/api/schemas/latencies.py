@@ -24,10 +24,10 @@ from orchestrator.runs.states import Validity
 from orchestrator.stats.histogram import Histogram
 
 Percentiles = Annotated[
-    Text, Query(description="Above 0 and below 100, with commas between, such as `50,99.5`.")
+    Text, Query(description="Above 0 and below 100, separated by commas, such as `50,99.5`.")
 ]
 Kind = Annotated[
-    HistogramKind, Query(description="`ok`: answered well; `other`: with any other status.")
+    HistogramKind, Query(description="`ok`: successful responses; `other`: any other status.")
 ]
 LoadNumber = Annotated[
     int | None,

@@ -18,7 +18,7 @@ class PlannedCaseOut(Schema):
     key: str
     label: str
     parameters: dict[str, str | int | float | bool]
-    is_baseline: bool = Field(description="Whether it is the 100 % of reports.")
+    is_baseline: bool = Field(description="Whether it is the 100 % reference of reports.")
     unsupported: str
     trial_s: float
 

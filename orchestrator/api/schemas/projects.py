@@ -16,7 +16,7 @@ class ProjectIn(Schema, extra="forbid"):
     slug: Slug
     name: Annotated[Text, Field(max_length=100)] | None = None
     repository_url: Annotated[Text, Field(max_length=500)] = Field(
-        description="`https://…` or `ssh://…`; it is fetched after the project is made."
+        description="`https://…` or `ssh://…`; it is fetched after the project is created."
     )
     default_branch: Text = "main"
 

@@ -66,7 +66,7 @@ def reasons_of_case(case: CaseComparison) -> list[ReasonOut]:
             case.excluded_blocks,
             ReasonCode.EXCLUDED_BLOCKS,
             case.excluded_blocks,
-            "blocks left out: a trial failed or is invalid",
+            "excluded blocks: a trial failed or is invalid",
         ),
         (
             case.suspect_blocks,

@@ -139,7 +139,7 @@ class ReportQuery(Schema):
     host: list[Text] = []
     cases: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")] | None = None
     published: Literal["none", "columns", "rows"] | None = None
-    run: Annotated[UUID | None, Field(description="Only what this run measured.")] = None
+    run: Annotated[UUID | None, Field(description="Only results of this run.")] = None
 
     def changed(self, spec: ReportSpec) -> ReportSpec:
         data: dict[str, Any] = spec.model_dump(mode="json", exclude_defaults=True)

@@ -33,9 +33,9 @@ class RepositoryAccessOut(Schema):
 
 
 class RepositoryTokenIn(Schema, extra="forbid"):
-    token: Token = Field(description="It needs to read the repository and nothing else.")
+    token: Token = Field(description="Read access to the repository is sufficient.")
     username: UserName = Field(
-        "", description="Empty: a name that GitHub, GitLab and Gitea take with any token."
+        "", description="Empty: a name that GitHub, GitLab and Gitea accept with any token."
     )
 
 

@@ -47,19 +47,19 @@ class ImportOut(Schema):
     id: UUID
     state: ImportStateName
     name: str
-    project: Annotated[str | None, Field(description="Of results that name none.")]
+    project: Annotated[str | None, Field(description="Default for results without a project.")]
     checked: int
-    total: Annotated[int | None, Field(description="Null until the file was checked.")]
+    total: Annotated[int | None, Field(description="Null until the file has been checked.")]
     done: int
     accepted: int
     repeated: int
     errors: Annotated[
         list[Fault],
-        Field(description="Why it failed. What was done before stays: send it again, corrected."),
+        Field(description="The error. Stored results remain: correct the file and send it again."),
     ]
     created_at: datetime
     ended_at: datetime | None
-    url: Annotated[str, Field(description="Of this import in the API.")]
+    url: Annotated[str, Field(description="The address of this import in the API.")]
     web_url: str
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from orchestrator.api.schemas.common import CommitOut, Text, Whole, commit_out
 from orchestrator.results.models import Pin, Removal, Removed, Retention
 
-Days = Annotated[Whole | None, Field(ge=1, description="Null: for ever.")]
+Days = Annotated[Whole | None, Field(ge=1, description="Null: forever.")]
 
 
 class RetentionIn(BaseModel):
@@ -24,7 +24,7 @@ class RetentionIn(BaseModel):
     trials_days: Days = None
     points_days: Days = None
     keep_every: Annotated[
-        Whole | None, Field(ge=2, description="Then the points of every n-th commit stay.")
+        Whole | None, Field(ge=2, description="Then only the points of every n-th commit remain.")
     ] = None
 
 

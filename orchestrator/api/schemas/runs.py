@@ -28,7 +28,7 @@ from orchestrator.runs.states import BuildState, JobState, RunState
 
 
 class PriorityName(StrEnum):
-    """Who goes first where several runs wait; waiting raises it."""
+    """Order of waiting runs; waiting increases the priority."""
 
     LOW = "low"
     NORMAL = "normal"
@@ -76,7 +76,7 @@ class RunIn(Schema, extra="forbid"):
 
     benchmark: Text
     project: Text | None = Field(
-        None, description="Needed only where two projects have a benchmark of this name."
+        None, description="Required only if two projects have a benchmark of this name."
     )
     baseline: Text | None = Field(
         None,
@@ -87,23 +87,21 @@ class RunIn(Schema, extra="forbid"):
     )
     contenders: Annotated[list[Text], Field(max_length=50)] = []
     contender: Text | None = Field(None, description="The same as a list of one contender.")
-    ref: Text | None = Field(None, description="The same: branch, tag or hash to be judged.")
+    ref: Text | None = Field(None, description="The same: branch, tag or hash.")
     hosts: Annotated[list[Text], Field(max_length=100)] = Field(
         [],
-        description="Each plays all roles: the name of a host, `profile:NAME` for any host of a "
+        description="Each host has all roles: the name of a host, `profile:NAME` for any host of a "
         "profile, or `tag:NAME`.",
     )
     placements: Annotated[list[PlacementIn], Field(max_length=100)] = Field(
-        [], description="Where several hosts play the roles of one job."
+        [], description="For jobs whose roles are distributed over several hosts."
     )
     cases: Expression = Field(
         "",
         description='Chooses cases by their parameters and labels, such as `protocol == "h3" and '
-        'size in ("full", "huge")`; left out: all.',
+        'size in ("full", "huge")`; default: all.',
     )
-    pairwise: Flag = Field(
-        False, description="Fewer cases, in which each pair of values still occurs."
-    )
+    pairwise: Flag = Field(False, description="Fewer cases, but each pair of values still occurs.")
     priority: PriorityName = PriorityName.NORMAL
     rounds: Annotated[Whole, Field(ge=1, le=MAX_ROUNDS)] | None = Field(
         None,
@@ -119,7 +117,7 @@ class RunIn(Schema, extra="forbid"):
     budget_s: Annotated[Number, Field(gt=0, le=1e9)] | None = Field(
         None,
         description="Machine seconds, of all hosts together, that trials and builds may take; "
-        "what does not fit in is skipped. Left out: no limit.",
+        "trials and builds beyond it are skipped. Default: no limit.",
     )
 
     @model_validator(mode="after")
@@ -245,7 +243,7 @@ class RunSummaryOut(Schema):
     benchmark: str
     project: str
     definition_version: int
-    cases: str = Field(description="The expression by which cases were chosen; empty: all.")
+    cases: str = Field(description="The expression that selected the cases; empty: all.")
     pairwise: bool
     rounds: int
     until: UntilName

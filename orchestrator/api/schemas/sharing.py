@@ -36,7 +36,7 @@ class ShareLinkIn(Schema, extra="forbid"):
         "`page` of other answers have it."
     )
     days: Annotated[Whole, Field(ge=1, le=MOST_DAYS)] = Field(
-        30, description="How long it leads there."
+        30, description="The lifetime of the link."
     )
 
 

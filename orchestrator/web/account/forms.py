@@ -35,13 +35,13 @@ class NewAccountForm(forms.Form):
     again = forms.CharField(
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         strip=False,
-        label="Password, once more",
+        label="Repeat the password",
     )
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         if "again" in data and data.get("password") != data["again"]:
-            self.add_error("again", "this is not the same password")
+            self.add_error("again", "the passwords differ")
         return data
 
 

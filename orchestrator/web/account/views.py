@@ -139,7 +139,9 @@ def provider_callback(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 
 def sign_in_cancelled(request: HttpRequest) -> HttpResponse:
-    messages.info(request, f"Nobody signed in at {settings.OIDC_NAME}. Try again, or another way.")
+    messages.info(
+        request, f"Sign-in failed at {settings.OIDC_NAME}. Try again or use another method."
+    )
     return redirect("account" if request.user.is_authenticated else "login")
 
 

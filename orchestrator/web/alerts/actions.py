@@ -10,15 +10,15 @@ from orchestrator.core.errors import InvalidRequestError
 
 #: Action → its label.
 ACTIONS = (
-    ("acknowledge", "Acknowledge: I look into it"),
+    ("acknowledge", "Acknowledge: I am investigating"),
     ("confirm", "Confirm: it is real"),
     ("accept", "Accept as the new baseline"),
     ("dismiss", "Dismiss"),
     ("silence", "Silence until a day"),
-    ("resolve", "Resolve: it is fixed"),
+    ("resolve", "Resolve: fixed"),
     ("reopen", "Open again"),
-    ("assign", "Hand over to an owner"),
-    ("note", "Only write the note"),
+    ("assign", "Assign an owner"),
+    ("note", "Save note only"),
 )
 
 
@@ -47,7 +47,7 @@ def apply_action(member: Member, alert_id: UUID, form: Mapping[str, str]) -> Non
         case "note":
             services.write_note(member=member, alert_id=alert_id, note=note)
         case _:
-            raise InvalidRequestError("choose what to do", field="do")
+            raise InvalidRequestError("choose an action", field="do")
 
 
 def _day(text: str) -> datetime:
@@ -55,6 +55,4 @@ def _day(text: str) -> datetime:
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError as error:
-        raise InvalidRequestError(
-            "choose the day until which it is silent", field="until"
-        ) from error
+        raise InvalidRequestError("choose the end date of the silence", field="until") from error

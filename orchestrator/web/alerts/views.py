@@ -52,7 +52,7 @@ def change_many(request: HttpRequest, member: Member) -> HttpResponse:
         return redirect(back)
     wanted = request.POST.getlist("alert")
     if not wanted:
-        return _list(request, member, problem="Choose at least one alert of the list.")
+        return _list(request, member, problem="Select at least one alert.")
     refused = []
     for number in wanted:
         try:

@@ -13,7 +13,7 @@ class ChannelForm(TeamForm):
     target = forms.CharField(
         max_length=2000,
         label="Where to",
-        help_text="The address of the webhook, or e-mail addresses with commas between.",
+        help_text="The address of the webhook, or e-mail addresses separated by commas.",
         widget=forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
     )
     events = forms.MultipleChoiceField(
@@ -24,7 +24,7 @@ class ChannelForm(TeamForm):
     digest = forms.ChoiceField(
         choices=Digest.choices,
         label="How often",
-        help_text="A digest comes at the full hour, or at midnight, UTC.",
+        help_text="Digests are sent at each full hour, or at midnight, UTC.",
     )
 
     def wanted(self) -> NewChannel:

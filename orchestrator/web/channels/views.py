@@ -84,7 +84,7 @@ def delete(request: HttpRequest, member: Member, channel_id: UUID) -> HttpRespon
 def test(request: HttpRequest, member: Member, channel_id: UUID) -> HttpResponse:
     made = send_test(member=member, channel_id=channel_id)
     wake_channels()
-    messages.success(request, "A test is on its way; load this page again to see how it went.")
+    messages.success(request, "The test is being sent. Reload this page to see the result.")
     return redirect("delivery", made.pk)
 
 
@@ -93,5 +93,7 @@ def test(request: HttpRequest, member: Member, channel_id: UUID) -> HttpResponse
 def again(request: HttpRequest, member: Member, delivery_id: UUID) -> HttpResponse:
     replay(member=member, delivery_id=delivery_id)
     wake_channels()
-    messages.success(request, "It is sent once more; load this page again to see how it went.")
+    messages.success(
+        request, "The message is being redelivered. Reload this page to see the result."
+    )
     return redirect("delivery", delivery_id)

@@ -156,4 +156,4 @@ def _kept_options(options: ViewOptions) -> list[tuple[str, str]]:
 def _left_out(axes: Sequence[Axis]) -> str:
     """Empty where all is drawn."""
     said = [f"{axis.left_out} more of {axis.title}" for axis in axes if axis.left_out]
-    return f"Not drawn: {' and '.join(said)}, in which less changed." if said else ""
+    return f"Not shown: {' and '.join(said)}, in which less changed." if said else ""

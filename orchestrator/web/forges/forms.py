@@ -34,23 +34,23 @@ class ForgeForm(TeamForm):
     allowed_users = forms.CharField(
         required=False,
         max_length=2000,
-        label="Who may ask for benchmarks",
-        help_text="Their user names on the forge, with commas between. Nobody else may.",
+        label="Users who may request benchmarks",
+        help_text="User names on the forge, separated by commas.",
         widget=forms.TextInput(_PLAIN),
     )
     hosts = forms.CharField(
         required=False,
         max_length=1000,
         label="Hosts to measure on",
-        help_text="Names, profile:NAME or tag:NAME, with commas between.",
+        help_text="Names, profile:NAME or tag:NAME, separated by commas.",
         widget=forms.TextInput(_PLAIN),
     )
     budget_minutes = forms.IntegerField(
         min_value=1,
         max_value=MOST_BUDGET,
         initial=60,
-        label="Minutes of machine time for each",
-        help_text="All hosts together; cases that are decided before end earlier.",
+        label="Machine time per request in minutes",
+        help_text="Sum of all hosts. Cases that are decided earlier end earlier.",
     )
 
     def wanted(self) -> NewConnection:

@@ -49,7 +49,7 @@ def forge(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
             form.show_error(error)
         else:
             if not secret:
-                messages.success(request, "Saved; it holds from now on.")
+                messages.success(request, "Saved.")
                 return redirect("project-forge", slug)
     return _page(request, member, project, form, secret)
 
@@ -78,7 +78,7 @@ def answer(request: HttpRequest, member: Member, request_id: UUID) -> HttpRespon
     slug = request_for(member, request_id).pull.connection.project.slug
     if request.POST.get("answer") == "approve":
         approve(member=member, request_id=request_id, sha=request.POST.get("sha", ""))
-        messages.success(request, "Approved; the run starts in a moment.")
+        messages.success(request, "Approved. The run will start shortly.")
     else:
         decline(member=member, request_id=request_id)
     wake_forges()

@@ -58,7 +58,7 @@ def pin(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
 @require_POST
 def way(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     host = own_host_for(member, host_id)
-    member.require(Role.MAINTAINER, to="change how a host is reached")
+    member.require(Role.MAINTAINER, to="change the SSH settings of a host")
     form = WayForm(member, request.POST)
     if form.is_valid():
         try:

@@ -15,7 +15,7 @@ from orchestrator.runs.models import GoldenCheck
 from orchestrator.web.forms import TeamForm, benchmark_choices, benchmark_key
 
 #: Nothing that is measured should run as root.
-LOGIN_HELP = "Who to log in as; root only where measured code runs as another user."
+LOGIN_HELP = "The login user. Use root only if measured code runs as another user."
 _GIB = 2**30
 
 
@@ -60,8 +60,8 @@ def run_as_field() -> forms.CharField:
         max_length=32,
         required=False,
         label="Run measured code as",
-        help_text="A user of the host that may do nothing else; Pitwall then logs in as root. "
-        "Empty: the user that it logs in as.",
+        help_text="A user only for this purpose; Pitwall then logs in as root. "
+        "Empty: the login user.",
     )
 
 
@@ -76,12 +76,12 @@ class HostForm(TeamForm):
     renamed = {"credential_id": "credential"}
 
     KEY_SOURCES = (
-        ("generate", "Let Pitwall make a new key pair"),
-        ("stored", "Use a key that is stored already"),
+        ("generate", "Generate a new key pair"),
+        ("stored", "Use a stored key"),
         ("paste", "Paste a private key"),
     )
     name = forms.CharField(max_length=60, help_text="Lower-case letters, digits and dashes.")
-    profile = forms.ChoiceField(help_text="What kind of machine it is.")
+    profile = forms.ChoiceField(help_text="The hardware profile of the machine.")
     address = forms.CharField(max_length=253, help_text="Host name or IP address.")
     port = forms.IntegerField(min_value=1, max_value=65535, initial=22)
     login = forms.CharField(max_length=64, label="User", help_text=LOGIN_HELP)
@@ -103,7 +103,7 @@ class HostForm(TeamForm):
         required=False,
         initial=".pitwall",
         label="Work directory",
-        help_text="Where agent, builds and results of jobs lie; relative to the user's home.",
+        help_text="Folder for the agent, builds and results of jobs; relative to the user's home.",
     )
     python = forms.CharField(
         max_length=255,
@@ -125,7 +125,7 @@ class HostForm(TeamForm):
         data = super().clean() or {}
         wanted = {"stored": "credential", "paste": "private_key"}.get(data.get("key_source", ""))
         if wanted and not data.get(wanted):
-            self.add_error(wanted, "Needed for the way chosen above.")
+            self.add_error(wanted, "Required for the selected option.")
         return data
 
 
@@ -150,8 +150,8 @@ class ProfileForm(TeamForm):
         min_value=0,
         max_digits=9,
         decimal_places=4,
-        label="Price an hour",
-        help_text="In one currency for all profiles, such as 0.35.",
+        label="Price per hour",
+        help_text="In the same currency for all profiles, such as 0.35.",
     )
 
 
@@ -166,7 +166,7 @@ class CareForm(TeamForm):
     tags = forms.CharField(
         max_length=1500,
         required=False,
-        help_text="Separated by commas, such as rack-2, quiet. Runs ask for tag:quiet.",
+        help_text="Separated by commas, such as rack-2, quiet. Runs request them as tag:quiet.",
     )
     open_hours = forms.CharField(
         max_length=500,
@@ -174,19 +174,21 @@ class CareForm(TeamForm):
         help_text="When jobs may run: mon-fri 20:00-07:00; sat-sun. Empty: always.",
     )
     timezone = forms.CharField(
-        max_length=60, label="Time zone", help_text="Of the hours, such as Europe/Vienna."
+        max_length=60,
+        label="Time zone",
+        help_text="Time zone of the opening hours, such as Europe/Vienna.",
     )
     data_address = forms.CharField(
         max_length=253,
         required=False,
         label="Address for other hosts",
-        help_text="Where the other hosts of a job reach it. Empty: the address for SSH.",
+        help_text="The address that other hosts of a job use. Empty: the SSH address.",
     )
     disk_limit_gib = forms.DecimalField(
         min_value=Decimal("0.1"),
         max_value=1_000_000,
         label="Disk limit in GiB",
-        help_text="What was used longest ago is removed beyond it.",
+        help_text="Above this limit, the least recently used files are removed.",
     )
 
     run_as = run_as_field()
@@ -198,7 +200,7 @@ class CareForm(TeamForm):
                 forms.ChoiceField(
                     required=False,
                     label=knob.title,
-                    choices=[("", "Leave as it is"), *((word, word) for word in knob.words)],
+                    choices=[("", "Keep"), *((word, word) for word in knob.words)],
                 )
                 if knob.words
                 else forms.CharField(
@@ -231,20 +233,20 @@ class CareForm(TeamForm):
 class GoldenForm(TeamForm):
     renamed = {"tolerance": "tolerance_percent"}
 
-    benchmark = forms.ChoiceField(help_text="Something short that loads the whole machine.")
+    benchmark = forms.ChoiceField(help_text="A short benchmark that loads the whole machine.")
     commit = forms.CharField(
-        max_length=200, help_text="Branch, tag or hash; a branch means its commit of now."
+        max_length=200, help_text="Branch, tag or hash; a branch means its current commit."
     )
-    every_hours = forms.IntegerField(required=False, min_value=1, help_text="Or leave it empty.")
+    every_hours = forms.IntegerField(required=False, min_value=1, help_text="Optional.")
     every_jobs = forms.IntegerField(
-        required=False, min_value=1, help_text="After so many finished jobs of others."
+        required=False, min_value=1, help_text="After this number of other finished jobs."
     )
     tolerance_percent = forms.DecimalField(
         min_value=Decimal("0.1"),
         max_value=100,
         initial=5,
         label="Tolerance in %",
-        help_text="Drift that is allowed; a noisy host is allowed its own noise.",
+        help_text="Tolerated drift. If the noise of the host is larger, its noise is tolerated.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -265,17 +267,18 @@ class GoldenForm(TeamForm):
 
 
 class CalibrationForm(TeamForm):
-    benchmark = forms.ChoiceField(help_text="The one that you plan to compare commits with.")
+    benchmark = forms.ChoiceField(help_text="The benchmark that you plan to compare commits with.")
     commit = forms.CharField(
         max_length=200,
         required=False,
-        help_text="Branch, tag or hash. Empty: the golden job's, or the default branch.",
+        help_text="Branch, tag or hash. Empty: that of the golden run, or the default branch.",
     )
     pairs = forms.IntegerField(
         min_value=MIN_PAIRS,
         max_value=MAX_PAIRS,
         initial=DEFAULT_PAIRS,
-        help_text="Two rounds each. From ten pairs noise is known to about 1.8 times itself.",
+        help_text="Two rounds each. With ten pairs, the upper bound of the noise is about 1.8 "
+        "times the estimate.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

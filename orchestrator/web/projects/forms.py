@@ -20,23 +20,25 @@ class DaysField(forms.IntegerField):
 class RetentionForm(TeamForm):
     """Empty days are for ever."""
 
-    files_days = DaysField("Raw output: days", "Files and logs of single trials. Empty: for ever.")
+    files_days = DaysField(
+        "Raw output: days", "Files and logs of single trials. Empty: keep forever."
+    )
     distributions_days = DaysField(
         "Latency distributions of single trials: days",
-        "Then merged into one for each commit, case and host. Empty: for ever.",
+        "Then merged into one per commit, case and host. Empty: keep forever.",
     )
     trials_days = DaysField(
-        "Single trials: days", "Then only the points of histories stay. Empty: for ever."
+        "Single trials: days", "Then only the points of histories remain. Empty: keep forever."
     )
     points_days = DaysField(
-        "All points: days", "Then only those of every n-th commit stay. Empty: for ever."
+        "All points: days", "Then only points of every n-th commit remain. Empty: keep forever."
     )
     keep_every = forms.IntegerField(
         required=False,
         min_value=2,
         max_value=MOST_EVERY,
         label="Then keep every n-th commit",
-        help_text="Merges, tags, what is kept for ever and the ends of changes stay as well.",
+        help_text="Merges, tags, pinned commits and the ends of changes remain too.",
     )
 
     def wanted(self) -> Wanted:
@@ -52,21 +54,19 @@ class PinForm(TeamForm):
     """A commit that is kept for ever."""
 
     ref = forms.CharField(max_length=200, label="Commit", help_text="A hash, a branch or a tag.")
-    reason = forms.CharField(max_length=200, help_text="Such as: the release that we compare with.")
+    reason = forms.CharField(max_length=200, help_text="Such as: baseline release.")
 
 
 class ChangeRulesForm(TeamForm):
     confirm = forms.BooleanField(
-        required=False, label="Measure suspected changes again before anybody is alerted"
+        required=False, label="Confirm suspected changes before raising alerts"
     )
-    bisect = forms.BooleanField(
-        required=False, label="Search the commit that a confirmed regression comes from"
-    )
+    bisect = forms.BooleanField(required=False, label="Bisect confirmed regressions")
     machine_minutes_a_day = forms.IntegerField(
         min_value=0,
         max_value=144_000,
-        label="Minutes of machine time a day for both",
-        help_text="All hosts together, from midnight to midnight, UTC.",
+        label="Machine time per day in minutes",
+        help_text="Sum of all hosts, from midnight to midnight, UTC.",
     )
 
 
@@ -95,7 +95,7 @@ class AccessTokenForm(TeamForm):
     token = forms.CharField(
         max_length=500,
         label="Access token",
-        help_text="It needs to read the repository and nothing else. It is sealed, and shown to "
+        help_text="Read access to the repository is sufficient. It is sealed, and shown to "
         "nobody again.",
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
     )
@@ -103,6 +103,6 @@ class AccessTokenForm(TeamForm):
         required=False,
         max_length=100,
         label="User name",
-        help_text=f"Empty: {TOKEN_USER}, which GitHub, GitLab and Gitea take with any token.",
+        help_text=f"Empty: {TOKEN_USER}, which GitHub, GitLab and Gitea accept with any token.",
         widget=forms.TextInput({"spellcheck": "false", "autocomplete": "off"}),
     )

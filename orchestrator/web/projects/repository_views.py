@@ -82,7 +82,7 @@ def repository_access(request: HttpRequest, member: Member, slug: str) -> HttpRe
             form.show_error(error, default="token")
         else:
             request_fetch(project)
-            messages.success(request, "Saved; the repository is fetched with it now.")
+            messages.success(request, "Saved. The repository is being fetched with it.")
             return redirect("project-access", slug)
     context = {"project": project, "form": form, **_access_context(project)}
     return render(request, "projects/access.html", context, status=form.status)
@@ -92,7 +92,7 @@ def repository_access(request: HttpRequest, member: Member, slug: str) -> HttpRe
 @require_POST
 def generate_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     services.generate_deploy_key(member=member, project=project_for(member, slug))
-    messages.success(request, "A deploy key was generated. Add its public half on the git server.")
+    messages.success(request, "A deploy key was generated. Add its public key to the git server.")
     return redirect("project-access", slug)
 
 
@@ -132,7 +132,7 @@ def forget_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResp
     project = project_for(member, slug)
     host_keys.forget_host_key(member=member, project=project)
     return _fetched_again(
-        request, project, "No host key is pinned. The server is asked for its key now."
+        request, project, "No host key is pinned. Pitwall now requests the key of the server."
     )
 
 

@@ -95,7 +95,7 @@ def change_rules(request: HttpRequest, member: Member, slug: str) -> HttpRespons
         except FORM_ERRORS as error:
             form.show_error(error, default="machine_minutes_a_day")
         else:
-            messages.success(request, "Saved; it holds from now on.")
+            messages.success(request, "Saved.")
             return redirect("project-changes", slug)
     used = used_s(project, utc_now())
     context = {"project": project, "form": form, "used": used}
@@ -114,7 +114,7 @@ def project(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
         except FORM_ERRORS as error:
             form.show_error(error, default="files_days")
         else:
-            messages.success(request, "The retention is changed; it holds from the next minute on.")
+            messages.success(request, "The retention was changed and applies within a minute.")
             return redirect("project", slug)
     return _project_page(request, member, found, form, PinForm(member))
 
@@ -148,7 +148,7 @@ def _fetch_name(member: Member, project: Project, ref: str) -> HttpResponse:
 
     The page itself requests no fetch: crawlers and previews of links open pages as well.
     """
-    member.require(Role.MEMBER, to="look for a name in the repository")
+    member.require(Role.MEMBER, to="look up a name in the repository")
     with names_as_fetched(), contextlib.suppress(InvalidRequestError):
         definition_files(project=project, ref=ref)
     return redirect(f"{reverse('project-import', args=[project.slug])}?{urlencode({'ref': ref})}")

@@ -22,7 +22,7 @@ class NumbersField(forms.CharField):
             return frozenset(float(word) for word in text.split(",") if word.strip())
         except ValueError as error:
             raise ValidationError(
-                f"Numbers with commas between are wanted, such as -1, 0; not {text}."
+                f"expected numbers separated by commas, such as -1, 0; got {text}."
             ) from error
 
 
@@ -32,26 +32,28 @@ class FiguresForm(TeamForm):
     renamed = {"environment": "profile"}
 
     file = forms.FileField(
-        help_text=f"At most {MAX_UPLOAD_BYTES // 1024**2} MiB; larger ones by "
+        help_text=f"At most {MAX_UPLOAD_BYTES // 1024**2} MiB. Import larger files with "
         "manage.py import_results."
     )
     format = forms.ChoiceField(choices=[(each.name, each.title) for each in FORMATS.values()])
     source = forms.CharField(
         required=False,
         max_length=100,
-        help_text="Its name here; the file's if left empty. The same name again corrects it.",
+        help_text="The name in Pitwall. Default: the file name. An existing source is updated.",
     )
     origin = forms.CharField(
-        required=False, max_length=2000, help_text="Where it is from: an address, or words."
+        required=False,
+        max_length=2000,
+        help_text="Where it was published: an address or a description.",
     )
     suite = forms.CharField(
-        required=False, max_length=100, help_text="The benchmark that it belongs to."
+        required=False, max_length=100, help_text="The benchmark of the results."
     )
     profile = forms.CharField(
         required=False,
         max_length=100,
         label="Machine",
-        help_text="A hardware profile by its name, or any other words.",
+        help_text="The name of a hardware profile, or any other text.",
     )
     commit = forms.CharField(required=False, max_length=100, label="Commit or version")
     measured_at = forms.DateTimeField(
@@ -61,7 +63,7 @@ class FiguresForm(TeamForm):
         required=False,
         max_length=200,
         label="Numbers that mean unknown",
-        help_text="Such as -1; with commas between.",
+        help_text="Such as -1; separated by commas.",
     )
 
     def clean_file(self) -> Any:

@@ -20,12 +20,12 @@ STATISTICS = (
     ("mean", "geometric mean of the trials"),
     ("min", "lowest trial"),
     ("max", "highest trial"),
-    ("merged", "of all requests of the trials together (percentiles)"),
+    ("merged", "of all requests of all trials (percentiles)"),
 )
 PUBLISHED = (
     ("none", "not shown"),
-    ("columns", "in columns beside"),
-    ("rows", "in rows of their own"),
+    ("columns", "in columns"),
+    ("rows", "in separate rows"),
 )
 
 
@@ -34,12 +34,12 @@ class ReportForm(TeamForm):
 
     benchmark = forms.ChoiceField()
     row = forms.MultipleChoiceField(required=False, label="Rows")
-    across = forms.MultipleChoiceField(required=False, label="Columns for each")
+    across = forms.MultipleChoiceField(required=False, label="Columns")
     metric = forms.CharField(
         required=False,
         max_length=200,
         label="Metrics",
-        help_text="One or several with commas; any percentile is such as latency.p99.5.",
+        help_text="One or several, separated by commas; percentiles such as latency.p99.5.",
         widget=forms.TextInput(attrs={"list": "metrics", "spellcheck": "false"}),
     )
     statistic = forms.ChoiceField(choices=STATISTICS, required=False)
@@ -53,7 +53,7 @@ class ReportForm(TeamForm):
     commit = forms.CharField(
         required=False,
         max_length=200,
-        help_text="Commit, branch or tag; newest or all of those that were measured.",
+        help_text="Commit, branch or tag; or newest, all (of the measured commits).",
         widget=forms.TextInput(attrs={"placeholder": "newest", "spellcheck": "false"}),
     )
     host = forms.MultipleChoiceField(

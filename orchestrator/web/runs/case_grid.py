@@ -102,7 +102,7 @@ class CaseChoice:
         if self.stale:
             raise forms.ValidationError(
                 "The cases of this benchmark are others than those that were shown. The grid shows "
-                "them now, all chosen: look at it, then start."
+                "them now, all chosen: check it, then start."
             )
         if not all(self.picked.values.values()) or (self.grid.cells and not self.picked.cells):
             raise forms.ValidationError("Choose at least one case.")
@@ -110,8 +110,8 @@ class CaseChoice:
         found = f"({chosen}) and ({narrower})" if chosen and narrower else chosen or narrower
         if len(found) > MAX_LENGTH:
             raise forms.ValidationError(
-                "These single cells are too scattered to be asked for in one run: choose whole "
-                "rows or columns, or start two runs."
+                "These cells cannot be selected in one run: select whole rows or columns, or "
+                "start two runs."
             )
         return found
 

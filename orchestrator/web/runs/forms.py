@@ -59,12 +59,12 @@ class ScheduleFields(forms.Form):
         max_length=100,
         required=False,
         label="Times",
-        help_text="Five fields, in UTC: 0 3 * * 1-5 is 03:00 on working days.",
+        help_text="Five fields, in UTC: 0 3 * * 1-5 is 03:00 on weekdays.",
     )
     branch = forms.CharField(
         max_length=200,
         required=False,
-        help_text="Looked at each minute. Each new commit is compared with the baseline, or with "
+        help_text="Checked every minute. Each new commit is compared with the baseline, or with "
         "its parent.",
     )
     name = forms.CharField(
@@ -92,25 +92,28 @@ class RunForm(TeamForm, ScheduleFields):
     contender = forms.CharField(
         max_length=200,
         required=False,
-        help_text="Branch, tag or commit to be judged. Empty: the baseline is measured alone.",
+        help_text="Branch, tag or commit to compare. Empty: the baseline is measured alone.",
     )
     second_contender = forms.CharField(
         max_length=200, required=False, help_text="Optional: measured in the same rounds."
     )
     cases = CasesField()
     pairwise = forms.BooleanField(
-        required=False, label="Fewer cases: each pair of values once at least"
+        required=False, label="Fewer cases: each pair of values at least once"
     )
     until = forms.ChoiceField(
         required=False,
-        label="Each case is measured",
+        label="Rounds",
         initial="rounds",
         widget=forms.RadioSelect,
         choices=[
             ("rounds", "a fixed number of times"),
-            ("resolution", "as often as it takes to see changes of a wanted size"),
-            ("decided", "until it is decided"),
-            ("screened", "until it is decided, or shows no sign of a change after seven times"),
+            ("resolution", "as often as needed to detect changes of a given size"),
+            ("decided", "until decided"),
+            (
+                "screened",
+                "until decided, or stopped early without a sign of a change after seven rounds",
+            ),
         ],
     )
     resolution = forms.FloatField(
@@ -118,28 +121,28 @@ class RunForm(TeamForm, ScheduleFields):
         min_value=0.01,
         max_value=100,
         initial=2,
-        label="See changes of, %",
-        help_text="The number of times is computed from how noisy the chosen hosts are.",
+        label="Detect changes of, %",
+        help_text="The number of rounds is computed from the noise of the selected hosts.",
     )
     rounds = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MAX_ROUNDS,
-        help_text="Empty: as many as the definition says, or 20 at most until decided. "
-        "5 is the least for a verdict.",
+        help_text="Empty: the number in the definition, or at most 20 until decided. "
+        "A verdict needs at least 5.",
     )
     budget = forms.FloatField(
         required=False,
         min_value=0.01,
         label="Budget, minutes",
-        help_text="Machine time of all hosts together; what does not fit in is skipped. "
+        help_text="Machine time of all hosts together; trials beyond it are skipped. "
         "Empty: no limit.",
     )
     priority = forms.ChoiceField(
         choices=[("low", "Low"), ("normal", "Normal"), ("high", "High")],
         initial="normal",
         required=False,
-        help_text="Who goes first where several runs wait; waiting raises it.",
+        help_text="Order of waiting runs; waiting increases the priority.",
     )
     hosts = HostsField(required=False)
     generator = forms.ChoiceField(
@@ -151,7 +154,8 @@ class RunForm(TeamForm, ScheduleFields):
     placements = PlacementsField(
         required=False,
         label="Further placements",
-        help_text="One a line, a host for each role: target=rack-1 generator=tag:load",
+        help_text="One placement per line, with a host for each role: target=rack-1 "
+        "generator=tag:load",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -180,7 +184,7 @@ class RunForm(TeamForm, ScheduleFields):
             self.add_error("hosts", "Choose at least one host.")
         self._clean_cases(data)
         if data.get("until") == "resolution" and not data.get("resolution"):
-            self._missing("resolution", "Which change should be seen? Such as 2.")
+            self._missing("resolution", "Enter the change to detect, such as 2.")
         self._clean_start(data)
         return data
 
@@ -289,11 +293,11 @@ class RunForm(TeamForm, ScheduleFields):
         if when == "nightly" and data.get("at"):
             data["cron"] = f"{data['at'].minute} {data['at'].hour} * * *"
         elif when == "nightly":
-            self._missing("at", "At which time? Such as 03:00.")
+            self._missing("at", "Enter a time, such as 03:00.")
         elif when == "cron" and not data.get("cron"):
-            self._missing("cron", "At which times? Such as 0 3 * * *.")
+            self._missing("cron", "Enter a cron expression, such as 0 3 * * *.")
         elif when == "commits" and not data.get("branch"):
-            self._missing("branch", "Which branch? Such as main.")
+            self._missing("branch", "Enter a branch, such as main.")
 
     def _missing(self, field: str, problem: str) -> None:
         if field not in self.errors:

@@ -123,7 +123,7 @@ def build_log(request: HttpRequest, member: Member, build_id: int) -> HttpRespon
 def keep_run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     """Keeps a run for ever, for the reason that the form gives."""
     pin_run(member=member, run_id=run_id, reason=request.POST.get("reason", ""))
-    messages.success(request, "This run is kept for ever.")
+    messages.success(request, "This run is pinned.")
     return redirect("run", run_id)
 
 
@@ -158,7 +158,7 @@ def _cancel_asked(request: HttpRequest, member: Member, run_id: UUID) -> None:
     elif case.isdecimal() and len(case) < 19:
         cancel_case(member=member, run_id=run_id, case_id=int(case))
     else:
-        raise InvalidRequestError("say which case or job to cancel", field="case")
+        raise InvalidRequestError("name the case or job to cancel", field="case")
 
 
 def _details(now: RunProgress) -> Details:

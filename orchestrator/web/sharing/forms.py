@@ -8,7 +8,7 @@ from orchestrator.web.forms import TeamForm
 
 class PublicForm(TeamForm):
     sure = forms.BooleanField(
-        label="Anybody may see this from now on",
+        label="Everybody can see this project from now on",
         error_messages={"required": "tick this to make the project public"},
     )
 
@@ -16,5 +16,5 @@ class PublicForm(TeamForm):
 class ShareForm(TeamForm):
     page = forms.CharField(widget=forms.HiddenInput)
     days = forms.IntegerField(
-        min_value=1, max_value=MOST_DAYS, initial=30, label="Days until the link ends"
+        min_value=1, max_value=MOST_DAYS, initial=30, label="Days until the link expires"
     )

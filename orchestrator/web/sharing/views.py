@@ -57,11 +57,11 @@ def public(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     form = PublicForm(member, request.POST if request.method == "POST" and not closes else None)
     if closes or form.is_valid():
         set_public(member=member, project=project, public=not closes)
-        told = "is seen by members of the team alone" if closes else "is public"
+        told = "is visible only to members of the team" if closes else "is public"
         messages.success(request, f"{project.name} {told} from now on.")
         return redirect("project-public", slug)
     if request.method == "POST":
-        member.require(Role.MAINTAINER, to="choose who sees a project")
+        member.require(Role.MAINTAINER, to="change the visibility of a project")
     context = {"project": project, "form": form, "address": public_address(project)}
     return render(request, "sharing/public.html", context, status=form.status)
 
@@ -92,7 +92,7 @@ def new_link(request: HttpRequest, member: Member) -> HttpResponse:
 @require_POST
 def revoke(request: HttpRequest, member: Member, link_id: UUID) -> HttpResponse:
     revoke_share_link(member=member, link_id=link_id)
-    messages.success(request, "The link is revoked: it leads nowhere now.")
+    messages.success(request, "The link was revoked.")
     return redirect("sharing")
 
 

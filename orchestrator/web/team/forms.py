@@ -15,13 +15,15 @@ EXPIRIES = (("30", "in 30 days"), ("90", "in 90 days"), ("365", "in a year"), ("
 
 
 class TokenForm(TeamForm):
-    name = forms.CharField(max_length=100, help_text="What will use it, such as “CI of server”.")
+    name = forms.CharField(
+        max_length=100, help_text="The program that uses it, such as “CI of server”."
+    )
     scopes = forms.MultipleChoiceField(
         choices=Scope.choices,
         widget=forms.CheckboxSelectMultiple,
-        label="What it may do",
+        label="Scopes",
         initial=[Scope.READ, Scope.RUN],
-        help_text="Never more than you may.",
+        help_text="Never more than your own permissions.",
     )
     project = forms.ChoiceField(required=False)
     days = forms.ChoiceField(choices=EXPIRIES, required=False, label="It ends", initial="90")
@@ -44,11 +46,11 @@ class TokenForm(TeamForm):
 
 class InvitationForm(TeamForm):
     email = forms.EmailField(
-        required=False, label="E-mail address", help_text="Empty: only a link to pass on."
+        required=False, label="E-mail address", help_text="Empty: you pass on the link yourself."
     )
     role = forms.ChoiceField(initial=Role.MEMBER)
     days = forms.IntegerField(
-        min_value=1, max_value=MOST_DAYS, initial=DAYS, label="Days until it ends"
+        min_value=1, max_value=MOST_DAYS, initial=DAYS, label="Days until it expires"
     )
 
     def __init__(self, member: Member, data: Any = None, **options: Any) -> None:
@@ -61,7 +63,7 @@ class AuditForm(TeamForm):
 
     actor = forms.ChoiceField(required=False, label="Who")
     action = forms.ChoiceField(required=False, label="What")
-    text = forms.CharField(required=False, max_length=200, label="Of what, in part")
+    text = forms.CharField(required=False, max_length=200, label="Object contains")
     since = forms.DateField(
         required=False, label="From (UTC)", widget=forms.DateInput(attrs={"type": "date"})
     )

@@ -60,7 +60,7 @@ def invite(request: HttpRequest, member: Member) -> HttpResponse:
 @require_POST
 def withdraw(request: HttpRequest, member: Member, invitation_id: UUID) -> HttpResponse:
     withdraw_invitation(member=member, invitation_id=invitation_id)
-    messages.success(request, "The invitation is withdrawn: its link leads nowhere now.")
+    messages.success(request, "The invitation was withdrawn. Its link no longer works.")
     return redirect("members")
 
 

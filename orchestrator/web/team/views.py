@@ -137,7 +137,7 @@ def export_audit(request: HttpRequest, member: Member, ending: str) -> HttpRespo
     """What the page shows with the same filters, all of it."""
     if ending not in AUDIT_FORMATS:
         raise NotFoundError(
-            f"the audit log is there as {' and '.join(AUDIT_FORMATS)}, not as {ending}"
+            f"the audit log is available as {' and '.join(AUDIT_FORMATS)}, not as {ending}"
         )
     media, write = AUDIT_FORMATS[ending]
     rows = audit_of(member, AuditForm(member, request.GET).asked())

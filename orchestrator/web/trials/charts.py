@@ -33,7 +33,7 @@ def loads_chart(loads: Sequence[LoadSummary]) -> dict[str, Any] | None:
     points = [_point(load, offered) for load in loads if load.p50_s is not None]
     if len(points) < 2:
         return None
-    title = "offered requests a second" if offered else "requests under way at once"
+    title = "offered requests per second" if offered else "concurrent requests"
     return {"xTitle": title, "points": sorted(points, key=lambda point: point["x"])}
 
 

@@ -102,9 +102,9 @@ _BEFORE: tuple[_Fact, ...] = (
     _Fact(key="pressure", says=_share, code="pressure_before"),
     _Fact(
         key="load1", says=_load, title="Load average of a minute", code="load_before",
-        good="{} a core, if CPU time is not told", alone=False,
+        good="{} per core, if CPU time is unknown", alone=False,
     ),
-    _Fact(key="run_queue", says=_count, title="Processes that could run"),
+    _Fact(key="run_queue", says=_count, title="Runnable processes"),
     _Fact(key="temperature_c", says=_span("°C"), title="Temperature"),
     _Fact(key="clock_mhz", says=_span("MHz"), title="Clock"),
     _Fact(key="on_battery", says=_yes_no, code="on_battery"),
@@ -118,7 +118,7 @@ _DURING: tuple[_Fact, ...] = (
     _Fact(key="steal_share", says=_share, code="steal"),
     _Fact(
         key="clock_mhz", says=_span("MHz"), title="Clock", code="clock_drop",
-        good="{} of the highest while it works", alone=False,
+        good="{} of the highest under load", alone=False,
     ),
     _Fact(
         key="temperature_c", says=_span("°C"), title="Temperature", code="heating",
@@ -157,7 +157,7 @@ def _shown(facts: Sequence[_Fact], told: Facts, codes: Collection[str]) -> Itera
         yield Shown(
             title=fact.title or (rule.title if rule else fact.key),
             value=None if value is None else fact.says(value, told),
-            why=reasons.get(fact.key, "it did not tell") if value is None else "",
+            why=reasons.get(fact.key, "not reported") if value is None else "",
             good=fact.good.format(rule.text or "no") if rule else "",
             code=given,
             state=_state(fact, value, given in codes),

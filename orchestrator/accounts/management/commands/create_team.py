@@ -19,9 +19,9 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slug", help="its short name: letters, digits, - and _")
-        parser.add_argument("--name", default="", help="as people read it; the slug if left out")
-        parser.add_argument("--owner", default="", help="a user that there is")
+        parser.add_argument("slug", help="its slug: letters, digits, - and _")
+        parser.add_argument("--name", default="", help="the display name; default: the slug")
+        parser.add_argument("--owner", default="", help="an existing user")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

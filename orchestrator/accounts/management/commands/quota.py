@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("team", help="slug of the team")
         for name in _LIMITS:
             parser.add_argument(f"--{name.replace('_', '-')}", help="a number, or none")
-        parser.add_argument("--usual", action="store_true", help="the quotas of all teams again")
+        parser.add_argument("--usual", action="store_true", help="restore the default quotas")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -42,7 +42,7 @@ class Command(BaseCommand):
         for name in _LIMITS:
             value = getattr(quotas, name)
             self.stdout.write(f"{name}: {'no limit' if value is None else value}")
-        self.stdout.write("of its own" if quotas.own else "as for all teams")
+        self.stdout.write("custom quotas" if quotas.own else "default quotas")
 
 
 def _limit(name: str, text: str) -> int | None:

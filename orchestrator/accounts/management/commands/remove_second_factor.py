@@ -11,7 +11,7 @@ from orchestrator.accounts.services import record_system_audit
 
 
 class Command(BaseCommand):
-    help = "Take a user's second factor and recovery codes away; their password stays."
+    help = "Remove a user's second factor and recovery codes; the password stays."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
@@ -28,4 +28,4 @@ class Command(BaseCommand):
             record_system_audit(
                 team=membership.team, action="second-factor.removed", subject=user.username
             )
-        self.stdout.write(f"{user.username} logs in with the password alone now.")
+        self.stdout.write(f"{user.username} now logs in with the password only.")

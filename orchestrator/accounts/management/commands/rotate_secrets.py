@@ -9,10 +9,10 @@ from orchestrator.accounts.vault import keyring
 
 
 class Command(BaseCommand):
-    help = "Seal all secrets at rest with the newest key of PITWALL_SEALING_KEYS."
+    help = "Encrypt all secrets at rest with the newest key of PITWALL_SEALING_KEYS."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only say what there is to do")
+        parser.add_argument("--dry-run", action="store_true", help="only show the number of values")
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.stdout.write(f"The newest key is {keyring().newest}.")
@@ -31,7 +31,7 @@ class Command(BaseCommand):
     def _column(self, column: SealedColumn, *, write: bool) -> Resealed:
         """Seals one column anew, with a line for each batch."""
         found = Resealed(column=column)
-        done = "sealed anew" if write else "to be sealed anew"
+        done = "sealed anew" if write else "to encrypt again"
         for found in reseal(column, write=write):
             self.stdout.write(f"  {column}: {found.rows} rows, {found.sealed_anew} {done}")
         by_key = ", ".join(f"{number} by {key}" for key, number in sorted(found.keys.items()))

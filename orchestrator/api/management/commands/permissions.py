@@ -11,15 +11,15 @@ from orchestrator.accounts.permissions import ANYBODY, OPERATIONS, PAGES, PERSON
 PREFACE = """\
 # Who may do what
 
-Printed by `make permissions` from the table that Pitwall itself asks
-(`orchestrator/accounts/permissions.py`); a test tries each row as everybody. *See* is to look at a
-page, *do* to send its form or press its button. What belongs to another team is not found, whatever
-the role. [Teams](teams.md) says what roles and scopes are.
+Printed by `make permissions` from the table that Pitwall uses
+(`orchestrator/accounts/permissions.py`); a test checks each row with each role. *See* means to view
+a page, *do* to submit its form or press its button. For a user, objects of another team do not
+exist. [Teams](teams.md) describes roles and scopes.
 """
 
 
 class Command(BaseCommand):
-    help = "Prints docs/permissions.md: who may come to which page and use which operation."
+    help = "Prints docs/permissions.md: who can view which page and use which operation."
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -41,7 +41,7 @@ def _pages() -> Iterator[str]:
 
 def _operations() -> Iterator[str]:
     yield "## API\n"
-    yield "A token acts in the role of whoever made it, within its scopes.\n"
+    yield "A token has the role of its creator, limited by its scopes.\n"
     yield from _head("Operation", "Scope", "Token of one project", *Role.labels)
     for name, row in sorted(OPERATIONS.items(), key=lambda item: item[0].split()[::-1]):
         project = "no" if row.whole_team else "yes"
