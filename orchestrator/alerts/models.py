@@ -18,7 +18,7 @@ class AlertState(models.TextChoices):
     SILENCED = "silenced", "Silenced"
     RESOLVED = "resolved", "Resolved"
     ACCEPTED = "accepted", "Accepted"
-    DISMISSED = "dismissed", "False alarm"
+    DISMISSED = "dismissed", "Dismissed"
 
 
 #: Nothing is left to do about an alert in one of these.
@@ -101,7 +101,7 @@ class ChannelKind(models.TextChoices):
 
 
 class Digest(models.TextChoices):
-    IMMEDIATE = "immediate", "At once"
+    IMMEDIATE = "immediate", "Immediately"
     HOURLY = "hourly", "Once an hour"
     DAILY = "daily", "Once a day"
 
@@ -174,7 +174,7 @@ class Event(models.Model):
 class DeliveryState(models.TextChoices):
     WAITING = "waiting", "Waiting"
     DELIVERED = "delivered", "Delivered"
-    FAILED = "failed", "Given up"
+    FAILED = "failed", "Failed"
 
 
 class Delivery(models.Model):

@@ -21,7 +21,7 @@ def check_kept(run: UUID, *kinds: Removed) -> None:
     removals = removals_of(run)
     for kind in kinds:
         if kind in removals:
-            raise GoneError(f"{removals[kind].told}, as the retention of its project says")
+            raise GoneError(f"{removals[kind].summary}, as the retention of its project says")
 
 
 def log_of(project: Project, limit: int = 50) -> list[Removal]:

@@ -31,10 +31,10 @@ class Trigger(models.TextChoices):
     WEB = "web", "Web"
     API = "api", "API"
     SCHEDULE = "schedule", "Schedule"
-    GOLDEN = "golden", "Golden job"
+    GOLDEN = "golden", "Golden run"
     CALIBRATION = "calibration", "Calibration"
-    CONFIRM = "confirm", "Suspected change"
-    BISECT = "bisect", "Search for a commit"
+    CONFIRM = "confirm", "Confirmation"
+    BISECT = "bisect", "Bisection"
 
 
 class Priority(models.IntegerChoices):

@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
                     "digest",
                     models.CharField(
                         choices=[
-                            ("immediate", "At once"),
+                            ("immediate", "Immediately"),
                             ("hourly", "Once an hour"),
                             ("daily", "Once a day"),
                         ],
@@ -152,7 +152,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("waiting", "Waiting"),
                             ("delivered", "Delivered"),
-                            ("failed", "Given up"),
+                            ("failed", "Failed"),
                         ],
                         default="waiting",
                         max_length=9,
@@ -201,7 +201,7 @@ class Migration(migrations.Migration):
                             ("silenced", "Silenced"),
                             ("resolved", "Resolved"),
                             ("accepted", "Accepted"),
-                            ("dismissed", "False alarm"),
+                            ("dismissed", "Dismissed"),
                         ],
                         default="open",
                         max_length=12,

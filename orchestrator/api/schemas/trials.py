@@ -154,7 +154,7 @@ def trial_out(details: TrialDetails, costs: Sequence[Cost]) -> TrialOut:
         ],
         provenance=details.trial.provenance,
         artifacts=[_artifact_out(details.trial, artifact) for artifact in details.artifacts],
-        removed=[each.told for each in details.removed.values()],
+        removed=[each.summary for each in details.removed.values()],
     )
 
 

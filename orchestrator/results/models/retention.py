@@ -94,7 +94,7 @@ class Removed(models.TextChoices):
     POINTS = "points", "Points of commits between"
 
 
-_TOLD = {
+_SUMMARY = {
     Removed.FILES: "raw output was",
     Removed.DISTRIBUTIONS: "the distributions of single trials were merged into one a commit and",
     Removed.TRIALS: "single trials were",
@@ -132,9 +132,9 @@ class Removal(models.Model):
         return f"{self.rows} × {self.what}"
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """`raw output was removed after 90 days, on 2026-03-01`."""
-        what = _TOLD[Removed(self.what)]
+        what = _SUMMARY[Removed(self.what)]
         return f"{what} removed after {self.after_days} days, on {self.began_at:%Y-%m-%d}"
 
 
