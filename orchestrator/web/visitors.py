@@ -8,20 +8,19 @@ here, before a view begins, and the visitor sees the rows of that project alone.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import lru_cache
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.urls import Resolver404, get_script_prefix, resolve, set_script_prefix
+from django.urls import get_script_prefix, set_script_prefix
 
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import ShareLink
 from orchestrator.benchmarks.sharing import SHAREABLE, public_project, shared_by
 from orchestrator.core.errors import NotFoundError
-from orchestrator.web.access import visitor_of
 from orchestrator.web.comparisons.view_options import ViewOptions
 from orchestrator.web.errors import error_page
 from orchestrator.web.middleware import GetResponse
+from orchestrator.web.visitor_links import is_open
 
 _PUBLIC = re.compile(r"/public/(?P<team>[-\w]+)/(?P<project>[-\w]+)(?=/)")
 _SHARED = re.compile(r"/shared/(?P<secret>pws_[-\w]+)(?=/)")
@@ -31,9 +30,6 @@ _VIEW_OPTIONS: Mapping[str, frozenset[str]] = {
     "compare": frozenset({*(each.name for each in fields(ViewOptions)), "of", "on", "format"}),
     "report": frozenset({"format"}),
 }
-_LINK = re.compile(r"<a\b([^>]*)>(.*?)</a>", re.DOTALL)
-_HREF = re.compile(r"""\bhref="([^"]*)\"""")
-_CLASS = re.compile(r"""\bclass="([^"]*)\"""")
 
 
 def visiting(get_response: GetResponse) -> GetResponse:
@@ -49,7 +45,9 @@ def visiting(get_response: GetResponse) -> GetResponse:
         request.path_info = request.path_info[found.end() :]
         set_script_prefix(place)
         try:
-            return _held(request, get_response(request))
+            response = get_response(request)
+            response.headers["X-Robots-Tag"] = "noindex"
+            return response
         finally:
             set_script_prefix(before)
 
@@ -68,7 +66,7 @@ def _admit(
         request.pitwall_visitor = visitor  # type: ignore[attr-defined]
         match = request.resolver_match
         name = (match.url_name or "") if match else ""
-        if request.method not in ("GET", "HEAD") or not _opens(visitor, view, name, given):
+        if request.method not in ("GET", "HEAD") or not is_open(visitor, view, name, given):
             raise NotFoundError("visitors do not see this page; log in as a member of the team")
     except NotFoundError as error:
         return error_page(request, error)
@@ -99,48 +97,3 @@ def _pinned(asked: QueryDict, link: ShareLink) -> QueryDict:
         if name in options:
             query.setlist(name, values)
     return query
-
-
-def _opens(visitor: Visitor, view: object, name: str, given: Mapping[str, Any]) -> bool:
-    words = {key: str(value) for key, value in given.items()}
-    return getattr(view, "open_to_visitors", False) and visitor.may_open(name, words)
-
-
-def _held(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Links to what a visitor cannot open become plain text."""
-    visitor = visitor_of(request)
-    response.headers["X-Robots-Tag"] = "noindex"
-    if visitor is None or not response.headers.get("Content-Type", "").startswith("text/html"):
-        return response
-    text = response.content.decode()
-    response.content = _LINK.sub(lambda found: _link(visitor, found), text).encode()
-    if response.has_header("Content-Length"):
-        response.headers["Content-Length"] = str(len(response.content))
-    return response
-
-
-def _link(visitor: Visitor, found: re.Match[str]) -> str:
-    href = _HREF.search(found[1])
-    if href is None or _leads(visitor, href[1]):
-        return found[0]
-    shown = _CLASS.search(found[1])
-    return "" if shown and "button" in shown[1].split() else f"<span>{found[2]}</span>"
-
-
-def _leads(visitor: Visitor, href: str) -> bool:
-    path = re.split("[?#]", href, maxsplit=1)[0]
-    if path in ("", "/") or not path.startswith("/"):
-        return True
-    if not path.startswith(visitor.place):
-        return False
-    view, name, given = _resolved(path[len(visitor.place) - 1 :])
-    return _opens(visitor, view, name, given)
-
-
-@lru_cache(maxsize=4096)
-def _resolved(path: str) -> tuple[object, str, Mapping[str, Any]]:
-    try:
-        match = resolve(path)
-    except Resolver404:
-        return None, "", {}
-    return match.func, match.url_name or "", match.kwargs

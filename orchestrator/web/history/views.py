@@ -73,7 +73,7 @@ def history(request: HttpRequest, member: Member) -> HttpResponse:
         choices = _choices(member, benchmark)
         asked = asked_for(member, benchmark, choices, request.GET)
         context |= {"key": benchmark_key(benchmark), "asked": asked}
-        context |= _shown(member, asked, request.GET)
+        context |= _shown(request, member, asked)
     return render(request, "history/history.html", context)
 
 
@@ -176,14 +176,15 @@ def _choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
     return kept(key, mark_of_choices(benchmark), lambda: history_choices(member, benchmark))
 
 
-def _shown(member: Member, asked: Asked, query: QueryDict) -> dict[str, Any]:
+def _shown(request: HttpRequest, member: Member, asked: Asked) -> dict[str, Any]:
     """The table of one line, and what is known of the changes of all; the charts fetch their own
     data."""
     if not asked.drawn:
         return {}
+    query = request.GET
     line = _line(asked, query.get("table", ""))
     known = {each.series.pk: charted(member, each.series.pk) for each in asked.drawn}
-    shown, rows, table = _table(member, known[line.series.pk], line, query.get("before", ""))
+    shown, rows, table = _table(request, member, known[line.series.pk], line)
     return {
         "history": shown,
         "line": line,
@@ -232,18 +233,18 @@ def _baselines(asked: Asked, known: Mapping[int, Charted]) -> list[tuple[Drawn, 
 
 
 def _table(
-    member: Member, series: Charted, line: Drawn, before: str
+    request: HttpRequest, member: Member, series: Charted, line: Drawn
 ) -> tuple[History, list[Row], str]:
     """A page of the table of a line, with its HTML; as it was made before, while nothing moved."""
     is_default = line.branch == series.default_branch
     mark = mark_of_history(series.id) if is_default else None
-    part = Part(limit=ROWS, before=before, every=True)
+    part = Part(limit=ROWS, before=request.GET.get("before", ""), every=True)
 
     def made() -> tuple[History, list[Row], str]:
         shown = history_at(line.series, line.branch, part)
         rows = rows_of(shown)
         context = {"history": shown, "rows": rows, "visitor": isinstance(member, Visitor)}
-        return shown, rows, render_to_string("history/_table.html", context)
+        return shown, rows, render_to_string("history/_table.html", context, request)
 
     return kept(("history table", series, line.branch, part, get_script_prefix()), mark, made)
 

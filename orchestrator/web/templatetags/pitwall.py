@@ -18,6 +18,7 @@ from orchestrator.loadtools.metrics import latency_label
 from orchestrator.measurements.validity_issues import code_of, title_of
 from orchestrator.runs.schedules import times_in_words
 from orchestrator.web import markdown
+from orchestrator.web.forms import benchmark_key
 from orchestrator.web.reasons import shown_reasons
 from orchestrator.web.runs import placements
 
@@ -80,6 +81,7 @@ register.filter("target_of", placements.target_of)
 register.filter("asked", placements.in_words)
 register.filter("schedule_places", placements.places_of_schedule)
 register.filter("reasons", shown_reasons)
+register.filter("benchmark_key", benchmark_key)
 register.filter("times_in_words", times_in_words)
 
 
@@ -181,6 +183,12 @@ def words(code: str) -> str:
 def reason_titles(reasons: list[str]) -> str:
     """Reasons in few words: "CPU of other processes; Little's law"."""
     return "; ".join(title_of(code_of(each)) for each in reasons or ())
+
+
+@register.filter
+def issue_titles(issues: Iterable[Any]) -> str:
+    """Validity issues with their numbers of trials: "CPU of other processes (3), …"."""
+    return ", ".join(f"{issue.title} ({issue.trials})" for issue in issues)
 
 
 @register.filter

@@ -1,0 +1,55 @@
+"""Links that a page shows only to whoever may follow them."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django import template
+from django.template import Context
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from orchestrator.web.access import visitor_of
+from orchestrator.web.visitor_links import leads_to_open_page
+
+register = template.Library()
+
+#: Options of a link that are HTML attributes; all others are parameters of its query.
+_ATTRIBUTES = frozenset({"class", "title", "download", "aria_label"})
+
+
+@register.simple_block_tag(takes_context=True, end_name="endlink")
+def link(
+    context: Context, content: SafeString, name: str, *args: Any, **options: Any
+) -> SafeString:
+    """A link to a page by its name: `{% link "run" run.pk page=2 class="plain" %}…{% endlink %}`.
+
+    If the page is closed to a visitor, only the content is shown, and nothing of a button.
+    `query` is a query that is already encoded, `fragment` a part of the page.
+    """
+    attributes = {key: options.pop(key) for key in _ATTRIBUTES & options.keys()}
+    fragment, query = options.pop("fragment", ""), options.pop("query", "")
+    query = query or urlencode({key: value for key, value in options.items() if value})
+    address = reverse(name, args=args)
+    address += (f"?{query}" if query else "") + (f"#{fragment}" if fragment else "")
+    return _link(context, content, address, attributes)
+
+
+@register.simple_block_tag(takes_context=True, end_name="endlink")
+def link_to(context: Context, content: SafeString, address: str, **options: Any) -> SafeString:
+    """The same for an address that the view has made."""
+    return _link(context, content, address, options)
+
+
+def _link(
+    context: Context, content: SafeString, address: str, attributes: dict[str, Any]
+) -> SafeString:
+    request = getattr(context, "request", None)
+    visitor = None if request is None else visitor_of(request)
+    if visitor is None or leads_to_open_page(visitor, address):
+        pairs = ((key.replace("_", "-"), value) for key, value in attributes.items())
+        markup = format_html_join("", ' {}="{}"', pairs)
+        return format_html('<a{} href="{}">{}</a>', markup, address, content)
+    if "button" in str(attributes.get("class", "")).split():
+        return SafeString("")
+    return format_html("<span>{}</span>", content)
