@@ -18,7 +18,7 @@ SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownCase:
+class CaseItem:
     """`baseline`: whether it is the 100 % of reports. `unsupported`: why the definition itself says
     that it cannot be measured."""
 
@@ -29,19 +29,19 @@ class ShownCase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownCases:
+class CaseList:
     """The first cases, how many more there are, and how many of all cannot be measured."""
 
-    shown: tuple[ShownCase, ...]
+    shown: tuple[CaseItem, ...]
     hidden: int
     unsupported: int
 
 
-def shown_cases(spec: Spec, cases: Sequence[CaseSpec]) -> ShownCases:
+def list_cases(spec: Spec, cases: Sequence[CaseSpec]) -> CaseList:
     reasons = [why_unsupported(spec, case.parameters) for case in cases]
-    return ShownCases(
+    return CaseList(
         shown=tuple(
-            ShownCase(
+            CaseItem(
                 key=case.key,
                 label=case.label,
                 baseline=is_baseline(spec, case.parameters),
@@ -54,11 +54,11 @@ def shown_cases(spec: Spec, cases: Sequence[CaseSpec]) -> ShownCases:
     )
 
 
-def chosen_cases(plan: RunPlan) -> ShownCases:
-    return shown_cases(plan.spec, plan.cases)
+def list_planned_cases(plan: RunPlan) -> CaseList:
+    return list_cases(plan.spec, plan.cases)
 
 
-def names_of(spec: Spec) -> list[tuple[str, list[str]]]:
+def expression_names(spec: Spec) -> list[tuple[str, list[str]]]:
     """What an expression may name, axes first, each with its values."""
     axes = [(axis, [shown_value(value) for value in spec.values_of(axis)]) for axis in spec.matrix]
     labels: dict[str, dict[str, None]] = {}
@@ -69,12 +69,14 @@ def names_of(spec: Spec) -> list[tuple[str, list[str]]]:
     return [*axes, *((name, list(values)) for name, values in labels.items())]
 
 
-def case_names(member: Member, key: str, plan: RunPlan | None) -> list[tuple[str, list[str]]]:
+def expression_names_of_benchmark(
+    member: Member, key: str, plan: RunPlan | None
+) -> list[tuple[str, list[str]]]:
     """Those of the benchmark that a form names; none where it names none that is there."""
     if plan is not None:
-        return names_of(plan.spec)
+        return expression_names(plan.spec)
     try:
         benchmark = chosen_benchmark(member, key)
-        return names_of(spec_of(latest_definition(benchmark))) if benchmark else []
+        return expression_names(spec_of(latest_definition(benchmark))) if benchmark else []
     except NotFoundError:
         return []

@@ -8,7 +8,7 @@ from orchestrator.measurements.validity_issues import code_of, title_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownReason:
+class ReasonView:
     """`message` says what was found and what to do; `known`: the page of reasons has it.
 
     `level` is what this reason alone makes of a trial; "" where nobody knows.
@@ -21,15 +21,15 @@ class ShownReason:
     known: bool
 
 
-def shown_reasons(reasons: Iterable[str]) -> list[ShownReason]:
+def reason_views(reasons: Iterable[str]) -> list[ReasonView]:
     """`reasons` as trials keep them: `code: what was found`."""
-    return [_shown(str(each)) for each in reasons]
+    return [_reason_view(str(each)) for each in reasons]
 
 
-def _shown(text: str) -> ShownReason:
+def _reason_view(text: str) -> ReasonView:
     code = code_of(text)
     rule = THRESHOLDS.get(code)
-    return ShownReason(
+    return ReasonView(
         code=code,
         title=title_of(code),
         message=text.partition(":")[2].strip(),

@@ -62,7 +62,7 @@ def _admit(
     if place is None:
         return None
     try:
-        visitor = _visitor(request, *place)
+        visitor = _identify_visitor(request, *place)
         request.pitwall_visitor = visitor  # type: ignore[attr-defined]
         match = request.resolver_match
         name = (match.url_name or "") if match else ""
@@ -73,14 +73,14 @@ def _admit(
     return None
 
 
-def _visitor(request: HttpRequest, place: str, named: Mapping[str, str]) -> Visitor:
+def _identify_visitor(request: HttpRequest, place: str, named: Mapping[str, str]) -> Visitor:
     if "secret" not in named:
         project = public_project(named["team"], named["project"])
         request.pitwall_project = project  # type: ignore[attr-defined]
         return Visitor(project=project.pk, place=place)
     link = shared_by(named["secret"])
     request.pitwall_project = link.project  # type: ignore[attr-defined]
-    request.GET = _pinned(request.GET, link)  # type: ignore[assignment]
+    request.GET = _shared_query(request.GET, link)  # type: ignore[assignment]
     return Visitor(
         project=link.project_id,
         place=place,
@@ -89,7 +89,7 @@ def _visitor(request: HttpRequest, place: str, named: Mapping[str, str]) -> Visi
     )
 
 
-def _pinned(asked: QueryDict, link: ShareLink) -> QueryDict:
+def _shared_query(asked: QueryDict, link: ShareLink) -> QueryDict:
     """The query that was shared, with no more than other view options."""
     query = QueryDict(link.query, mutable=True)
     options = _VIEW_OPTIONS.get(link.page, frozenset())

@@ -116,12 +116,12 @@ def leave_for_provider(request: HttpRequest, provider_id: str) -> HttpResponse:
 
     A form must not lead to another address, says our policy (form-action), so no redirect here.
     """
-    _must_be_configured()
+    _require_provider()
     try:
         adapter = oidc.VerifyingAdapter(request, provider_id)
         answer = OAuth2LoginView.adapter_view(adapter)(request)
     except _PROVIDER_FAULTS as error:
-        return _failed(request, error)
+        return _provider_failure(request, error)
     if answer.status_code != HTTPStatus.FOUND:
         return answer
     context = {"address": answer.headers["Location"], "name": settings.OIDC_NAME}
@@ -130,12 +130,12 @@ def leave_for_provider(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 @never_cache
 def provider_callback(request: HttpRequest, provider_id: str) -> HttpResponse:
-    _must_be_configured()
+    _require_provider()
     try:
         adapter = oidc.VerifyingAdapter(request, provider_id)
         return OAuth2CallbackView.adapter_view(adapter)(request)
     except _PROVIDER_FAULTS as error:
-        return _failed(request, error)
+        return _provider_failure(request, error)
 
 
 def sign_in_cancelled(request: HttpRequest) -> HttpResponse:
@@ -160,12 +160,12 @@ def _create_owner(form: FirstOwnerForm, secret: str) -> Member | None:
         return None
 
 
-def _must_be_configured() -> None:
+def _require_provider() -> None:
     if not oidc.is_configured():
         raise Http404
 
 
-def _failed(request: HttpRequest, error: Exception) -> HttpResponse:
+def _provider_failure(request: HttpRequest, error: Exception) -> HttpResponse:
     """What the provider said stays out of page and log: it may hold codes and tokens."""
     log.warning("sign-in at %s failed: %s", settings.OIDC_SERVER_URL, type(error).__name__)
     context = {"unreachable": True, "name": settings.OIDC_NAME}

@@ -101,7 +101,7 @@ class StepView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchView:
+class BisectionView:
     """A search; its steps in the order of the commits."""
 
     search: Bisection
@@ -115,7 +115,7 @@ def change_view(row: Any) -> ChangeView:
     return ChangeView(
         row=row,
         metric=info.title if info else key,
-        badge=CHANGE_BADGES[ChangeState(row.state)] if row.regressed else _improved(row),
+        badge=CHANGE_BADGES[ChangeState(row.state)] if row.regressed else _improvement_badge(row),
         history_url=history_url(row),
         compare_url=compare_url(row),
         distributions_url=distributions_url(row),
@@ -144,7 +144,7 @@ def comes_from(row: ChangePoint, searches: Sequence[Bisection]) -> str:
     return f"between {row.before.short_sha} and {row.commit.short_sha}"
 
 
-def search_view(row: ChangePoint, search: Bisection) -> SearchView:
+def bisection_view(row: ChangePoint, search: Bisection) -> BisectionView:
     """The search of a change point, with what each step said."""
     commits = commits_of(row, search.path)
     told = zip(answers_of(search), search.answers, strict=True)
@@ -166,7 +166,9 @@ def search_view(row: ChangePoint, search: Bisection) -> SearchView:
         for index in search.unbuildable
     ]
     ordered = sorted(steps, key=lambda step: step[0])
-    return SearchView(search=search, commits=len(commits), steps=tuple(step for _, step in ordered))
+    return BisectionView(
+        search=search, commits=len(commits), steps=tuple(step for _, step in ordered)
+    )
 
 
 def history_url(row: Any) -> str:
@@ -202,7 +204,7 @@ def distributions_url(row: Any) -> str:
     return f"{reverse('compare-case')}?{urlencode(query)}"
 
 
-def story_of(alert: Alert) -> list[tuple[datetime, str]]:
+def alert_story(alert: Alert) -> list[tuple[datetime, str]]:
     """What became of an alert and of the change that shows it most, oldest first."""
     done = [
         (datetime.fromisoformat(each["at"]), f"{each['by'] or 'Pitwall'}: {each['text']}")
@@ -214,5 +216,5 @@ def story_of(alert: Alert) -> list[tuple[datetime, str]]:
     return sorted([*found, *done], key=lambda each: each[0])
 
 
-def _improved(row: Any) -> str:
+def _improvement_badge(row: Any) -> str:
     return "finished" if row.state == ChangeState.CONFIRMED else CHANGE_BADGES[row.state]

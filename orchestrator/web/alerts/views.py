@@ -30,7 +30,7 @@ from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.regressions.confirmations import confirm_now
 from orchestrator.web.access import for_member
 from orchestrator.web.alerts.actions import ACTIONS, apply_action
-from orchestrator.web.alerts.presenters import alert_view, change_view, search_view, story_of
+from orchestrator.web.alerts.presenters import alert_story, alert_view, bisection_view, change_view
 from orchestrator.web.forms import FORM_ERRORS
 
 ALERTS_A_PAGE = 25
@@ -41,7 +41,7 @@ TO_DO = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.CONFIRMED)
 @for_member
 def alerts(request: HttpRequest, member: Member) -> HttpResponse:
     """Those that somebody should look at; `?state=` for others, `?state=all` for all."""
-    return _list(request, member)
+    return _alerts_page(request, member)
 
 
 @for_member
@@ -52,7 +52,7 @@ def change_many(request: HttpRequest, member: Member) -> HttpResponse:
         return redirect(back)
     wanted = request.POST.getlist("alert")
     if not wanted:
-        return _list(request, member, problem="Select at least one alert.")
+        return _alerts_page(request, member, problem="Select at least one alert.")
     refused = []
     for number in wanted:
         try:
@@ -62,12 +62,12 @@ def change_many(request: HttpRequest, member: Member) -> HttpResponse:
     done = len(wanted) - len(refused)
     if refused:
         told = f"{done} of {len(wanted)} done. " + "; ".join(dict.fromkeys(refused)) + "."
-        return _list(request, member, problem=told)
+        return _alerts_page(request, member, problem=told)
     messages.success(request, f"{done} alert{'' if done == 1 else 's'} changed.")
     return redirect(back)
 
 
-def _list(request: HttpRequest, member: Member, *, problem: str = "") -> HttpResponse:
+def _alerts_page(request: HttpRequest, member: Member, *, problem: str = "") -> HttpResponse:
     query = request.GET
     chosen, rows = _in_state(alerts_of(member), query.get("state", ""))
     owner, largest = query.get("owner", ""), query.get("order") == "largest"
@@ -86,11 +86,11 @@ def _list(request: HttpRequest, member: Member, *, problem: str = "") -> HttpRes
         "to_do": sum(counts[each] for each in TO_DO),
         "all": sum(counts.values()),
         "any": bool(owner) or any(counts.values()),
-        "kept": _kept(query, "owner", "order"),
-        "more": f"&{_kept(query, 'state', 'owner', 'order')}",
+        "kept": _kept_query(query, "owner", "order"),
+        "more": f"&{_kept_query(query, 'state', 'owner', 'order')}",
         "members": members_of(member),
         "problem": problem,
-        **_form(request),
+        **_form_context(request),
     }
     return render(request, "alerts/list.html", context, status=422 if problem else 200)
 
@@ -102,11 +102,11 @@ def _in_state(rows: QuerySet[Alert], state: str) -> tuple[str, QuerySet[Alert]]:
     return ("all", rows) if state == "all" else ("", rows.filter(state__in=TO_DO))
 
 
-def _kept(query: QueryDict, *names: str) -> str:
+def _kept_query(query: QueryDict, *names: str) -> str:
     return urlencode({name: query[name] for name in names if query.get(name)})
 
 
-def _form(request: HttpRequest) -> dict[str, Any]:
+def _form_context(request: HttpRequest) -> dict[str, Any]:
     """What the forms offer, and what was given where they come back with a problem."""
     return {
         "actions": ACTIONS,
@@ -118,7 +118,7 @@ def _form(request: HttpRequest) -> dict[str, Any]:
 
 @for_member
 def alert(request: HttpRequest, member: Member, alert_id: UUID) -> HttpResponse:
-    return _page(request, member, alert_id)
+    return _alert_page(request, member, alert_id)
 
 
 @for_member
@@ -128,7 +128,7 @@ def change(request: HttpRequest, member: Member, alert_id: UUID) -> HttpResponse
     try:
         apply_action(member, alert_id, request.POST)
     except FORM_ERRORS as error:
-        return _page(request, member, alert_id, problem=str(error))
+        return _alert_page(request, member, alert_id, problem=str(error))
     return redirect("alert", alert_id)
 
 
@@ -139,25 +139,25 @@ def confirm(request: HttpRequest, member: Member, alert_id: UUID, change_id: UUI
     try:
         run = confirm_now(member=member, change_id=change_id)
     except FORM_ERRORS as error:
-        return _page(request, member, alert_id, problem=str(error))
+        return _alert_page(request, member, alert_id, problem=str(error))
     wake_engine()
     messages.success(request, "Both commits are measured again; this is the run.")
     return redirect("run", run.pk)
 
 
-def _page(
+def _alert_page(
     request: HttpRequest, member: Member, alert_id: UUID, *, problem: str = ""
 ) -> HttpResponse:
     found = alert_for(member, alert_id)
     context = {
         "shown": alert_view(found),
         "changes": [change_view(row) for row in found.change_points.all()],
-        "searches": [search_view(found.change_point, each) for each in searches_of(found)],
+        "searches": [bisection_view(found.change_point, each) for each in searches_of(found)],
         "members": members_of(member),
         "problem": problem,
-        "story": story_of(found),
+        "story": alert_story(found),
         "fix": None if found.fixed_by or found.state in ALERT_ENDED else fix_of(found),
         "ended": found.state in ALERT_ENDED,
-        **_form(request),
+        **_form_context(request),
     }
     return render(request, "alerts/detail.html", context, status=422 if problem else 200)

@@ -25,7 +25,7 @@ from orchestrator.benchmarks.versions import case_changes, diff_lines
 from orchestrator.core.errors import NotFoundError
 from orchestrator.web.access import for_member
 from orchestrator.web.benchmarks.forms import BenchmarkForm, DefinitionForm, example
-from orchestrator.web.cases import shown_cases
+from orchestrator.web.cases import list_cases
 from orchestrator.web.forms import FORM_ERRORS
 
 
@@ -59,7 +59,7 @@ def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> 
         "versions": versions,
         "spec": spec,
         "review": _review_of(form) if form.is_bound else review_of(spec),
-        "cases": shown_cases(spec, expand(spec)),
+        "cases": list_cases(spec, expand(spec)),
         "form": form,
     }
     return render(request, "benchmarks/detail.html", context, status=form.status)

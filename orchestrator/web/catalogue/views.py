@@ -6,7 +6,7 @@ from django.shortcuts import render
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.catalogue import suite_named, suites
 from orchestrator.web.access import for_member
-from orchestrator.web.cases import names_of, shown_cases
+from orchestrator.web.cases import expression_names, list_cases
 
 
 @for_member
@@ -22,7 +22,7 @@ def suite(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     context = {
         "suite": found,
         "review": found.found,
-        "names": names_of(told.spec) if told else [],
-        "cases": shown_cases(told.spec, told.cases) if told else None,
+        "names": expression_names(told.spec) if told else [],
+        "cases": list_cases(told.spec, told.cases) if told else None,
     }
     return render(request, "catalogue/suite.html", context)

@@ -12,6 +12,8 @@ urlpatterns = [
     path("settings/channels/<uuid:channel_id>/test", views.test, name="channel-test"),
     path("settings/deliveries/<uuid:delivery_id>/", views.delivery, name="delivery"),
     path(
-        "settings/deliveries/<uuid:delivery_id>/redeliver", views.again, name="delivery-redeliver"
+        "settings/deliveries/<uuid:delivery_id>/redeliver",
+        views.redeliver,
+        name="delivery-redeliver",
     ),
 ]

@@ -90,7 +90,7 @@ def test(request: HttpRequest, member: Member, channel_id: UUID) -> HttpResponse
 
 @for_member
 @require_POST
-def again(request: HttpRequest, member: Member, delivery_id: UUID) -> HttpResponse:
+def redeliver(request: HttpRequest, member: Member, delivery_id: UUID) -> HttpResponse:
     replay(member=member, delivery_id=delivery_id)
     wake_channels()
     messages.success(

@@ -51,7 +51,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class CaseSelection:
     """`shown` of the table, `chosen` in all; the others are `folded`, in words.
 
     `limits` are what the heat map limits them to: (axis, value).
@@ -73,9 +73,9 @@ def view_options_of(given: Mapping[str, str]) -> ViewOptions:
     return ViewOptions(**values)
 
 
-def chosen_rows(
+def select_cases(
     report: ComparisonReport, heat: HeatMap | None, options: ViewOptions, base: Mapping[str, str]
-) -> Rows:
+) -> CaseSelection:
     """The rows of the table. `base` is the query of the comparison itself."""
     limits = _limits(heat, options)
     inside = [
@@ -84,15 +84,15 @@ def chosen_rows(
         if all(value_of(case, name) == value for name, _, value in limits)
     ]
     chosen = [case for case in inside if options.verdict in ("", case.verdict)]
-    shown = chosen if options.all or options.verdict else _without_folded(chosen)
+    shown = chosen if options.all or options.verdict else _unfolded_cases(chosen)
 
     def query(**changes: str) -> str:
         return urlencode({**base, **options.query(**changes)})
 
-    return Rows(
+    return CaseSelection(
         shown=tuple(shown),
         chosen=len(chosen),
-        folded=_in_words(chosen[len(shown) :]),
+        folded=_count_text(chosen[len(shown) :]),
         all_query=query(all="1"),
         filters=_filters(inside, options, query(verdict="", all="")),
         limits=tuple((title, value) for _, title, value in limits),
@@ -108,14 +108,14 @@ def _limits(heat: HeatMap | None, options: ViewOptions) -> list[tuple[str, str, 
             if value and axis.name != METRIC]  # fmt: skip
 
 
-def _without_folded(cases: list[CaseComparison]) -> list[CaseComparison]:
+def _unfolded_cases(cases: list[CaseComparison]) -> list[CaseComparison]:
     """All that changed, and of the others as many as fit; they stand in this order."""
     changed = sum(ORDER[case.verdict] <= ORDER[Verdict.IMPROVED] for case in cases)
     most = max(changed, MOST_ROWS)
     return cases if len(cases) - most < _LEAST_FOLDED else cases[:most]
 
 
-def _in_words(cases: list[CaseComparison]) -> str:
+def _count_text(cases: list[CaseComparison]) -> str:
     """Such as `150 equivalent, 10 inconclusive`; empty for none."""
     counts = Counter(case.verdict for case in cases).most_common()
     return ", ".join(f"{count} {verdict}" for verdict, count in counts)

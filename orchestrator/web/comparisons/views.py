@@ -32,7 +32,7 @@ from orchestrator.web.comparisons.presenters import (
     columns_of,
     more_blocks,
 )
-from orchestrator.web.comparisons.view_options import ViewOptions, chosen_rows, view_options_of
+from orchestrator.web.comparisons.view_options import ViewOptions, select_cases, view_options_of
 from orchestrator.web.errors import status_of
 from orchestrator.web.forms import benchmark_key, choices_among
 from orchestrator.web.refs import chosen_benchmark, chosen_of, chosen_run
@@ -59,13 +59,13 @@ def compare(request: HttpRequest, member: Member) -> HttpResponse:
     """The form and, once both sides are named, the comparison or why there is none."""
     benchmarks = list(benchmarks_of(member))
     benchmark = chosen_of(benchmarks, member, request.GET.get("benchmark", ""))
-    context = _form(request, benchmarks, benchmark)
+    context = _form_context(request, benchmarks, benchmark)
     status = 200
-    if benchmark and context["baseline"] and (context["contender"] or _differs(request.GET)):
+    if benchmark and context["baseline"] and (context["contender"] or _sides_differ(request.GET)):
         if wanted := request.GET.get("format", ""):
-            return _file(request, member, benchmark, wanted)
+            return _export(request, member, benchmark, wanted)
         try:
-            context |= _kept_result(request, member, benchmark)
+            context |= _cached_result(request, member, benchmark)
         except (NotFoundError, InvalidRequestError) as error:
             context["problem"] = str(error)
             status, _ = status_of(error)
@@ -74,7 +74,7 @@ def compare(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, "comparisons/compare.html", context, status=status)
 
 
-def _kept_result(request: HttpRequest, member: Member, benchmark: Benchmark) -> dict[str, Any]:
+def _cached_result(request: HttpRequest, member: Member, benchmark: Benchmark) -> dict[str, Any]:
     """What the page shows of the comparison, as it was made while nothing else was measured."""
     run = chosen_run(member, request.GET.get("run", ""))
     sides = _sides(request, member, benchmark)
@@ -93,7 +93,9 @@ def _kept_result(request: HttpRequest, member: Member, benchmark: Benchmark) -> 
     return kept(key, mark_of_results(benchmark, commits), made)
 
 
-def _file(request: HttpRequest, member: Member, benchmark: Benchmark, wanted: str) -> HttpResponse:
+def _export(
+    request: HttpRequest, member: Member, benchmark: Benchmark, wanted: str
+) -> HttpResponse:
     """The comparison as a file, with all of its metrics where it is for programs."""
     if wanted not in FORMATS:
         raise NotFoundError(f"there is no format {wanted}; there are {', '.join(FORMATS)}")
@@ -128,7 +130,7 @@ def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
     run = chosen_run(member, request.GET.get("run", ""))
     sides = _sides(request, member, benchmark)
     report = compare_sides(member, benchmark=benchmark, sides=sides, run=run)
-    case = _case(report, request.GET.get("of", ""), request.GET.get("on", ""))
+    case = _find_case(report, request.GET.get("of", ""), request.GET.get("on", ""))
     key = benchmark_key(benchmark)
     query = address_of(report, run)
     context = {
@@ -147,26 +149,26 @@ def choose(request: HttpRequest, member: Member) -> HttpResponse:
     """The form with all that narrows a side down; its fields alone for htmx."""
     benchmarks = list(benchmarks_of(member))
     benchmark = chosen_of(benchmarks, member, request.GET.get("benchmark", ""))
-    context = _form(request, benchmarks, benchmark)
+    context = _form_context(request, benchmarks, benchmark)
     if benchmark is not None:
         choices = choices_of(member, benchmark)
         context["commits"] = recently_measured(member, benchmark)
         context["choices"] = [
-            (name, title, getattr(choices, f"{name}s"), *_both(request.GET, name))
+            (name, title, getattr(choices, f"{name}s"), *_side_values(request.GET, name))
             for name, title in NARROWS.items()
         ]
     part = "#fields" if request.headers.get("HX-Request") else ""
     return render(request, f"comparisons/choose.html{part}", context)
 
 
-def _form(
+def _form_context(
     request: HttpRequest, benchmarks: Sequence[Benchmark], benchmark: Benchmark | None
 ) -> dict[str, Any]:
     given = {name: value for name, value in request.GET.items() if value and name != "run"}
     narrowed = [
-        (title, *_both(request.GET, name))
+        (title, *_side_values(request.GET, name))
         for name, title in NARROWS.items()
-        if any(_both(request.GET, name))
+        if any(_side_values(request.GET, name))
     ]
     return {
         "benchmarks": choices_among(benchmarks),
@@ -180,26 +182,28 @@ def _form(
     }
 
 
-def _both(given: Mapping[str, str], name: str) -> tuple[str, str]:
+def _side_values(given: Mapping[str, str], name: str) -> tuple[str, str]:
     return given.get(name, ""), given.get(f"contender_{name}", "")
 
 
-def _differs(given: Mapping[str, str]) -> bool:
+def _sides_differ(given: Mapping[str, str]) -> bool:
     return any(given.get(f"contender_{name}") for name in NARROWS)
 
 
 def _sides(request: HttpRequest, member: Member, benchmark: Benchmark) -> tuple[Side, Side]:
-    return sides_of(member, benchmark, _asked(request.GET, ""), _asked(request.GET, "contender_"))
+    return sides_of(
+        member, benchmark, _side_request(request.GET, ""), _side_request(request.GET, "contender_")
+    )
 
 
-def _asked(given: Mapping[str, str], prefix: str) -> Asked:
+def _side_request(given: Mapping[str, str], prefix: str) -> Asked:
     words = {each.name: given.get(prefix + each.name, "").strip() for each in fields(Asked)}
     return Asked(
         **{**words, "commit": given.get("contender" if prefix else "baseline", "").strip()}
     )
 
 
-def _case(report: ComparisonReport, key: str, host: str) -> CaseComparison:
+def _find_case(report: ComparisonReport, key: str, host: str) -> CaseComparison:
     found = (case for case in report.cases if case.case.key == key and case.host.pk.hex == host)
     case = next(found, None)
     if case is None:
@@ -213,7 +217,7 @@ def _report_context(
     columns = columns_of(report)
     query = address_of(report, run)
     heat = heat_map_view(report, options, query)
-    rows = chosen_rows(report, heat.map if heat else None, options, query)
+    rows = select_cases(report, heat.map if heat else None, options, query)
     here = urlencode({**query, **options.query()})
     return {
         "report": report,
@@ -242,7 +246,7 @@ def _report_context(
 
 
 def _case_context(report: ComparisonReport, case: CaseComparison) -> dict[str, Any]:
-    return {"case": case_view(report, case, _names(report)), **BAR}
+    return {"case": case_view(report, case, _legend_names(report)), **BAR}
 
 
 def _one_host(report: ComparisonReport) -> str:
@@ -256,7 +260,7 @@ def _several_hosts(report: ComparisonReport) -> bool:
     return len({case.host.pk for case in report.cases}) > 1
 
 
-def _names(report: ComparisonReport) -> tuple[str, str]:
+def _legend_names(report: ComparisonReport) -> tuple[str, str]:
     """In the legends of charts: by what the sides differ in."""
     baseline, contender = (side.words() for side in report.sides)
     differ = [name for name in contender if contender[name] != baseline.get(name)]

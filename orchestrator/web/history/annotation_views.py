@@ -25,7 +25,7 @@ def write(request: HttpRequest, member: Member, series_id: int, sha: str) -> Htt
         member=member,
         commit=commit_in(series, sha),
         text=request.POST.get("text", ""),
-        of=_meant(series, request.POST.get("of", "series")),
+        of=_annotation_scope(series, request.POST.get("of", "series")),
     )
     return back_from(request, "history")
 
@@ -45,7 +45,7 @@ def delete(request: HttpRequest, member: Member, annotation_id: UUID) -> HttpRes
     return back_from(request, "history")
 
 
-def _meant(series: Series, of: str) -> Series | Case | Benchmark | None:
+def _annotation_scope(series: Series, of: str) -> Series | Case | Benchmark | None:
     if of not in SCOPES:
         raise InvalidRequestError(f"a note is of one of {', '.join(SCOPES)}", field="of")
     meant: dict[str, Series | Case | Benchmark] = {

@@ -17,7 +17,7 @@ from orchestrator.histories.reports import History, HistoryBreak, HistoryPoint
 from orchestrator.loadtools.metrics import Metric, metric_for
 from orchestrator.results.models import Series
 from orchestrator.web.forms import benchmark_key
-from orchestrator.web.hosts.facts import ShownChange, shown_change
+from orchestrator.web.hosts.facts import FactChange, fact_change
 
 T = TypeVar("T")
 #: More lines than this nobody can tell apart.
@@ -32,7 +32,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pick:
+class SelectionField:
     """A choice of one or several; `shown` says in few words what is chosen."""
 
     name: str
@@ -46,7 +46,7 @@ class Pick:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class ChartLine:
     """A series along a branch, as the chart's line `number` (from 1)."""
 
     number: int
@@ -67,22 +67,22 @@ class Chart:
     """The lines of one metric."""
 
     metric: Metric
-    lines: tuple[Drawn, ...]
+    lines: tuple[ChartLine, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class PointRow:
     """A point with what stands between it and the one before it."""
 
     point: HistoryPoint
     compare_url: str | None
     point_url: str | None
     mark: HistoryBreak | None
-    changes: tuple[ShownChange, ...]
+    changes: tuple[FactChange, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class AnnotationRow:
     """What somebody wrote at a commit, and its point; None where the commit was not measured."""
 
     mark: AnnotationMark
@@ -90,29 +90,29 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class HistorySelection:
     """What an address asks for, of what there is: without a choice, the first of each."""
 
-    picks: tuple[Pick, ...]
-    drawn: tuple[Drawn, ...]
+    fields: tuple[SelectionField, ...]
+    lines: tuple[ChartLine, ...]
     left_out: int
     missing: Metric | None
 
     @property
     def charts(self) -> tuple[Chart, ...]:
-        metrics = dict.fromkeys(each.metric for each in self.drawn)
+        metrics = dict.fromkeys(each.metric for each in self.lines)
         return tuple(
-            Chart(metric=metric, lines=tuple(x for x in self.drawn if x.metric == metric))
+            Chart(metric=metric, lines=tuple(x for x in self.lines if x.metric == metric))
             for metric in metrics
         )
 
 
-def asked_for(
+def select_history(
     member: Member, benchmark: Benchmark, choices: HistoryChoices, query: QueryDict
-) -> Asked:
-    cases = picked(choices.cases, "key", query.getlist("case"))
-    hosts = picked(choices.hosts, "name", query.getlist("host"))
-    metrics = picked(choices.metrics, "key", query.getlist("metric"))
+) -> HistorySelection:
+    cases = choose_items(choices.cases, "key", query.getlist("case"))
+    hosts = choose_items(choices.hosts, "name", query.getlist("host"))
+    metrics = choose_items(choices.metrics, "key", query.getlist("metric"))
     known = _branches(benchmark)
     branches = [name for name in known if name in query.getlist("branch")] or known[:1]
     found = {
@@ -125,19 +125,23 @@ def asked_for(
         if (metric.key, case.pk, host.pk) in found
     ]
     several = [len(each) > 1 for each in (cases, hosts, branches)]
-    return Asked(
-        picks=(
-            _pick("case", "Case", [(e.key, e.label, e in cases) for e in choices.cases]),
-            _pick("host", "Host", [(e.name, e.name, e in hosts) for e in choices.hosts]),
-            _pick("metric", "Metric", [(e.key, e.title, e in metrics) for e in choices.metrics]),
-            _pick("branch", "Branch", [(name, name, name in branches) for name in known]),
+    return HistorySelection(
+        fields=(
+            _selection_field("case", "Case", [(e.key, e.label, e in cases) for e in choices.cases]),
+            _selection_field("host", "Host", [(e.name, e.name, e in hosts) for e in choices.hosts]),
+            _selection_field(
+                "metric", "Metric", [(e.key, e.title, e in metrics) for e in choices.metrics]
+            ),
+            _selection_field(
+                "branch", "Branch", [(name, name, name in branches) for name in known]
+            ),
         ),
-        drawn=tuple(
-            _drawn(number, *each, several)
+        lines=tuple(
+            _chart_line(number, *each, several)
             for number, each in enumerate(combined[:MAX_SERIES], start=1)
         ),
         left_out=max(0, len(combined) - MAX_SERIES),
-        missing=_missing(metrics, query.getlist("metric")),
+        missing=_missing_metric(metrics, query.getlist("metric")),
     )
 
 
@@ -147,29 +151,31 @@ def _branches(benchmark: Benchmark) -> list[str]:
     return list(dict.fromkeys([project.default_branch, *(name for name, _ in project.branches)]))
 
 
-def _drawn(
+def _chart_line(
     number: int, series: Series, metric: Metric, branch: str, several: Sequence[bool]
-) -> Drawn:
+) -> ChartLine:
     label = _label(series, branch, several)
-    return Drawn(number=number, series=series, metric=metric, branch=branch, label=label)
+    return ChartLine(number=number, series=series, metric=metric, branch=branch, label=label)
 
 
-def picked(items: Sequence[T], attribute: str, wanted: Sequence[str]) -> list[T]:
+def choose_items(items: Sequence[T], attribute: str, wanted: Sequence[str]) -> list[T]:
     """Those that are wanted, in their own order; else the first."""
     chosen = [item for item in items if getattr(item, attribute) in wanted]
     return chosen or list(items[:1])
 
 
-def _missing(metrics: Iterable[Metric], wanted: Sequence[str]) -> Metric | None:
+def _missing_metric(metrics: Iterable[Metric], wanted: Sequence[str]) -> Metric | None:
     """A metric that was asked for and exists, but was never measured here."""
     keys = {metric.key for metric in metrics}
     known = (metric_for(key) for key in wanted if key not in keys)
     return next((metric for metric in known if metric is not None), None)
 
 
-def _pick(name: str, title: str, options: Iterable[tuple[str, str, bool]]) -> Pick:
+def _selection_field(
+    name: str, title: str, options: Iterable[tuple[str, str, bool]]
+) -> SelectionField:
     shown = (Option(value=value, label=label, chosen=chosen) for value, label, chosen in options)
-    return Pick(name=name, title=title, options=tuple(shown))
+    return SelectionField(name=name, title=title, options=tuple(shown))
 
 
 def _label(series: Series, branch: str, several: Sequence[bool]) -> str:
@@ -179,14 +185,14 @@ def _label(series: Series, branch: str, several: Sequence[bool]) -> str:
     return " · ".join(told or [f"{parts[0]} on {parts[1]}"])
 
 
-def rows_of(history: History) -> list[Row]:
+def point_rows(history: History) -> list[PointRow]:
     """Newest first."""
-    changes: list[list[ShownChange]] = [[] for _ in history.points]
+    changes: list[list[FactChange]] = [[] for _ in history.points]
     for each in reversed(history.changes):
-        changes[each.before].append(shown_change(each.at, each.changed))
+        changes[each.before].append(fact_change(each.at, each.changed))
     marks = {mark.before: mark for mark in history.breaks}
     rows = [
-        Row(
+        PointRow(
             point=point,
             compare_url=compare_url(history, point),
             point_url=point_url(history, point),
@@ -217,18 +223,23 @@ def point_url(history: History, point: HistoryPoint) -> str | None:
     return f"{address}?{urlencode({'branch': history.branch})}"
 
 
-def notes_of(marks: Iterable[AnnotationMark], measured: Mapping[int, int]) -> list[Note]:
+def annotation_rows(
+    marks: Iterable[AnnotationMark], measured: Mapping[int, int]
+) -> list[AnnotationRow]:
     """Newest commit first; `measured`: commit → a series that has it."""
     ordered = sorted(marks, key=lambda each: -1 if each.position is None else each.position)
-    return [Note(mark=each, point_url=_point_of(each, measured)) for each in reversed(ordered)]
+    return [
+        AnnotationRow(mark=each, point_url=_annotated_point_url(each, measured))
+        for each in reversed(ordered)
+    ]
 
 
-def _point_of(mark: AnnotationMark, measured: Mapping[int, int]) -> str | None:
+def _annotated_point_url(mark: AnnotationMark, measured: Mapping[int, int]) -> str | None:
     series = measured.get(mark.commit)
     return reverse("history-point", args=[series, mark.short_sha]) if series else None
 
 
-def chart_config(asked: Asked, *, relative: bool) -> dict[str, Any]:
+def chart_config(selection: HistorySelection, *, relative: bool) -> dict[str, Any]:
     """What the script needs to begin: where the data of each line is."""
     return {
         "relative": relative,
@@ -250,6 +261,6 @@ def chart_config(asked: Asked, *, relative: bool) -> dict[str, Any]:
                     for line in chart.lines
                 ],
             }
-            for chart in asked.charts
+            for chart in selection.charts
         ],
     }

@@ -11,7 +11,7 @@ urlpatterns = [
     path("history/<int:series_id>/points/<str:sha>", views.point, name="history-point"),
     path(
         "history/<int:series_id>/points/<str:sha>/baseline",
-        views.begin_anew,
+        views.add_baseline,
         name="history-baseline",
     ),
     path(
@@ -26,7 +26,9 @@ urlpatterns = [
         name="annotation-delete",
     ),
     path(
-        "history/baselines/<uuid:baseline_id>/remove", views.unbegin, name="history-baseline-remove"
+        "history/baselines/<uuid:baseline_id>/remove",
+        views.delete_baseline,
+        name="history-baseline-remove",
     ),
     path("history/changes/<uuid:change_id>/dismiss", views.dismiss_change, name="history-dismiss"),
     path("history/changes/<uuid:change_id>/confirm", views.confirm_change, name="history-confirm"),

@@ -45,15 +45,15 @@ from orchestrator.results.models import Baseline
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.forms import benchmark_key, choices_among
 from orchestrator.web.history.presenters import (
-    Asked,
-    Drawn,
-    Note,
-    Row,
-    asked_for,
+    AnnotationRow,
+    ChartLine,
+    HistorySelection,
+    PointRow,
+    annotation_rows,
     chart_config,
     compare_url,
-    notes_of,
-    rows_of,
+    point_rows,
+    select_history,
 )
 from orchestrator.web.redirects import back_from
 from orchestrator.web.refs import chosen_of
@@ -71,9 +71,9 @@ def history(request: HttpRequest, member: Member) -> HttpResponse:
     context: dict[str, Any] = {"benchmarks": choices_among(benchmarks)}
     if benchmark is not None:
         choices = _choices(member, benchmark)
-        asked = asked_for(member, benchmark, choices, request.GET)
-        context |= {"key": benchmark_key(benchmark), "asked": asked}
-        context |= _shown(request, member, asked)
+        selection = select_history(member, benchmark, choices, request.GET)
+        context |= {"key": benchmark_key(benchmark), "selection": selection}
+        context |= _history_context(request, member, selection)
     return render(request, "history/history.html", context)
 
 
@@ -132,7 +132,7 @@ def point(request: HttpRequest, member: Member, series_id: int, sha: str) -> Htt
 
 @for_member
 @require_POST
-def begin_anew(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
+def add_baseline(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
     """The history begins anew at this commit: that of the series, or of all of its case."""
     series = series_for(member, series_id)
     whole_case = request.POST.get("of") == "case"
@@ -148,7 +148,7 @@ def begin_anew(request: HttpRequest, member: Member, series_id: int, sha: str) -
 
 @for_member
 @require_POST
-def unbegin(request: HttpRequest, member: Member, baseline_id: UUID) -> HttpResponse:
+def delete_baseline(request: HttpRequest, member: Member, baseline_id: UUID) -> HttpResponse:
     """What was measured before a history began anew is looked at again."""
     remove_baseline(member=member, baseline_id=baseline_id)
     return back_from(request, "history")
@@ -176,27 +176,29 @@ def _choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
     return kept(key, mark_of_choices(benchmark), lambda: history_choices(member, benchmark))
 
 
-def _shown(request: HttpRequest, member: Member, asked: Asked) -> dict[str, Any]:
+def _history_context(
+    request: HttpRequest, member: Member, selection: HistorySelection
+) -> dict[str, Any]:
     """The table of one line, and what is known of the changes of all; the charts fetch their own
     data."""
-    if not asked.drawn:
+    if not selection.lines:
         return {}
     query = request.GET
-    line = _line(asked, query.get("table", ""))
-    known = {each.series.pk: charted(member, each.series.pk) for each in asked.drawn}
-    shown, rows, table = _table(request, member, known[line.series.pk], line)
+    line = _table_line(selection, query.get("table", ""))
+    known = {each.series.pk: charted(member, each.series.pk) for each in selection.lines}
+    shown, rows, table = _table_page(request, member, known[line.series.pk], line)
     return {
         "history": shown,
         "line": line,
         "rows": rows,
         "table": table,
         "nothing_valid": shown.points and all(each.value is None for each in shown.points),
-        "tables": [(each, _address(query, table=str(each.number))) for each in asked.drawn],
-        "older": _older(shown, query),
+        "tables": [(each, _address(query, table=str(each.number))) for each in selection.lines],
+        "older": _older_address(shown, query),
         "newest": _address(query) if query.get("before") else None,
-        "config": chart_config(asked, relative=query.get("scale") == "change"),
-        "changes": _changes(asked, known),
-        "baselines": _baselines(asked, known),
+        "config": chart_config(selection, relative=query.get("scale") == "change"),
+        "changes": _changes(selection, known),
+        "baselines": _baselines(selection, known),
         "notes": _notes(known),
         "may_write": member.has(Role.MEMBER),
         "relative": query.get("scale") == "change",
@@ -204,13 +206,15 @@ def _shown(request: HttpRequest, member: Member, asked: Asked) -> dict[str, Any]
     }
 
 
-def _changes(asked: Asked, known: Mapping[int, Charted]) -> list[tuple[Drawn, ChangeMark]]:
+def _changes(
+    selection: HistorySelection, known: Mapping[int, Charted]
+) -> list[tuple[ChartLine, ChangeMark]]:
     """Those on the charts, newest first, with the first line that has them."""
     charted_ids = {point.id for each in known.values() for point in each.shifts.points}
     if not charted_ids:
         return []
     marks = changes_in(known)
-    lines = {each.series.pk: each for each in reversed(asked.drawn)}
+    lines = {each.series.pk: each for each in reversed(selection.lines)}
     return [
         (line, mark)
         for number, line in lines.items()
@@ -219,41 +223,45 @@ def _changes(asked: Asked, known: Mapping[int, Charted]) -> list[tuple[Drawn, Ch
     ]
 
 
-def _notes(known: Mapping[int, Charted]) -> list[Note]:
+def _notes(known: Mapping[int, Charted]) -> list[AnnotationRow]:
     """What people wrote at commits of the lines, newest commit first."""
     found = {mark.id: mark for each in known.values() for mark in each.shifts.annotations}
     measured = annotated_points(known, found.values()) if found else {}
-    return notes_of(found.values(), measured)
+    return annotation_rows(found.values(), measured)
 
 
-def _baselines(asked: Asked, known: Mapping[int, Charted]) -> list[tuple[Drawn, Baseline]]:
-    begun = [each for each in asked.drawn if known[each.series.pk].shifts.baseline]
+def _baselines(
+    selection: HistorySelection, known: Mapping[int, Charted]
+) -> list[tuple[ChartLine, Baseline]]:
+    begun = [each for each in selection.lines if known[each.series.pk].shifts.baseline]
     found = baselines_of([each.series for each in begun]) if begun else {}
     return [(each, found[each.series.pk]) for each in begun if each.series.pk in found]
 
 
-def _table(
-    request: HttpRequest, member: Member, series: Charted, line: Drawn
-) -> tuple[History, list[Row], str]:
+def _table_page(
+    request: HttpRequest, member: Member, series: Charted, line: ChartLine
+) -> tuple[History, list[PointRow], str]:
     """A page of the table of a line, with its HTML; as it was made before, while nothing moved."""
     is_default = line.branch == series.default_branch
     mark = mark_of_history(series.id) if is_default else None
     part = Part(limit=ROWS, before=request.GET.get("before", ""), every=True)
 
-    def made() -> tuple[History, list[Row], str]:
+    def made() -> tuple[History, list[PointRow], str]:
         shown = history_at(line.series, line.branch, part)
-        rows = rows_of(shown)
+        rows = point_rows(shown)
         context = {"history": shown, "rows": rows, "visitor": isinstance(member, Visitor)}
         return shown, rows, render_to_string("history/_table.html", context, request)
 
     return kept(("history table", series, line.branch, part, get_script_prefix()), mark, made)
 
 
-def _line(asked: Asked, wanted: str) -> Drawn:
-    return next((each for each in asked.drawn if str(each.number) == wanted), asked.drawn[0])
+def _table_line(selection: HistorySelection, wanted: str) -> ChartLine:
+    return next(
+        (each for each in selection.lines if str(each.number) == wanted), selection.lines[0]
+    )
 
 
-def _older(shown: History, query: QueryDict) -> str | None:
+def _older_address(shown: History, query: QueryDict) -> str | None:
     if not shown.first or not shown.points:
         return None
     return _address(query, before=shown.points[0].commit.short_sha)

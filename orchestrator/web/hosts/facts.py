@@ -55,7 +55,7 @@ class FactGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownFact:
+class FactPair:
     """A fact on both sides: before and after, or the profile's and the host's."""
 
     title: str
@@ -64,19 +64,19 @@ class ShownFact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownChange:
+class FactChange:
     at: datetime
-    facts: tuple[ShownFact, ...]
+    facts: tuple[FactPair, ...]
 
 
-def shown_change(at: datetime, changed: Mapping[str, Any]) -> ShownChange:
+def fact_change(at: datetime, changed: Mapping[str, Any]) -> FactChange:
     """`changed`: fact → [before, after]."""
-    facts = (_both_sides(name, *sides) for name, sides in changed.items())
-    return ShownChange(at=at, facts=tuple(facts))
+    facts = (_fact_pair(name, *sides) for name, sides in changed.items())
+    return FactChange(at=at, facts=tuple(facts))
 
 
-def shown_contradiction(each: Contradiction) -> ShownFact:
-    return _both_sides(each.field, each.profile, each.host)
+def contradiction_pair(each: Contradiction) -> FactPair:
+    return _fact_pair(each.field, each.profile, each.host)
 
 
 def clock_off(facts: Mapping[str, Any], taken_at: datetime) -> str:
@@ -123,8 +123,8 @@ def fact_value(name: str, value: Any) -> str:
     return str(value)
 
 
-def _both_sides(name: str, before: Any, after: Any) -> ShownFact:
-    return ShownFact(
+def _fact_pair(name: str, before: Any, after: Any) -> FactPair:
+    return FactPair(
         title=fact_title(name), before=fact_value(name, before), after=fact_value(name, after)
     )
 

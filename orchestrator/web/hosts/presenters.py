@@ -69,7 +69,7 @@ def fleet_rows(member: Member) -> list[FleetRow]:
 def fleet_counts(rows: Sequence[FleetRow]) -> list[Count]:
     """One a state that is there, in the order of the rows; of the ready ones those that measure
     are apart."""
-    states = Counter("busy" if _measures(row.host) else row.host.state for row in rows)
+    states = Counter("busy" if _is_measuring(row.host) else row.host.state for row in rows)
     titles = {str(state): str(state.label).lower() for state in _ORDER} | {"busy": "measuring"}
     return [
         Count(state=state, title=title, hosts=states[state])
@@ -80,10 +80,10 @@ def fleet_counts(rows: Sequence[FleetRow]) -> list[Count]:
 
 def fleet_tag(rows: Sequence[FleetRow]) -> str:
     """Changes when anything moves that the list shows, the passing of time aside."""
-    return f'"{digest_of([_shown(row) for row in rows])[:32]}"'
+    return f'"{digest_of([_tag_values(row) for row in rows])[:32]}"'
 
 
-def _shown(row: FleetRow) -> list[object]:
+def _tag_values(row: FleetRow) -> list[object]:
     host, golden = row.host, row.golden
     job = host.lease.job if hasattr(host, "lease") else None
     return [
@@ -98,7 +98,7 @@ def _shown(row: FleetRow) -> list[object]:
     ]
 
 
-def _measures(host: Host) -> bool:
+def _is_measuring(host: Host) -> bool:
     return host.state == HostState.READY and hasattr(host, "lease")
 
 

@@ -38,7 +38,7 @@ from orchestrator.runs.models import GoldenCheck
 from orchestrator.runs.selectors import jobs_on
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
-from orchestrator.web.hosts.facts import clock_off, fact_groups, shown_change, shown_contradiction
+from orchestrator.web.hosts.facts import clock_off, contradiction_pair, fact_change, fact_groups
 from orchestrator.web.hosts.forms import (
     CalibrationForm,
     CareForm,
@@ -108,8 +108,8 @@ def host_page(
         "groups": fact_groups(snapshot.facts) if snapshot else [],
         "clock_off": clock_off(snapshot.facts, snapshot.taken_at) if snapshot else "",
         "tunable": snapshot.facts.get("tuning_available") if snapshot else None,
-        "contradictions": [shown_contradiction(each) for each in contradictions_of(found)],
-        "changes": [shown_change(each.at, each.changed) for each in changes_of(found).reverse()],
+        "contradictions": [contradiction_pair(each) for each in contradictions_of(found)],
+        "changes": [fact_change(each.at, each.changed) for each in changes_of(found).reverse()],
         "jobs": jobs_on(found)[:LATEST_JOBS],
         "care": care or CareForm(member, initial=care_of(found)),
         "golden_form": golden or GoldenForm(member, initial=golden_of(check)),
@@ -131,7 +131,7 @@ def new_host(request: HttpRequest, member: Member) -> HttpResponse:
             made = _credential(member, form)
             found = enter_host(member=member, new=_new_host(form, made))
         except FORM_ERRORS as error:
-            form = _again(form, made)
+            form = _form_with_stored_key(form, made)
             form.show_error(error)
         else:
             return redirect("host-checks", found.pk)
@@ -188,7 +188,7 @@ def _new_host(form: HostForm, made: Credential | None) -> NewHost:
     )
 
 
-def _again(form: HostForm, made: Credential | None) -> HostForm:
+def _form_with_stored_key(form: HostForm, made: Credential | None) -> HostForm:
     """The form once more; a key that was made meanwhile is now a stored one, and chosen."""
     if made is None:
         return form

@@ -26,7 +26,7 @@ class NumbersField(forms.CharField):
             ) from error
 
 
-class FiguresForm(TeamForm):
+class ReferenceForm(TeamForm):
     """What the file leaves open is filled in from the other fields."""
 
     renamed = {"environment": "profile"}

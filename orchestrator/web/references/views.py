@@ -19,7 +19,7 @@ from orchestrator.reports.reference_suites import (
 from orchestrator.reports.references import results_of, source_for, sources_of
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
-from orchestrator.web.references.forms import FiguresForm
+from orchestrator.web.references.forms import ReferenceForm
 
 SOURCES_A_PAGE = 50
 FIGURES_A_PAGE = 100
@@ -39,14 +39,18 @@ def references(request: HttpRequest, member: Member) -> HttpResponse:
 def import_file(request: HttpRequest, member: Member) -> HttpResponse:
     """Takes in an uploaded file, and shows its figures."""
     posted = request.method == "POST"
-    form = FiguresForm(member, request.POST, files=request.FILES) if posted else FiguresForm(member)
+    form = (
+        ReferenceForm(member, request.POST, files=request.FILES)
+        if posted
+        else ReferenceForm(member)
+    )
     if form.is_valid():
         try:
             done = import_results(member=member, new=form.new_import())
         except FORM_ERRORS as error:
             form.show_error(error, default="file")
         else:
-            return _told(request, done)
+            return _redirect_to_source(request, done)
     return render(request, "references/import.html", {"form": form}, status=form.status)
 
 
@@ -54,10 +58,12 @@ def import_file(request: HttpRequest, member: Member) -> HttpResponse:
 @require_POST
 def import_catalogue(request: HttpRequest, member: Member) -> HttpResponse:
     """Takes in the published figures of the suite that the form names."""
-    return _told(request, import_published(member=member, suite=request.POST.get("suite", "")))
+    return _redirect_to_source(
+        request, import_published(member=member, suite=request.POST.get("suite", ""))
+    )
 
 
-def _told(request: HttpRequest, done: Imported) -> HttpResponse:
+def _redirect_to_source(request: HttpRequest, done: Imported) -> HttpResponse:
     """To the page of the source, which says what became of the rows."""
     messages.success(
         request,

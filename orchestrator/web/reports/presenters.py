@@ -17,7 +17,7 @@ MAX_SERIES = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownCell:
+class CellView:
     cell: Cell
     text: str
     interval: str
@@ -25,30 +25,30 @@ class ShownCell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownRow:
+class RowView:
     row: TableRow
-    cells: tuple[ShownCell, ...]
+    cells: tuple[CellView, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownTable:
+class TableView:
     """`number` counts the tables of the page from 1."""
 
     number: int
     table: PivotTable
     columns: tuple[tuple[TableColumn, bool], ...]
-    rows: tuple[ShownRow, ...]
+    rows: tuple[RowView, ...]
     chart_id: str
     chart: dict[str, Any] | None
     chart_rows: int
 
 
-def shown_tables(report: Report) -> list[ShownTable]:
-    links = _Links(report)
+def table_views(report: Report) -> list[TableView]:
+    links = _PointLinks(report)
     return [_table(table, number, links) for number, table in enumerate(report.tables, start=1)]
 
 
-class _Links:
+class _PointLinks:
     """From a cell to the page of its trials; empty where there are none."""
 
     def __init__(self, report: Report) -> None:
@@ -63,8 +63,8 @@ class _Links:
         return reverse("history-point", args=[series, self.shas[origin.commit]]) if series else ""
 
 
-def _table(table: PivotTable, number: int, links: _Links) -> ShownTable:
-    return ShownTable(
+def _table(table: PivotTable, number: int, links: _PointLinks) -> TableView:
+    return TableView(
         number=number,
         table=table,
         columns=tuple(
@@ -77,9 +77,9 @@ def _table(table: PivotTable, number: int, links: _Links) -> ShownTable:
     )
 
 
-def _row(row: TableRow, columns: Sequence[TableColumn], links: _Links) -> ShownRow:
+def _row(row: TableRow, columns: Sequence[TableColumn], links: _PointLinks) -> RowView:
     cells = (
-        ShownCell(
+        CellView(
             cell=cell,
             text=shown(cell, column),
             interval=interval(cell),
@@ -87,7 +87,7 @@ def _row(row: TableRow, columns: Sequence[TableColumn], links: _Links) -> ShownR
         )
         for cell, column in zip(row.cells, columns, strict=True)
     )
-    return ShownRow(row=row, cells=tuple(cells))
+    return RowView(row=row, cells=tuple(cells))
 
 
 def bar_chart(table: PivotTable) -> dict[str, Any] | None:

@@ -30,7 +30,7 @@ from orchestrator.web.errors import status_of
 from orchestrator.web.forms import FORM_ERRORS, benchmark_choices
 from orchestrator.web.refs import chosen_benchmark, chosen_run
 from orchestrator.web.reports.forms import ReportForm, ReportTextForm
-from orchestrator.web.reports.presenters import shown_tables
+from orchestrator.web.reports.presenters import table_views
 
 #: Format → (media type, what writes it).
 FORMATS = {
@@ -65,12 +65,12 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
         "placements_of_published": ("none", "columns", "rows"),
     }
     try:
-        spec = _changed(member, spec_of_report(saved), request)
+        spec = _changed_spec(member, spec_of_report(saved), request)
         run = chosen_run(member, request.GET.get("run", ""))
         if run is None and not wanted:
             mark = f"{saved.changed_at} {mark_of_report(member, spec)}"
             key = ("report", member.sight, request.get_full_path())
-            shown = kept(key, mark, lambda: _parts(request, report_of(member, spec)))
+            shown = kept(key, mark, lambda: _page_parts(request, report_of(member, spec)))
             return render(request, "reports/detail.html", {**context, **shown})
         found = report_of(member, spec, run=run)
     except (InvalidRequestError, NotFoundError) as error:
@@ -80,7 +80,7 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
         return render(request, "reports/detail.html", {**context, "problem": error}, status=status)
     if wanted:
         return exported(found, wanted, slug)
-    return render(request, "reports/detail.html", {**context, **_parts(request, found)})
+    return render(request, "reports/detail.html", {**context, **_page_parts(request, found)})
 
 
 @for_member
@@ -94,7 +94,7 @@ def new_report(request: HttpRequest, member: Member) -> HttpResponse:
     for name in ("row", "across"):
         query.setlist(name, [each for each in query.getlist(name) if each])
     form = ReportForm(member, benchmark, query)
-    _forget_what_is_missing(form, query)
+    _drop_unknown_choices(form, query)
     context: dict[str, Any] = {"form": form, "asked": request.GET}
     status = 200
     if form.is_valid():
@@ -106,7 +106,7 @@ def new_report(request: HttpRequest, member: Member) -> HttpResponse:
         else:
             if request.GET.get("format"):
                 return exported(found, request.GET["format"], "report")
-            context |= {**_shown(request, found), "yaml": to_yaml(spec)}
+            context |= {**_report_context(request, found), "yaml": to_yaml(spec)}
     if request.headers.get("HX-Request"):
         return render(request, "reports/new.html#explorer", context)
     status = form.status
@@ -173,9 +173,9 @@ def exported(report: Report, wanted: str, name: str) -> HttpResponse:
     return response
 
 
-def _parts(request: HttpRequest, found: Report) -> dict[str, Any]:
+def _page_parts(request: HttpRequest, found: Report) -> dict[str, Any]:
     """What the page of a saved report shows, its tables as text already."""
-    shown = _shown(request, found)
+    shown = _report_context(request, found)
     tables = {name: shown[name] for name in ("report", "tables", "provenance")}
     return {
         "body": render_to_string("reports/_tables.html", tables, request),
@@ -189,10 +189,10 @@ def _parts(request: HttpRequest, found: Report) -> dict[str, Any]:
     }
 
 
-def _shown(request: HttpRequest, found: Report) -> dict[str, Any]:
-    query = [(key, value) for key, value in _pairs(request) if key != "format" and value]
+def _report_context(request: HttpRequest, found: Report) -> dict[str, Any]:
+    query = [(key, value) for key, value in _query_pairs(request) if key != "format" and value]
     here = f"{request.path}?{urlencode(query)}"
-    tables = shown_tables(found)
+    tables = table_views(found)
     return {
         "report": found,
         "tables": tables,
@@ -204,11 +204,11 @@ def _shown(request: HttpRequest, found: Report) -> dict[str, Any]:
     }
 
 
-def _pairs(request: HttpRequest) -> list[tuple[str, str]]:
+def _query_pairs(request: HttpRequest) -> list[tuple[str, str]]:
     return [(key, value) for key, values in request.GET.lists() for value in values]
 
 
-def _changed(member: Member, spec: ReportSpec, request: HttpRequest) -> ReportSpec:
+def _changed_spec(member: Member, spec: ReportSpec, request: HttpRequest) -> ReportSpec:
     """With what the address asks for otherwise; checked as if it had been written so."""
     data = spec.model_dump(mode="json", exclude_defaults=True)
     asked = {name: request.GET[name] for name in _CHANGES if request.GET.get(name)}
@@ -220,7 +220,7 @@ def _changed(member: Member, spec: ReportSpec, request: HttpRequest) -> ReportSp
     return from_data({**data, "version": 1})
 
 
-def _forget_what_is_missing(form: ReportForm, query: QueryDict) -> None:
+def _drop_unknown_choices(form: ReportForm, query: QueryDict) -> None:
     """Another benchmark has other dimensions and hosts: those of the last one are dropped."""
     fields: dict[str, Any] = form.fields
     for name in ("row", "across", "host", "against"):

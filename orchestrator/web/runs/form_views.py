@@ -26,7 +26,7 @@ from orchestrator.runs.schedules import create_schedule, next_time
 from orchestrator.runs.selectors import run_for, schedule_for
 from orchestrator.runs.services import create_run
 from orchestrator.web.access import for_member
-from orchestrator.web.cases import case_names, chosen_cases
+from orchestrator.web.cases import expression_names_of_benchmark, list_planned_cases
 from orchestrator.web.forms import FORM_ERRORS, benchmark_key
 from orchestrator.web.refs import chosen_run, ref_choices
 from orchestrator.web.runs.forms import RunForm
@@ -49,11 +49,11 @@ def new_run(request: HttpRequest, member: Member) -> HttpResponse:
     form = RunForm(member, request.POST)
     if form.is_valid():
         try:
-            made = _make(form, member)
+            made = _create(form, member)
         except FORM_ERRORS as error:
             form.show_error(error, default="name" if form.starts != "now" else None)
         else:
-            return _to(request, made)
+            return _redirect_to(request, made)
     return form_page(request, form)
 
 
@@ -64,7 +64,7 @@ def preview(request: HttpRequest, member: Member) -> HttpResponse:
 
     `?schedule=`: of the schedule that is edited.
     """
-    schedule = _edited(request, member)
+    schedule = _edited_schedule(request, member)
     fetch = None
     form = (ScheduleForm if schedule else RunForm)(member, request.POST)
     other_benchmark = form.choice is not None and not form.choice.is_shown
@@ -73,12 +73,12 @@ def preview(request: HttpRequest, member: Member) -> HttpResponse:
         form.choice.stale = False
     with names_as_fetched():
         try:
-            plan = _plan(form, member) if form.is_valid() else None
+            plan = _plan_request(form, member) if form.is_valid() else None
         except FetchRunningError as error:
             fetch, plan = wait_of(request).hold(error), None
     if not request.headers.get("HX-Request"):
         return form_page(request, form, plan, schedule=schedule)
-    _forget_what_is_missing(form)
+    _drop_errors_of_empty_fields(form)
     context = {
         **_context(form, plan),
         "answer": True,
@@ -111,7 +111,7 @@ def run_again(request: HttpRequest, member: Member, run_id: UUID) -> HttpRespons
     return redirect("run", again.pk)
 
 
-def _make(form: RunForm, member: Member) -> Run | Schedule:
+def _create(form: RunForm, member: Member) -> Run | Schedule:
     """The run, started; or the schedule, if a run of it could be started today."""
     asked = requested_run(form, member)
     if form.starts == "now":
@@ -121,14 +121,14 @@ def _make(form: RunForm, member: Member) -> Run | Schedule:
     return create_schedule(member=member, new=form.new_schedule())
 
 
-def _to(request: HttpRequest, made: Run | Schedule) -> HttpResponse:
+def _redirect_to(request: HttpRequest, made: Run | Schedule) -> HttpResponse:
     if isinstance(made, Run):
         return redirect("run", made.pk)
     messages.success(request, f"The schedule “{made.name}” is made.")
     return redirect("schedules")
 
 
-def _plan(form: RunForm, member: Member) -> RunPlan | None:
+def _plan_request(form: RunForm, member: Member) -> RunPlan | None:
     try:
         return plan_run(member=member, request=requested_run(form, member))
     except FORM_ERRORS as error:
@@ -136,7 +136,7 @@ def _plan(form: RunForm, member: Member) -> RunPlan | None:
         return None
 
 
-def _forget_what_is_missing(form: RunForm) -> None:
+def _drop_errors_of_empty_fields(form: RunForm) -> None:
     """While somebody is still typing, an empty field is no mistake."""
     for name in list(form.errors):
         if name in form.fields and not form[name].value():
@@ -152,12 +152,12 @@ def requested_run(form: RunForm, member: Member) -> RunRequest:
 
 def _initial(request: HttpRequest, member: Member) -> dict[str, Any]:
     if run := chosen_run(member, request.GET.get("again", "")):
-        return _again(run)
+        return _initial_of_run(run)
     given: dict[str, Any] = {name: request.GET[name] for name in PREFILLED if name in request.GET}
     return {**given, "hosts": request.GET.getlist("hosts")}
 
 
-def _again(run: Run) -> dict[str, Any]:
+def _initial_of_run(run: Run) -> dict[str, Any]:
     shas = [variant.commit.short_sha for variant in run.variants.all()]
     return {
         "benchmark": benchmark_key(run.definition.benchmark),
@@ -175,7 +175,7 @@ def _again(run: Run) -> dict[str, Any]:
     }
 
 
-def _edited(request: HttpRequest, member: Member) -> Schedule | None:
+def _edited_schedule(request: HttpRequest, member: Member) -> Schedule | None:
     try:
         return schedule_for(member, UUID(request.GET["schedule"]))
     except (KeyError, ValueError):
@@ -195,34 +195,34 @@ def form_page(
 
 def _context(form: RunForm, plan: RunPlan | None) -> dict[str, Any]:
     key = form["benchmark"].value() or ""
-    shown = _shown(plan, form) if plan else {}
+    shown = _plan_context(plan, form) if plan else {}
     return {
         "form": form,
         "plan": plan,
         "choice": form.choice,
         "refs": ref_choices(form.member, key),
-        "names": case_names(form.member, key, plan),
+        "names": expression_names_of_benchmark(form.member, key, plan),
         **shown,
     }
 
 
-def _shown(plan: RunPlan, form: RunForm) -> dict[str, Any]:
+def _plan_context(plan: RunPlan, form: RunForm) -> dict[str, Any]:
     now = utc_now()
     resolution = form.wanted_change
     return {
-        "chosen": chosen_cases(plan),
+        "chosen": list_planned_cases(plan),
         "job_s": _job_times(plan),
-        "takes": _takes(plan),
+        "takes": _durations(plan),
         "cautions": find_warnings(plan),
         "forecasts": forecasts_of(plan) if resolution is None else [],
         "resolution": resolution_of(plan, resolution) if resolution is not None else None,
         "finish": estimate_finish(plan, form.member.team, now) if form.starts == "now" else None,
-        "first": _first(form, now),
+        "first": _first_start(form, now),
         "starts": form.starts,
     }
 
 
-def _first(form: RunForm, now: datetime) -> datetime | None:
+def _first_start(form: RunForm, now: datetime) -> datetime | None:
     """When a schedule by the clock would start its first run; None where the form has an error."""
     if form.starts not in ("nightly", "cron"):
         return None
@@ -240,7 +240,7 @@ def _job_times(plan: RunPlan) -> tuple[float, float]:
     return min(times), max(times)
 
 
-def _takes(plan: RunPlan) -> list[float]:
+def _durations(plan: RunPlan) -> list[float]:
     """Seconds at least, as a rule, at most; each once where they are the same."""
     blocks = plan.blocks
     times = [plan.seconds_of(each) for each in (blocks.least, blocks.typical, blocks.most)]

@@ -39,7 +39,7 @@ Details = Mapping[UUID, JobDetails]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownCell:
+class CellView:
     """A cell as it is drawn, in texts: there may be hundreds of them each second.
 
     `verdict` of the contender so far, where it changed.
@@ -56,13 +56,13 @@ class ShownCell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownRow:
+class CaseRowView:
     row: Row
-    cells: tuple[ShownCell | None, ...]
+    cells: tuple[CellView | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownHost:
+class HostView:
     """A host with the details of its jobs: (progress, details), the one that is on apart."""
 
     at: HostProgress
@@ -86,7 +86,7 @@ def live_context(
         "measured": now.trials_settled - now.trials_not_needed,
         "ended": found.state in RUN_ENDED,
         "poll_headers": json.dumps({"If-None-Match": entity_tag(now, details)}),
-        "took_s": _took_s(found),
+        "took_s": _duration_s(found),
         "contenders": _contenders(found, cards),
         "with_verdicts": bool(cards),
         "baseline": found.variants.all()[0],
@@ -104,11 +104,11 @@ def entity_tag(now: RunProgress, details: Details) -> str:
     """Changes when anything moves that the live panel shows, the passing of time aside."""
     jobs = [
         [
-            *_shown_of(part.job),
+            *_job_tag(part.job),
             part.trials_done,
             part.trials_failed,
             [each.text for each in part.case_statuses],
-            *_shown_beside(details[part.job.pk]),
+            *_details_tag(details[part.job.pk]),
         ]
         for part in now.jobs
     ]
@@ -131,12 +131,12 @@ def rows_of_runs(
     return [(run, cards[run.pk], validity[run.pk]) for run in shown]
 
 
-def _shown_of(job: Job) -> list[object]:
+def _job_tag(job: Job) -> list[object]:
     return [job.state, job.phase, job.message, job.round, job.attempt, str(job.current_trial),
             str(job.not_before)]  # fmt: skip
 
 
-def _shown_beside(details: JobDetails) -> list[object]:
+def _details_tag(details: JobDetails) -> list[object]:
     builds = [[each.pk, each.state, each.seconds, each.log_offset] for each in details.builds]
     return [details.waiting, [str(place.host_id) for place in details.placements], builds]
 
@@ -163,12 +163,12 @@ def _contenders(found: Run, cards: Iterable[VerdictCard]) -> list[dict[str, Any]
     ]
 
 
-def _hosts(now: RunProgress, details: Details) -> list[ShownHost]:
+def _hosts(now: RunProgress, details: Details) -> list[HostView]:
     hosts = hosts_live(now.jobs)
     measured = [_last_measured(each) for each in hosts]
     traces = cpu_traces({job for job in measured if job})
     return [
-        ShownHost(
+        HostView(
             at=each,
             failed=_last_failed(each),
             cpu=cpu_sparkline(traces.get(job, [])) if job else None,
@@ -210,7 +210,7 @@ def _cases(
     asked = request.GET.get("cases", "all")
     asked = asked if asked in FILTERS else "all"
     page = Paginator(rows[asked], ROWS_A_PAGE).get_page(request.GET.get("page"))
-    shown = [_row(each, grid.columns, changes) for each in page]
+    shown = [_case_row_view(each, grid.columns, changes) for each in page]
     return {
         "grid": grid,
         "rows": shown,
@@ -248,22 +248,22 @@ def _changes_by_place(
     return places
 
 
-def _row(
+def _case_row_view(
     row: Row, columns: Sequence[Column], changes: Mapping[tuple[int, str], CaseChange]
-) -> ShownRow:
+) -> CaseRowView:
     pairs = zip(row.cells, columns, strict=True)
-    return ShownRow(
+    return CaseRowView(
         row=row,
         cells=tuple(
-            _cell(cell, changes.get((row.case.pk, str(column.key)))) if cell else None
+            _cell_view(cell, changes.get((row.case.pk, str(column.key)))) if cell else None
             for cell, column in pairs
         ),
     )
 
 
-def _cell(cell: Cell, change: CaseChange | None) -> ShownCell:
+def _cell_view(cell: Cell, change: CaseChange | None) -> CellView:
     verdict = change.verdict if change else ""
-    return ShownCell(
+    return CellView(
         state=cell.state,
         symbol=STATE_SYMBOLS.get(cell.state, "○"),
         tenths=str(cell.tenths),
@@ -275,7 +275,7 @@ def _cell(cell: Cell, change: CaseChange | None) -> ShownCell:
     )
 
 
-def _took_s(found: Run) -> float | None:
+def _duration_s(found: Run) -> float | None:
     if found.started_at is None or found.ended_at is None:
         return None
     return (found.ended_at - found.started_at).total_seconds()

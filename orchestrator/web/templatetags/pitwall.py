@@ -19,7 +19,7 @@ from orchestrator.measurements.validity_issues import code_of, title_of
 from orchestrator.runs.schedules import times_in_words
 from orchestrator.web import markdown
 from orchestrator.web.forms import benchmark_key
-from orchestrator.web.reasons import shown_reasons
+from orchestrator.web.reasons import reason_views
 from orchestrator.web.runs import placements
 
 register = template.Library()
@@ -80,7 +80,7 @@ register.filter("place_names", placements.place_names)
 register.filter("target_of", placements.target_of)
 register.filter("asked", placements.in_words)
 register.filter("schedule_places", placements.places_of_schedule)
-register.filter("reasons", shown_reasons)
+register.filter("reasons", reason_views)
 register.filter("benchmark_key", benchmark_key)
 register.filter("times_in_words", times_in_words)
 

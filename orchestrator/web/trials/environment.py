@@ -10,7 +10,7 @@ from orchestrator.measurements.trial_files import Facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class EnvironmentRow:
     """`value` is None where the host did not tell, and `why` says why.
 
     `good` is the threshold, "" where there is none. `state`: `fine`, `flagged` (the trial has this
@@ -26,14 +26,14 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostLook:
+class HostEnvironment:
     host: str
     loads: int
-    before: tuple[Shown, ...]
-    during: tuple[Shown, ...]
+    before: tuple[EnvironmentRow, ...]
+    during: tuple[EnvironmentRow, ...]
 
 
-Says = Callable[[Any, Facts], str]
+FactFormatter = Callable[[Any, Facts], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class _Fact:
     """
 
     key: str
-    says: Says
+    says: FactFormatter
     title: str = ""
     code: str = ""
     also: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ def _joules(value: float, _: Facts) -> str:
     return f"{value:.1f} J"
 
 
-def _span(unit: str) -> Says:
+def _span(unit: str) -> FactFormatter:
     def says(value: float | Sequence[float], _: Facts) -> str:
         ends = value if isinstance(value, Sequence) else (value,)
         texts = dict.fromkeys(f"{end:.1f}" if unit == "°C" else f"{end:.0f}" for end in ends)
@@ -136,25 +136,29 @@ _DURING: tuple[_Fact, ...] = (
 )  # fmt: skip
 
 
-def host_looks(found: Sequence[Surroundings], codes: Collection[str]) -> list[HostLook]:
+def host_environments(
+    found: Sequence[Surroundings], codes: Collection[str]
+) -> list[HostEnvironment]:
     """`codes` are the reasons that the trial has: how it was judged, not how it would be today."""
     return [
-        HostLook(
+        HostEnvironment(
             host=each.host,
             loads=each.loads,
-            before=tuple(_shown(_BEFORE, each.before, codes)),
-            during=tuple(_shown(_DURING, each.during, codes)),
+            before=tuple(_environment_rows(_BEFORE, each.before, codes)),
+            during=tuple(_environment_rows(_DURING, each.during, codes)),
         )
         for each in found
     ]
 
 
-def _shown(facts: Sequence[_Fact], told: Facts, codes: Collection[str]) -> Iterator[Shown]:
+def _environment_rows(
+    facts: Sequence[_Fact], told: Facts, codes: Collection[str]
+) -> Iterator[EnvironmentRow]:
     reasons: Mapping[str, str] = told.get("reasons") or {}
     for fact in facts if told else ():
         given = next((code for code in (fact.code, *fact.also) if code in codes), fact.code)
         value, rule = told.get(fact.key), THRESHOLDS.get(given)
-        yield Shown(
+        yield EnvironmentRow(
             title=fact.title or (rule.title if rule else fact.key),
             value=None if value is None else fact.says(value, told),
             why=reasons.get(fact.key, "not reported") if value is None else "",

@@ -31,16 +31,16 @@ from orchestrator.runs.models import Trial
 from orchestrator.runs.selectors import run_for, trial_for
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.trials.charts import loads_chart, outcome_of, seconds_chart, seconds_of
-from orchestrator.web.trials.environment import host_looks
+from orchestrator.web.trials.environment import host_environments
 
 #: Shown on their own, above the rest of the provenance.
-_SHOWN_APART = frozenset(
+_SHOWN_SEPARATELY = frozenset(
     {"argv", "server_argv", "tool", "commit", "host", "hosts", "limits", "checks", "protocol"}
 )
 #: Asked of a distribution where nobody says which.
-_USUAL_PERCENTILES = "50, 90, 99, 99.9"
+_DEFAULT_PERCENTILES = "50, 90, 99, 99.9"
 #: Names of protocols as the agent and the load tools say them.
-_SPOKEN = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3", "grpc": "gRPC"}
+_PROTOCOL_NAMES = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3", "grpc": "gRPC"}
 
 
 @open_to_visitors
@@ -49,9 +49,9 @@ def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
     found = trial_for(member, trial_id)
     details = trial_details(found)
     if isinstance(member, Visitor):
-        return render(request, "trials/public.html", _of_visitor(request, member, details))
+        return render(request, "trials/public.html", _visitor_context(request, member, details))
     result = result_of(found)
-    rest = {key: value for key, value in found.provenance.items() if key not in _SHOWN_APART}
+    rest = {key: value for key, value in found.provenance.items() if key not in _SHOWN_SEPARATELY}
     context = {
         "trial": found,
         "run": run_for(member, found.job.run_id),
@@ -61,14 +61,16 @@ def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
         "limits": applied_limits(found),
         "snapshot": found.job.snapshot,
         "label": LATENCY_LABELS[details.model] if details.model else None,
-        **_figures(details),
-        **_protocols(details),
+        **_metric_context(details),
+        **_protocol_context(details),
         "costs": costs_of(found, details.values, result) if details.measurements else [],
-        "hosts": host_looks(surroundings_of(found, result), {code_of(r) for r in found.reasons}),
+        "hosts": host_environments(
+            surroundings_of(found, result), {code_of(r) for r in found.reasons}
+        ),
         "loads": [(load, outcome_of(load)) for load in details.loads],
         "loads_chart": loads_chart(details.loads),
-        **_asked_of_distribution(request, details),
-        **_one_load(request, details, result),
+        **_distribution_context(request, details),
+        **_load_context(request, details, result),
     }
     return render(request, "trials/detail.html", context)
 
@@ -94,7 +96,7 @@ def validity(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, "trials/validity.html", {"rules": THRESHOLDS.values()})
 
 
-def _of_visitor(request: HttpRequest, member: Member, details: TrialDetails) -> dict[str, Any]:
+def _visitor_context(request: HttpRequest, member: Member, details: TrialDetails) -> dict[str, Any]:
     """Its numbers and its validity; nothing of its hosts, commands, files and messages."""
     return {
         "trial": details.trial,
@@ -102,8 +104,8 @@ def _of_visitor(request: HttpRequest, member: Member, details: TrialDetails) -> 
         "details": details,
         "tool": details.trial.provenance.get("tool"),
         "label": LATENCY_LABELS[details.model] if details.model else None,
-        **_figures(details),
-        **_asked_of_distribution(request, details),
+        **_metric_context(details),
+        **_distribution_context(request, details),
     }
 
 
@@ -114,7 +116,7 @@ def _download(content: bytes, name: str) -> HttpResponse:
     return response
 
 
-def _figures(details: TrialDetails) -> Mapping[str, Any]:
+def _metric_context(details: TrialDetails) -> Mapping[str, Any]:
     """Figures that only the tool tells apart: nothing rests on them."""
     own = [each for each in details.measurements if _is_of_the_tool(each[0])]
     main = [each for each in details.measurements if not _is_of_the_tool(each[0])]
@@ -126,13 +128,13 @@ def _is_of_the_tool(metric: Metric) -> bool:
     return family in TOOLS or family in {"connect", "dns"} or "first_byte" in metric.key
 
 
-def _protocols(details: TrialDetails) -> Mapping[str, Any]:
+def _protocol_context(details: TrialDetails) -> Mapping[str, Any]:
     """What was asked for, and what was spoken as far as anybody saw it."""
     asked = details.asked[0] if details.asked else None
     spoken = details.trial.provenance.get("protocol")
     return {
         "protocol_asked": PROTOCOL_TITLES[asked.protocol, asked.tls] if asked else None,
-        "protocol_spoken": _SPOKEN.get(spoken, spoken) if spoken else None,
+        "protocol_spoken": _PROTOCOL_NAMES.get(spoken, spoken) if spoken else None,
         "other_protocol": bool(asked and spoken and spoken != asked.protocol),
     }
 
@@ -144,9 +146,9 @@ def _load_number(request: HttpRequest, details: TrialDetails) -> int | None:
     return known.get(text)
 
 
-def _asked_of_distribution(request: HttpRequest, details: TrialDetails) -> Mapping[str, Any]:
+def _distribution_context(request: HttpRequest, details: TrialDetails) -> Mapping[str, Any]:
     """The form of percentiles, and what the distribution says at them."""
-    text = request.GET.get("percentiles", "").strip() or _USUAL_PERCENTILES
+    text = request.GET.get("percentiles", "").strip() or _DEFAULT_PERCENTILES
     load = _load_number(request, details)
     try:
         found, gone = distribution_of(details.trial, load=load), ""
@@ -171,7 +173,7 @@ def _kinds(trial: Trial) -> list[tuple[str, int]]:
     return list(trial.histograms.order_by("kind").values_list("kind", "count"))
 
 
-def _one_load(request: HttpRequest, details: TrialDetails, result: Facts) -> Mapping[str, Any]:
+def _load_context(request: HttpRequest, details: TrialDetails, result: Facts) -> Mapping[str, Any]:
     """Answers and seconds: of the one load, or of that which was asked for."""
     load = _load_number(request, details)
     if details.loads and load is None:
