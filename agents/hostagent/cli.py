@@ -120,4 +120,4 @@ def _module(name: str) -> Any:
 
 def _undo_left_tuning(root: Path) -> None:
     if (root / "tuning.json").exists() and not lock.is_held(host_lock(root)):
-        _module("platform.linux.tuning").undo_left(root)
+        _module("platform.linux.tuning").undo_leftover_tuning(root)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from agents.hostagent.platform.program_versions import version_of
+from agents.hostagent.platform.program_versions import tool_version
 from devstack.errors import DevstackError
 
 
@@ -48,7 +48,7 @@ class Supply:
     def version_at(self, binary: Path) -> tuple[int, ...] | None:
         """(1, 16, 0) of a binary that says 1.16.0; None if it does not run or tells none."""
         try:
-            said = version_of(self.name, binary, timeout_s=20)
+            said = tool_version(self.name, binary, timeout_s=20)
         except OSError:
             return None
         parts = (said or "").split(".")

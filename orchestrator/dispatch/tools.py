@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.hostagent.platform.program_versions import features_of, version_of
+from agents.hostagent.platform.program_versions import tool_features, tool_version
 from orchestrator.benchmarks.matrix import load_of
 from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.errors import HostSetupError
@@ -131,7 +131,7 @@ def _why_unfit(name: str, version: object, features: Iterable[str], needs: froze
 @lru_cache(maxsize=16)
 def _identified(name: str, path: str, _changed_ns: int) -> OwnTool:
     try:
-        version = version_of(name, path)
+        version = tool_version(name, path)
     except OSError as error:
         raise HostSetupError(
             f"{setting_of(name)}={path} cannot be run on the orchestrator's machine ({error}); "
@@ -143,5 +143,5 @@ def _identified(name: str, path: str, _changed_ns: int) -> OwnTool:
         system=platform.system(),
         machine=platform.machine(),
         version=version,
-        features=frozenset(features_of(name, path) or ()),
+        features=frozenset(tool_features(name, path) or ()),
     )

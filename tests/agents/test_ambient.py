@@ -14,7 +14,7 @@ import pytest
 
 from agents.hostagent.monitoring import counter_deltas, environment
 from agents.hostagent.platform import system
-from agents.hostagent.platform.counters import FACTS, Consumer, Counters, Energy, Times
+from agents.hostagent.platform.counters import FACTS, Consumer, Counters, CpuTimes, Energy
 from agents.hostagent.platform.experimental import macos, windows
 from agents.hostagent.platform.linux import counters as linux_counters
 from agents.hostagent.platform.linux import facts as linux_facts
@@ -155,7 +155,7 @@ def test_every_system_has_the_same_functions() -> None:
         assert [name for name in names if not hasattr(module, name)] == []
     for module in (macos, windows):
         assert module.counters() == Counters()
-        assert set(module.why_unknown()) == set(FACTS)
+        assert set(module.unknown_reasons()) == set(FACTS)
 
 
 def test_the_clock_was_set_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +227,7 @@ MACHINE = {
 
 def test_it_reads_what_a_machine_counts(tmp_path: Path) -> None:
     read = linux_counters.counters(None, put(tmp_path, MACHINE))
-    assert read.cpus == {0: Times(40.5, 0.75, 0.5), 1: Times(50.5, 0.25, 0.25)}
+    assert read.cpus == {0: CpuTimes(40.5, 0.75, 0.5), 1: CpuTimes(50.5, 0.25, 0.25)}
     assert read.pressure_s == 2.5
     assert (read.segments_sent, read.segments_resent) == (1000, 3)
     assert (read.listen_overflows, read.listen_drops) == (4, 5)
@@ -258,22 +258,22 @@ def test_it_reads_quotas_of_the_first_version_of_control_groups(tmp_path: Path) 
 
 
 def test_it_tells_what_stands(tmp_path: Path) -> None:
-    standing = linux_counters.standing(put(tmp_path, MACHINE))
-    assert standing == (3, True, "31c1eeab")
+    current_state = linux_counters.current_state(put(tmp_path, MACHINE))
+    assert current_state == (3, True, "31c1eeab")
 
 
 def test_a_machine_without_any_of_it_tells_nothing(tmp_path: Path) -> None:
     assert linux_counters.counters(None, tmp_path) == Counters()
-    assert linux_counters.standing(tmp_path) == (None, None, None)
+    assert linux_counters.current_state(tmp_path) == (None, None, None)
     assert linux_sockets.established_in_tables(80, tmp_path) is None
     assert linux_sockets.ports_exhausted(tmp_path) is None
-    assert "no energy meter" in linux_counters.why_unknown(tmp_path)["energy_j"]
+    assert "no energy meter" in linux_counters.unknown_reasons(tmp_path)["energy_j"]
 
 
 def test_it_says_that_the_meters_are_for_root(tmp_path: Path) -> None:
     put(tmp_path, {"sys/class/powercap/intel-rapl:0/name": "package-0\n"})
     assert linux_counters.counters(None, tmp_path).energy is None
-    assert "root only" in linux_counters.why_unknown(tmp_path)["energy_j"]
+    assert "root only" in linux_counters.unknown_reasons(tmp_path)["energy_j"]
 
 
 def look(seconds: float, **counted: Any) -> counter_deltas.CounterSnapshot:
@@ -281,8 +281,8 @@ def look(seconds: float, **counted: Any) -> counter_deltas.CounterSnapshot:
 
 
 def test_what_was_not_idle_was_work() -> None:
-    start = look(10.0, cpus={0: Times(1.0, 1.0, 1.0), 1: Times(5.0, 0.0, 0.0)})
-    end = look(20.0, cpus={0: Times(3.0, 2.0, 1.5), 1: Times(15.0, 0.0, 0.0)})
+    start = look(10.0, cpus={0: CpuTimes(1.0, 1.0, 1.0), 1: CpuTimes(5.0, 0.0, 0.0)})
+    end = look(20.0, cpus={0: CpuTimes(3.0, 2.0, 1.5), 1: CpuTimes(15.0, 0.0, 0.0)})
     # CPU 0: 10 s less 2 s idle, 1 s of interrupts and 0.5 s stolen; CPU 1: idle.
     assert counter_deltas.busy_s(start, end) == pytest.approx(6.5)
     assert counter_deltas.busy_s(start, end, interrupts=True) == pytest.approx(7.5)
@@ -307,7 +307,7 @@ def test_it_holds_an_estimate_to_its_bounds(
 
 
 def test_a_cpu_that_came_or_went_makes_it_unknown() -> None:
-    start, end = look(0.0, cpus={0: Times(0, 0, 0)}), look(1.0, cpus={1: Times(0, 0, 0)})
+    start, end = look(0.0, cpus={0: CpuTimes(0, 0, 0)}), look(1.0, cpus={1: CpuTimes(0, 0, 0)})
     assert counter_deltas.busy_s(start, end) is None
     assert counter_deltas.stolen_share(start.counters, end.counters, 1.0) is None
 

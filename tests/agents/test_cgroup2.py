@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from agents.hostagent.platform.linux import cgroups
-from agents.hostagent.platform.linux.cgroup_hierarchies import find
+from agents.hostagent.platform.linux.cgroup_hierarchies import find_hierarchy
 
 GROUPS = "sys/fs/cgroup"
 SESSION = "user.slice/user-0.slice/session-4.scope"
@@ -36,27 +36,27 @@ def a_group(folder: Path, procs: str = "", root: bool = False) -> None:
 
 
 def test_it_uses_the_nearest_group_that_holds_no_processes(tmp_path: Path) -> None:
-    place = find(a_system(tmp_path))
-    assert place is not None
-    assert place.mechanism == "cgroup2"
+    hierarchy = find_hierarchy(a_system(tmp_path))
+    assert hierarchy is not None
+    assert hierarchy.mechanism == "cgroup2"
     slice_ = tmp_path / GROUPS / "user.slice/user-0.slice"
-    assert place.folders == dict.fromkeys(("cpuset", "cpu", "memory", "pids"), slice_)
+    assert hierarchy.folders == dict.fromkeys(("cpuset", "cpu", "memory", "pids"), slice_)
 
 
 def test_it_uses_the_root_where_we_are_in_it(tmp_path: Path) -> None:
-    place = find(a_system(tmp_path, own=""))
-    assert place is not None
-    assert set(place.folders.values()) == {tmp_path / GROUPS}
+    hierarchy = find_hierarchy(a_system(tmp_path, own=""))
+    assert hierarchy is not None
+    assert set(hierarchy.folders.values()) == {tmp_path / GROUPS}
 
 
 def test_it_uses_a_delegated_group_in_which_it_is_alone(tmp_path: Path) -> None:
     own = a_system(tmp_path) / GROUPS / SESSION
     (own / "cgroup.procs").write_text(f"{os.getpid()}\n")
-    place = find(tmp_path)
-    assert place is not None
-    assert place.folders["cpu"] == own
+    hierarchy = find_hierarchy(tmp_path)
+    assert hierarchy is not None
+    assert hierarchy.folders["cpu"] == own
     room = own / f"{cgroups.PREFIX}-{cgroups.namespace()}-{os.getpid()}-0"
-    cgroups.Group(place, ["cpu"])
+    cgroups.Group(hierarchy, ["cpu"])
     # Only a group without processes can have controllers in the groups below it.
     assert (room / "cgroup.procs").read_text() == "0"
 
@@ -64,29 +64,29 @@ def test_it_uses_a_delegated_group_in_which_it_is_alone(tmp_path: Path) -> None:
 def test_it_is_content_with_what_is_delegated(tmp_path: Path) -> None:
     slice_ = a_system(tmp_path) / GROUPS / "user.slice/user-0.slice"
     (slice_ / "cgroup.controllers").write_text("cpu memory pids\n")
-    place = find(tmp_path)
-    assert place is not None
-    assert place.folders == {"cpu": slice_, "memory": slice_, "pids": slice_}
+    hierarchy = find_hierarchy(tmp_path)
+    assert hierarchy is not None
+    assert hierarchy.folders == {"cpu": slice_, "memory": slice_, "pids": slice_}
 
 
 def test_it_passes_by_groups_without_controllers(tmp_path: Path) -> None:
     slice_ = a_system(tmp_path) / GROUPS / "user.slice/user-0.slice"
     (slice_ / "cgroup.controllers").write_text("pids\n")
-    place = find(tmp_path)
-    assert place is not None
-    assert place.folders["cpu"] == slice_.parent
+    hierarchy = find_hierarchy(tmp_path)
+    assert hierarchy is not None
+    assert hierarchy.folders["cpu"] == slice_.parent
 
 
 def test_it_writes_limits_as_the_kernel_reads_them(tmp_path: Path) -> None:
-    place = find(a_system(tmp_path))
-    assert place is not None
-    group = cgroups.Group(place, ["cpuset", "cpu", "memory", "pids"])
+    hierarchy = find_hierarchy(a_system(tmp_path))
+    assert hierarchy is not None
+    group = cgroups.Group(hierarchy, ["cpuset", "cpu", "memory", "pids"])
     group.set_cpus([0, 2])
     group.set_quota(1.5)
     group.set_memory(1 << 26)
     group.set_processes(500)
     assert group.enter() == {}
-    (leaf,) = place.folders["cpu"].glob("pitwall-*")
+    (leaf,) = hierarchy.folders["cpu"].glob("pitwall-*")
     assert {path.name: path.read_text() for path in leaf.iterdir()} == {
         "cpuset.cpus": "0,2",
         "cpu.max": "150000 100000",
@@ -99,20 +99,20 @@ def test_it_writes_limits_as_the_kernel_reads_them(tmp_path: Path) -> None:
 
 
 def test_it_enables_only_the_controllers_that_are_off(tmp_path: Path) -> None:
-    place = find(a_system(tmp_path))
-    assert place is not None
-    control = place.folders["memory"] / "cgroup.subtree_control"
-    cgroups.Group(place, ["memory"])
+    hierarchy = find_hierarchy(a_system(tmp_path))
+    assert hierarchy is not None
+    control = hierarchy.folders["memory"] / "cgroup.subtree_control"
+    cgroups.Group(hierarchy, ["memory"])
     assert control.read_text() == "memory pids\n"
-    cgroups.Group(place, ["cpu"])
+    cgroups.Group(hierarchy, ["cpu"])
     assert control.read_text() == "+cpu"
 
 
 def test_it_reads_what_the_kernel_counted(tmp_path: Path) -> None:
-    place = find(a_system(tmp_path))
-    assert place is not None
-    group = cgroups.Group(place, ["cpu", "memory", "pids"])
-    (leaf,) = place.folders["cpu"].glob("pitwall-*")
+    hierarchy = find_hierarchy(a_system(tmp_path))
+    assert hierarchy is not None
+    group = cgroups.Group(hierarchy, ["cpu", "memory", "pids"])
+    (leaf,) = hierarchy.folders["cpu"].glob("pitwall-*")
     (leaf / "cpu.max").write_text("max 100000\n")
     (leaf / "pids.max").write_text("max\n")
     (leaf / "pids.events").write_text("max 7\n")
@@ -132,13 +132,13 @@ def test_it_reads_what_the_kernel_counted(tmp_path: Path) -> None:
 
 
 def test_it_makes_one_group_a_child(tmp_path: Path) -> None:
-    place = find(a_system(tmp_path))
-    assert place is not None
-    first, second = cgroups.Group(place, ["cpu"]), cgroups.Group(place, ["cpu"])
-    assert len(list(place.folders["cpu"].glob("pitwall-*"))) == 2
+    hierarchy = find_hierarchy(a_system(tmp_path))
+    assert hierarchy is not None
+    first, second = cgroups.Group(hierarchy, ["cpu"]), cgroups.Group(hierarchy, ["cpu"])
+    assert len(list(hierarchy.folders["cpu"].glob("pitwall-*"))) == 2
     first.remove()
     second.remove()
-    assert list(place.folders["cpu"].glob("pitwall-*")) == []
+    assert list(hierarchy.folders["cpu"].glob("pitwall-*")) == []
 
 
 def test_it_takes_the_old_hierarchies_where_the_new_one_has_no_controllers(tmp_path: Path) -> None:
@@ -153,12 +153,12 @@ def test_it_takes_the_old_hierarchies_where_the_new_one_has_no_controllers(tmp_p
         (root / GROUPS / name).mkdir(parents=True)
     own = "3:cpuset:/\n2:cpu,cpuacct:/jobs\n1:memory:/gone/from/here\n0::/\n"
     (root / "proc/self/cgroup").write_text(own)
-    place = find(root)
-    assert place is not None
-    assert place.version == 1
+    hierarchy = find_hierarchy(root)
+    assert hierarchy is not None
+    assert hierarchy.version == 1
     groups = root / GROUPS
     # A path that is not to be found belongs to a container: its own group is the top there.
-    assert place.folders == {
+    assert hierarchy.folders == {
         "cpu": groups / "cpu,cpuacct/jobs",
         "cpuset": groups / "cpuset",
         "memory": groups / "memory",
@@ -166,5 +166,5 @@ def test_it_takes_the_old_hierarchies_where_the_new_one_has_no_controllers(tmp_p
 
 
 def test_it_finds_no_place_where_nothing_is_mounted(tmp_path: Path) -> None:
-    assert find(a_system(tmp_path, mounts="proc /proc proc rw 0 0\n")) is None
-    assert find(tmp_path / "nothing") is None
+    assert find_hierarchy(a_system(tmp_path, mounts="proc /proc proc rw 0 0\n")) is None
+    assert find_hierarchy(tmp_path / "nothing") is None

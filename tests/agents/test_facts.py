@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent.platform import hypervisors
-from agents.hostagent.platform.facts import READ, STATIC, fingerprint, gather, static_facts
+from agents.hostagent.platform.facts import (
+    STATIC,
+    UNKNOWN_REASONS,
+    fingerprint,
+    gather_facts,
+    static_facts,
+)
 from agents.hostagent.platform.linux import facts as linux_facts
 
 CPUINFO = """\
@@ -184,7 +190,7 @@ def test_it_does_not_number_cores_where_the_kernel_does_not() -> None:
 
 
 def test_it_tells_of_this_machine_what_it_can(tmp_path: Path) -> None:
-    facts = gather(tmp_path)
+    facts = gather_facts(tmp_path)
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
     assert facts["threads"] >= 1
     assert facts["disk_free_bytes"] > 0
@@ -192,7 +198,7 @@ def test_it_tells_of_this_machine_what_it_can(tmp_path: Path) -> None:
     unknown = {name for name, value in facts.items() if value is None}
     assert unknown <= set(facts["reasons"])
     assert all(facts["reasons"].values())
-    assert set(READ) <= set(facts)
+    assert set(UNKNOWN_REASONS) <= set(facts)
     assert facts["fingerprint"] == fingerprint(facts["static"])
 
 

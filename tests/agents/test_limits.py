@@ -13,7 +13,7 @@ from agents.hostagent.errors import AgentError
 from agents.hostagent.platform import limits
 from agents.hostagent.platform.limits import NONE, Confinement, Limits
 from agents.hostagent.platform.linux import cgroups
-from agents.hostagent.platform.linux.cgroup_hierarchies import find
+from agents.hostagent.platform.linux.cgroup_hierarchies import find_hierarchy
 from agents.hostagent.platform.processes import Child
 from tests.agents.support import eventually
 
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="li
 
 
 def _makes_groups() -> bool:
-    place = find()
+    hierarchy = find_hierarchy()
     try:
-        group = cgroups.Group(place, ["cpu", "memory"]) if place else None
+        group = cgroups.Group(hierarchy, ["cpu", "memory"]) if hierarchy else None
     except (OSError, KeyError):
         return False
     if group:
@@ -83,11 +83,11 @@ def run_without_groups(code: str, limits: Limits) -> tuple[str, dict[str, Any]]:
 
 
 def groups_left() -> list[str]:
-    place = find()
+    hierarchy = find_hierarchy()
     mine = f"{cgroups.PREFIX}-{cgroups.namespace()}-{os.getpid()}-*"
     return (
-        [str(path) for folder in place.folders.values() for path in folder.glob(mine)]
-        if place
+        [str(path) for folder in hierarchy.folders.values() for path in folder.glob(mine)]
+        if hierarchy
         else []
     )
 
@@ -148,8 +148,8 @@ def test_it_ends_a_child_whose_file_grows_beyond_all_measure(
     code, _out, applied = run(tmp_path, GROWS)
     assert (applied["file_bytes"], (tmp_path / "file").stat().st_size) == (2 * MB, 2 * MB)
     monkeypatch.undo()
-    assert "it wrote a file of more than 8 GiB" in limits.ended_with(code)
-    assert limits.ended_with(1) == "1"
+    assert "it wrote a file of more than 8 GiB" in limits.describe_exit(code)
+    assert limits.describe_exit(1) == "1"
 
 
 FORKS = """
@@ -252,10 +252,10 @@ def test_it_removes_the_groups_of_a_supervisor_that_was_killed(tmp_path: Path) -
     )
     assert supervisor.stdout
     pids = [int(supervisor.stdout.readline()) for _ in range(2)]
-    assert not any(f"-{supervisor.pid}-" in name for name in cgroups.remove_left())
+    assert not any(f"-{supervisor.pid}-" in name for name in cgroups.remove_orphans())
     supervisor.kill()
     supervisor.wait()
-    assert any(f"-{supervisor.pid}-" in name for name in cgroups.remove_left())
+    assert any(f"-{supervisor.pid}-" in name for name in cgroups.remove_orphans())
     eventually(lambda: not any(map(_lives, pids)), "what was in the group lives on")
     supervisor.stdout.close()
 

@@ -15,7 +15,7 @@ from agents.hostagent.monitoring.process_trees import ProcessTree
 from agents.hostagent.monitoring.sampler import Sampler, ToolMonitor
 from agents.hostagent.platform import system
 from agents.hostagent.platform.processes import Child
-from agents.hostagent.platform.usage import Usage, grown, total
+from agents.hostagent.platform.usage import Usage, growth, sum_usages
 from tests.agents.support import eventually
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counters of Linux")
@@ -122,15 +122,15 @@ def test_it_says_that_the_server_was_gone(server: Child) -> None:
 
 
 def test_it_has_no_number_where_a_process_took_its_count_along() -> None:
-    assert grown(Usage(cpu_s=2.0), Usage(cpu_s=1.5), "cpu_s") is None
-    assert grown(Usage(cpu_s=2.0), Usage(cpu_s=2.5), "cpu_s") == 0.5
-    assert grown(None, Usage(cpu_s=2.5), "cpu_s") is None
+    assert growth(Usage(cpu_s=2.0), Usage(cpu_s=1.5), "cpu_s") is None
+    assert growth(Usage(cpu_s=2.0), Usage(cpu_s=2.5), "cpu_s") == 0.5
+    assert growth(None, Usage(cpu_s=2.5), "cpu_s") is None
 
 
 def test_it_adds_up_only_what_is_known_of_every_process() -> None:
-    summed = total([Usage(cpu_s=1.0, read_bytes=5), Usage(cpu_s=2.0)])
+    summed = sum_usages([Usage(cpu_s=1.0, read_bytes=5), Usage(cpu_s=2.0)])
     assert summed == Usage(cpu_s=3.0)
-    assert total([]) is None
+    assert sum_usages([]) is None
 
 
 def test_it_knows_nothing_of_a_process_that_is_gone() -> None:

@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent import lock
-from agents.hostagent.platform.linux.tuning import HOST_LOCK, RECORD, available, tuned, undo_left
+from agents.hostagent.platform.linux.tuning import (
+    HOST_LOCK,
+    RECORD,
+    apply_tuning,
+    available,
+    undo_leftover_tuning,
+)
 
 CPU = "sys/devices/system/cpu"
 ASLR = "proc/sys/kernel/randomize_va_space"
@@ -58,7 +64,7 @@ def state(root: Path) -> dict[str, str]:
 
 
 def test_it_sets_every_knob_and_puts_it_back(system: Path, work: Path) -> None:
-    with tuned(work, ALL, system) as said:
+    with apply_tuning(work, ALL, system) as said:
         assert said["applied"] == ALL
         assert said["refused"] == {}
         assert state(system) == {
@@ -75,13 +81,13 @@ def test_it_sets_every_knob_and_puts_it_back(system: Path, work: Path) -> None:
 
 
 def test_it_puts_back_also_after_a_failure(system: Path, work: Path) -> None:
-    with pytest.raises(ZeroDivisionError), tuned(work, ALL, system):
+    with pytest.raises(ZeroDivisionError), apply_tuning(work, ALL, system):
         raise ZeroDivisionError
     assert state(system) == BEFORE
 
 
 def test_it_notes_the_old_values_before_it_changes_one(system: Path, work: Path) -> None:
-    with tuned(work, {"aslr": "off"}, system):
+    with apply_tuning(work, {"aslr": "off"}, system):
         noted = json.loads((work / RECORD).read_text())
     assert noted["boot"] == BEFORE["proc/sys/kernel/random/boot_id"]
     assert [(change["old"], change["new"]) for change in noted["changes"]] == [("2", "0")]
@@ -99,14 +105,14 @@ def test_it_notes_the_old_values_before_it_changes_one(system: Path, work: Path)
 def test_it_refuses_what_is_no_value(
     system: Path, work: Path, knob: str, word: str, why: str
 ) -> None:
-    with tuned(work, {knob: word, "aslr": "off"}, system) as said:
+    with apply_tuning(work, {knob: word, "aslr": "off"}, system) as said:
         assert said["refused"] == {knob: why}
         assert said["applied"] == {"aslr": "off"}
     assert state(system) == BEFORE
 
 
 def test_it_refuses_a_knob_that_the_host_does_not_have(work: Path, tmp_path: Path) -> None:
-    with tuned(work, {"governor": "performance"}, tmp_path) as said:
+    with apply_tuning(work, {"governor": "performance"}, tmp_path) as said:
         assert said["refused"] == {"governor": "this host has no such setting"}
     assert not (work / RECORD).exists()
 
@@ -114,13 +120,13 @@ def test_it_refuses_a_knob_that_the_host_does_not_have(work: Path, tmp_path: Pat
 def test_it_uses_boost_where_there_is_no_intel_pstate(system: Path, work: Path) -> None:
     (system / NO_TURBO).unlink()
     put(system, f"{CPU}/cpufreq/boost", "1")
-    with tuned(work, {"turbo": "off"}, system):
+    with apply_tuning(work, {"turbo": "off"}, system):
         assert (system / f"{CPU}/cpufreq/boost").read_text() == "0"
     assert (system / f"{CPU}/cpufreq/boost").read_text() == "1"
 
 
 def test_it_leaves_alone_what_somebody_else_changed_meanwhile(system: Path, work: Path) -> None:
-    with tuned(work, {"swappiness": "1", "aslr": "off"}, system) as said:
+    with apply_tuning(work, {"swappiness": "1", "aslr": "off"}, system) as said:
         put(system, SWAPPINESS, "10")
     assert state(system) == {**BEFORE, SWAPPINESS: "10"}
     assert list(said["left"]) == ["swappiness"]
@@ -128,14 +134,14 @@ def test_it_leaves_alone_what_somebody_else_changed_meanwhile(system: Path, work
 
 
 def test_it_changes_nothing_where_all_is_as_wanted(system: Path, work: Path) -> None:
-    with tuned(work, {"aslr": "on"}, system) as said:
+    with apply_tuning(work, {"aslr": "on"}, system) as said:
         assert said["applied"] == {"aslr": "on"}
         assert not (work / RECORD).exists()
 
 
 def cut_short(system: Path, work: Path) -> None:
     """Leave the host tuned, as `kill -9` does."""
-    with tuned(work, ALL, system):
+    with apply_tuning(work, ALL, system):
         left = {name: (system / name).read_text() for name in BEFORE}
         record = (work / RECORD).read_bytes()
     for name, value in left.items():
@@ -146,14 +152,14 @@ def cut_short(system: Path, work: Path) -> None:
 def test_it_undoes_what_a_killed_supervisor_left(system: Path, work: Path) -> None:
     cut_short(system, work)
     assert state(system) != BEFORE
-    assert undo_left(work, system) is True
+    assert undo_leftover_tuning(work, system) is True
     assert state(system) == BEFORE
-    assert undo_left(work, system) is False
+    assert undo_leftover_tuning(work, system) is False
 
 
 def test_it_undoes_before_it_tunes_anew(system: Path, work: Path) -> None:
     cut_short(system, work)
-    with tuned(work, {"aslr": "off"}, system):
+    with apply_tuning(work, {"aslr": "off"}, system):
         assert state(system) == {**BEFORE, ASLR: "0"}
     assert state(system) == BEFORE
 
@@ -162,7 +168,7 @@ def test_it_leaves_the_tuning_of_a_living_supervisor_alone(system: Path, work: P
     cut_short(system, work)
     held = lock.take(work / HOST_LOCK)
     assert held is not None
-    assert undo_left(work, system) is False
+    assert undo_leftover_tuning(work, system) is False
     assert state(system)[ASLR] == "0"
     os.close(held)
 
@@ -171,7 +177,7 @@ def test_it_writes_nothing_after_a_reboot(system: Path, work: Path) -> None:
     cut_short(system, work)
     put(system, "proc/sys/kernel/random/boot_id", "5f1c8f5e-0002")
     put(system, ASLR, "0")  # set by the new boot itself
-    assert undo_left(work, system) is True
+    assert undo_leftover_tuning(work, system) is True
     assert state(system)[ASLR] == "0"
     assert not (work / RECORD).exists()
 
@@ -180,11 +186,11 @@ def test_it_keeps_the_record_until_all_is_put_back(system: Path, work: Path) -> 
     cut_short(system, work)
     (system / SWAPPINESS).unlink()
     (system / SWAPPINESS).mkdir()  # neither to be read nor written
-    undo_left(work, system)
+    undo_leftover_tuning(work, system)
     assert (work / RECORD).exists()
     (system / SWAPPINESS).rmdir()
     put(system, SWAPPINESS, "1")
-    undo_left(work, system)
+    undo_leftover_tuning(work, system)
     assert state(system) == BEFORE
     assert not (work / RECORD).exists()
 
@@ -221,11 +227,11 @@ def test_it_undoes_the_real_aslr_after_kill_9(work: Path) -> None:
         assert holder.stdout
         assert holder.stdout.readline() == f"{{'aslr': '{word}'}}\n"
         assert aslr.read_text() == other
-        assert undo_left(work) is False  # it lives
+        assert undo_leftover_tuning(work) is False  # it lives
         holder.send_signal(signal.SIGKILL)
         holder.wait()
         assert aslr.read_text() == other
-        assert undo_left(work) is True
+        assert undo_leftover_tuning(work) is True
         assert aslr.read_text() == before
     finally:
         holder.kill()

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent.platform.program_versions import (
-    features_of,
+    find_version,
     module_version,
-    version_in,
-    version_of,
+    tool_features,
+    tool_version,
 )
 from tests.support.tools import tool
 
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="programs are shell s
     ],
 )
 def test_it_finds_the_version_in_what_programs_say(said: str, version: str | None) -> None:
-    assert version_in(said) == version
+    assert find_version(said) == version
 
 
 def script(folder: Path, text: str) -> Path:
@@ -55,18 +55,18 @@ def script(folder: Path, text: str) -> Path:
     [("oha", "1."), ("ghz", "0.93."), ("k6", "1."), ("wrk", "4."), ("h2load", "1.")],
 )
 def test_it_knows_the_version_of_each_load_tool(name: str, major: str) -> None:
-    version = version_of(name, tool(name))
+    version = tool_version(name, tool(name))
     assert version is not None
     assert version.startswith(major)
 
 
 @pytest.mark.parametrize("text", ["echo dev", "echo 1.2.3; exit 1", ""])
 def test_it_is_unknown_where_nothing_tells_it(tmp_path: Path, text: str) -> None:
-    assert version_of("ghz", script(tmp_path, text)) is None
+    assert tool_version("ghz", script(tmp_path, text)) is None
 
 
 def test_a_program_that_does_not_answer_has_none(tmp_path: Path) -> None:
-    assert version_of("oha", script(tmp_path, "exec sleep 60"), timeout_s=0.2) is None
+    assert tool_version("oha", script(tmp_path, "exec sleep 60"), timeout_s=0.2) is None
 
 
 BLOB = b"\xff Go buildinf:\x08\x02" + bytes(16) + b"\x08go1.26.8\x50"
@@ -99,16 +99,16 @@ def test_what_a_program_says_goes_before_what_its_linker_wrote(tmp_path: Path) -
     program = script(tmp_path, "echo ghz 1.2.3; exit")
     told = program.read_bytes().ljust(48) + BLOB + b"path\tx\nmod\tx\tv2.3.4\t"
     program.write_bytes(told)
-    assert (module_version(program), version_of("ghz", program)) == ("2.3.4", "1.2.3")
+    assert (module_version(program), tool_version("ghz", program)) == ("2.3.4", "1.2.3")
 
 
 def test_it_finds_http3_where_oha_has_it(tmp_path: Path) -> None:
     refuses = script(tmp_path, "echo has not been built with HTTP/3 support >&2; exit 1")
-    assert features_of("oha", refuses) == []
-    assert features_of("oha", tool("oha")) == ["http3"]
+    assert tool_features("oha", refuses) == []
+    assert tool_features("oha", tool("oha")) == ["http3"]
 
 
 def test_it_does_not_guess_what_it_cannot_ask(tmp_path: Path) -> None:
-    assert features_of("wrk", script(tmp_path, "exit 0")) is None
-    assert features_of("oha", tmp_path / "absent") is None
-    assert features_of("oha", script(tmp_path, "exec sleep 60"), timeout_s=0.2) is None
+    assert tool_features("wrk", script(tmp_path, "exit 0")) is None
+    assert tool_features("oha", tmp_path / "absent") is None
+    assert tool_features("oha", script(tmp_path, "exec sleep 60"), timeout_s=0.2) is None

@@ -10,7 +10,7 @@ from typing import NamedTuple, Optional
 from ..errors import BuildFailed
 from ..files import tail_text
 from ..paths import StepDir
-from ..platform.limits import ended_with
+from ..platform.limits import describe_exit
 from ..platform.processes import Child, child_environment
 from ..sandbox.directories import Sandbox
 from ..sandbox.placeholders import fill_placeholders
@@ -47,7 +47,7 @@ class BuildCommands(NamedTuple):
                 raise BuildFailed(f"{text!r} took longer than {timeout_s:g} s", self._tail())
             if code:
                 raise BuildFailed(
-                    f"the {kind} step {text!r} ended with {ended_with(code)}", self._tail()
+                    f"the {kind} step {text!r} ended with {describe_exit(code)}", self._tail()
                 )
 
     def _run(self, name: str, argv: list[str], deadline: float) -> Optional[int]:

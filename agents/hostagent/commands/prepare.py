@@ -17,7 +17,7 @@ STAMP = "pruned"
 
 
 def facts(root: Path, _options: Namespace) -> dict[str, Any]:
-    return {"facts": host_facts.gather(root)}
+    return {"facts": host_facts.gather_facts(root)}
 
 
 def ready(root: Path, options: Namespace) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def ready(root: Path, options: Namespace) -> dict[str, Any]:
         there = _module("..builds.repositories").commits(root, options)["present"]
     return {
         "stopped": stopped,
-        "facts": host_facts.gather(root, options.programs),
+        "facts": host_facts.gather_facts(root, options.programs),
         **status.has(root, options),
         "commits": there,
     }

@@ -70,9 +70,9 @@ def size(path: Path) -> int:
     while left:
         one = left.pop()
         with contextlib.suppress(OSError):
-            found = one.lstat()
-            total += getattr(found, "st_blocks", 0) * 512
-            if stat.S_ISDIR(found.st_mode):
+            steps = one.lstat()
+            total += getattr(steps, "st_blocks", 0) * 512
+            if stat.S_ISDIR(steps.st_mode):
                 left += _entries(one)
     return total
 
@@ -126,8 +126,8 @@ def _last_use(path: Path) -> float:
 
 
 def _times(file: Path) -> tuple[float, float]:
-    found = file.stat()
-    return found.st_mtime, found.st_atime
+    steps = file.stat()
+    return steps.st_mtime, steps.st_atime
 
 
 def _runs_us(path: Path) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 from .. import lock
 from ..paths import StepDir, all_steps
-from ..platform.orphans import end_leftovers
+from ..platform.orphans import kill_orphans
 from ..platform.processes import kill_marked
 
 STOP_TIMEOUT_S = 20.0
@@ -26,7 +26,7 @@ def stop(root: Path, options: Namespace) -> dict[str, Any]:
 
 def stop_all(root: Path, _options: Namespace) -> dict[str, Any]:
     ended = [step for step in all_steps(root) if _end_supervisor(step)]
-    names = {str(step) for step in (*ended, *end_leftovers(root))}
+    names = {str(step) for step in (*ended, *kill_orphans(root))}
     return {"stopped": sorted(names)}
 
 

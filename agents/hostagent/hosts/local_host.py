@@ -14,7 +14,7 @@ from ..files import remove_tree, tail_bytes, tail_text, write_bytes
 from ..monitoring import environment
 from ..monitoring.host_monitor import HostMonitor, MonitoredProcesses
 from ..paths import StepDir, tree_dir
-from ..platform.listening_sockets import is_of_child
+from ..platform.listening_sockets import owns_port
 from ..platform.ports import free_port
 from ..platform.processes import Child, child_environment
 from ..sandbox.directories import Sandbox
@@ -53,7 +53,7 @@ class TrialProcess:
     @property
     def has_port(self) -> Optional[bool]:
         """Whether this process listens on its port; None if the system does not show it."""
-        return is_of_child(self.child, self.address, self.port)
+        return owns_port(self.child, self.address, self.port)
 
     def output(self) -> str:
         return tail_text(self.log)

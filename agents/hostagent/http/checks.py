@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Optional
 
-from ..platform.ports import in_url
+from ..platform.ports import format_host
 from ..step.plan import Check, Expected, Ready
 from .connection import create_tls_context, open_connection
 from .expectations import find_problem
@@ -90,7 +90,7 @@ def _connection_problem(
 def _send_request(address: str, port: int, check: Check, ca: Optional[Path]) -> Response:
     tls = create_tls_context(ca) if check.tls else None
     protocol_module = _protocol_module(check.protocol)
-    authority = f"{in_url(address)}:{port}"
+    authority = f"{format_host(address)}:{port}"
     request = Request(authority, check.method, check.path, check.headers, check.body)
     try:
         connection = open_connection(address, port, check.timeout_s, tls, protocol_module.ALPN)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..errors import TrialFailed
 from ..files import tail_text, write_json
 from ..paths import stdout_of
-from ..platform.limits import ended_with
+from ..platform.limits import describe_exit
 from ..protocol import load_files
 from ..readers.registry import READERS
 from ..step.plan import Load, Tool
@@ -62,7 +62,7 @@ def check_exit_code(files: LoadFiles, rc: int, hung: bool) -> None:
     """Raise TrialFailed if the tool ended by itself with an error."""
     if rc != 0 and not hung:
         raise TrialFailed(
-            "tool_failed", f"the load tool ended with {ended_with(rc)}", files.output()
+            "tool_failed", f"the load tool ended with {describe_exit(rc)}", files.output()
         )
 
 

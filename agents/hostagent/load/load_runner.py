@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple, Optional
 from ..errors import TrialFailed
 from ..paths import StepDir, below, stdout_of
 from ..platform.processes import Child, child_environment
-from ..platform.program_versions import version_of
+from ..platform.program_versions import tool_version
 from ..sandbox.directories import Sandbox
 from ..sandbox.placeholders import fill_placeholders
 from ..sandbox.user import Account
@@ -62,7 +62,7 @@ def identify_tool(tool: Tool, path: Path) -> dict[str, Any]:
 @functools.lru_cache(maxsize=8)
 def _identity(name: str, path: Path, _written_ns: int, _size: int) -> dict[str, Any]:
     return {
-        "version": version_of(name, path),
+        "version": tool_version(name, path),
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
     }
 

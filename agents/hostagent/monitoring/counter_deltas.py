@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple, Optional
 
 from ..platform import system
-from ..platform.counters import Consumer, Counters, Times
+from ..platform.counters import Consumer, Counters, CpuTimes
 
 _INTERRUPTS = ("ksoftirqd/", "irq/", "napi/")
 
@@ -118,7 +118,7 @@ def stolen_share(was: Counters, now: Counters, seconds: float) -> Optional[float
     return ratio(sum(b.stolen_s - a.stolen_s for a, b in pairs), seconds * len(pairs))
 
 
-def _pairs(was: Counters, now: Counters) -> Optional[list[tuple[Times, Times]]]:
+def _pairs(was: Counters, now: Counters) -> Optional[list[tuple[CpuTimes, CpuTimes]]]:
     """Before and after, by CPU; None without times, or if the set of CPUs changed."""
     if was.cpus is None or now.cpus is None or was.cpus.keys() != now.cpus.keys():
         return None

@@ -42,7 +42,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Optional
 
 from ..platform import system
-from ..platform.usage import grown
+from ..platform.usage import growth
 from .counter_deltas import (
     CounterSnapshot,
     ForeignProcess,
@@ -78,19 +78,19 @@ def measure_environment() -> dict[str, Any]:
     """AMBIENT_BEFORE; takes ENVIRONMENT_S."""
     start = take_snapshot(None)
     time.sleep(ENVIRONMENT_S)
-    standing, end = system.standing(), take_snapshot(None)
+    current_state, end = system.current_state(), take_snapshot(None)
     others_s = add_known(busy_s(start, end), start.own_s - end.own_s)
     total_s = (end.monotonic_s - start.monotonic_s) * len(end.counters.cpus or ())
-    pressed_s = grown(start.counters, end.counters, "pressure_s")
+    pressed_s = growth(start.counters, end.counters, "pressure_s")
     known = {
         "load1": load1(),
-        "run_queue": standing.run_queue,
+        "run_queue": current_state.run_queue,
         "busy_share": ratio(others_s, total_s),
         "pressure": ratio(pressed_s, end.monotonic_s - start.monotonic_s),
-        "on_battery": standing.on_battery,
+        "on_battery": current_state.on_battery,
         "temperature_c": system.temperature_c(),
         "clock_mhz": system.clock_mhz(),
-        "boot_id": standing.boot_id,
+        "boot_id": current_state.boot_id,
     }
     return {"cpus": os.cpu_count(), **known, "reasons": _reasons(known)}
 
@@ -125,7 +125,7 @@ class InterferenceMonitor:
         `own_cpu_s`: the CPU time of our processes on this host, without the agent; None if unknown.
         """
         offset_s, end = _clock_offset_s(), take_snapshot(self._cpus)
-        standing = system.standing()
+        current_state = system.current_state()
         seconds = end.monotonic_s - self._start.monotonic_s
         counted = self._counter_facts(end, seconds)
         known = {
@@ -135,22 +135,22 @@ class InterferenceMonitor:
             "temperature_c": _range(self._temperatures),
             "clock_mhz": _range(self._clocks),
             "clock_step_s": round(offset_s - self._start_offset_s, 6) if _CLOCKS_AGREE else None,
-            "on_battery": standing.on_battery,
-            "boot_id": standing.boot_id,
+            "on_battery": current_state.on_battery,
+            "boot_id": current_state.boot_id,
         }
         cpus = None if self._cpus is None else sorted(self._cpus)
         return {"seconds": seconds, "cpus": cpus, **known, "reasons": _reasons(known)}
 
     def _counter_facts(self, end: CounterSnapshot, seconds: float) -> dict[str, Any]:
         was, now = self._start.counters, end.counters
-        resent, sent = (grown(was, now, f"segments_{name}") for name in ("resent", "sent"))
+        resent, sent = (growth(was, now, f"segments_{name}") for name in ("resent", "sent"))
         return {
             "steal_share": None if seconds < SHORTEST_S else stolen_share(was, now, seconds),
-            "pressure_share": ratio(grown(was, now, "pressure_s"), seconds),
+            "pressure_share": ratio(growth(was, now, "pressure_s"), seconds),
             "retransmitted_share": None if (sent or 0) < FEWEST_SEGMENTS else ratio(resent, sent),
-            **{name: grown(was, now, name) for name in _COUNTED},
-            "octets_out": grown(was, now, "octets_out"),
-            "octets_in": grown(was, now, "octets_in"),
+            **{name: growth(was, now, name) for name in _COUNTED},
+            "octets_out": growth(was, now, "octets_out"),
+            "octets_in": growth(was, now, "octets_in"),
             "energy_j": joules(was, now),
         }
 
@@ -199,7 +199,7 @@ def _clock_offset_s() -> float:
 
 def _reasons(known: Mapping[str, Any]) -> dict[str, str]:
     """The reason for each unknown fact."""
-    reasons = {**_TOO_SHORT, **system.why_unknown()}
+    reasons = {**_TOO_SHORT, **system.unknown_reasons()}
     if not _CLOCKS_AGREE:
         reasons["clock_step_s"] = "the clocks of this system drift apart by themselves"
     return {

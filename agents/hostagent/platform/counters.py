@@ -1,4 +1,4 @@
-"""What a machine counts from its start on, whatever its system; see system.py."""
+"""The counters of a machine since its start, for all systems; see system.py."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ FACTS = (
 )
 
 
-class Times(NamedTuple):
-    """Seconds of one CPU. Idle includes waiting for storage; what is left of the time was work."""
+class CpuTimes(NamedTuple):
+    """Seconds of one CPU. Idle includes waiting for storage; the rest of the time is busy."""
 
     idle_s: float
     interrupts_s: float
@@ -43,20 +43,20 @@ class Times(NamedTuple):
 
 
 class Energy(NamedTuple):
-    """Joules of one package; the count begins anew at `wraps_at_j`."""
+    """Joules of one package; the counter wraps at `wraps_at_j`."""
 
     joules: float
     wraps_at_j: float
 
 
 class Counters(NamedTuple):
-    """None for what the system does not tell.
+    """None for counters that the system does not report.
 
     `pressure_s`: time in which something waited for a CPU. `quota_periods`: periods in which a CPU
-    quota that was set on us, and not by us on a child, was used up.
+    quota of our own group or a parent group was exhausted.
     """
 
-    cpus: Optional[Mapping[int, Times]] = None
+    cpus: Optional[Mapping[int, CpuTimes]] = None
     pressure_s: Optional[float] = None
     segments_sent: Optional[int] = None
     segments_resent: Optional[int] = None
@@ -70,10 +70,10 @@ class Counters(NamedTuple):
     energy: Optional[Mapping[str, Energy]] = None
 
 
-class Standing(NamedTuple):
-    """What is so at this moment; None for what the system does not tell.
+class CurrentState(NamedTuple):
+    """The current state of a host; None for facts that the system does not report.
 
-    `run_queue` leaves out the asking process.
+    `run_queue` excludes the calling process.
     """
 
     run_queue: Optional[int] = None
@@ -82,9 +82,9 @@ class Standing(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """A process and the CPU that it used so far, its waited-for children included.
+    """A process and its CPU time so far, including the children that it waited for.
 
-    `cpu`: the number of the one that it ran on last.
+    `cpu`: the number of the CPU that it ran on last.
     """
 
     name: str

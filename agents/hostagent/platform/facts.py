@@ -1,4 +1,4 @@
-"""What this host says of itself. What cannot be read is null, with a reason in `reasons`."""
+"""The facts of this host. A fact that cannot be read is null, with a reason in `reasons`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, Optional
 from . import limits, programs, system
 from .linux import tuning
 
-#: Facts that do not change while the machine stays what it is; they make the fingerprint.
+#: Facts that do not change on an unchanged machine; the fingerprint is computed from them.
 STATIC = (
     "cpu_model",
     "cores",
@@ -31,38 +31,38 @@ STATIC = (
     "machine",
     "virtualisation",
 )
-#: What the system's module may tell, and why where it is not told.
-READ = {
+#: The facts of the system's module, and the reason if one is unknown.
+UNKNOWN_REASONS = {
     "cpu_model": "the system does not name the CPU",
     "cores": "the system does not number the cores",
     "microcode": "the CPU's microcode is not shown to this user",
-    "clock_base_mhz": "no driver tells the base clock",
-    "clock_min_mhz": "no driver tells the lowest clock",
-    "clock_max_mhz": "no driver tells the highest clock",
-    "memory_bytes": "the system does not tell its memory",
-    "swap_bytes": "the system does not tell its swap",
+    "clock_base_mhz": "no driver reports the base clock",
+    "clock_min_mhz": "no driver reports the lowest clock",
+    "clock_max_mhz": "no driver reports the highest clock",
+    "memory_bytes": "the system does not report its memory",
+    "swap_bytes": "the system does not report its swap",
     "os_name": "the system has no name",
     "os_version": "the system names no version",
-    "governor": "nothing here governs the clocks (usual in virtual machines)",
-    "turbo": "no driver lets one switch turbo (usual in virtual machines)",
+    "governor": "no CPU frequency governor (usual in virtual machines)",
+    "turbo": "no driver can switch turbo (usual in virtual machines)",
     "smt": "the system has no switch for SMT",
     "mitigations": "the system does not list the CPU's vulnerabilities",
-    "virtualisation": "no hypervisor shows, nor that there is none",
+    "virtualisation": "it is unknown whether there is a hypervisor",
     "container": "not known on this system",
     "power_source": "the system lists no power supply",
     "battery_percent": "the system lists no battery",
     "clock_source": "not known on this system",
-    "uptime_s": "the system does not tell when it was started",
+    "uptime_s": "the system does not report when it was started",
     "boot_id": "the system does not number its boots",
     "temperatures": "no sensor can be read by this user",
 }
 
 
-def gather(root: Optional[Path] = None, wanted: Sequence[str] = ()) -> dict[str, Any]:
-    """All facts as one JSON-able object; never fails for a fact that cannot be read.
+def gather_facts(root: Optional[Path] = None, wanted: Sequence[str] = ()) -> dict[str, Any]:
+    """All facts as one object for JSON; never fails for a fact that cannot be read.
 
-    `root` is the work directory: whose disk is told, and which keeps what programs said before.
-    `wanted`: programs that are looked for beside those that always are.
+    `root`: the work directory, for its disk and for the cache of program versions. `wanted`: names
+    of more programs to search.
     """
     read = system.facts()
     mechanism, available = limits.available()
@@ -77,7 +77,7 @@ def gather(root: Optional[Path] = None, wanted: Sequence[str] = ()) -> dict[str,
         "load": _load(),
         "time": time.time(),
         **_disk(root),
-        **{name: read.get(name) for name in READ},
+        **{name: read.get(name) for name in UNKNOWN_REASONS},
         "limits_mechanism": mechanism,
         "limits_available": available,
         "tuning_available": tuning.available(),
@@ -85,25 +85,25 @@ def gather(root: Optional[Path] = None, wanted: Sequence[str] = ()) -> dict[str,
     }
     facts["os_name"] = facts["os_name"] or facts["system"]
     unknown = [name for name, value in facts.items() if value is None]
-    why = {name: READ.get(name, "the system did not tell") for name in unknown}
+    reasons = {name: UNKNOWN_REASONS.get(name, "the system does not report it") for name in unknown}
     static = static_facts(facts)
     return {
         **facts,
-        "reasons": why,
+        "reasons": reasons,
         "static": static,
         "fingerprint": fingerprint(static),
     }
 
 
 def static_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that make the fingerprint. Memory is rounded: each boot keeps a little less or more."""
+    """The facts of the fingerprint. Memory is rounded: it differs a little between boots."""
     static = {name: facts.get(name) for name in STATIC}
     memory = static["memory_bytes"]
     return {**static, "memory_bytes": int(float(f"{memory:.3g}")) if memory else None}
 
 
 def fingerprint(static: Mapping[str, Any]) -> str:
-    """SHA-256 of the static facts: another one is another machine, or a changed one."""
+    """SHA-256 of the static facts: it differs for another or a changed machine."""
     text = json.dumps({name: static.get(name) for name in STATIC}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

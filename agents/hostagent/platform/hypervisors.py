@@ -1,11 +1,11 @@
-"""What the names that firmware gives to a machine say about the hypervisor below it."""
+"""Detect the hypervisor of a machine from its firmware names and clock sources."""
 
 from __future__ import annotations
 
 from typing import Optional
 
-#: In what the firmware calls vendor and product. Amazon's and Google's own machines have these
-#: names without a hypervisor, too; there the product tells.
+#: Substrings of vendor and product in the firmware. Machines of Amazon and Google have these names
+#: without a hypervisor, too; then the product differs.
 _NAMES = (
     ("VMware", "vmware"),
     ("VirtualBox", "virtualbox"),
@@ -25,14 +25,14 @@ _CLOCKS = (("kvm-clock", "kvm"), ("hyperv_clocksource", "hyper-v"), ("xen", "xen
 
 
 def hypervisor(vendor_and_product: str) -> Optional[str]:
-    """From DMI's vendor and product with a space between; None where they name no hypervisor."""
+    """From DMI's vendor and product, separated by a space; None without a known hypervisor."""
     if vendor_and_product.startswith("Amazon EC2"):
         return None if vendor_and_product.endswith(".metal") else "amazon"
     return _first(_NAMES, vendor_and_product)
 
 
 def hypervisor_of_clock(available: str) -> Optional[str]:
-    """From the clock sources that a Linux kernel offers: those of its hypervisor are among them."""
+    """From the available clock sources of a Linux kernel, which include that of the hypervisor."""
     return _first(_CLOCKS, available)
 
 

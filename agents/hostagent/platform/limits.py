@@ -1,10 +1,10 @@
-"""Limits of one child process, and what of them the kernel really holds it to.
+"""The limits of one child process, and which of them the kernel enforces.
 
-CPU set, CPU quota and memory go through control groups (linux/cgroups.py). Where there are
-none, the CPU set becomes an affinity, memory an address space, and a quota cannot be had. Open
-files are a resource limit everywhere. What does not hold is named in `refused` with its reason.
+CPU set, CPU quota and memory are limited by control groups (linux/cgroups.py). Without them the
+CPU set becomes an affinity, memory a limit of the address space, and there is no quota. Open files
+are a resource limit on all systems. A limit that is not enforced is in `refused` with its reason.
 
-Beside what a definition asks for there are limits that stop what runs away and nothing else.
+In addition to the limits of a definition there are high limits against runaway processes.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from typing import Any, Optional
 from ..errors import AgentError
 from ..step.plan import Limits
 from .linux import cgroups
-from .linux.cgroup_hierarchies import Place, find
+from .linux.cgroup_hierarchies import CgroupHierarchy, find_hierarchy
 
 try:
     import resource
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-#: One file, such as a log without end. As much as a commit may unpack to (builds/archive.py).
+#: The size of one file, such as an endless log; also the limit of builds/archive.py.
 FILE_BYTES = 8 << 30
-#: Processes and threads: enough for a thread for each of 10,000 connections, and half of what a
-#: kernel with its usual pid_max of 32,768 has. Of a control group, or of all of a user of its own.
+#: Processes and threads: enough for a thread for each of 10,000 connections, and half of the usual
+#: pid_max of 32,768. The limit of a control group, or of all processes of a separate user.
 PROCESSES = 16_384
-#: What a program finds that asks for nothing: a login's 1,024 would not do for 10,000 connections.
+#: The default of open files: the 1,024 of a login are too few for 10,000 connections.
 OPEN_FILES = 65_536
 
 _CONTROLLER = {"cpus": "cpuset", "cpu_quota": "cpu", "memory_bytes": "memory"}
@@ -41,37 +41,42 @@ NONE = Limits()
 
 
 class Confinement:
-    """Limits on their way to one child: made before it, entered by it, read back, removed."""
+    """The limits of one child: created before it, entered by it, read back, removed."""
 
     def __init__(
-        self, limits: Limits, place: Optional[Place] = None, has_own_user: bool = False
+        self,
+        limits: Limits,
+        hierarchy: Optional[CgroupHierarchy] = None,
+        has_own_user: bool = False,
     ) -> None:
-        """`place`: where control groups can be made, None = nowhere.
+        """`hierarchy`: where control groups can be created; None = nowhere.
 
-        `has_own_user`: nobody else's processes count where those of its user are counted.
+        `has_own_user`: the child runs as a separate user, whose processes can be limited together.
         """
         self._limits = limits
         self._has_own_user = has_own_user
         self._refused: dict[str, str] = {}
-        self._group = self._make_group(place)
+        self._group = self._make_group(hierarchy)
         self._read, self._write = os.pipe()
 
-    def _make_group(self, place: Optional[Place]) -> Optional[cgroups.Group]:
-        """The group with its limits set; None where none is needed or none can be made."""
+    def _make_group(self, hierarchy: Optional[CgroupHierarchy]) -> Optional[cgroups.Group]:
+        """The group with its limits; None if none is needed or none can be created."""
         wanted = [name for name in _CONTROLLER if getattr(self._limits, name) is not None]
-        held = [name for name in wanted if place and _CONTROLLER[name] in place.folders]
-        self._refused.update({name: _without(name) for name in wanted if name not in held})
-        if not held or place is None:
+        supported = [
+            name for name in wanted if hierarchy and _CONTROLLER[name] in hierarchy.folders
+        ]
+        self._refused.update({name: _refusal(name) for name in wanted if name not in supported})
+        if not supported or hierarchy is None:
             return None
         try:
-            more = [name for name in ("pids",) if name in place.folders]
-            group = cgroups.Group(place, [_CONTROLLER[name] for name in held] + more)
+            more = [name for name in ("pids",) if name in hierarchy.folders]
+            group = cgroups.Group(hierarchy, [_CONTROLLER[name] for name in supported] + more)
             if more:
                 group.set_processes(PROCESSES)
         except OSError as error:
-            self._refused.update({name: _without(name, str(error)) for name in held})
+            self._refused.update({name: _refusal(name, str(error)) for name in supported})
             return None
-        for name in held:
+        for name in supported:
             self._set(group, name)
         return group
 
@@ -84,83 +89,83 @@ class Confinement:
         try:
             setters[name](getattr(self._limits, name))
         except OSError as error:
-            self._refused[name] = _without(name, str(error))
+            self._refused[name] = _refusal(name, str(error))
 
     def enter(self) -> None:
-        """In the child, before its program: take the limits on, and tell what came of it.
+        """Apply the limits in the child, before its program, and report the result.
 
-        Raises OSError where it may run on none of its CPUs.
+        Raises OSError if it may run on none of its CPUs.
         """
         entered = self._group.enter() if self._group else {}
         refused = {
-            name: _without(name, entered[controller])
+            name: _refusal(name, entered[controller])
             for name, controller in _CONTROLLER.items()
             if controller in entered
         }
         if self._limits.cpus is not None and hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, self._limits.cpus)
         refused.update(self._lower_resources({**self._refused, **refused}))
-        os.write(self._write, json.dumps({"refused": refused, **_own()}).encode())
+        os.write(self._write, json.dumps({"refused": refused, **_own_limits()}).encode())
 
     def _lower_resources(self, refused: dict[str, str]) -> dict[str, str]:
-        limits, found = self._limits, {}
+        limits, refusals = self._limits, {}
         if limits.open_files is not None:
-            found["open_files"] = _lower(resource.RLIMIT_NOFILE, limits.open_files)
+            refusals["open_files"] = _set_limit(resource.RLIMIT_NOFILE, limits.open_files)
         else:
-            _at_least(resource.RLIMIT_NOFILE, OPEN_FILES)
-        _bound(resource.RLIMIT_FSIZE, FILE_BYTES)
+            _raise_limit(resource.RLIMIT_NOFILE, OPEN_FILES)
+        _cap_limit(resource.RLIMIT_FSIZE, FILE_BYTES)
         if self._has_own_user:
-            _bound(resource.RLIMIT_NPROC, PROCESSES)
+            _cap_limit(resource.RLIMIT_NPROC, PROCESSES)
         if limits.memory_bytes is not None and "memory_bytes" in refused:
-            why = _lower(resource.RLIMIT_AS, limits.memory_bytes)
-            found["memory_bytes"] = f"{refused['memory_bytes']}; {why}" if why else ""
-        return {name: why for name, why in found.items() if why}
+            reason = _set_limit(resource.RLIMIT_AS, limits.memory_bytes)
+            refusals["memory_bytes"] = f"{refused['memory_bytes']}; {reason}" if reason else ""
+        return {name: reason for name, reason in refusals.items() if reason}
 
     def abandon(self) -> None:
-        """No child came of it."""
+        """Clean up if the child could not be started."""
         os.close(self._write)
         os.close(self._read)
         self.close({})
 
     def applied(self) -> dict[str, Any]:
-        """APPLIED of protocol.py; call it once, when the child has begun."""
+        """APPLIED of protocol.py; call it once, after the start of the child."""
         os.close(self._write)
         with open(self._read, "rb") as pipe:
-            told: dict[str, Any] = json.loads(pipe.read() or b'{"refused": {}}')
-        refused = {**self._refused, **told["refused"]}
+            report: dict[str, Any] = json.loads(pipe.read() or b'{"refused": {}}')
+        refused = {**self._refused, **report["refused"]}
         if self._limits.cpus is not None:
-            self._judge_cpus(told.get("cpus"), refused)
+            self._check_applied_cpus(report.get("cpus"), refused)
         group = self._group
         return {
             "mechanism": group.mechanism if group else "affinity",
-            "cpus": told.get("cpus"),
+            "cpus": report.get("cpus"),
             "cpu_quota": group.quota() if group and "cpu_quota" not in refused else None,
             "memory_bytes": (
                 group.memory()
                 if group and "memory_bytes" not in refused
-                else told.get("address_space")
+                else report.get("address_space")
             ),
-            "open_files": told.get("open_files"),
-            "file_bytes": told.get("file_bytes"),
-            "processes": (group.processes() if group else None) or told.get("processes"),
+            "open_files": report.get("open_files"),
+            "file_bytes": report.get("file_bytes"),
+            "processes": (group.processes() if group else None) or report.get("processes"),
             "refused": refused,
         }
 
-    def _judge_cpus(self, cpus: Optional[list[int]], refused: dict[str, str]) -> None:
-        """An affinity holds as well as a CPU set does, so it is no refusal."""
+    def _check_applied_cpus(self, cpus: Optional[list[int]], refused: dict[str, str]) -> None:
+        """An affinity is as good as a CPU set, so it is no refusal."""
         if cpus is None:
-            refused["cpus"] = "this system binds no process to CPUs"
+            refused["cpus"] = "this system cannot limit a process to CPUs"
         elif cpus == sorted(set(self._limits.cpus or ())):
             refused.pop("cpus", None)
         else:
             refused["cpus"] = f"the kernel gave CPUs {cpus}"
 
     def members(self) -> set[int]:
-        """Processes in the child's control group, wherever in the tree they went."""
+        """The processes in the control group of the child, also those that left its tree."""
         return self._group.members() if self._group else set()
 
     def close(self, applied: dict[str, Any]) -> None:
-        """Kill what is left in the group and remove it; `applied` learns what the limits did."""
+        """Kill the processes of the group and remove it; add its counts to `applied`."""
         if self._group is None:
             return
         counted = {
@@ -174,11 +179,11 @@ class Confinement:
 
 
 def confine(limits: Limits, has_own_user: bool = False) -> Confinement:
-    """AgentError where the host has none of the CPUs that are asked for."""
+    """The confinement of one child; AgentError if the host has none of the CPUs."""
     if limits.cpus is not None and hasattr(os, "sched_getaffinity"):
         _check_cpus(limits.cpus)
     needs_group = limits != NONE and limits != Limits(open_files=limits.open_files)
-    return Confinement(limits, find() if needs_group else None, has_own_user)
+    return Confinement(limits, find_hierarchy() if needs_group else None, has_own_user)
 
 
 def _check_cpus(cpus: tuple[int, ...]) -> None:
@@ -187,34 +192,34 @@ def _check_cpus(cpus: tuple[int, ...]) -> None:
         raise AgentError(f"cannot run on CPUs {list(cpus)}, this host has {count} from 0 on")
 
 
-def _without(name: str, why: str = "no control group can be made here") -> str:
-    instead = {
+def _refusal(name: str, reason: str = "no control group can be created here") -> str:
+    fallbacks = {
         "cpus": "an affinity is used instead",
-        "cpu_quota": "there is no other way to hold a quota",
-        "memory_bytes": "a limit of the address space (RLIMIT_AS) is used instead, which is close",
+        "cpu_quota": "there is no other way to enforce a quota",
+        "memory_bytes": "a limit of the address space (RLIMIT_AS) is used instead",
     }
-    return f"{why}: {instead[name]}"
+    return f"{reason}: {fallbacks[name]}"
 
 
-def _lower(kind: int, wanted: int) -> str:
-    """Set a resource limit of ours; "" or why it does not hold."""
+def _set_limit(kind: int, wanted: int) -> str:
+    """Set a resource limit of the calling process; "" or the reason of the failure."""
     try:
         resource.setrlimit(kind, (wanted, wanted))
     except (OSError, ValueError) as error:
-        _soft, hard = resource.getrlimit(kind)
+        _soft_limit, hard = resource.getrlimit(kind)
         return f"the hard limit of this user is {hard} ({error})"
     return ""
 
 
-def _bound(kind: int, most: int) -> None:
-    """A limit that stops what runs away; a lower one of the host stays."""
-    _soft, hard = resource.getrlimit(kind)
+def _cap_limit(kind: int, most: int) -> None:
+    """Set a limit against runaway processes; a lower limit of the host stays."""
+    _soft_limit, hard = resource.getrlimit(kind)
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(kind, (most, most))
 
 
-def _at_least(kind: int, wanted: int) -> None:
-    """As much as the hard limit allows; root's goes up with it."""
+def _raise_limit(kind: int, wanted: int) -> None:
+    """Raise the limit as far as the hard limit allows; root raises the hard limit, too."""
     soft, hard = resource.getrlimit(kind)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return
@@ -224,40 +229,40 @@ def _at_least(kind: int, wanted: int) -> None:
             return
 
 
-def ended_with(code: int) -> str:
-    """What to say of a program's exit code, where a limit that it ran into can be known."""
+def describe_exit(code: int) -> str:
+    """The exit code as text, with the limit that caused it if known."""
     if code < 0 and -code == getattr(signal, "SIGXFSZ", None):
         return f"{code}: it wrote a file of more than {FILE_BYTES >> 30} GiB, the limit of one file"
     return str(code)
 
 
-def _own() -> dict[str, Any]:
-    """What the kernel says of the calling process."""
+def _own_limits() -> dict[str, Any]:
+    """The limits of the calling process, from the kernel."""
     return {
         "cpus": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
-        "open_files": _soft(resource.RLIMIT_NOFILE),
-        "address_space": _soft(resource.RLIMIT_AS),
-        "file_bytes": _soft(resource.RLIMIT_FSIZE),
-        "processes": _soft(resource.RLIMIT_NPROC),
+        "open_files": _soft_limit(resource.RLIMIT_NOFILE),
+        "address_space": _soft_limit(resource.RLIMIT_AS),
+        "file_bytes": _soft_limit(resource.RLIMIT_FSIZE),
+        "processes": _soft_limit(resource.RLIMIT_NPROC),
     }
 
 
-def _soft(kind: int) -> Optional[int]:
+def _soft_limit(kind: int) -> Optional[int]:
     soft: int = resource.getrlimit(kind)[0]
     return None if soft == resource.RLIM_INFINITY else soft
 
 
 def available() -> tuple[str, list[str]]:
-    """The mechanism of this host, proven by making a group, and the limits that would hold."""
-    place = find()
+    """The mechanism of this host, checked by creating a group, and the enforceable limits."""
+    hierarchy = find_hierarchy()
     try:
-        if place:
-            cgroups.Group(place, place.folders).remove()
+        if hierarchy:
+            cgroups.Group(hierarchy, hierarchy.folders).remove()
     except OSError:
-        place = None
-    has = [name for name, kind in _CONTROLLER.items() if place and kind in place.folders]
-    if hasattr(os, "sched_setaffinity") and "cpus" not in has:
-        has.append("cpus")
+        hierarchy = None
+    names = [name for name, kind in _CONTROLLER.items() if hierarchy and kind in hierarchy.folders]
+    if hasattr(os, "sched_setaffinity") and "cpus" not in names:
+        names.append("cpus")
     if resource:
-        has.append("open_files")
-    return (place.mechanism if place else "affinity"), has
+        names.append("open_files")
+    return (hierarchy.mechanism if hierarchy else "affinity"), names

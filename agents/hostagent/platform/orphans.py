@@ -1,4 +1,4 @@
-"""What supervisors that are no more left running: found by the mark in its environment."""
+"""The orphans of dead supervisors: processes with MARK in their environment."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from .process_table import HAS_PROC
 from .processes import MARK, kill_marked
 
 
-def end_leftovers(root: Path) -> list[StepDir]:
-    """Kill what belongs to steps below `root` that have no living supervisor; these steps.
+def kill_orphans(root: Path) -> list[StepDir]:
+    """Kill the processes of steps below `root` without a living supervisor; return these steps.
 
-    Only where the system shows the environment of processes (Linux); elsewhere nothing.
+    It does nothing on systems that do not show the environment of processes (all but Linux).
     """
     left = _marked_below(root)
-    found = []
+    steps = []
     for step in all_steps(root) if left else ():
         if str(step.path) in left and not lock.is_held(step.lock):
             kill_marked(step.path)
-            found.append(step)
-    return found
+            steps.append(step)
+    return steps
 
 
 def _marked_below(root: Path) -> set[str]:
-    """The folders of all steps below `root` of which a process is left."""
+    """The folders of all steps below `root` with a living process."""
     start = f"{MARK}={root}{os.sep}".encode()
-    found = set()
+    steps = set()
     for name in os.listdir("/proc") if HAS_PROC else ():
         if not name.isdigit() or int(name) == os.getpid():
             continue
         with contextlib.suppress(OSError):
             for variable in Path("/proc", name, "environ").read_bytes().split(b"\0"):
                 if variable.startswith(start):
-                    found.add(os.fsdecode(variable[len(MARK) + 1 :]))
-    return found
+                    steps.add(os.fsdecode(variable[len(MARK) + 1 :]))
+    return steps

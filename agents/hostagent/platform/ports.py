@@ -1,4 +1,4 @@
-"""Ports that are free, and who has those that are not."""
+"""Find a free port, and name the program that holds a used one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .process_table import HAS_PROC
 
 
 def free_port(address: str, wanted: Optional[int]) -> int:
-    """A port of `address` that is free now; the plan's own one must be."""
-    with socket.socket(family_of(address)) as probe:
+    """A port of `address` that is free now; `wanted`: the only acceptable one."""
+    with socket.socket(address_family(address)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, wanted or 0))
@@ -22,11 +22,11 @@ def free_port(address: str, wanted: Optional[int]) -> int:
         return int(probe.getsockname()[1])
 
 
-def family_of(address: str) -> socket.AddressFamily:
+def address_family(address: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
-def in_url(address: str) -> str:
+def format_host(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
@@ -41,7 +41,7 @@ def _refusal(address: str, wanted: Optional[int], error: OSError) -> TrialFailed
 
 
 def _holder(port: int) -> str:
-    """Who listens there, as ` by NAME (pid N)`, where the system tells; else nothing."""
+    """The program that listens there, as ` by NAME (pid N)`, or "" if unknown."""
     if not HAS_PROC:
         return ""
     inodes = _listening_inodes(port)

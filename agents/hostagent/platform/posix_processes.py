@@ -1,8 +1,7 @@
-"""Child processes on Linux and macOS: own session each, whole trees are killed.
+"""Child processes on Linux and macOS: each has its own session, and whole trees are killed.
 
-On Linux the supervisor is the reaper of its orphans, so a grandchild that left its session
-(`setsid`, a daemon) still ends up below it; and the kernel kills direct children when the
-supervisor itself is killed.
+On Linux the supervisor is the subreaper of its orphans, so that a grandchild that left its session
+(`setsid`, a daemon) stays below it. The kernel kills direct children when the supervisor is killed.
 """
 
 from __future__ import annotations
@@ -25,26 +24,26 @@ from ..sandbox.user import Account
 from .limits import NONE, Confinement, Limits, confine
 from .linux import cgroups
 from .process_table import HAS_PROC, family
-from .system import marked, of_tree, snapshot
+from .system import find_marked, snapshot, tree_usage
 from .usage import Usage
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_CHILD_SUBREAPER = 36
-#: Our own direct children; whoever else has us for a parent is an orphan.
+#: Our own direct children; any other child of this process is an adopted orphan.
 _started: set[int] = set()
 _libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
 
 
 def adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent ends (Linux; elsewhere nothing)."""
+    """Become the parent of descendants whose parent ends (Linux only)."""
     if _libc:
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        cgroups.remove_left()
+        cgroups.remove_orphans()
 
 
 class Child:
-    """One process in a session of its own, with the tree that grows from it."""
+    """One process in its own session, with its descendants."""
 
     def __init__(
         self,
@@ -59,12 +58,12 @@ class Child:
         adopts: bool = True,
         account: Optional[Account] = None,
     ) -> None:
-        """Raises OSError where the program cannot be started, AgentError for CPUs not to be had.
+        """Raises OSError if the program cannot be started, AgentError for unavailable CPUs.
 
-        `limits` hold from the program's first instruction on; `applied` says which of them do.
-        `adopts`: processes that left their parent behind are taken for this child's. Of the
-        children that run at one time, one may adopt. `name` is what messages call it. `account`:
-        whom it runs as, None = as we do.
+        `limits` apply from the first instruction of the program on; `applied` contains those that
+        are enforced. `adopts`: orphans count as descendants of this child; only one of the running
+        children may adopt. `name`: its name in messages. `account`: the user it runs as, None = the
+        agent's.
         """
         self.name = name or Path(argv[0]).name
         self._confinement = confine(limits, account is not None)
@@ -82,7 +81,7 @@ class Child:
         except BaseException as error:
             self._confinement.abandon()
             if isinstance(error, subprocess.SubprocessError):
-                raise AgentError(_not_prepared(self.name, limits, account)) from error
+                raise AgentError(_preparation_error(self.name, limits, account)) from error
             raise
         self.pid = self._popen.pid
         self._adopts = adopts
@@ -93,7 +92,7 @@ class Child:
 
     @property
     def exit_code(self) -> Optional[int]:
-        """None while it runs; minus the signal number where a signal ended it."""
+        """None while it runs; minus the signal number if a signal ended it."""
         if self._popen.returncode is None:
             self._reap(os.WNOHANG)
         return self._popen.returncode
@@ -106,7 +105,7 @@ class Child:
             self.peak_rss_bytes = rusage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
     def wait(self, timeout_s: float) -> None:
-        """Until it ends, at most `timeout_s`; the kernel wakes us where it can."""
+        """Wait until it ends, at most `timeout_s`."""
         if self.exit_code is not None:
             return
         try:
@@ -124,7 +123,7 @@ class Child:
             os.kill(self.pid, number)
 
     def tree(self) -> set[int]:
-        """Pids of the tree, with the orphans that we adopted if this child answers for them."""
+        """The pids of the tree, with the adopted orphans if this child adopts."""
         table = snapshot()
         roots = {self.pid}
         if self._adopts and HAS_PROC:
@@ -132,18 +131,18 @@ class Child:
                 process.pid
                 for process in table.values()
                 if process.parent == os.getpid()
-                # An orphan in the session of another child is that one's.
+                # An orphan in the session of another child belongs to that child.
                 and _started.isdisjoint({process.pid, process.session} - {self.pid})
             }
         roots |= self._confinement.members()
         return {pid for pid in family(table, roots) if pid in table} - {os.getpid()}
 
     def usage(self) -> Optional[Usage]:
-        """What the living processes of the tree used so far; None where there are none."""
-        return of_tree(self.tree())
+        """What the living processes of the tree used so far; None without any."""
+        return tree_usage(self.tree())
 
     def stop(self, grace_s: float) -> None:
-        """Ask the process to end, then kill whatever is left of its tree."""
+        """Send SIGTERM, wait up to `grace_s`, then kill the rest of the tree."""
         members = self.tree() if not HAS_PROC else set()
         self.send(signal.SIGTERM)
         deadline = time.monotonic() + grace_s
@@ -152,7 +151,7 @@ class Child:
         self.kill(members)
 
     def end_session(self) -> None:
-        """Kill the process and what stayed in its session or below it, adopted orphans excepted."""
+        """Kill the process, its session and its descendants, but no adopted orphans."""
 
         def relatives() -> set[int]:
             table = snapshot()
@@ -163,7 +162,7 @@ class Child:
         self._end()
 
     def kill(self, known: Iterable[int] = ()) -> None:
-        """Kill the tree, and `known` members that may have left it; returns when they are gone."""
+        """Kill the tree and the processes `known`; return when they are gone."""
         kill_all(lambda: self.tree() | set(known))
         self._end()
 
@@ -180,30 +179,30 @@ def exit_code_of(status: int) -> int:
 def _prepare(
     parent: int, confinement: Confinement, account: Optional[Account]
 ) -> Callable[[], None]:
-    def before_the_program() -> None:
-        # Memory with secrets, or gigabytes of it, is not left behind on a host.
+    def run_before_exec() -> None:
+        # No core dumps: they can contain secrets or fill the disk.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         confinement.enter()
         if account is not None:
             account.become()
         if _libc:
-            # Only now: the kernel forgets it where a process becomes another user.
+            # After the switch of the user, which resets it.
             _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != parent:  # it died before we could ask
+            if os.getppid() != parent:  # it died before the call
                 os._exit(1)
-            # What we start never becomes more than we are, by sudo or a file with its own rights.
+            # No child can gain privileges by sudo or a setuid file.
             _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
-    return before_the_program
+    return run_before_exec
 
 
-def _not_prepared(name: str, limits: Limits, account: Optional[Account]) -> str:
+def _preparation_error(name: str, limits: Limits, account: Optional[Account]) -> str:
     who = f" as {account.name}" if account else ""
     return f"{name} cannot run{who} with {limits}: the kernel refused it before its start"
 
 
 def kill_all(members: Any, limit_s: float = 5.0) -> None:
-    """SIGKILL what `members()` names, again and again until it names nobody alive."""
+    """Send SIGKILL to `members()` repeatedly until none of them is alive."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
         table = snapshot()
@@ -217,19 +216,19 @@ def kill_all(members: Any, limit_s: float = 5.0) -> None:
 
 
 def kill_descendants() -> None:
-    """Kill all that lives below this process, and reap what was adopted."""
+    """Kill all descendants of this process, and reap the adopted ones."""
 
-    def below_us() -> set[int]:
+    def descendants() -> set[int]:
         table = snapshot()
         children = {item.pid for item in table.values() if item.parent == os.getpid()}
         return family(table, children) - {os.getpid()} if children else set()
 
-    kill_all(below_us)
+    kill_all(descendants)
     reap_orphans(())
 
 
 def reap_orphans(children: Iterable[int]) -> None:
-    """Collect adopted processes that ended, all but our own `children`."""
+    """Reap adopted processes that have ended, but not our own `children`."""
     for process in snapshot().values():
         if process.zombie and process.parent == os.getpid() and process.pid not in set(children):
             with contextlib.suppress(ChildProcessError):
@@ -237,10 +236,10 @@ def reap_orphans(children: Iterable[int]) -> None:
 
 
 def kill_marked(variable: str) -> bool:
-    """Kill what a dead supervisor left behind, by `NAME=value` in the environment of it all.
+    """Kill the orphans of a dead supervisor, which have `NAME=value` in their environment.
 
-    True if there was anything. Control groups of dead supervisors go, too.
+    Also removes the control groups of dead supervisors. True if there was anything.
     """
-    left = marked(variable)
+    left = find_marked(variable)
     kill_all(lambda: family(snapshot(), left) - {os.getpid()} if left else set())
-    return bool(cgroups.remove_left()) or bool(left)
+    return bool(cgroups.remove_orphans()) or bool(left)

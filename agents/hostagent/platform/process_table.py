@@ -1,4 +1,4 @@
-"""What a system says of its processes, and who of them belongs together."""
+"""An entry of the process table, and the family of a process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HAS_PROC = sys.platform.startswith("linux") and os.path.exists("/proc/self/stat"
 
 
 class Process(NamedTuple):
-    """`session` is None where the system does not tell it."""
+    """`session` is None if the system does not report it."""
 
     pid: int
     parent: int
@@ -21,21 +21,21 @@ class Process(NamedTuple):
 
 
 def family(table: dict[int, Process], roots: Iterable[int]) -> set[int]:
-    """`roots`, their descendants, and whoever shares a session or group with any of them.
+    """`roots`, their descendants, and all processes that share a session or group with them.
 
-    Session and group 0 are those of kernel threads and of processes outside our namespace, and
-    our own are never those of a child: neither makes a relative.
+    Session and group 0 belong to kernel threads and processes outside our namespace, and our own
+    never belong to a child: both are ignored.
     """
     members = set(roots)
     while True:
         sessions = {table[pid].session for pid in members if pid in table}
         sessions -= {None, 0, os.getsid(0)}
         groups = {table[pid].group for pid in members if pid in table} - {0, os.getpgrp()}
-        grown = members | {
+        growth = members | {
             process.pid
             for process in table.values()
             if process.parent in members or process.session in sessions or process.group in groups
         }
-        if grown == members:
+        if growth == members:
             return members
-        members = grown
+        members = growth

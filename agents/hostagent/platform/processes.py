@@ -1,9 +1,9 @@
-"""Child processes that never outlive us, by the means of this system.
+"""Child processes that never outlive the supervisor.
 
-The modules are posix_processes.py and experimental/windows_processes.py.
+The implementations are posix_processes.py and experimental/windows_processes.py.
 
-Both offer `Child`, `adopt_orphans`, `kill_descendants` and `kill_marked`. What a
-supervisor that was killed leaves behind carries MARK in its environment.
+Both have `Child`, `adopt_orphans`, `kill_descendants` and `kill_marked`. All processes that a
+supervisor starts have MARK in their environment, so that its orphans can be found.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 if sys.platform == "win32":
-    from .experimental import windows_processes as _this
+    from .experimental import windows_processes as _implementation
 else:
-    from . import posix_processes as _this
+    from . import posix_processes as _implementation
 
-#: Names the step directory in the environment of everything that a supervisor starts.
+#: The environment variable with the step directory.
 MARK = "PITWALL_STEP"
 
-Child = _this.Child
-adopt_orphans = _this.adopt_orphans
-kill_descendants = _this.kill_descendants
+Child = _implementation.Child
+adopt_orphans = _implementation.adopt_orphans
+kill_descendants = _implementation.kill_descendants
 
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 _KEPT_ON_WINDOWS = ("SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE")
@@ -32,9 +32,9 @@ _KEPT_ON_WINDOWS = ("SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "TEMP", "
 def child_environment(
     step: Path, extra: Mapping[str, str], path: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The scrubbed environment of a child: nothing of ours but what every program needs.
+    """The environment of a child: `extra` and the few variables of ours that every program needs.
 
-    The folders `path` come first on its PATH, unless `extra` has a PATH of its own.
+    The folders `path` come first on its PATH, unless `extra` has a PATH.
     """
     kept = _KEPT + (_KEPT_ON_WINDOWS if os.name == "nt" else ())
     own = {name: os.environ[name] for name in kept if name in os.environ}
@@ -44,5 +44,5 @@ def child_environment(
 
 
 def kill_marked(step: Path) -> bool:
-    """Kill what a dead supervisor of `step` left behind; True if there was anything."""
-    return _this.kill_marked(f"{MARK}={step}")
+    """Kill the orphans of a dead supervisor of `step`; True if there was anything."""
+    return _implementation.kill_marked(f"{MARK}={step}")

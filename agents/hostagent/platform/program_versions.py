@@ -1,4 +1,4 @@
-"""Which version a load tool is, and what it was built with: asked, or read from its file."""
+"""The version and features of a load tool: from its output, or read from its file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Optional
 
-#: How each load tool is asked for its version.
+#: The argument with which each load tool prints its version.
 ARGUMENTS = {
     "oha": "--version",
     "wrk": "--version",
@@ -16,37 +16,37 @@ ARGUMENTS = {
     "k6": "version",
     "ghz": "--version",
 }
-#: Tells its version, then that it misses arguments.
+#: Prints its version, and then an error for missing arguments.
 COMPLAINING = ("wrk",)
-#: Sends no request; without HTTP/3 oha refuses before it comes to that.
+#: Sends no request; oha without HTTP/3 refuses the arguments.
 _HTTP3 = (
     *("--no-tui", "--output-format", "quiet", "--http-version", "3", "-n", "0"),
     *("--connect-timeout", "1ms", "https://127.0.0.1:1/"),
 )
 _PROBES = {"oha": {"http3": _HTTP3}}
 
-#: What Go's linker puts before what it says of a build, at a multiple of 16 (debug/buildinfo).
+#: The marker of Go's linker before the build information, at a multiple of 16 (debug/buildinfo).
 _BUILD_INFO = b"\xff Go buildinf:"
 _ALIGNMENT, _WINDOW_BYTES, _FILE_BYTES = 16, 4096, 512 * 1024 * 1024
 _MAIN_MODULE = re.compile(rb"\nmod\t[^\t\n]+\tv(\d+\.\d+\.\d+)")
 
 
-def version_in(text: str) -> Optional[str]:
-    """The first version number in what a program says of itself."""
+def find_version(text: str) -> Optional[str]:
+    """The first version number in the output of a program."""
     found = re.search(r"\d+(?:\.\d+)+[a-z]?(?![a-z])", text) or re.search(
         r'(?<=version ")\d+', text
     )
     return found.group() if found else None
 
 
-def version_of(name: str, path: str | Path, timeout_s: float = 10.0) -> Optional[str]:
-    """The version of the load tool `name` at `path`; None where it does not tell one.
+def tool_version(name: str, path: str | Path, timeout_s: float = 10.0) -> Optional[str]:
+    """The version of the load tool `name` at `path`; None if unknown.
 
-    Raises OSError where it cannot be started.
+    Raises OSError if it cannot be started.
     """
     argv = [str(path), ARGUMENTS.get(name, "--version")]
     try:
-        said = subprocess.run(
+        done = subprocess.run(
             argv,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -55,17 +55,17 @@ def version_of(name: str, path: str | Path, timeout_s: float = 10.0) -> Optional
         )
     except subprocess.TimeoutExpired:
         return None
-    told = None
-    if said.returncode == 0 or name in COMPLAINING:
-        told = version_in(said.stdout.decode("utf-8", "replace"))
-    return told or module_version(path)
+    version = None
+    if done.returncode == 0 or name in COMPLAINING:
+        version = find_version(done.stdout.decode("utf-8", "replace"))
+    return version or module_version(path)
 
 
 def module_version(path: str | Path) -> Optional[str]:
-    """The version of the module that a Go program was installed from, as its linker wrote it.
+    """The module version of an installed Go program, as its linker wrote it.
 
-    None for other programs, and for those built from a checkout. A ghz of `go install` calls itself
-    "dev" and says it nowhere else.
+    None for other programs, and for those built from a checkout. A ghz of `go install` reports the
+    version "dev", so only the file contains the version.
     """
     try:
         with open(path, "rb") as file:
@@ -87,10 +87,10 @@ def _main_module(program: mmap.mmap) -> Optional[str]:
     return None
 
 
-def features_of(name: str, path: str | Path, timeout_s: float = 5.0) -> Optional[list[str]]:
-    """What the load tool can do of that which only some builds can, such as "http3" for oha.
+def tool_features(name: str, path: str | Path, timeout_s: float = 5.0) -> Optional[list[str]]:
+    """The optional features of this build of the load tool, such as "http3" for oha.
 
-    None where there is nothing to ask, or it was not answered.
+    None for a tool without optional features, or without an answer.
     """
     try:
         return sorted(

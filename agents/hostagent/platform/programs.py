@@ -1,8 +1,8 @@
-"""Which load tools, servers, languages and other programs a host has, and in which versions.
+"""The load tools, servers, languages and other programs of a host, and their versions.
 
-They are looked for on the PATH and where managers of versions keep theirs (pyenv, rustup, Go).
-Asking costs processes, so the answers are kept in `programs.json` of the work directory: a program
-is asked again when its file has changed, or after a day.
+They are searched on the PATH and in the folders of version managers (pyenv, rustup, Go). A query
+starts a process, so the answers are cached in `programs.json` of the work directory: a program is
+queried again when its file has changed, or after a day.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 from ..files import write_json
-from .program_versions import ARGUMENTS, COMPLAINING, features_of, module_version, version_in
+from .program_versions import ARGUMENTS, COMPLAINING, find_version, module_version, tool_features
 
 CACHE = "programs.json"
 _FRESH_S = 86_400.0
-#: Of an answer; what an older agent kept is asked again.
+#: The format of a cached answer; answers in another format are queried again.
 _FORMAT = 2
-#: How long the load tools, git, what a job wants and what builds are told apart by may take, and
-#: all the others: a language that is told one time and not the next would be built with anew.
+#: Timeouts of the programs that a job needs or that distinguish builds, and of all others. A
+#: language whose version is known only sometimes would cause new builds.
 _NEEDED_S, _WELCOME_S = 5.0, 0.8
-#: Programs that a job of Pitwall itself needs; of these the contents are known by their hash.
+#: Programs that Pitwall itself needs for a job; only these have a hash.
 NEEDED = {**ARGUMENTS, "git": "--version"}
 _PYTHONS = ("2.7", *(f"3.{minor}" for minor in range(6, 16)))
 SERVERS = {
@@ -50,7 +50,7 @@ LANGUAGES = {
     "ruby": "--version",
     "dotnet": "--version",
 }
-#: Told where they are there, and not missed where they are not.
+#: Reported only if they exist.
 PYTHONS = {f"python{version}": "--version" for version in _PYTHONS}
 OTHERS = {
     **dict.fromkeys(("pypy3", "ghc", "bun", "gcc", "make", "cmake", "mkcert"), "--version"),
@@ -58,20 +58,20 @@ OTHERS = {
     "haproxy": "-v",
     "javac": "-version",
 }
-#: Where Go's own installer puts it.
+#: The folder of Go's own installer.
 GO = Path("/usr/local/go/bin")
-#: How a program is asked that a job wants, and that is none of those above.
-_USUAL = "--version"
+#: The argument for a program that a job wants and that is not listed above.
+_DEFAULT_ARGUMENT = "--version"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._+-]*\Z")
-#: Programs there start whichever version is chosen, if any: the versions themselves are better.
+#: Programs in such a folder start the selected version, if any: prefer the versions themselves.
 _SHIMS = "shims"
 
 
-class Question:
-    """A program that is being asked for its version."""
+class VersionQuery:
+    """A running query of a program's version."""
 
     def __init__(self, name: str, path: str, argument: str) -> None:
-        """Raises OSError where it cannot be started."""
+        """Raises OSError if it cannot be started."""
         self.name = name
         self.path = path
         self._process = subprocess.Popen(
@@ -83,18 +83,18 @@ class Question:
         )
 
     def answer(self, deadline: float) -> Optional[str]:
-        """The version, "" where the program does not tell one; None where it was not in time."""
+        """The version, "" if the program reports none, None after the deadline."""
         try:
-            said, _ = self._process.communicate(timeout=max(0.0, deadline - time.monotonic()))
+            output, _ = self._process.communicate(timeout=max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             self._end()
             return None
         if self._process.returncode and self.name not in COMPLAINING:
             return ""
-        return version_in(said.decode("utf-8", "replace")) or ""
+        return find_version(output.decode("utf-8", "replace")) or ""
 
     def _end(self) -> None:
-        """With all that it started: whoever holds the pipe open must not hold us up."""
+        """Kill it with its descendants, which may keep the pipe open."""
         with contextlib.suppress(OSError, AttributeError):  # Windows has no groups
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
@@ -103,75 +103,78 @@ class Question:
             self._process.stdout.close()
 
 
-class Place(NamedTuple):
-    """Where a program is. `beyond`: a shell would find another one by its name, or none."""
+class ProgramLocation(NamedTuple):
+    """`outside_path`: a shell would find another program by its name, or none."""
 
     path: str
-    beyond: bool
+    outside_path: bool
 
 
 def survey(root: Optional[Path], wanted: Sequence[str] = ()) -> dict[str, Any]:
-    """{"tools": …, "languages": …, "programs": …} by name; answers are kept below `root`.
+    """{"tools": …, "languages": …, "programs": …} by name; answers are cached below `root`.
 
-    A program is {"path", "version", "sha256"}, with a "reason" where it did not tell its version,
-    "features" where its builds differ in what they can do, and "beyond_path" where a shell would
-    not find it by its name; None where it was not found. Load tools, git, languages and `wanted`
-    are given time to answer.
+    A program is {"path", "version", "sha256"}, with a "reason" without a version, "features" if
+    its builds differ in features, and "beyond_path" if a shell would not find it by its name; None
+    if it was not found. Load tools, git, languages and `wanted` have the longer timeout.
     """
     known = {**NEEDED, **SERVERS, **LANGUAGES, **PYTHONS, **OTHERS}
-    more = {name: _USUAL for name in wanted if name not in known and _NAME.match(name)}
+    more = {name: _DEFAULT_ARGUMENT for name in wanted if name not in known and _NAME.match(name)}
     arguments = {**known, **more}
-    places = _places(arguments)
-    paths = {name: place.path for name, place in places.items()}
-    kept = _recall(root)
-    told = {
-        name: kept[path]
+    locations = _locate(arguments)
+    paths = {name: location.path for name, location in locations.items()}
+    cached = _read_cache(root)
+    programs = {
+        name: cached[path]
         for name, path in paths.items()
-        if _is_fresh(kept.get(path), path)
-        # What a job wants is asked again until it tells: a toolchain may have been missing.
-        and (kept[path]["version"] or name not in wanted)
+        if _is_fresh(cached.get(path), path)
+        # A wanted program is queried until it has a version: a toolchain may have been missing.
+        and (cached[path]["version"] or name not in wanted)
     }
-    missing = {name: path for name, path in paths.items() if name not in told}
-    asked = _ask(missing, arguments, {*NEEDED, *LANGUAGES, *PYTHONS, *wanted})
-    told.update(asked)
-    if asked:
-        _keep(root, {**kept, **{one["path"]: one for one in told.values()}})
-    shown = {
-        name: _shown(program, places[name].beyond)
-        for name, program in told.items()
+    missing = {name: path for name, path in paths.items() if name not in programs}
+    answers = _query_versions(missing, arguments, {*NEEDED, *LANGUAGES, *PYTHONS, *wanted})
+    programs.update(answers)
+    if answers:
+        _write_cache(
+            root, {**cached, **{program["path"]: program for program in programs.values()}}
+        )
+    facts = {
+        name: _program_facts(program, locations[name].outside_path)
+        for name, program in programs.items()
         if program["version"] or not _is_shim(program["path"])
     }
     return {
-        "tools": {name: shown.get(name) for name in (*NEEDED, *SERVERS)},
+        "tools": {name: facts.get(name) for name in (*NEEDED, *SERVERS)},
         "languages": {
-            **{name: shown.get(name) for name in LANGUAGES},
-            **{name: shown[name] for name in PYTHONS if name in shown and told[name]["version"]},
+            **{name: facts.get(name) for name in LANGUAGES},
+            **{
+                name: facts[name] for name in PYTHONS if name in facts and programs[name]["version"]
+            },
         },
         "programs": {
-            **{name: shown[name] for name in OTHERS if name in shown},
-            **{name: shown.get(name) for name in more},
+            **{name: facts[name] for name in OTHERS if name in facts},
+            **{name: facts.get(name) for name in more},
         },
     }
 
 
-def _places(names: Iterable[str]) -> dict[str, Place]:
-    """Of those that are there; of load tools and git only what is on the PATH."""
+def _locate(names: Iterable[str]) -> dict[str, ProgramLocation]:
+    """The programs that exist; load tools and git only on the PATH."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     real = [folder for folder in folders if os.path.basename(folder) != _SHIMS]
-    elsewhere = os.pathsep.join([*real, *managed()])
-    found = {}
+    other_path = os.pathsep.join([*real, *version_manager_folders()])
+    locations = {}
     for name in names:
-        usual = shutil.which(name)
-        better = None
-        if name not in NEEDED and (usual is None or _is_shim(usual)):
-            better = shutil.which(name, path=elsewhere)
-        if better or usual:
-            found[name] = Place(better or usual or "", bool(better))
-    return found
+        first = shutil.which(name)
+        other = None
+        if name not in NEEDED and (first is None or _is_shim(first)):
+            other = shutil.which(name, path=other_path)
+        if other or first:
+            locations[name] = ProgramLocation(other or first or "", bool(other))
+    return locations
 
 
-def managed() -> list[str]:
-    """The folders in which managers of versions keep programs, newer ones first."""
+def version_manager_folders() -> list[str]:
+    """The program folders of version managers, newer versions first."""
     home = Path.home()
     pythons = sorted((home / ".pyenv/versions").glob("*/bin"), key=_version_of, reverse=True)
     others = (home / ".cargo/bin", GO, home / "go/bin")
@@ -186,73 +189,79 @@ def _is_shim(path: str) -> bool:
     return os.path.basename(os.path.dirname(path)) == _SHIMS
 
 
-def _shown(program: Mapping[str, Any], beyond: bool) -> dict[str, Any]:
-    shown = {name: program[name] or None for name in ("path", "version", "sha256")}
+def _program_facts(program: Mapping[str, Any], outside_path: bool) -> dict[str, Any]:
+    facts = {name: program[name] or None for name in ("path", "version", "sha256")}
     if program["features"] is not None:
-        shown["features"] = program["features"]
-    if beyond:
-        shown["beyond_path"] = True
-    why = "it did not answer in time" if program["version"] is None else "it told no version"
-    return shown if shown["version"] else {**shown, "reason": why}
+        facts["features"] = program["features"]
+    if outside_path:
+        facts["beyond_path"] = True
+    reason = "no answer in time" if program["version"] is None else "it reported no version"
+    return facts if facts["version"] else {**facts, "reason": reason}
 
 
-def _ask(
+def _query_versions(
     paths: Mapping[str, str], arguments: Mapping[str, str], needed: Container[str]
 ) -> dict[str, dict[str, Any]]:
-    """All at once; whoever does not answer in time has no version."""
+    """Query all programs at once; a program that does not answer in time has no version."""
     began = time.monotonic()
-    questions, told = [], {}
+    queries, programs = [], {}
     for name, path in paths.items():
-        told[name] = {
+        programs[name] = {
             "path": path,
             "version": None,
             "sha256": None,
             "features": None,
-            **_validity(path),
+            **_cache_stamp(path),
         }
         with contextlib.suppress(OSError):
-            questions.append(Question(name, path, arguments[name]))
+            queries.append(VersionQuery(name, path, arguments[name]))
     for name in NEEDED:
-        if name in told:
-            told[name]["sha256"] = _sha256(paths[name])
-    for question in questions:
-        limit_s = _NEEDED_S if question.name in needed else _WELCOME_S
-        told[question.name]["version"] = question.answer(began + limit_s)
+        if name in programs:
+            programs[name]["sha256"] = _sha256(paths[name])
+    for query in queries:
+        limit_s = _NEEDED_S if query.name in needed else _WELCOME_S
+        programs[query.name]["version"] = query.answer(began + limit_s)
     for name in ARGUMENTS:
-        if name in told:
-            _complete(name, told[name])
-    return told
+        if name in programs:
+            _add_details(name, programs[name])
+    return programs
 
 
-def _complete(name: str, program: dict[str, Any]) -> None:
-    """What a load tool does not say of itself."""
+def _add_details(name: str, program: dict[str, Any]) -> None:
+    """Add what a load tool does not report itself: its module version and its features."""
     if program["version"] == "":
         program["version"] = module_version(program["path"]) or ""
-    program["features"] = features_of(name, program["path"])
+    program["features"] = tool_features(name, program["path"])
 
 
-def _recall(root: Optional[Path]) -> dict[str, Any]:
-    """What was told before, by path; nothing after a day."""
+def _read_cache(root: Optional[Path]) -> dict[str, Any]:
+    """The cached answers by path; none after a day."""
     with contextlib.suppress(OSError, ValueError):
         if root:
-            kept: dict[str, Any] = json.loads((root / CACHE).read_bytes())
-            return {path: one for path, one in kept.items() if time.time() < one["until"]}
+            cached: dict[str, Any] = json.loads((root / CACHE).read_bytes())
+            return {
+                path: program for path, program in cached.items() if time.time() < program["until"]
+            }
     return {}
 
 
-def _keep(root: Optional[Path], told: Mapping[str, dict[str, Any]]) -> None:
-    """Keep all answers, also those that tell no version; who was not in time is asked again."""
-    answers = {path: one for path, one in told.items() if one["version"] is not None}
+def _write_cache(root: Optional[Path], programs: Mapping[str, dict[str, Any]]) -> None:
+    """Cache all answers, also those without a version, but none that were not in time."""
+    answers = {
+        path: program for path, program in programs.items() if program["version"] is not None
+    }
     if root and root.is_dir():
-        with contextlib.suppress(OSError):  # a full disk is no reason to know nothing
+        with contextlib.suppress(
+            OSError
+        ):  # without the cache, such as on a full disk, the answers are still valid
             write_json(root / CACHE, answers)
 
 
-def _is_fresh(kept: Optional[dict[str, Any]], path: str) -> bool:
-    return kept is not None and kept["stamp"] == _validity(path)["stamp"]
+def _is_fresh(cached: Optional[dict[str, Any]], path: str) -> bool:
+    return cached is not None and cached["stamp"] == _cache_stamp(path)["stamp"]
 
 
-def _validity(path: str) -> dict[str, Any]:
+def _cache_stamp(path: str) -> dict[str, Any]:
     found = os.stat(path)
     return {"stamp": [_FORMAT, found.st_mtime_ns, found.st_size], "until": time.time() + _FRESH_S}
 

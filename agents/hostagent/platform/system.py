@@ -2,25 +2,24 @@
 
 Each offers the same functions:
 
-    snapshot() -> {pid: Process}       the process table
-    of_tree(pids) -> Usage | None      what those of them that live used so far
-    UNKNOWN = {field of Usage: why}    what this system, or not every user of it, can be told
-    marked("NAME=value") -> {pid}      processes with that in their environment, where one can ask
-    stolen_s() -> s | None             what a hypervisor took from us
-    temperature_c(), clock_mhz(cpus)   of the CPU, now; None where they cannot be read
+    snapshot() -> {pid: Process}           the process table
+    tree_usage(pids) -> Usage | None       the usage of the living ones so far
+    UNKNOWN = {field of Usage: reason}     the fields that can be unknown on this system
+    find_marked("NAME=value") -> {pid}     processes with that in their environment, if readable
+    stolen_s() -> s | None                 the time that a hypervisor took
+    temperature_c(), clock_mhz(cpus)       of the CPU, now; None if they cannot be read
     temperatures() -> {sensor: °C}
-    facts() -> {name: value}           what facts.py does not know by itself; None = not told
+    facts() -> {name: value}               the facts that differ by system; None = unknown
 
-    counters(cpus) -> Counters         what the machine counts from its start on (counters.py)
-    standing() -> Standing             what is so at this moment
-    consumers() -> {pid: Consumer}     who used how much CPU so far; None where it is not told
-    newest_pid() -> pid | None         given out last; None where that is not told
-    established(port) -> n | None      TCP connections to a port of this host
-    ports_exhausted() -> bool | None   whether to some address no further connection can be made
-    why_unknown() -> {fact: why}       why this system may not tell a fact of
-                                       monitoring/environment.py
+    counters(cpus) -> Counters             the counters of the machine since its start (counters.py)
+    current_state() -> CurrentState        the current state of the machine
+    consumers() -> {pid: Consumer}         the CPU time of all processes so far; None if unknown
+    newest_pid() -> pid | None             the last assigned one; None if unknown
+    established(port) -> n | None          TCP connections to a port of this host
+    ports_exhausted() -> bool | None       whether no further connection to some address is possible
+    unknown_reasons() -> {fact: reason}    why a fact of monitoring/environment.py can be unknown
 
-The processes themselves are started and ended by processes.py.
+processes.py starts and stops child processes.
 """
 
 from __future__ import annotations
@@ -28,25 +27,25 @@ from __future__ import annotations
 import sys
 
 if sys.platform == "win32":
-    from .experimental import windows as _this
+    from .experimental import windows as _implementation
 elif sys.platform == "darwin":
-    from .experimental import macos as _this
+    from .experimental import macos as _implementation
 else:
-    from .linux import linux_system as _this
+    from .linux import linux_system as _implementation
 
-UNKNOWN = _this.UNKNOWN
-clock_mhz = _this.clock_mhz
-consumers = _this.consumers
-counters = _this.counters
-established = _this.established
-facts = _this.facts
-marked = _this.marked
-newest_pid = _this.newest_pid
-of_tree = _this.of_tree
-ports_exhausted = _this.ports_exhausted
-snapshot = _this.snapshot
-standing = _this.standing
-stolen_s = _this.stolen_s
-temperature_c = _this.temperature_c
-temperatures = _this.temperatures
-why_unknown = _this.why_unknown
+UNKNOWN = _implementation.UNKNOWN
+clock_mhz = _implementation.clock_mhz
+consumers = _implementation.consumers
+counters = _implementation.counters
+established = _implementation.established
+facts = _implementation.facts
+find_marked = _implementation.find_marked
+newest_pid = _implementation.newest_pid
+tree_usage = _implementation.tree_usage
+ports_exhausted = _implementation.ports_exhausted
+snapshot = _implementation.snapshot
+current_state = _implementation.current_state
+stolen_s = _implementation.stolen_s
+temperature_c = _implementation.temperature_c
+temperatures = _implementation.temperatures
+unknown_reasons = _implementation.unknown_reasons

@@ -1,4 +1,4 @@
-"""What a process tree used so far, as far as its system tells."""
+"""The resource usage of a process tree so far, as far as its system reports it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any, NamedTuple, Optional
 
 
 class Usage(NamedTuple):
-    """Sums over the living processes of a tree; None for what the system does not tell.
+    """Sums over the living processes of a tree; None for fields that the system does not report.
 
-    `peak_rss_bytes` adds up each process's own peak; read and written is what storage moved.
+    `peak_rss_bytes` is the sum of the peaks of the processes; read and written bytes are those of
+    the storage.
     """
 
     cpu_s: Optional[float] = None
@@ -20,17 +21,17 @@ class Usage(NamedTuple):
     written_bytes: Optional[int] = None
 
 
-def total(usages: list[Usage]) -> Optional[Usage]:
-    """Their sum, where a field that one of them lacks is unknown; None for no processes."""
+def sum_usages(usages: list[Usage]) -> Optional[Usage]:
+    """The sum; a field that is unknown for one is unknown. None without processes."""
     if not usages:
         return None
-    columns = {name: [getattr(one, name) for one in usages] for name in Usage._fields}
+    columns = {name: [getattr(usage, name) for usage in usages] for name in Usage._fields}
     return Usage(
         **{name: None if None in column else sum(column) for name, column in columns.items()}
     )
 
 
-def grown(before: Optional[tuple[Any, ...]], after: Optional[tuple[Any, ...]], name: str) -> Any:
-    """The growth of a field; None where a process ended in between and took its count along."""
+def growth(before: Optional[tuple[Any, ...]], after: Optional[tuple[Any, ...]], name: str) -> Any:
+    """The growth of a field; None if it is unknown or shrank, because a process ended."""
     was, now = getattr(before, name, None), getattr(after, name, None)
     return None if was is None or now is None or now < was else now - was

@@ -17,8 +17,8 @@ from ..hosts.all_hosts import AllHosts
 from ..hosts.follower import follow
 from ..hosts.local_host import LocalHost
 from ..paths import StepDir
-from ..platform.linux.tuning import tuned
-from ..platform.orphans import end_leftovers
+from ..platform.linux.tuning import apply_tuning
+from ..platform.orphans import kill_orphans
 from ..platform.processes import adopt_orphans, kill_descendants
 from ..sandbox.directories import Sandbox
 from ..sandbox.tls_files import write_tls
@@ -34,7 +34,7 @@ def run_round(step: StepDir, plan: Plan, journal: Journal) -> None:
     In any case all started processes are killed, and the tuning of the host is undone.
     """
     adopt_orphans()
-    end_leftovers(step.root)
+    kill_orphans(step.root)
     write_tls(step, plan)
     sandbox = Sandbox(step, plan)
     sandbox.close_all()
@@ -52,7 +52,7 @@ def _tuning(step: StepDir, plan: Plan, journal: Journal) -> Iterator[None]:
         yield
         return
     try:
-        with tuned(step.root, plan.tuning) as outcome:
+        with apply_tuning(step.root, plan.tuning) as outcome:
             journal.append("tuned", applied=outcome["applied"], refused=outcome["refused"])
             try:
                 yield

@@ -9,7 +9,7 @@ from typing import Optional
 
 from ..hosts.all_hosts import AnyProcess
 from ..http.checks import ready_problem
-from ..platform.limits import ended_with
+from ..platform.limits import describe_exit
 from ..step.plan import Ready
 
 POLL_S = 0.02
@@ -32,7 +32,7 @@ def await_ready(
     while time.monotonic() < deadline:
         code = process.exit_code
         if code is not None:
-            cause = ended_with(code)
+            cause = describe_exit(code)
             raise NotReady("ended", f"ended with {cause} before it answered; its output follows")
         try:
             wrong = ready_problem(process.address, process.port, ready, ca)

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..errors import Aborted, TrialFailed, UnderLoad
 from ..hosts.all_hosts import AllHosts, AnyProcess
-from ..platform.limits import ended_with
-from ..platform.ports import in_url
+from ..platform.limits import describe_exit
+from ..platform.ports import format_host
 from ..sandbox.tls_files import ca_file
 from ..step.plan import SERVER, Service, Trial
 from .readiness import NotReady, await_ready
@@ -47,7 +47,7 @@ class TrialProcesses:
                 kind = "server_died" if process.name == SERVER else "service_died"
                 raise UnderLoad(
                     kind,
-                    f"{describe_process(process.name)} ended with {ended_with(code)} under load",
+                    f"{describe_process(process.name)} ended with {describe_exit(code)} under load",
                     process.output(),
                 )
 
@@ -92,7 +92,7 @@ def _placeholders(name: str, processes: Sequence[AnyProcess]) -> dict[str, str]:
         f"{name}_host": processes[0].address,
         f"{name}_port": str(processes[0].port),
         f"{name}_addresses": ",".join(
-            f"{in_url(process.address)}:{process.port}" for process in processes
+            f"{format_host(process.address)}:{process.port}" for process in processes
         ),
     }
 

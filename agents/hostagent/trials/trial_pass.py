@@ -12,7 +12,7 @@ from ..builds import installs
 from ..load.load_output import LoadFiles, check_exit_code, measured_files, unmeasured_files
 from ..load.load_runner import LoadOutcome
 from ..paths import tree_dir
-from ..platform.ports import in_url
+from ..platform.ports import format_host
 from ..platform.processes import Child
 from ..sandbox.tls_files import tls_placeholders
 from ..step.plan import Load
@@ -96,7 +96,7 @@ def _placeholders(context: PassContext, processes: TrialProcesses) -> dict[str, 
         **installs.placeholders(context.all_hosts.step.root, context.trial.tree),
         "port": str(server.port),
         "bind": server.address,
-        "address": in_url(server.address),
+        "address": format_host(server.address),
         **rate,
     }
 

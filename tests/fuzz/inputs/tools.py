@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from agents.hostagent.errors import TrialFailed
 from agents.hostagent.load.load_output import measured_files, reduce_output
 from agents.hostagent.paths import stdout_of
-from agents.hostagent.platform.program_versions import version_in
+from agents.hostagent.platform.program_versions import find_version
 from agents.hostagent.readers.registry import READERS
 from agents.hostagent.step.plan import Limits, Load, Tool
 from orchestrator.loadtools.model import GrpcCall, LoadSpec, ToolOutputError
@@ -182,7 +182,7 @@ def _parse(tool: str, told: Told, _: Path) -> None:
 
 
 def _read_version(given: bytes, _: Path) -> None:
-    version_in(given.decode("utf-8", "replace"))
+    find_version(given.decode("utf-8", "replace"))
 
 
 def _versions() -> list[bytes]:

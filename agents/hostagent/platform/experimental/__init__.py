@@ -1,1 +1,4 @@
-"""macOS and Windows. No test has run this code on such a machine yet; see agents/README.md."""
+"""Experimental support for macOS and Windows: no such machine has run this code yet.
+
+Its tests run on Linux. They check only the parts that need no call of macOS or Windows.
+"""

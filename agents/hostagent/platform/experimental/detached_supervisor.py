@@ -1,4 +1,4 @@
-"""A supervisor as a program of its own, for systems without fork (Windows)."""
+"""Start a supervisor as a separate program, for systems without fork (Windows; experimental)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ...paths import StepDir
 
 START_TIMEOUT_S = 20.0
 #: DETACHED_PROCESS, CREATE_NEW_PROCESS_GROUP, and CREATE_BREAKAWAY_FROM_JOB: an SSH server may
-#: keep its sessions in job objects, which end with the connection. Some do not let go.
+#: keep its sessions in job objects, which end with the connection. Some forbid the breakaway.
 _DETACHED, _FREE = 0x8 | 0x200, 0x01000000
 
 
 def leave_behind(step: StepDir) -> Optional[int]:
-    """Start `supervise` for the step, which takes the locks itself; its pid once it works.
+    """Start `supervise` for the step, which takes the locks itself; return its pid.
 
-    None where it does not come to work; supervisor.log says why.
+    None if it does not start; supervisor.log contains the reason.
     """
     program = str(Path(sys.argv[0]).resolve())
-    where = ["--root", str(step.root), "supervise", step.job, step.step]
+    arguments = ["--root", str(step.root), "supervise", step.job, step.step]
     with open(step.log, "ab") as log:
-        process = _detached([sys.executable, program, *where], step, log)
+        process = _detached([sys.executable, program, *arguments], step, log)
     deadline = time.monotonic() + START_TIMEOUT_S
     while process.poll() is None and not step.pid_file.exists():
         if time.monotonic() > deadline:
@@ -34,7 +34,7 @@ def leave_behind(step: StepDir) -> Optional[int]:
             return None
         time.sleep(0.01)
     process.returncode = 0  # nothing here waits for it
-    # Of two that start at once one gets the locks; the other one's program ends at once.
+    # If two start at the same time, one gets the locks, and the other ends immediately.
     return int(step.pid_file.read_text()) if step.pid_file.exists() else None
 
 

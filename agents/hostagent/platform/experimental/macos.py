@@ -1,8 +1,8 @@
-"""A macOS host; see platform/system.py for the interface.
+"""macOS (experimental): processes and facts; see platform/system.py for the interface.
 
 Programs: ps(1), sysctl(8), sw_vers(1), pmset(1). Calls: proc_pid_rusage of <libproc.h> with
 `struct rusage_info_v4` of <sys/resource.h>, and mach_timebase_info of <mach/mach_time.h>.
-Temperatures and clocks are told to root only (powermetrics), so they are unknown here.
+Temperatures and clocks are readable by root only (powermetrics), so they are unknown here.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import time
 from collections.abc import Collection, Iterable
 from typing import Any, Optional
 
-from ..counters import FACTS, Consumer, Counters, Standing
+from ..counters import FACTS, Consumer, Counters, CurrentState
 from ..process_table import Process
-from ..usage import Usage, total
+from ..usage import Usage, sum_usages
 
 UNKNOWN = dict.fromkeys(
-    ("voluntary_switches", "involuntary_switches"), "macOS does not tell them apart"
+    ("voluntary_switches", "involuntary_switches"), "macOS does not distinguish them"
 )
 _RUSAGE_INFO_V4 = 4
 _RUSAGE = """
@@ -63,7 +63,7 @@ def snapshot() -> dict[int, Process]:
 
 
 def table(ps: str) -> dict[int, Process]:
-    """The processes in what `ps -axo pid=,ppid=,pgid=,state=` prints; it tells no sessions."""
+    """The processes in the output of `ps -axo pid=,ppid=,pgid=,state=`, without sessions."""
     found = {}
     for line in ps.splitlines():
         pid, parent, group, state = line.split()[:4]
@@ -71,27 +71,27 @@ def table(ps: str) -> dict[int, Process]:
     return found
 
 
-def marked(_variable: str) -> set[int]:
-    """Nobody: macOS shows no environments."""
+def find_marked(_variable: str) -> set[int]:
+    """Always empty: macOS does not show environments."""
     return set()
 
 
-def of_tree(pids: Iterable[int]) -> Optional[Usage]:
+def tree_usage(pids: Iterable[int]) -> Optional[Usage]:
     system = ctypes.CDLL(None)
     tick_s = _tick_s(system)
-    return total(
+    return sum_usages(
         [usage_of(info, tick_s) for info in (_rusage(system, pid) for pid in pids) if info]
     )
 
 
 def _rusage(system: Any, pid: int) -> Optional[RusageInfo]:
-    """None for a process that is gone, or not ours."""
+    """None for a process that has ended or is not ours."""
     info = RusageInfo()
     return info if system.proc_pid_rusage(pid, _RUSAGE_INFO_V4, ctypes.byref(info)) == 0 else None
 
 
 def usage_of(info: RusageInfo, tick_s: float) -> Usage:
-    """Peak memory is that of the footprint, which leaves out what is shared."""
+    """The peak memory is that of the footprint, which excludes shared memory."""
     ticks = info.user_time + info.system_time + info.child_user_time + info.child_system_time
     return Usage(
         cpu_s=ticks * tick_s,
@@ -129,9 +129,9 @@ def counters(_cpus: Optional[Collection[int]] = None) -> Counters:
     return Counters()
 
 
-def standing() -> Standing:
+def current_state() -> CurrentState:
     source = power(_run("pmset", "-g", "batt"))["power_source"]
-    return Standing(
+    return CurrentState(
         on_battery=None if source is None else source == "battery",
         boot_id=_pairs(_run("sysctl", KEYS["boot_id"])).get(KEYS["boot_id"]),
     )
@@ -153,7 +153,7 @@ def ports_exhausted() -> Optional[bool]:
     return None
 
 
-def why_unknown() -> dict[str, str]:
+def unknown_reasons() -> dict[str, str]:
     return dict.fromkeys(FACTS, "the agent does not read this on macOS")
 
 
@@ -170,7 +170,7 @@ def facts() -> dict[str, Any]:
 def from_output(
     *, sysctl: str, sw_vers: str, batteries: str, settings: str, now: float
 ) -> dict[str, Any]:
-    """The facts in what the programs print; Apple silicon tells neither clocks nor microcode."""
+    """The facts in the output of the programs; Apple silicon reports no clocks and no microcode."""
     values, versions = _pairs(sysctl), _pairs(sw_vers)
     booted = re.search(r"sec = (\d+)", values.get(KEYS["boot_time"], ""))
     in_vm = values.get(KEYS["in_vm"])

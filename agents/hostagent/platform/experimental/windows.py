@@ -1,4 +1,4 @@
-"""A Windows host: its process table, its counters and its facts; see platform/system.py."""
+"""Windows (experimental): processes and facts; see platform/system.py for the interface."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable
 from typing import Any, Optional
 
 from .. import hypervisors
-from ..counters import FACTS, Consumer, Counters, Standing
+from ..counters import FACTS, Consumer, Counters, CurrentState
 from ..process_table import Process
-from ..usage import Usage, total
+from ..usage import Usage, sum_usages
 from . import windows_api as api
 from .windows_types import PowerStatus
 
@@ -20,7 +20,7 @@ except ImportError:  # not Windows
     winreg = None
 
 UNKNOWN = dict.fromkeys(
-    ("voluntary_switches", "involuntary_switches"), "Windows does not tell them apart"
+    ("voluntary_switches", "involuntary_switches"), "Windows does not distinguish them"
 )
 _CPU_KEY = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0"
 _BIOS_KEY = r"HARDWARE\DESCRIPTION\System\BIOS"
@@ -33,13 +33,13 @@ _SCHEMES = {
 
 
 def snapshot() -> dict[int, Process]:
-    """Windows has neither groups nor sessions nor zombies."""
+    """The process table; Windows has no process groups, sessions or zombies as POSIX has."""
     return {pid: Process(pid, parent, 0, None, False) for pid, parent in api.processes().items()}
 
 
-def of_tree(pids: Iterable[int]) -> Optional[Usage]:
+def tree_usage(pids: Iterable[int]) -> Optional[Usage]:
     read = [api.process_counters(pid) for pid in pids]
-    return total(
+    return sum_usages(
         [
             Usage(
                 cpu_s=cpu_s,
@@ -51,7 +51,7 @@ def of_tree(pids: Iterable[int]) -> Optional[Usage]:
     )
 
 
-def marked(_variable: str) -> set[int]:
+def find_marked(_variable: str) -> set[int]:
     return set()
 
 
@@ -76,9 +76,9 @@ def counters(_cpus: Optional[Collection[int]] = None) -> Counters:
     return Counters()
 
 
-def standing() -> Standing:
+def current_state() -> CurrentState:
     source = power(api.power_status())["power_source"]
-    return Standing(on_battery=None if source is None else source == "battery")
+    return CurrentState(on_battery=None if source is None else source == "battery")
 
 
 def consumers() -> Optional[dict[int, Consumer]]:
@@ -97,7 +97,7 @@ def ports_exhausted() -> Optional[bool]:
     return None
 
 
-def why_unknown() -> dict[str, str]:
+def unknown_reasons() -> dict[str, str]:
     return dict.fromkeys(FACTS, "the agent does not read this on Windows")
 
 
@@ -125,7 +125,7 @@ def facts() -> dict[str, Any]:
 
 
 def _registry(path: str) -> dict[str, Any]:
-    """The values of a key below HKEY_LOCAL_MACHINE; none where there is no such key."""
+    """The values of a key below HKEY_LOCAL_MACHINE; none if the key does not exist."""
     try:
         with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, path) as key:
             count = winreg.QueryInfoKey(key)[1]
@@ -141,7 +141,7 @@ def _text(value: Any) -> Optional[str]:
 
 
 def microcode(revision: Any) -> Optional[str]:
-    """From the registry's "Update Revision": eight bytes, the upper half is the number."""
+    """From the registry value "Update Revision": eight bytes, the upper half is the number."""
     if not isinstance(revision, bytes) or len(revision) != 8:
         return None
     return hex(int.from_bytes(revision[4:], "little") or int.from_bytes(revision[:4], "little"))

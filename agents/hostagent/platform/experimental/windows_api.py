@@ -1,4 +1,4 @@
-"""The calls of Windows that the agent needs; importable everywhere, loaded at the first call."""
+"""Windows API (experimental): importable on all systems; libraries are loaded at the first call."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Job:
         self._handle = _handle(_kernel().CreateJobObjectW(None, None))
 
     def set_limits(self, *, affinity: int, memory_bytes: int) -> None:
-        """0 = no limit; the processes end with the job in any case. OSError where refused."""
+        """0 = no limit; the processes end with the job in any case. OSError if refused."""
         limits = ExtendedLimits()
         basic = limits.BasicLimitInformation
         basic.LimitFlags = LIMIT_KILL_ON_JOB_CLOSE
@@ -115,7 +115,7 @@ def resume(pid: int) -> None:
 
 
 def process_counters(pid: int) -> Optional[tuple[float, MemoryCounters]]:
-    """CPU seconds and memory of a process; None for one that is gone or not ours."""
+    """CPU seconds and memory of a process; None for one that has ended or is not ours."""
     times = (ctypes.c_uint64 * 4)()  # FILETIME: created, exited, kernel, user; in units of 100 ns
     memory = MemoryCounters()
     size = memory.cb = ctypes.sizeof(memory)
@@ -140,7 +140,7 @@ def power_status() -> PowerStatus:
 
 
 def clocks() -> list[CpuPower]:
-    """By logical CPU; none where the system does not tell."""
+    """The clocks by logical CPU; empty if the system does not report them."""
     found = (CpuPower * _MAX_CPUS)()
     status = _library("powrprof").CallNtPowerInformation(
         _PROCESSOR_INFORMATION, None, 0, ctypes.byref(found), ctypes.sizeof(found)
@@ -149,7 +149,7 @@ def clocks() -> list[CpuPower]:
 
 
 def power_scheme() -> str:
-    """The GUID of the active power scheme; "" where there is none."""
+    """The GUID of the active power scheme; "" if there is none."""
     scheme = ctypes.c_void_p()
     if _library("powrprof").PowerGetActiveScheme(None, ctypes.byref(scheme)) or not scheme.value:
         return ""
@@ -159,7 +159,7 @@ def power_scheme() -> str:
 
 
 def cores() -> int:
-    """Physical cores; 0 where the system does not tell."""
+    """The number of physical cores; 0 if the system does not report it."""
     size = ctypes.c_uint32(0)
     _kernel().GetLogicalProcessorInformation(None, ctypes.byref(size))
     count = size.value // ctypes.sizeof(LogicalProcessor)
@@ -175,7 +175,7 @@ def uptime_s() -> float:
 
 
 def _entries(kind: int, first: str, following: str, entry: Any) -> Iterator[Any]:
-    """The entries of a Toolhelp snapshot; each is the same structure, filled anew."""
+    """The entries of a Toolhelp snapshot; each one overwrites the same structure."""
     handle = _handle(_kernel().CreateToolhelp32Snapshot(kind, 0))
     try:
         entry.dwSize = ctypes.sizeof(entry)
@@ -203,7 +203,7 @@ def _handle(value: Any) -> ctypes.c_void_p:
 
 
 def _check(done: Any) -> None:
-    """OSError with the system's own message where a call failed."""
+    """Raise OSError with the message of the system if a call failed."""
     if not done:
         raise getattr(ctypes, "WinError")(getattr(ctypes, "get_last_error")())  # noqa: B009
 

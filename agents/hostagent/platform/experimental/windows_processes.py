@@ -1,8 +1,8 @@
-"""Child processes on Windows, each with its whole tree in a job object; see platform/processes.py.
+"""Child processes on Windows (experimental), each with its descendants in a job object.
 
-The job ends with our last handle to it, so that not even a killed supervisor leaves a process
-behind, and it counts for processes that have ended. There is no polite way to end a program
-without a console: `stop` is `kill` here.
+The job ends with our last handle to it, so that even a killed supervisor leaves no process. It
+includes ended processes in its counters. A program without a console cannot be stopped gracefully:
+`stop` is `kill` here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...errors import AgentError
 from ...sandbox.user import Account
 from ..limits import NONE, Limits
 from ..usage import Usage
-from .windows import of_tree
+from .windows import tree_usage
 from .windows_api import LIMIT_AFFINITY, Job, resume
 from .windows_types import Accounting
 
@@ -29,7 +29,7 @@ _open_jobs: set[Job] = set()
 
 
 class Child:
-    """One process in a job object, with all that it starts; see posix.Child."""
+    """One process in a job object, with its descendants; see posix_processes.Child."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Child:
     ) -> None:
         """`adopts` has no effect here: no process leaves a job. There is no `account`."""
         if account is not None:
-            raise AgentError(f"nothing runs as {account.name} on Windows")
+            raise AgentError(f"the agent cannot run a process as {account.name} on Windows")
         self.name = name or Path(argv[0]).name
         self._job = Job()
         refused = set_limits(self._job, limits)
@@ -71,7 +71,7 @@ class Child:
             self._job.close()
             raise
         _open_jobs.add(self._job)
-        resume(self.pid)  # until here it ran nothing, so nothing of it is outside the job
+        resume(self.pid)  # it is suspended until here, so that no descendant is outside the job
         self.applied = {**read_limits(self._job), "refused": refused}
         self.cpu_s: Optional[float] = None
 
@@ -80,12 +80,12 @@ class Child:
         return self._popen.poll()
 
     def wait(self, timeout_s: float) -> None:
-        """Until it ends, at most `timeout_s`."""
+        """Wait until it ends, at most `timeout_s`."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(timeout_s)
 
     def send(self, _number: int) -> None:
-        """Whatever the signal: a process without a console can only be ended."""
+        """Terminate the process for any signal: without a console there is nothing else."""
         if self.exit_code is None:
             self._popen.terminate()
 
@@ -93,8 +93,8 @@ class Child:
         return self._job.pids()
 
     def usage(self) -> Optional[Usage]:
-        """Of the whole job: also of processes that have ended."""
-        living = of_tree(self.tree())
+        """The usage of the whole job, including processes that have ended."""
+        living = tree_usage(self.tree())
         if living is None:
             return None
         counted = job_usage(self._job.accounting())
@@ -119,7 +119,7 @@ class Child:
 
 
 def adopt_orphans() -> None:
-    """Nothing to do: an orphan stays in its job."""
+    """Does nothing: an orphan stays in its job."""
 
 
 def kill_descendants() -> None:
@@ -128,12 +128,12 @@ def kill_descendants() -> None:
 
 
 def kill_marked(_variable: str) -> bool:
-    """False: the kernel ended what a killed supervisor had started, with its job objects."""
+    """Always False: the kernel ends all processes of a killed supervisor with its job objects."""
     return False
 
 
 def set_limits(job: Job, limits: Limits) -> dict[str, str]:
-    """Set what a job object can hold; the reasons for what it cannot."""
+    """Set the limits of a job object; return the reasons of the refused ones."""
     refused = {}
     if limits.open_files is not None:
         refused["open_files"] = "Windows has no such limit"
@@ -178,7 +178,7 @@ def cpus_of(mask: int) -> list[int]:
 
 
 def job_usage(counted: Accounting) -> Usage:
-    """Times are in units of 100 ns; I/O is that of all kinds, not only storage."""
+    """The usage of a job: its times are in units of 100 ns; its I/O is not only that of storage."""
     basic = counted.BasicInfo
     return Usage(
         cpu_s=(basic.TotalUserTime + basic.TotalKernelTime) / 1e7,

@@ -1,7 +1,7 @@
-"""Where on a Linux host control groups can be made: in cgroup v2 where it offers them, else v1.
+"""Find where control groups can be created on a Linux host: in cgroup v2 if possible, else v1.
 
-Groups are made below our own group or one above it, so that limits set on us hold for our
-children, too. A fake root of the file system can be given everywhere.
+Groups are created below our own group or a parent group, so that our own limits apply to our
+children, too. All functions accept another root of the file system.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import NamedTuple, Optional
 CONTROLLERS = ("cpuset", "cpu", "memory", "pids")
 
 
-class Place(NamedTuple):
-    """Where groups can be made: the parent folder for each controller that is to be had."""
+class CgroupHierarchy(NamedTuple):
+    """Where groups can be created: the parent folder for each available controller."""
 
     version: int
     folders: Mapping[str, Path]
@@ -25,64 +25,68 @@ class Place(NamedTuple):
         return f"cgroup{self.version}"
 
 
-def find(system: Path = Path("/")) -> Optional[Place]:
-    """The place to use below the file system `system`; None where no group can be made."""
-    mounts = _mounts(text_of(system / "proc/self/mounts"))
-    own = _own_groups(text_of(system / "proc/self/cgroup"))
-    return _second(system, mounts, own) or _first(system, mounts, own)
+def find_hierarchy(system: Path = Path("/")) -> Optional[CgroupHierarchy]:
+    """The hierarchy to use below the file system `system`; None if no group can be created."""
+    mounts = _mounts(read_text(system / "proc/self/mounts"))
+    own = _own_groups(read_text(system / "proc/self/cgroup"))
+    return _find_v2(system, mounts, own) or _find_v1(system, mounts, own)
 
 
-def _second(system: Path, mounts: Mapping[str, str], own: Mapping[str, str]) -> Optional[Place]:
-    """v2: the nearest of our own group and those above it that may have groups with controllers."""
+def _find_v2(
+    system: Path, mounts: Mapping[str, str], own: Mapping[str, str]
+) -> Optional[CgroupHierarchy]:
+    """v2: the nearest of our own group and its parents that can have groups with controllers."""
     if "cgroup2" not in mounts:
         return None
     top = system / mounts["cgroup2"].lstrip("/")
-    here = _inside(top, own.get("", "/"))
+    here = _group_folder(top, own.get("", "/"))
     for folder in (here, *here.parents):
-        offered = text_of(folder / "cgroup.controllers").split()
+        offered = read_text(folder / "cgroup.controllers").split()
         folders = {name: folder for name in CONTROLLERS if name in offered}
-        if {"cpu", "memory"} <= set(folders) and _can_divide(folder):
-            return Place(2, folders)
+        if {"cpu", "memory"} <= set(folders) and _can_delegate(folder):
+            return CgroupHierarchy(2, folders)
         if folder == top:
             break
     return None
 
 
-def _can_divide(folder: Path) -> bool:
-    """Writable, and not one that holds processes: only the root may hold both them and groups."""
+def _can_delegate(folder: Path) -> bool:
+    """Writable and without other processes: only the root may have both processes and groups."""
     files = (folder, folder / "cgroup.procs", folder / "cgroup.subtree_control")
     if not all(os.access(path, os.W_OK) for path in files):
         return False
     is_root = not (folder / "cgroup.type").exists()
-    inside = set(text_of(folder / "cgroup.procs").split())
+    inside = set(read_text(folder / "cgroup.procs").split())
     return is_root or inside <= {str(os.getpid())}
 
 
-def _first(system: Path, mounts: Mapping[str, str], own: Mapping[str, str]) -> Optional[Place]:
+def _find_v1(
+    system: Path, mounts: Mapping[str, str], own: Mapping[str, str]
+) -> Optional[CgroupHierarchy]:
     found = {
-        name: _inside(system / mounts[name].lstrip("/"), own.get(name, "/"))
+        name: _group_folder(system / mounts[name].lstrip("/"), own.get(name, "/"))
         for name in CONTROLLERS
         if name in mounts
     }
     writable = {name: path for name, path in found.items() if os.access(path, os.W_OK)}
-    return Place(1, writable) if writable else None
+    return CgroupHierarchy(1, writable) if writable else None
 
 
-def _inside(top: Path, group: str) -> Path:
-    """Our own group; in a container whose root is mounted as `top` its path may lead nowhere."""
+def _group_folder(top: Path, group: str) -> Path:
+    """Our own group; in a container whose root is mounted as `top` its path may not exist."""
     folder = top / group.lstrip("/")
     return folder if ".." not in folder.parts and folder.is_dir() else top
 
 
-def above_us(controller: str, system: Path = Path("/")) -> list[Path]:
-    """Our own group of a controller and all above it that can be seen, readable or not."""
-    mounts = _mounts(text_of(system / "proc/self/mounts"))
-    own = _own_groups(text_of(system / "proc/self/cgroup"))
+def own_and_parent_groups(controller: str, system: Path = Path("/")) -> list[Path]:
+    """Our own group of a controller and all its visible parents, readable or not."""
+    mounts = _mounts(read_text(system / "proc/self/mounts"))
+    own = _own_groups(read_text(system / "proc/self/cgroup"))
     kind = controller if controller in mounts else "cgroup2"
     if kind not in mounts:
         return []
     top = system / mounts[kind].lstrip("/")
-    here = _inside(top, own.get(controller if kind == controller else "", "/"))
+    here = _group_folder(top, own.get(controller if kind == controller else "", "/"))
     return [folder for folder in (here, *here.parents) if folder == top or top in folder.parents]
 
 
@@ -107,8 +111,8 @@ def _own_groups(text: str) -> dict[str, str]:
     return found
 
 
-def text_of(path: Path) -> str:
-    """The text of a file without the white space around it; nothing where it cannot be read."""
+def read_text(path: Path) -> str:
+    """The stripped text of a file; "" if it cannot be read."""
     try:
         return path.read_text("utf-8").strip()
     except OSError:

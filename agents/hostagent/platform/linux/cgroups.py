@@ -1,4 +1,4 @@
-"""Control groups of Linux: a group for one child, with limits (cgroup_hierarchies.py says where).
+"""Control groups of Linux: a group for one child, with limits (see cgroup_hierarchies.py).
 
 File formats: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/ of the kernel.
 """
@@ -15,45 +15,45 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Optional
 
-from .cgroup_hierarchies import Place, find, text_of
+from .cgroup_hierarchies import CgroupHierarchy, find_hierarchy, read_text
 
 PREFIX = "pitwall"
 PERIOD_US = 100_000
-#: What v1 says of a memory limit that is none: the largest multiple of a page.
+#: v1 reports a larger value, the largest multiple of a page, without a memory limit.
 _UNLIMITED = 1 << 62
-#: Long enough for a child to have entered the group that was made for it.
+#: Enough time for a child to enter its group.
 _SETTLED_S = 60.0
 _REMOVAL_S = 2.0
 _numbers = itertools.count(1)
 
 
 class Group:
-    """A group with limits. Made by the supervisor, entered by the child, removed at the end."""
+    """A group with limits: created by the supervisor, entered by the child, removed at the end."""
 
-    def __init__(self, place: Place, controllers: Iterable[str]) -> None:
-        """Raises OSError where it cannot be made."""
-        self._version = place.version
-        self.mechanism = place.mechanism
-        self._made: list[Path] = []
+    def __init__(self, hierarchy: CgroupHierarchy, controllers: Iterable[str]) -> None:
+        """Raises OSError if it cannot be created."""
+        self._version = hierarchy.version
+        self.mechanism = hierarchy.mechanism
+        self._created: list[Path] = []
         self._folders: dict[str, Path] = {}
         name = f"{PREFIX}-{namespace()}-{os.getpid()}-{next(_numbers)}"
         for controller in controllers:
-            parent = place.folders[controller]
+            parent = hierarchy.folders[controller]
             if self._version == 2:
-                _make_room(parent)
+                _move_to_subgroup(parent)
                 _enable(parent, controller)
             self._folders[controller] = self._make(parent / name)
 
     def _make(self, folder: Path) -> Path:
-        if folder not in self._made:
+        if folder not in self._created:
             folder.mkdir()
-            self._made.append(folder)
+            self._created.append(folder)
         return folder
 
     def set_cpus(self, cpus: Iterable[int]) -> None:
         folder = self._folders["cpuset"]
         if self._version == 1:  # a cpuset without memory nodes takes no process
-            (folder / "cpuset.mems").write_text(text_of(folder.parent / "cpuset.mems"))
+            (folder / "cpuset.mems").write_text(read_text(folder.parent / "cpuset.mems"))
         (folder / "cpuset.cpus").write_text(",".join(map(str, cpus)))
 
     def set_quota(self, cpus: float) -> None:
@@ -65,7 +65,7 @@ class Group:
             (folder / "cpu.cfs_quota_us").write_text(str(microseconds))
 
     def set_memory(self, size: int) -> None:
-        """Memory without swap: what does not fit is killed and not slowly paged out."""
+        """Limit memory without swap: a larger process is killed, not paged out slowly."""
         folder = self._folders["memory"]
         hard, swap = (
             ("memory.max", "memory.swap.max")
@@ -80,15 +80,15 @@ class Group:
         (self._folders["pids"] / "pids.max").write_text(str(count))
 
     def quota(self) -> Optional[float]:
-        """CPUs, as the kernel has it; None = no quota."""
+        """The quota in CPUs, read from the kernel; None = no quota."""
         folder = self._folders.get("cpu")
         if folder is None:
             return None
         if self._version == 2:
-            quota, period = text_of(folder / "cpu.max").split()
+            quota, period = read_text(folder / "cpu.max").split()
         else:
-            quota = text_of(folder / "cpu.cfs_quota_us")
-            period = text_of(folder / "cpu.cfs_period_us")
+            quota = read_text(folder / "cpu.cfs_quota_us")
+            period = read_text(folder / "cpu.cfs_period_us")
         return None if quota in ("max", "-1") else int(quota) / int(period)
 
     def memory(self) -> Optional[int]:
@@ -96,17 +96,17 @@ class Group:
         if folder is None:
             return None
         name = "memory.max" if self._version == 2 else "memory.limit_in_bytes"
-        text = text_of(folder / name)
+        text = read_text(folder / name)
         return None if text == "max" or int(text) >= _UNLIMITED else int(text)
 
     def processes(self) -> Optional[int]:
-        """How many processes and threads it may have; None = no limit."""
+        """The limit of processes and threads; None = no limit."""
         folder = self._folders.get("pids")
-        text = text_of(folder / "pids.max") if folder else "max"
+        text = read_text(folder / "pids.max") if folder else "max"
         return int(text) if text.isdigit() else None
 
     def throttled(self) -> Optional[int]:
-        """In how many periods the quota was used up."""
+        """The number of periods in which the quota was exhausted."""
         folder = self._folders.get("cpu")
         return _count(folder / "cpu.stat", "nr_throttled") if folder else None
 
@@ -116,12 +116,12 @@ class Group:
         return _count(folder / name, "oom_kill") if folder else None
 
     def refused_forks(self) -> Optional[int]:
-        """How often it was refused another process or thread."""
+        """How often the kernel refused another process or thread."""
         folder = self._folders.get("pids")
         return _count(folder / "pids.events", "max") if folder else None
 
     def enter(self) -> dict[str, str]:
-        """Move the calling process in; why not, by controller, where the kernel refuses."""
+        """Move the calling process into the group; the reasons of refusals by controller."""
         refused = {}
         for controller, folder in self._folders.items():
             try:
@@ -131,68 +131,68 @@ class Group:
         return refused
 
     def members(self) -> set[int]:
-        return {pid for folder in self._made for pid in _members(folder)}
+        return {pid for folder in self._created for pid in _members(folder)}
 
     def remove(self) -> None:
-        """Kill whoever is in it, and remove it."""
-        for folder in self._made:
+        """Kill its processes, and remove it."""
+        for folder in self._created:
             _remove(folder, time.monotonic() + _REMOVAL_S)
-        self._made = []
+        self._created = []
 
 
-def remove_left(system: Path = Path("/")) -> list[str]:
-    """Remove the groups of supervisors that are no more; the names of those removed.
+def remove_orphans(system: Path = Path("/")) -> list[str]:
+    """Remove the groups of dead supervisors; return their names.
 
-    Pids of another pid namespace say nothing here: a group from there goes if it is empty and
-    not just made.
+    Pids of another pid namespace are unknown here: a group of another namespace is removed if it
+    is empty and not new.
     """
-    place = find(system)
+    hierarchy = find_hierarchy(system)
     removed = []
-    for parent in set(place.folders.values()) if place else ():
+    for parent in set(hierarchy.folders.values()) if hierarchy else ():
         for folder in sorted(parent.glob(f"{PREFIX}-*-*-*")):
-            if _is_left(folder) and _remove(folder, time.monotonic() + _REMOVAL_S):
+            if _is_orphaned(folder) and _remove(folder, time.monotonic() + _REMOVAL_S):
                 removed.append(folder.name)
     return removed
 
 
-def _is_left(folder: Path) -> bool:
+def _is_orphaned(folder: Path) -> bool:
     found = re.fullmatch(rf"{PREFIX}-(\d+)-(\d+)-\d+", folder.name)
     if not found:
         return False
     if found.group(1) == namespace():
         return not _is_alive(int(found.group(2)))
     with contextlib.suppress(OSError):
-        made_s = time.time() - folder.stat().st_mtime
-        return made_s > _SETTLED_S and not text_of(folder / "cgroup.procs")
+        age_s = time.time() - folder.stat().st_mtime
+        return age_s > _SETTLED_S and not read_text(folder / "cgroup.procs")
     return False
 
 
 def _is_alive(pid: int) -> bool:
-    """False also for a process that has ended and that nobody has collected yet."""
-    state = text_of(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    """False also for a zombie."""
+    state = read_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     return bool(state) and state[0] not in "ZX"
 
 
 def namespace() -> str:
-    """The number of our pid namespace; hosts that share a kernel have the same pids."""
+    """The number of our pid namespace: hosts that share a kernel can have equal pids."""
     try:
         return re.sub(r"\D", "", os.readlink("/proc/self/ns/pid"))
     except OSError:
         return "0"
 
 
-def _make_room(folder: Path) -> None:
-    """Leave a group that is to be divided, where we are alone in it: v2 forbids both at once."""
+def _move_to_subgroup(folder: Path) -> None:
+    """Leave our own group if we are alone in it: a v2 group has either processes or subgroups."""
     is_root = not (folder / "cgroup.type").exists()
-    if not is_root and text_of(folder / "cgroup.procs").split() == [str(os.getpid())]:
-        room = folder / f"{PREFIX}-{namespace()}-{os.getpid()}-0"
-        room.mkdir()
-        (room / "cgroup.procs").write_text("0")
+    if not is_root and read_text(folder / "cgroup.procs").split() == [str(os.getpid())]:
+        subgroup = folder / f"{PREFIX}-{namespace()}-{os.getpid()}-0"
+        subgroup.mkdir()
+        (subgroup / "cgroup.procs").write_text("0")
 
 
 def _enable(folder: Path, controller: str) -> None:
     control = folder / "cgroup.subtree_control"
-    if controller not in text_of(control).split():
+    if controller not in read_text(control).split():
         control.write_text(f"+{controller}")
 
 
@@ -206,17 +206,17 @@ def _remove(folder: Path, deadline: float) -> bool:
             return True
         except FileNotFoundError:
             return False
-        except OSError:  # the killed are not gone yet
+        except OSError:  # the killed processes are not gone yet
             if time.monotonic() > deadline:
                 return False
         time.sleep(0.005)
 
 
 def _members(folder: Path) -> set[int]:
-    """Processes in the group; 0 stands for those that our pid namespace does not see."""
-    return {int(word) for word in text_of(folder / "cgroup.procs").split()} - {0, os.getpid()}
+    """The processes in the group, without those of other pid namespaces (0)."""
+    return {int(word) for word in read_text(folder / "cgroup.procs").split()} - {0, os.getpid()}
 
 
 def _count(path: Path, key: str) -> Optional[int]:
-    found = re.search(rf"^{key} (\d+)$", text_of(path), re.MULTILINE)
+    found = re.search(rf"^{key} (\d+)$", read_text(path), re.MULTILINE)
     return int(found.group(1)) if found else None

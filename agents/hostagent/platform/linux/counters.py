@@ -1,4 +1,4 @@
-"""What a Linux machine counts, from /proc and /sys below a root that tests can set."""
+"""The counters of a Linux machine, from /proc and /sys below a root that tests can set."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Optional
 
-from ..counters import Counters, Energy, Standing, Times
-from .cgroup_hierarchies import above_us
-from .facts import SYSTEM, power, text_of
+from ..counters import Counters, CpuTimes, CurrentState, Energy
+from .cgroup_hierarchies import own_and_parent_groups
+from .facts import SYSTEM, power, read_text
 
 _CPU = "sys/devices/system/cpu"
 _TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 def counters(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM) -> Counters:
-    """`cpus`: those whose time and heat matter; None = all of the machine."""
-    tcp = _table(text_of(system / "proc/net/snmp") or "", "Tcp")
-    kernel = text_of(system / "proc/net/netstat") or ""
+    """`cpus`: those whose times and throttling are counted; None = all of the machine."""
+    tcp = _table(read_text(system / "proc/net/snmp") or "", "Tcp")
+    kernel = read_text(system / "proc/net/netstat") or ""
     listening, traffic = _table(kernel, "TcpExt"), _table(kernel, "IpExt")
     return Counters(
-        cpus=times(text_of(system / "proc/stat") or "", cpus),
-        pressure_s=_pressure_s(text_of(system / "proc/pressure/cpu") or ""),
+        cpus=times(read_text(system / "proc/stat") or "", cpus),
+        pressure_s=_pressure_s(read_text(system / "proc/pressure/cpu") or ""),
         segments_sent=tcp.get("OutSegs"),
         segments_resent=tcp.get("RetransSegs"),
         listen_overflows=listening.get("ListenOverflows"),
         listen_drops=listening.get("ListenDrops"),
-        swapped_pages=_swapped(text_of(system / "proc/vmstat") or ""),
+        swapped_pages=_swapped(read_text(system / "proc/vmstat") or ""),
         throttle_count=_throttle_count(cpus, system),
         quota_periods=_quota_periods(system),
         octets_out=_octets(traffic, system, "OutOctets"),
@@ -37,21 +37,23 @@ def counters(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM) -> C
     )
 
 
-def standing(system: Path = SYSTEM) -> Standing:
-    running = re.search(r"^procs_running (\d+)", text_of(system / "proc/stat") or "", re.MULTILINE)
+def current_state(system: Path = SYSTEM) -> CurrentState:
+    running = re.search(
+        r"^procs_running (\d+)", read_text(system / "proc/stat") or "", re.MULTILINE
+    )
     source = power(system)["power_source"]
-    return Standing(
+    return CurrentState(
         run_queue=max(0, int(running.group(1)) - 1) if running else None,
         on_battery=None if source is None else source == "battery",
-        boot_id=text_of(system / "proc/sys/kernel/random/boot_id"),
+        boot_id=read_text(system / "proc/sys/kernel/random/boot_id"),
     )
 
 
-def times(stat: str, cpus: Optional[Collection[int]]) -> Optional[dict[int, Times]]:
+def times(stat: str, cpus: Optional[Collection[int]]) -> Optional[dict[int, CpuTimes]]:
     """From the lines "cpu<n>" of /proc/stat (proc(5)).
 
-    Idle time is exact where the kernel sleeps without ticks; the time of user and system is looked
-    at once a tick only, which overlooks most of a server that works in short bursts.
+    Idle time is exact on a tickless kernel. User and system time are sampled once per tick, which
+    misses most of a server that works in short bursts.
     """
     found = {}
     for line in stat.splitlines():
@@ -59,7 +61,7 @@ def times(stat: str, cpus: Optional[Collection[int]]) -> Optional[dict[int, Time
         if matched and (cpus is None or int(matched.group(1)) in cpus):
             fields = [int(field) / _TICK for field in matched.group(2).split()]
             _user, _nice, _system, idle, waiting, hard, soft, stolen = fields[:8]
-            found[int(matched.group(1))] = Times(idle + waiting, hard + soft, stolen)
+            found[int(matched.group(1))] = CpuTimes(idle + waiting, hard + soft, stolen)
     return found or None
 
 
@@ -80,34 +82,34 @@ def _swapped(vmstat: str) -> Optional[int]:
 
 
 def _throttle_count(cpus: Optional[Collection[int]], system: Path) -> Optional[int]:
-    """How often heat slowed these CPUs down, cores and packages."""
+    """The number of thermal throttlings of these CPUs, of cores and packages."""
     folders = (
         sorted(system.glob(f"{_CPU}/cpu[0-9]*/thermal_throttle"))
         if cpus is None
         else [system / _CPU / f"cpu{cpu}/thermal_throttle" for cpu in cpus]
     )
     names = ("core_throttle_count", "package_throttle_count")
-    counts = [text_of(folder / name) for folder in folders for name in names]
+    counts = [read_text(folder / name) for folder in folders for name in names]
     known = [int(count) for count in counts if count and count.isdigit()]
     return sum(known) if known else None
 
 
 def _quota_periods(system: Path) -> Optional[int]:
-    """Periods in which a quota that somebody set on us, not we on a child, was used up."""
+    """The periods in which a quota of our own group or a parent group was exhausted."""
     counts = [
-        re.search(r"^nr_throttled (\d+)", text_of(folder / "cpu.stat") or "", re.MULTILINE)
-        for folder in above_us("cpu", system)
+        re.search(r"^nr_throttled (\d+)", read_text(folder / "cpu.stat") or "", re.MULTILINE)
+        for folder in own_and_parent_groups("cpu", system)
     ]
     known = [int(count.group(1)) for count in counts if count]
     return sum(known) if known else None
 
 
 def _octets(traffic: dict[str, int], system: Path, name: str) -> Optional[int]:
-    """Of IPv4 and IPv6, loopback included."""
+    """The sum of IPv4 and IPv6, including loopback."""
     if name not in traffic:
         return None
     sixth = re.search(
-        rf"^Ip6{name}\s+(\d+)", text_of(system / "proc/net/snmp6") or "", re.MULTILINE
+        rf"^Ip6{name}\s+(\d+)", read_text(system / "proc/net/snmp6") or "", re.MULTILINE
     )
     return traffic[name] + (int(sixth.group(1)) if sixth else 0)
 
@@ -116,20 +118,20 @@ def _energy(system: Path) -> Optional[dict[str, Energy]]:
     """By package (Documentation/power/powercap of the kernel); usually for root only."""
     found = {}
     for zone in sorted(system.glob("sys/class/powercap/intel-rapl:*")):
-        joules, wraps_at = (text_of(zone / name) for name in ("energy_uj", "max_energy_range_uj"))
+        joules, wraps_at = (read_text(zone / name) for name in ("energy_uj", "max_energy_range_uj"))
         # `intel-rapl:0:0` is a part of package 0, and `psys` the whole of a laptop.
-        is_package = (text_of(zone / "name") or "").startswith("package")
+        is_package = (read_text(zone / "name") or "").startswith("package")
         if is_package and joules and wraps_at:
             found[zone.name] = Energy(int(joules) / 1e6, int(wraps_at) / 1e6)
     return found or None
 
 
-def why_unknown(system: Path = SYSTEM) -> dict[str, str]:
+def unknown_reasons(system: Path = SYSTEM) -> dict[str, str]:
     """Why a fact of monitoring/environment.py can be unknown here."""
     has_meter = (system / "sys/class/powercap").is_dir() and any(
         system.glob("sys/class/powercap/intel-rapl:*")
     )
-    no_pressure = "the kernel does not account for CPU pressure (psi=1 at boot switches it on)"
+    no_pressure = "the kernel does not account for CPU pressure (psi=1 at boot enables it)"
     return {
         "pressure": no_pressure,
         "pressure_share": no_pressure,
@@ -137,8 +139,8 @@ def why_unknown(system: Path = SYSTEM) -> dict[str, str]:
             "the energy meters (RAPL) are for root only" if has_meter else "no energy meter (RAPL)"
         ),
         "on_battery": "the system lists no power supply",
-        "throttle_count": "the kernel counts no throttling by heat (usual in virtual machines)",
+        "throttle_count": "the kernel counts no thermal throttling (usual in virtual machines)",
         "temperature_c": "no sensor of the CPU can be read (usual in virtual machines)",
-        "clock_mhz": "no driver tells the clocks (usual in virtual machines)",
-        "quota_periods": "no control group of ours tells of a quota",
+        "clock_mhz": "no driver reports the clocks (usual in virtual machines)",
+        "quota_periods": "no control group of ours reports a quota",
     }

@@ -23,9 +23,9 @@ _CPU_ZONES = ("x86_pkg_temp", "cpu-thermal", "cpu_thermal", "soc-thermal")
 
 
 def facts(system: Path = SYSTEM) -> dict[str, Any]:
-    cpuinfo = text_of(system / "proc/cpuinfo") or ""
-    meminfo = text_of(system / "proc/meminfo") or ""
-    release = os_release(text_of(system / "etc/os-release") or "")
+    cpuinfo = read_text(system / "proc/cpuinfo") or ""
+    meminfo = read_text(system / "proc/meminfo") or ""
+    release = os_release(read_text(system / "etc/os-release") or "")
     return {
         "cpu_model": cpu_model(cpuinfo),
         "cores": cores(cpuinfo),
@@ -37,16 +37,16 @@ def facts(system: Path = SYSTEM) -> dict[str, Any]:
         "swap_bytes": memory_bytes(meminfo, "SwapTotal"),
         "os_name": release.get("NAME"),
         "os_version": release.get("VERSION_ID"),
-        "governor": text_of(system / _FREQ / "scaling_governor"),
+        "governor": read_text(system / _FREQ / "scaling_governor"),
         "turbo": turbo(system),
-        "smt": text_of(system / _CPU / "smt/control"),
+        "smt": read_text(system / _CPU / "smt/control"),
         "mitigations": mitigations(system),
         "virtualisation": virtualisation(system, cpuinfo),
         "container": container(system),
         **power(system),
-        "clock_source": text_of(system / _CLOCK / "current_clocksource"),
+        "clock_source": read_text(system / _CLOCK / "current_clocksource"),
         "uptime_s": _uptime_s(system),
-        "boot_id": text_of(system / _BOOT_ID),
+        "boot_id": read_text(system / _BOOT_ID),
         "temperatures": temperatures(system) or None,
     }
 
@@ -83,9 +83,9 @@ def os_release(text: str) -> dict[str, str]:
 
 
 def turbo(system: Path) -> Optional[str]:
-    """ "on" or "off"; None where no driver lets one choose."""
-    off = text_of(system / _CPU / "intel_pstate/no_turbo")
-    on = text_of(system / _CPU / "cpufreq/boost")
+    """ "on" or "off"; None without a driver that can switch it."""
+    off = read_text(system / _CPU / "intel_pstate/no_turbo")
+    on = read_text(system / _CPU / "cpufreq/boost")
     if off is not None:
         return "off" if off == "1" else "on"
     return {"1": "on", "0": "off", None: None}.get(on)
@@ -93,17 +93,17 @@ def turbo(system: Path) -> Optional[str]:
 
 def mitigations(system: Path) -> Optional[str]:
     """`name: state; …` of the vulnerabilities that this CPU has."""
-    states = {path.name: text_of(path) for path in (system / _CPU / "vulnerabilities").glob("*")}
+    states = {path.name: read_text(path) for path in (system / _CPU / "vulnerabilities").glob("*")}
     found = [f"{name}: {state}" for name, state in sorted(states.items()) if state]
     affected = [line for line in found if not line.endswith(": Not affected")]
     return "; ".join(affected) or ("not affected" if found else None)
 
 
 def virtualisation(system: Path, cpuinfo: str) -> Optional[str]:
-    """The hypervisor below us, as far as it shows; "none" for a machine of its own."""
-    dmi = [text_of(system / _DMI / name) or "" for name in ("sys_vendor", "product_name")]
-    named = hypervisors.hypervisor(" ".join(dmi)) or text_of(system / "sys/hypervisor/type")
-    if "microsoft" in (text_of(system / "proc/sys/kernel/osrelease") or "").lower():
+    """The hypervisor, as far as it can be detected; "none" for a physical machine."""
+    dmi = [read_text(system / _DMI / name) or "" for name in ("sys_vendor", "product_name")]
+    named = hypervisors.hypervisor(" ".join(dmi)) or read_text(system / "sys/hypervisor/type")
+    if "microsoft" in (read_text(system / "proc/sys/kernel/osrelease") or "").lower():
         named = "wsl"
     if named:
         return named
@@ -112,30 +112,30 @@ def virtualisation(system: Path, cpuinfo: str) -> Optional[str]:
         return None
     if " hypervisor" not in flags.group(1):
         return "none"
-    clocks = text_of(system / _CLOCK / "available_clocksource") or ""
+    clocks = read_text(system / _CLOCK / "available_clocksource") or ""
     return hypervisors.hypervisor_of_clock(clocks) or "virtual machine"
 
 
 def container(system: Path) -> Optional[str]:
-    """The kind of container that we are in, "none" where no mark of one is found."""
+    """The kind of container of this process, "none" if none is detected."""
     if (system / ".dockerenv").exists():
         return "docker"
     if (system / "run/.containerenv").exists():
         return "podman"
-    told = text_of(system / "run/systemd/container")
-    groups = text_of(system / "proc/1/cgroup") or ""
+    systemd = read_text(system / "run/systemd/container")
+    groups = read_text(system / "proc/1/cgroup") or ""
     found = re.search(r"docker|kubepods|lxc|libpod", groups)
-    return told or (found.group() if found else "none")
+    return systemd or (found.group() if found else "none")
 
 
 def power(system: Path) -> dict[str, Any]:
-    """`power_source` "mains" or "battery", and how full the battery is."""
+    """`power_source` "mains" or "battery", and the charge of the battery."""
     supplies = list((system / "sys/class/power_supply").glob("*"))
-    mains = [text_of(path / "online") for path in supplies if _kind(path) in ("Mains", "USB")]
+    mains = [read_text(path / "online") for path in supplies if _kind(path) in ("Mains", "USB")]
     batteries = [path for path in supplies if _kind(path) == "Battery" and not _of_device(path)]
-    levels = [text_of(path / "capacity") for path in batteries]
+    levels = [read_text(path / "capacity") for path in batteries]
     percent = [int(level) for level in levels if level and level.isdigit()]
-    states = [text_of(path / "status") for path in batteries]
+    states = [read_text(path / "status") for path in batteries]
     source = None
     if "1" in mains or any(state in ("Charging", "Full", "Not charging") for state in states):
         source = "mains"
@@ -145,12 +145,12 @@ def power(system: Path) -> dict[str, Any]:
 
 
 def _kind(supply: Path) -> Optional[str]:
-    return text_of(supply / "type")
+    return read_text(supply / "type")
 
 
 def _of_device(supply: Path) -> bool:
-    """The battery of a mouse or a keyboard says nothing about the machine."""
-    return text_of(supply / "scope") == "Device"
+    """Whether it is the battery of a device, such as a mouse, and not of the machine."""
+    return read_text(supply / "scope") == "Device"
 
 
 def temperatures(system: Path = SYSTEM) -> dict[str, float]:
@@ -167,19 +167,19 @@ def temperature_c(system: Path = SYSTEM) -> Optional[float]:
 
 @functools.lru_cache(maxsize=8)
 def _cpu_sensors(system: Path) -> tuple[Path, ...]:
-    """Looked for once: a sample must not search all chips again."""
+    """Cached, so that a sample does not search all chips again."""
     return tuple(path for name, path in _sensors(system).items() if _is_of_cpu(name))
 
 
 def _sensors(system: Path) -> dict[str, Path]:
     found = {}
     for chip in sorted(system.glob("sys/class/hwmon/hwmon*")):
-        name = text_of(chip / "name") or chip.name
+        name = read_text(chip / "name") or chip.name
         for path in sorted(chip.glob("temp*_input")):
             plain = path.name[: -len("_input")]
-            found[f"{name} {text_of(chip / f'{plain}_label') or plain}"] = path
+            found[f"{name} {read_text(chip / f'{plain}_label') or plain}"] = path
     for zone in sorted(system.glob("sys/class/thermal/thermal_zone*")):
-        found[text_of(zone / "type") or zone.name] = zone / "temp"
+        found[read_text(zone / "type") or zone.name] = zone / "temp"
     return found
 
 
@@ -188,12 +188,12 @@ def _is_of_cpu(sensor: str) -> bool:
 
 
 def _degrees(path: Path) -> Optional[float]:
-    text = text_of(path)
+    text = read_text(path)
     return int(text) / 1000 if text and text.lstrip("-").isdigit() else None
 
 
 def clock_mhz(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM) -> Optional[float]:
-    """The mean clock at this moment of the first of these CPUs; None = of the machine."""
+    """The current mean clock of the first of these CPUs; None = of the machine."""
     paths = _clock_files(None if cpus is None else tuple(sorted(cpus)), system)
     clocks = [clock for clock in map(_mhz, paths) if clock is not None]
     return round(sum(clocks) / len(clocks), 1) if clocks else None
@@ -209,7 +209,7 @@ def _clock_files(cpus: Optional[tuple[int, ...]], system: Path) -> tuple[Path, .
 
 
 def _uptime_s(system: Path) -> Optional[float]:
-    text = text_of(system / "proc/uptime")
+    text = read_text(system / "proc/uptime")
     return float(text.split()[0]) if text else None
 
 
@@ -219,12 +219,12 @@ def _field(cpuinfo: str, key: str) -> Optional[str]:
 
 
 def _mhz(path: Path) -> Optional[float]:
-    text = text_of(path)
+    text = read_text(path)
     return int(text) / 1000 if text and text.isdigit() else None
 
 
-def text_of(path: Path) -> Optional[str]:
-    """The text of a file without the white space around it; None for none."""
+def read_text(path: Path) -> Optional[str]:
+    """The stripped text of a file; None if it is empty or cannot be read."""
     try:
         return path.read_text("utf-8", "replace").strip() or None
     except OSError:

@@ -9,9 +9,9 @@ from typing import Optional
 
 from ..counters import Consumer
 from ..process_table import Process
-from ..usage import Usage, total
-from .counters import counters, standing, why_unknown
-from .facts import clock_mhz, facts, temperature_c, temperatures, text_of
+from ..usage import Usage, sum_usages
+from .counters import counters, current_state, unknown_reasons
+from .facts import clock_mhz, facts, read_text, temperature_c, temperatures
 from .sockets import established, ports_exhausted
 
 __all__ = [
@@ -19,23 +19,23 @@ __all__ = [
     "clock_mhz",
     "consumers",
     "counters",
+    "current_state",
     "established",
     "facts",
-    "marked",
+    "find_marked",
     "newest_pid",
-    "of_tree",
     "ports_exhausted",
     "snapshot",
-    "standing",
     "stolen_s",
     "temperature_c",
     "temperatures",
-    "why_unknown",
+    "tree_usage",
+    "unknown_reasons",
 ]
 #: Why a field of Usage can be unknown here.
 UNKNOWN = {
-    "read_bytes": "/proc/PID/io of the server is not for this user to read",
-    "written_bytes": "/proc/PID/io of the server is not for this user to read",
+    "read_bytes": "this user may not read /proc/PID/io of the server",
+    "written_bytes": "this user may not read /proc/PID/io of the server",
 }
 
 
@@ -52,21 +52,21 @@ def snapshot() -> dict[int, Process]:
 
 def stat_fields(pid: int) -> Optional[list[str]]:
     """/proc/PID/stat from the state on (field 3 of proc(5)); None once the process is gone."""
-    text = _of(pid, "stat")
+    text = _read_proc(pid, "stat")
     return text.rpartition(")")[2].split() if text else None
 
 
 def newest_pid() -> Optional[int]:
-    """The pid or thread id that was given out last: while it stays, nothing new was started."""
-    words = (text_of(Path("/proc/loadavg")) or "").split()
+    """The last assigned pid or thread id: while it stays the same, no process was started."""
+    words = (read_text(Path("/proc/loadavg")) or "").split()
     return int(words[4]) if len(words) > 4 else None
 
 
 def consumers() -> dict[int, Consumer]:
-    """All processes by pid, with what they and the children that they waited for used."""
+    """All processes by pid, with the CPU time of each and of the children that it waited for."""
     found = {}
     for pid in _pids():
-        text = _of(pid, "stat")
+        text = _read_proc(pid, "stat")
         if text:
             start, _, rest = text.rpartition(")")
             fields = rest.split()
@@ -76,8 +76,8 @@ def consumers() -> dict[int, Consumer]:
     return found
 
 
-def marked(variable: str) -> set[int]:
-    """Processes of ours whose environment holds `NAME=value` exactly."""
+def find_marked(variable: str) -> set[int]:
+    """Our processes whose environment has exactly `NAME=value`."""
     wanted = variable.encode()
     return {pid for pid in _pids() if wanted in _environment(pid)} - {os.getpid()}
 
@@ -93,18 +93,18 @@ def _environment(pid: int) -> list[bytes]:
         return []
 
 
-def of_tree(pids: Iterable[int]) -> Optional[Usage]:
-    """What the living processes `pids` used so far; None with none alive."""
-    return total([usage for usage in map(_of_process, pids) if usage])
+def tree_usage(pids: Iterable[int]) -> Optional[Usage]:
+    """What the living processes of `pids` used so far; None if none is alive."""
+    return sum_usages([usage for usage in map(_process_usage, pids) if usage])
 
 
-def _of_process(pid: int) -> Optional[Usage]:
-    fields, status = stat_fields(pid), _of(pid, "status")
+def _process_usage(pid: int) -> Optional[Usage]:
+    fields, status = stat_fields(pid), _read_proc(pid, "status")
     if not fields or not status:
         return None
-    threads = _tasks(pid)
+    threads = _thread_ids(pid)
     voluntary, involuntary = _switches(pid, threads, status)
-    moved = _of(pid, "io")
+    moved = _read_proc(pid, "io")
     return Usage(
         cpu_s=_cpu_s(pid, threads, fields),
         rss_bytes=1024 * (_number(status, "VmRSS") or 0),
@@ -117,29 +117,29 @@ def _of_process(pid: int) -> Optional[Usage]:
 
 
 def _cpu_s(pid: int, threads: list[str], stat: list[str]) -> float:
-    """CPU of the process and of the children that it has waited for.
+    """The CPU time of the process and of the children that it has waited for.
 
-    `stat` counts ended threads too, but in grains of 10 ms, rounded down; `schedstat` counts
-    nanoseconds, but only of living threads. Neither says too much, so the larger one is nearer.
+    `stat` includes ended threads, but in units of 10 ms, rounded down; `schedstat` counts
+    nanoseconds, but only of living threads. Neither is too high, so the larger one is better.
     """
     user, system, child_user, child_system = map(int, stat[11:15])
     tick = os.sysconf("SC_CLK_TCK")
-    texts = [_of(pid, f"task/{thread}/schedstat") for thread in threads]
+    texts = [_read_proc(pid, f"task/{thread}/schedstat") for thread in threads]
     scheduled_s = sum(int(text.split()[0]) for text in texts if text) / 1e9
     return max((user + system) / tick, scheduled_s) + (child_user + child_system) / tick
 
 
 def _switches(pid: int, threads: list[str], status: str) -> tuple[int, int]:
-    """Voluntary and involuntary ones; the first thread's stand in the status of the process."""
+    """Voluntary and involuntary switches; the process status has those of the first thread."""
     others = [thread for thread in threads if thread != str(pid)]
-    texts = [status, *filter(None, (_of(pid, f"task/{thread}/status") for thread in others))]
+    texts = [status, *filter(None, (_read_proc(pid, f"task/{thread}/status") for thread in others))]
     return (
         _sum(texts, "voluntary_ctxt_switches"),
         _sum(texts, "nonvoluntary_ctxt_switches"),
     )
 
 
-def _tasks(pid: int) -> list[str]:
+def _thread_ids(pid: int) -> list[str]:
     try:
         return os.listdir(f"/proc/{pid}/task")
     except OSError:
@@ -157,13 +157,13 @@ def _number(text: str, key: str) -> Optional[int]:
 
 
 def stolen_s() -> Optional[float]:
-    """Time that the hypervisor took from this machine since boot; None where it is not told."""
-    cpu = (text_of(Path("/proc/stat")) or "").partition("\n")[0].split()
+    """The time that the hypervisor took from this machine since boot; None if unknown."""
+    cpu = (read_text(Path("/proc/stat")) or "").partition("\n")[0].split()
     return int(cpu[8]) / os.sysconf("SC_CLK_TCK") if len(cpu) > 8 else None
 
 
-def _of(pid: int, name: str) -> Optional[str]:
-    """None for a process that is gone. A sample reads dozens of these: no Path, no text layer."""
+def _read_proc(pid: int, name: str) -> Optional[str]:
+    """A file of /proc/PID; None for a process that is gone. Fast, as a sample reads dozens."""
     try:
         with open(f"/proc/{pid}/{name}", "rb", 0) as file:
             return file.read().decode("utf-8", "replace") or None

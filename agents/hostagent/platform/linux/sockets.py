@@ -1,7 +1,7 @@
-"""TCP sockets of a Linux host, as the kernel's socket monitor tells them (sock_diag(7)).
+"""TCP sockets of a Linux host, from the kernel's socket monitor (sock_diag(7)).
 
-Reading /proc/net/tcp instead costs some 4 ms of CPU each time, with hardly any sockets, because the
-kernel walks its whole table; it stays as the way for kernels without the monitor.
+Reading /proc/net/tcp costs about 4 ms of CPU each time, even with few sockets, because the kernel
+walks its whole table; it is the fallback for kernels without the monitor.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Optional
 
-from .facts import SYSTEM, text_of
+from .facts import SYSTEM, read_text
 
-#: More than that are not counted: it would cost what is measured.
+#: More are not counted: counting them would disturb the measurement.
 MAX_SOCKETS = 20_000
 ESTABLISHED, TIME_WAIT = 1, 6
 _NETLINK_SOCK_DIAG = 4
@@ -34,10 +34,10 @@ _TIMEOUT_S = 1.0
 def established(port: int) -> Optional[int]:
     """Established TCP connections to a port of this host.
 
-    None where the kernel does not tell, or has more than MAX_SOCKETS sockets.
+    None if the kernel does not report it, or has more than MAX_SOCKETS sockets.
     """
     try:
-        return _limited(sum(_asked(family, port) for family in _FAMILIES))
+        return _limited(sum(_count_by_monitor(family, port) for family in _FAMILIES))
     except (OSError, AttributeError, struct.error):
         return established_in_tables(port)
 
@@ -46,8 +46,8 @@ def _limited(count: int) -> Optional[int]:
     return count if count <= MAX_SOCKETS else None
 
 
-def _asked(family: int, port: int) -> int:
-    """How many established sockets of that local port the kernel has; the kernel filters."""
+def _count_by_monitor(family: int, port: int) -> int:
+    """The number of established sockets of that local port; the kernel filters them."""
     with closing(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG)) as monitor:
         monitor.settimeout(_TIMEOUT_S)
         monitor.sendto(_request(family, port), (0, 0))
@@ -84,29 +84,28 @@ def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def established_in_tables(port: int, system: Path = SYSTEM) -> Optional[int]:
     """The same from /proc/net/tcp and tcp6."""
-    total = _sockets(system)
+    total = _count_sockets(system)
     if total is None or total > MAX_SOCKETS:
         return None
     wanted = re.compile(rf"^ *\d+: [0-9A-F]+:{port:04X} [0-9A-F]+:[0-9A-F]+ 01 ", re.MULTILINE)
-    tables = (text_of(system / "proc/net" / name) for name in ("tcp", "tcp6"))
+    tables = (read_text(system / "proc/net" / name) for name in ("tcp", "tcp6"))
     return sum(len(wanted.findall(table)) for table in tables if table)
 
 
-def _sockets(system: Path) -> Optional[int]:
-    """TCP sockets in use or waiting for their end, of both families."""
-    texts = [text_of(system / "proc/net" / name) or "" for name in ("sockstat", "sockstat6")]
+def _count_sockets(system: Path) -> Optional[int]:
+    """The number of TCP sockets in use or in TIME_WAIT, of both families."""
+    texts = [read_text(system / "proc/net" / name) or "" for name in ("sockstat", "sockstat6")]
     counts = re.findall(r"^TCP6?: inuse (\d+)(?:.* tw (\d+))?", "\n".join(texts), re.MULTILINE)
     return sum(int(n or 0) for pair in counts for n in pair) if counts else None
 
 
 def ports_exhausted(system: Path = SYSTEM) -> Optional[bool]:
-    """Whether to some address and port no further connection can be made just now.
+    """Whether no further connection is possible to some address and port; None if unknown.
 
-    None where that is not known. Ports whose connection is over (TIME_WAIT) count only where the
-    kernel would not use them again (net.ipv4.tcp_tw_reuse).
+    Ports in TIME_WAIT count only if the kernel would not reuse them (net.ipv4.tcp_tw_reuse).
     """
-    bounds = (text_of(system / "proc/sys/net/ipv4/ip_local_port_range") or "").split()
-    total = _sockets(system)
+    bounds = (read_text(system / "proc/sys/net/ipv4/ip_local_port_range") or "").split()
+    total = _count_sockets(system)
     if total is None or len(bounds) != 2:
         return None
     low, high = map(int, bounds)
@@ -114,15 +113,15 @@ def ports_exhausted(system: Path = SYSTEM) -> Optional[bool]:
         return False
     if total > 10 * MAX_SOCKETS:
         return None
-    reuse = text_of(system / "proc/sys/net/ipv4/tcp_tw_reuse")
-    taken: Counter[str] = Counter()
+    reuse = read_text(system / "proc/sys/net/ipv4/tcp_tw_reuse")
+    used: Counter[str] = Counter()
     for name in ("tcp", "tcp6"):
-        taken += _taken(text_of(system / "proc/net" / name) or "", low, high, reuse)
-    return max(taken.values(), default=0) >= high - low + 1
+        used += _used_ports(read_text(system / "proc/net" / name) or "", low, high, reuse)
+    return max(used.values(), default=0) >= high - low + 1
 
 
-def _taken(table: str, low: int, high: int, reuse: Optional[str]) -> Counter[str]:
-    """Ports of ours that connections to each remote address and port keep."""
+def _used_ports(table: str, low: int, high: int, reuse: Optional[str]) -> Counter[str]:
+    """The number of local ports used by connections to each remote address and port."""
     pattern = r"^ *\d+: [0-9A-F]+:([0-9A-F]{4}) ([0-9A-F]+:[0-9A-F]{4}) ([0-9A-F]{2}) "
     found: Counter[str] = Counter()
     for port, remote, state in re.findall(pattern, table, re.MULTILINE):
@@ -134,6 +133,6 @@ def _taken(table: str, low: int, high: int, reuse: Optional[str]) -> Counter[str
 
 
 def _is_loopback(remote: str) -> bool:
-    """Addresses stand there as words of the machine's byte order: 127.0.0.1 as 0100007F."""
+    """`remote` has words in the machine's byte order: 127.0.0.1 is 0100007F."""
     address = remote.partition(":")[0]
     return address.endswith("7F") or address == "00000000000000000000000001000000"

@@ -1,8 +1,8 @@
-"""Settings of the host that make measurements steadier: set for a step, put back after it.
+"""Host settings that make measurements more stable: set for a step, restored after it.
 
-Opt-in and Linux only. The old values are on the disk before anything is changed, so they are put
-back at the end of the step, on SIGTERM, and after `kill -9` at the next contact. A reboot puts
-them back by itself: a record of another boot is only removed.
+Opt-in and Linux only. The old values are stored on the disk before any change, so that they are
+restored at the end of the step, on SIGTERM, and after `kill -9` by the next command. A reboot
+restores them itself: a record of another boot is only removed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...files import write_json
 RECORD = "tuning.json"
 HOST_LOCK = "host.lock"
 SYSTEM = Path("/")
-#: Who only looks whether the lock is held has it for an instant.
+#: A check whether the lock is held takes it for an instant.
 _PATIENCE_S = 0.05
 _BOOT_ID = "proc/sys/kernel/random/boot_id"
 _CPU = "sys/devices/system/cpu"
@@ -29,9 +29,9 @@ _FIXED = ("notsupported", "notimplemented", "forceoff")
 
 
 class Knob(NamedTuple):
-    """`files`: patterns, and what each word means in the files that match; None = the word itself.
+    """`files`: patterns, with the file's value of each choice; None = the choice itself.
 
-    `choices` is the file beside that lists the words, `highest` the largest number.
+    `choices`: the file in the same folder that lists the choices. `highest`: the largest number.
     """
 
     files: Mapping[str, Optional[Mapping[str, str]]]
@@ -39,7 +39,7 @@ class Knob(NamedTuple):
     highest: Optional[int] = None
 
 
-#: In the order of setting: what SMT takes offline has no governor any more.
+#: In the order of setting: a CPU that SMT takes offline has no governor.
 KNOBS = {
     "smt": Knob({f"{_CPU}/smt/control": {"on": "on", "off": "off"}}),
     "governor": Knob(
@@ -63,30 +63,31 @@ class Change(NamedTuple):
     new: str
 
 
-class _Refused(Exception):
-    """The text is why a knob cannot be set."""
+class _KnobRefused(Exception):
+    """A knob cannot be set; the message is the reason."""
 
 
 @contextlib.contextmanager
-def tuned(
+def apply_tuning(
     root: Path, wanted: Mapping[str, str], system: Path = SYSTEM
 ) -> Iterator[dict[str, dict[str, str]]]:
     """Set the knobs `wanted` for the block; the caller holds host.lock.
 
-    Yields {"applied": {knob: value}, "refused": {knob: why}, "left": {}}. After the block "left"
-    is {knob: why} for what was not put back, as somebody else had changed it meanwhile.
+    Yields {"applied": {knob: value}, "refused": {knob: reason}, "left": {}}. After the block
+    "left" is {knob: reason} for values that were not restored, because another program has changed
+    them.
     """
-    said: dict[str, dict[str, str]] = {"applied": {}, "refused": {}, "left": {}}
+    outcome: dict[str, dict[str, str]] = {"applied": {}, "refused": {}, "left": {}}
     _undo(root, system)
     try:
-        _set_all(root, wanted, system, said)
-        yield said
+        _set_all(root, wanted, system, outcome)
+        yield outcome
     finally:
-        said["left"].update(_undo(root, system))
+        outcome["left"].update(_undo(root, system))
 
 
-def undo_left(root: Path, system: Path = SYSTEM) -> bool:
-    """Put back what a supervisor that is no more had set; True if there was anything."""
+def undo_leftover_tuning(root: Path, system: Path = SYSTEM) -> bool:
+    """Restore the settings that a dead supervisor changed; True if there was anything."""
     if not (root / RECORD).exists():
         return False
     held = lock.take(root / HOST_LOCK, patience_s=_PATIENCE_S)
@@ -104,7 +105,7 @@ def available(system: Path = SYSTEM) -> list[str]:
     return [
         name
         for name, knob in KNOBS.items()
-        if any(_can_set(path) for path, _words in _files(knob, system))
+        if any(_can_set(path) for path, _values in _files(knob, system))
     ]
 
 
@@ -113,9 +114,9 @@ def _can_set(path: Path) -> bool:
 
 
 def _set_all(
-    root: Path, wanted: Mapping[str, str], system: Path, said: dict[str, dict[str, str]]
+    root: Path, wanted: Mapping[str, str], system: Path, outcome: dict[str, dict[str, str]]
 ) -> None:
-    refused = said["refused"]
+    refused = outcome["refused"]
     refused.update(
         {name: f"unknown; there are {', '.join(KNOBS)}" for name in wanted.keys() - KNOBS}
     )
@@ -123,50 +124,50 @@ def _set_all(
     for name in (name for name in KNOBS if name in wanted):
         try:
             changes[name] = _changes(name, wanted[name], system)
-        except (_Refused, OSError) as error:
+        except (_KnobRefused, OSError) as error:
             refused[name] = str(error)
     _record(root, [change for group in changes.values() for change in group], system)
     for name, group in changes.items():
         try:
             for change in group:
                 _set(change)
-            said["applied"][name] = wanted[name]
-        except (_Refused, OSError) as error:
+            outcome["applied"][name] = wanted[name]
+        except (_KnobRefused, OSError) as error:
             refused[name] = str(error)
 
 
-def _changes(name: str, word: str, system: Path) -> list[Change]:
-    """What has to be written where; empty where all is as wanted already."""
+def _changes(name: str, choice: str, system: Path) -> list[Change]:
+    """The necessary changes; empty if all files have the value already."""
     knob = KNOBS[name]
     files = _files(knob, system)
     if not files:
-        raise _Refused("this host has no such setting")
+        raise _KnobRefused("this host has no such setting")
     found = []
-    for path, words in files:
-        old, new = path.read_text().strip(), _value(knob, path, words, word)
+    for path, values in files:
+        old, new = path.read_text().strip(), _value(knob, path, values, choice)
         if old in _FIXED:
-            raise _Refused(f"it is {old} here")
+            raise _KnobRefused(f"it is {old} here")
         found.append(Change(name, str(path), old, new))
     return [change for change in found if change.old != change.new]
 
 
-def _value(knob: Knob, path: Path, words: Optional[Mapping[str, str]], word: str) -> str:
-    if words is not None:
-        choices = list(words)
+def _value(knob: Knob, path: Path, values: Optional[Mapping[str, str]], choice: str) -> str:
+    if values is not None:
+        choices = list(values)
     elif knob.highest is not None:
         choices = [str(number) for number in range(knob.highest + 1)]
     else:
         choices = path.with_name(knob.choices).read_text().split()
-    if word not in choices:
+    if choice not in choices:
         shown = f"0 to {knob.highest}" if knob.highest is not None else ", ".join(choices)
-        raise _Refused(f"{word!r} is none of: {shown}")
-    return words[word] if words is not None else word
+        raise _KnobRefused(f"{choice!r} is none of: {shown}")
+    return values[choice] if values is not None else choice
 
 
 def _files(knob: Knob, system: Path) -> list[tuple[Path, Optional[Mapping[str, str]]]]:
     return [
-        (path, words)
-        for pattern, words in knob.files.items()
+        (path, values)
+        for pattern, values in knob.files.items()
         for path in sorted(system.glob(pattern))
     ]
 
@@ -178,7 +179,7 @@ def _set(change: Change) -> None:
     path.write_text(change.new)
     now = path.read_text().strip()
     if now != change.new:
-        raise _Refused(f"{change.path} stays at {now!r}")
+        raise _KnobRefused(f"{change.path} stays at {now!r}")
 
 
 def _record(root: Path, changes: list[Change], system: Path) -> None:
@@ -190,36 +191,38 @@ def _record(root: Path, changes: list[Change], system: Path) -> None:
 
 
 def _undo(root: Path, system: Path) -> dict[str, str]:
-    """Put back what the record says was changed; why not, by knob. The record goes last."""
+    """Restore the values of the record, then remove it; the reasons of failures by knob."""
     record = root / RECORD
     try:
-        noted = json.loads(record.read_bytes())
+        saved = json.loads(record.read_bytes())
     except FileNotFoundError:
         return {}
     left: dict[str, str] = {}
     failed = False
-    if noted["boot"] == _boot_id(system):
-        for change in reversed([Change(**item) for item in noted["changes"]]):
+    if saved["boot"] == _boot_id(system):
+        for change in reversed([Change(**item) for item in saved["changes"]]):
             try:
-                why = _put_back(change)
+                why = _restore(change)
             except OSError as error:
-                why, failed = f"{change.path} cannot be put back: {error}", True
+                why, failed = f"{change.path} cannot be restored: {error}", True
             if why:
                 left[change.knob] = why
-    if not failed:  # else the next contact tries again
+    if not failed:  # else the next command tries again
         record.unlink()
         _sync(root)
     return left
 
 
-def _put_back(change: Change) -> str:
-    """ "" or why the value stays as it is."""
+def _restore(change: Change) -> str:
+    """Restore one value; "" or the reason of the failure."""
     path = Path(change.path)
     now = path.read_text().strip() if path.exists() else change.old
     if now == change.new:
         path.write_text(change.old)
     elif now != change.old:
-        return f"somebody set {change.path} to {now!r} meanwhile; before it was {change.old!r}"
+        return (
+            f"another program set {change.path} to {now!r}; before the step it was {change.old!r}"
+        )
     return ""
 
 
@@ -231,7 +234,7 @@ def _boot_id(system: Path) -> str:
 
 
 def _sync(folder: Path) -> None:
-    """A file that was renamed or removed is so on the disk, too."""
+    """Make a rename or removal in the folder durable."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)
