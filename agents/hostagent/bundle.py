@@ -1,9 +1,9 @@
-"""The agent as one file: a zip application named by the hash of what is in it.
+"""The agent as one file: a zip application named by the hash of its content.
 
-The HTTP/2 packages travel with it, as they are installed here: requirements.txt pins their hashes.
+It contains the HTTP/2 packages as they are installed here: requirements.txt pins their hashes.
 
-Run for the first time it unpacks itself beside itself, so that Python keeps the compiled modules:
-a host is asked often, and to compile them each time would take longer than most answers.
+On its first run it unpacks itself next to itself, so that Python caches the compiled modules:
+compiling them for each command would take longer than most commands.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import NamedTuple
 
-#: What the agent has beside the standard library, in pure Python; each package is one folder.
+#: The third-party packages of the agent, in pure Python; each package is one folder.
 PACKAGES = ("h2", "hpack", "hyperframe")
 
 _MAIN = b"""\
@@ -38,7 +38,7 @@ from hostagent.cli import main
 
 sys.exit(main())
 """
-#: The earliest time that a zip file can hold: the same files give the same bytes.
+#: The earliest timestamp of a zip file, so that the same files give the same bytes.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -50,15 +50,15 @@ class Bundle(NamedTuple):
 
 
 def build_bundle() -> Bundle:
-    """All modules of this package and PACKAGES, run by `python3 <name> VERB`; the same each time.
+    """All modules of this package and PACKAGES, run by `python3 <name> COMMAND`; reproducible.
 
-    PackageNotFoundError where one of PACKAGES is not installed.
+    PackageNotFoundError if one of PACKAGES is not installed.
     """
     folder = Path(__file__).parent
     modules = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.py")}
     files = {f"hostagent/{name}": modules[name].read_bytes() for name in sorted(modules)}
     for package in PACKAGES:
-        files.update(_files_of(package))
+        files.update(_package_files(package))
     files["__main__.py"] = _MAIN
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -69,8 +69,8 @@ def build_bundle() -> Bundle:
     return Bundle(f"{digest[:32]}.pyz", content)
 
 
-def _files_of(package: str) -> Iterator[tuple[str, bytes]]:
-    """Its modules and its licence, which has to go where they go."""
+def _package_files(package: str) -> Iterator[tuple[str, bytes]]:
+    """Its modules and its licence, which must be distributed with them."""
     for file in sorted(distribution(package).files or ()):
         module = file.suffix == ".py" and file.parts[0] == package
         if module or file.name.startswith("LICENSE"):

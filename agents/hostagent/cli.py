@@ -1,6 +1,6 @@
-"""The verbs of the agent: one JSON object on stdout, exit status 0, or an error and 1.
+"""The commands of the agent: one JSON object on stdout and exit status 0, or an error and 1.
 
-A host is asked often and for little, so each verb loads only the modules that it needs.
+Commands are called often and do little, so each one loads only the modules that it needs.
 """
 
 from __future__ import annotations
@@ -19,31 +19,35 @@ from .paths import host_lock
 _Argument = tuple[str, dict[str, Any]]
 _STEP: tuple[_Argument, ...] = (("job", {}), ("step", {}))
 _OFFSET: _Argument = ("--offset", {"type": int, "default": 0})
-#: Verb: the module and function that carry it out, its arguments, and what it does.
-VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
-    "facts": ("commands.prepare.facts", (), "print what this host says of itself"),
-    "quiet": ("commands.quiet.quiet", (), "look how much else works here"),
-    "user": (
+#: By name: the module and function of the command, its arguments, and its description.
+COMMANDS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
+    "facts": ("commands.prepare.facts", (), "print the facts of this host"),
+    "idle-check": (
+        "commands.idle_check.check_idle",
+        (),
+        "measure for two seconds what other processes use",
+    ),
+    "check-user": (
         "sandbox.user.check_user",
         (("name", {}),),
         "check that measured code can run as this user",
     ),
-    "start": ("commands.start.start", _STEP, "leave a supervisor behind that carries out a step"),
-    "supervise": ("commands.start.supervise", _STEP, "carry out a step in the foreground"),
+    "start": ("commands.start.start", _STEP, "start a supervisor that executes a step"),
+    "supervise": ("commands.start.supervise", _STEP, "execute a step in the foreground"),
     "status": ("commands.status.status", (*_STEP, _OFFSET), "print a step's events from an offset"),
     "log": ("commands.status.log", (*_STEP, ("build", {}), _OFFSET), "print a step's build log"),
-    "stop": ("commands.stop.stop", _STEP, "end a step and all that it started"),
-    "stop-all": ("commands.stop.stop_all", (), "end every step below the work directory"),
+    "stop": ("commands.stop.stop", _STEP, "stop a step and all its processes"),
+    "stop-all": ("commands.stop.stop_all", (), "stop every step below the work directory"),
     "prune": (
         "commands.prune.prune",
         (
             ("--keep-days", {"type": float, "required": True}),
             ("--limit-bytes", {"type": int, "default": None}),
         ),
-        "remove what old jobs left",
+        "remove the files of old jobs",
     ),
-    "ready": (
-        "commands.prepare.ready",
+    "prepare": (
+        "commands.prepare.prepare",
         (
             ("--keep-days", {"type": float, "required": True}),
             ("--limit-bytes", {"type": int, "default": None}),
@@ -52,29 +56,29 @@ VERBS: dict[str, tuple[str, tuple[_Argument, ...], str]] = {
             ("--paths", {"nargs": "*", "default": []}),
             ("--programs", {"nargs": "*", "default": []}),
         ),
-        "end leftovers, prune, and tell the facts and what is there",
+        "kill orphans, prune, and print facts, commits and files",
     ),
-    "has": ("commands.status.has", (("paths", {"nargs": "*"}),), "tell which files are there"),
+    "has": ("commands.status.has", (("paths", {"nargs": "*"}),), "print which files exist"),
     "commits": (
         "builds.repositories.commits",
         (("project", {}), ("commits", {"nargs": "*"})),
-        "tell which commits of a project are there",
+        "print which commits of a project exist",
     ),
     "take-bundle": (
         "builds.repositories.take_bundle",
         (("project", {}), ("name", {})),
-        "take a git bundle into a project's repository",
+        "fetch a git bundle into a project's repository",
     ),
 }
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    asked = _parser().parse_args(argv)
-    root = Path(asked.root).resolve()
-    module, _, function = VERBS[asked.verb][0].rpartition(".")
-    options = _parser_of(asked.verb).parse_args(asked.words)
+    arguments = _parser().parse_args(argv)
+    root = Path(arguments.root).resolve()
+    module, _, function = COMMANDS[arguments.command][0].rpartition(".")
+    options = _command_parser(arguments.command).parse_args(arguments.rest)
     try:
-        _undo_left_tuning(root)
+        _undo_leftover_tuning(root)
         answer = getattr(_module(module), function)(root, options)
     except AgentError as error:
         answer = {"error": {"code": error.code, "message": error.message}}
@@ -86,23 +90,25 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    """The verb and the rest; argparse's own sub-commands would load and make much more."""
+    """The command and the rest; argparse's own sub-commands would load much more."""
     parser = argparse.ArgumentParser(
         prog="hostagent",
         formatter_class=_format,
         description="Runs benchmark jobs on this host; see agents/README.md.",
-        epilog="; ".join(f"{name}: {words}" for name, (_, _, words) in VERBS.items()),
+        epilog="; ".join(
+            f"{name}: {description}" for name, (_, _, description) in COMMANDS.items()
+        ),
     )
     parser.add_argument("--root", required=True, help="the work directory")
-    parser.add_argument("verb", choices=VERBS, help="what to do; VERB --help says how")
-    parser.add_argument("words", nargs=argparse.REMAINDER, help="arguments of the verb")
+    parser.add_argument("command", choices=COMMANDS, help="what to do; see COMMAND --help")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="arguments of the command")
     return parser
 
 
-def _parser_of(verb: str) -> argparse.ArgumentParser:
-    _, arguments, words = VERBS[verb]
+def _command_parser(command: str) -> argparse.ArgumentParser:
+    _, arguments, description = COMMANDS[command]
     parser = argparse.ArgumentParser(
-        prog=f"hostagent {verb}", formatter_class=_format, description=words
+        prog=f"hostagent {command}", formatter_class=_format, description=description
     )
     for argument, settings in arguments:
         parser.add_argument(argument, **settings)
@@ -110,7 +116,7 @@ def _parser_of(verb: str) -> argparse.ArgumentParser:
 
 
 def _format(prog: str) -> argparse.HelpFormatter:
-    # To ask for the width of the terminal would load shutil and all that it knows to compress.
+    # The width of the terminal would load shutil with its compression modules.
     return argparse.HelpFormatter(prog, width=100)
 
 
@@ -118,6 +124,6 @@ def _module(name: str) -> Any:
     return import_module(f"{__package__}.{name}")
 
 
-def _undo_left_tuning(root: Path) -> None:
+def _undo_leftover_tuning(root: Path) -> None:
     if (root / "tuning.json").exists() and not lock.is_held(host_lock(root)):
         _module("platform.linux.tuning").undo_leftover_tuning(root)

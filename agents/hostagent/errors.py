@@ -1,13 +1,13 @@
-"""Everything that can go wrong on a host, as the agent tells it.
+"""The errors of the agent.
 
 AgentError(code, message)
-├── BadArgument, BadPlan                    the caller asked for something that cannot be done
+├── BadArgument, BadPlan                    the caller requested something impossible
 ├── Busy                                    another step holds this work directory
-├── TrialFailed(code, message, output)      one trial is over; the next one goes on
-│   └── UnderLoad                           the load was too much: a probe is not passed
-├── BuildFailed(message, output)            one build is over; its trials fail, others go on
-└── Aborted(code, reason)                   the whole step is over
-    └── PeerLost                            a host of the job is gone or does not speak as it should
+├── TrialFailed(code, message, output)      one trial has failed; the next one runs
+│   └── UnderLoad                           it failed under load: a probe is not passed
+├── BuildFailed(message, output)            one build has failed; its trials fail, others run
+└── Aborted(code, reason)                   the whole step ends
+    └── PeerLost                            a host of the job is lost, or violates the protocol
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Busy(AgentError):
 
 
 class TrialFailed(AgentError):
-    """`code` is one of protocol.FAILURES; `output` is the tail of what the process wrote."""
+    """`code`: one of protocol.FAILURES. `output`: the tail of the output of the process."""
 
     def __init__(self, code: str, message: str, output: str = "") -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class TrialFailed(AgentError):
 
 
 class UnderLoad(TrialFailed):
-    """What was measured ended, or answers no more as it did before the load."""
+    """The measured process ended, or responds differently than before the load."""
 
 
 class BuildFailed(AgentError):
@@ -55,7 +55,7 @@ class BuildFailed(AgentError):
 
 
 class Aborted(AgentError):
-    """`code` and `message` are what the journal's `aborted` tells as code and reason."""
+    """`code` and `message`: code and reason of the event `aborted`."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)

@@ -1,4 +1,4 @@
-"""Files that are there completely or not at all, and the ends of long ones."""
+"""Write files atomically, remove trees, and read the tails of files."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-#: With less than this left nothing that is written can be relied on.
+#: A disk with less free space counts as full.
 FULL_BYTES = 1024 * 1024
 
 
 def no_space(root: Path) -> str:
-    """What to say of a disk that is full; empty where it is not.
+    """The error message if the disk is full, else "".
 
-    It makes any program fail, most of them without a word.
+    On a full disk most programs fail without a message.
     """
     if shutil.disk_usage(root).free >= FULL_BYTES:
         return ""
@@ -25,7 +25,7 @@ def no_space(root: Path) -> str:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write `value` as JSON so that no reader ever sees a part of it; NaN is refused."""
+    """Write `value` as JSON, atomically; NaN is refused."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     write_bytes(path, text.encode())
 
@@ -40,9 +40,9 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """The folder and all in it; what cannot be removed stays.
+    """Remove the folder with its content, as far as possible.
 
-    Measured code may nest folders deeper than Python can follow; `rm` goes through any of them.
+    Measured code may nest folders deeper than Python can follow; `rm` can remove them.
     """
     with contextlib.suppress(RecursionError):
         shutil.rmtree(path, ignore_errors=True)
@@ -52,7 +52,7 @@ def remove_tree(path: Path) -> None:
 
 
 def append_file(source: Path, target: Path) -> None:
-    """Write what is in `source` to the end of `target`; nothing where there is no such file."""
+    """Append the content of `source`, if it exists, to `target`."""
     with (
         contextlib.suppress(FileNotFoundError),
         open(source, "rb") as read,
@@ -62,7 +62,7 @@ def append_file(source: Path, target: Path) -> None:
 
 
 def tail_bytes(path: Path, limit: int) -> bytes:
-    """The last `limit` bytes of the file, nothing where there is no such file."""
+    """The last `limit` bytes of the file; empty if it does not exist."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - limit))

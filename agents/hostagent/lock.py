@@ -1,4 +1,4 @@
-"""A lock that ends with the process that holds it, however that process ends."""
+"""A file lock that is released when its process ends, in any way."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
     import msvcrt
 
-#: Windows keeps others from reading locked bytes, so one far behind the note is locked.
+#: Windows forbids reading of locked bytes, so one far after the note is locked.
 _FAR = 1 << 30
-#: Whoever asks whether a lock is held has it for an instant; that must not look like a holder.
+#: A check whether a lock is held takes it for an instant; this must not look like a holder.
 PATIENCE_S = 0.5
 
 
 def take(path: Path, note: str = "", patience_s: float = 0.0) -> Optional[int]:
-    """A descriptor that holds the lock until it is closed, or None where another holds it.
+    """A descriptor that holds the lock until it is closed, or None if another process holds it.
 
-    `note` becomes the text of the file, for `holder`. A real holder is waited for `patience_s`.
+    `note` becomes the text of the file, for `holder`. It waits up to `patience_s` for the lock.
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     deadline = time.monotonic() + patience_s
@@ -39,7 +39,7 @@ def take(path: Path, note: str = "", patience_s: float = 0.0) -> Optional[int]:
 
 
 def _try(fd: int, shared: bool = False) -> bool:
-    """Windows has no shared lock here: those who only look exclude each other for an instant."""
+    """Windows has no shared lock here: two checks exclude each other for an instant."""
     try:
         if fcntl:
             fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
@@ -53,7 +53,7 @@ def _try(fd: int, shared: bool = False) -> bool:
 
 
 def is_held(path: Path) -> bool:
-    """True while some process holds the lock; looking takes a shared lock for an instant."""
+    """True while a process holds the lock; the check takes a shared lock for an instant."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -65,7 +65,7 @@ def is_held(path: Path) -> bool:
 
 
 def holder(path: Path) -> str:
-    """What the last holder noted; nothing where it noted nothing."""
+    """The note of the last holder, or ""."""
     with contextlib.suppress(OSError):
         return path.read_text("utf-8", "replace").strip()
     return ""

@@ -1,4 +1,4 @@
-"""Where things lie below the work directory, and which names may become part of a path."""
+"""The paths below the work directory, and the names that may be part of a path."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Optional
 
 from .errors import BadArgument
 
-#: The folder of a job's certificates, among those of its steps.
+#: The folder of a job's certificates, next to those of its steps.
 TLS = "tls"
-#: Lies beside a tree, or an installed folder, that is complete; touched at each use.
+#: Next to a complete tree or install; touched at each use.
 DONE = ".done"
-#: For what measured code writes beside its tree, where it runs as a user of its own. Short, since
-#: sockets are made in it, and their paths hold 108 bytes.
+#: The temporary folder of measured code that runs as a separate user. The name is short because
+#: paths of sockets in it are limited to 108 bytes.
 SCRATCH = "scratch"
-#: Lies beside a tree: the name of what is installed for it.
+#: Next to a tree: the name of its install.
 NOTE = "installed"
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\Z")
 
 
 def checked_id(text: str) -> str:
-    """`text` itself if it can be one component of a path; BadArgument otherwise."""
+    """`text` if it can be one component of a path; BadArgument otherwise."""
     if not _ID.match(text):
         raise BadArgument(
             f"{text!r} cannot name a file: use letters, digits, '.', '_' and '-', no leading dot"
@@ -32,7 +32,7 @@ def checked_id(text: str) -> str:
 
 
 def below(root: Path, relative: str) -> Path:
-    """The path `relative` below `root`; BadArgument where it is absolute or leads elsewhere."""
+    """The path `relative` below `root`; BadArgument if it is absolute or leads elsewhere."""
     parts = relative.split("/")
     if os.path.isabs(relative) or not all(parts) or any(part in (".", "..") for part in parts):
         raise BadArgument(f"{relative!r} is not a path below the work directory")
@@ -43,7 +43,7 @@ class StepDir:
     """One step of a job: `jobs/<job>/<step>` below the work directory `root`."""
 
     def __init__(self, root: Path, job: str, step: str) -> None:
-        """BadArgument where job or step cannot name a folder."""
+        """BadArgument if job or step cannot name a folder."""
         self.root = root
         self.job = checked_id(job)
         self.step = checked_id(step)
@@ -74,7 +74,7 @@ class StepDir:
 
     @property
     def keepalive(self) -> Path:
-        return self.path / "contact"
+        return self.path / "keepalive"
 
     @property
     def dropped(self) -> Path:
@@ -109,7 +109,7 @@ def build_dir(root: Path, tree: str) -> Path:
 
 
 def tree_dir(root: Path, tree: str) -> Path:
-    """The unpacked commit inside the build folder: where servers and build steps run."""
+    """The checked-out commit in the build folder: the folder of servers and build steps."""
     return build_dir(root, tree) / "tree"
 
 
@@ -118,19 +118,19 @@ def install_dir(root: Path, name: str) -> Path:
 
 
 def installed_for(root: Path, tree: str) -> Optional[str]:
-    """The name of what is installed for the tree that a plan names so; None without any."""
+    """The name of the install of a tree of the plan; None without one."""
     with contextlib.suppress(FileNotFoundError):
         return (build_dir(root, tree) / NOTE).read_text("ascii").strip() or None
     return None
 
 
 def stdout_of(out: Path) -> Path:
-    """What a load tool said on stdout: beside its report, `tool-2.stdout` for `tool-2.json`."""
+    """The stdout of a load tool, next to its report: `tool-2.stdout` for `tool-2.json`."""
     return out.with_suffix(".stdout")
 
 
 def host_lock(root: Path) -> Path:
-    """Held by the one supervisor that works below this directory; its text names the step."""
+    """The lock of the supervisor that works below this directory; its text names the step."""
     return root / "host.lock"
 
 

@@ -1,4 +1,4 @@
-"""The agent's own modules out of its zip file, where that file lies."""
+"""Unpack the agent's zip file next to it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import zipfile
 
 
 def unpack(archive: str, folder: str) -> None:
-    """Make `folder` out of `archive`, completely or not at all; where that fails, the file will do.
+    """Unpack `archive` to `folder`, completely or not at all; without it the zip file is used.
 
-    Several may try at once: one gets there first.
+    Several processes may do so at the same time; the first one wins.
     """
     with contextlib.suppress(OSError):
         part = tempfile.mkdtemp(prefix=os.path.basename(folder), dir=os.path.dirname(folder))

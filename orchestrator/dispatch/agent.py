@@ -67,7 +67,7 @@ class Agent:
         words = ["--keep-days", str(keep_days), "--limit-bytes", str(limit_bytes)]
         words += ["--project", repository, "--commits", *commits, "--paths", *paths]
         words += ["--programs", *programs]
-        answer = self._call("ready", *words, form=agent_responses.Ready)
+        answer = self._call("prepare", *words, form=agent_responses.Ready)
         return Readiness(
             facts=answer["facts"], commits=answer["commits"], present=answer["present"]
         )
@@ -75,13 +75,13 @@ class Agent:
     def facts(self) -> dict[str, Any]:
         return dict(self._call("facts", form=agent_responses.HostFacts)["facts"])
 
-    def quiet(self) -> dict[str, Any]:
-        """How much else works on the host: AMBIENT_DURING of agents/hostagent/protocol.py."""
-        return dict(self._call("quiet", form=agent_responses.Quiet)["quiet"])
+    def check_idle(self) -> dict[str, Any]:
+        """How much else works on the host: INTERFERENCE of agents/hostagent/protocol.py."""
+        return dict(self._call("idle-check", form=agent_responses.IdleCheck)["interference"])
 
     def try_user(self, name: str) -> None:
         """AgentError says why measured code cannot run as this user of the host."""
-        self._call("user", name)
+        self._call("check-user", name)
 
     def start(self, job: str, step: str) -> None:
         self._call("start", job, step)

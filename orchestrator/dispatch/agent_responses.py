@@ -57,8 +57,8 @@ class Ready(HostFacts):
     present: dict[str, bool]
 
 
-class Quiet(_Form):
-    quiet: dict[str, Any]
+class IdleCheck(_Form):
+    interference: dict[str, Any]
 
 
 class Present(_Form):

@@ -200,7 +200,7 @@ def _clock_look(transport: Transport, host: Host) -> tuple[float, float]:
 
 def _quiet(host: Host, claim: Claim) -> Finding:
     with way_to(host, claim) as transport:
-        look = Agent(transport, python=host.python).quiet()
+        look = Agent(transport, python=host.python).check_idle()
     found = [reason for reason in _disturbances(look) if reason]
     if not found:
         share = look.get("foreign_share")

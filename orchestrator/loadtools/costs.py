@@ -68,7 +68,7 @@ def _network_bytes(result: Mapping[str, Any]) -> float | None:
 
 def _sum_of_hosts(result: Mapping[str, Any], key: str) -> float | None:
     """None unless every host of the trial told it."""
-    values = [host.get(key) for host in (result.get("ambient") or {}).values()]
+    values = [host.get(key) for host in (result.get("interference") or {}).values()]
     if not values or None in values:
         return None
     return float(sum(value for value in values if value is not None))

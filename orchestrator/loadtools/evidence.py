@@ -38,10 +38,10 @@ class Evidence:
 
     @property
     def before(self) -> Mapping[str, Mapping[str, Any]]:
-        """AMBIENT_BEFORE by host (agents/hostagent/monitoring/environment.py)."""
+        """ENVIRONMENT by host (agents/hostagent/monitoring/environment.py)."""
         return self.result.get("hosts") or {}
 
     @property
     def during(self) -> Mapping[str, Mapping[str, Any]]:
-        """AMBIENT_DURING by host."""
-        return self.result.get("ambient") or {}
+        """INTERFERENCE by host."""
+        return self.result.get("interference") or {}

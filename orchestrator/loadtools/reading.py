@@ -78,7 +78,7 @@ def _reading(
         **_sent(spec, ok, load, window_end_s),
         **_from_counts(report.by_status, errors),
         **costs_of(rows, result, load),
-        **{key: float(value) for key, value in (rows.get("told") or {}).items()},
+        **{key: float(value) for key, value in (rows.get("tool_metrics") or {}).items()},
         **report.readings,
     }
     if planned is not None:

@@ -18,7 +18,7 @@ def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
     try:
         report = json.loads(tool_json)
         ended_s = report["ended_s"]
-        own = {key: float(value) for key, value in rows["told"].items() if _may_tell(key)}
+        own = {key: float(value) for key, value in rows["tool_metrics"].items() if _may_tell(key)}
         return ToolReport(
             by_status=_by_status(rows),
             readings={**own, **_success(rows)},

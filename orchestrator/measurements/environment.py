@@ -32,7 +32,7 @@ class AppliedLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """One host: AMBIENT_BEFORE and AMBIENT_DURING of agents/hostagent/monitoring/environment.py.
+    """One host: ENVIRONMENT and INTERFERENCE of agents/hostagent/monitoring/environment.py.
 
     `host` is its name, or its label in the plan where nobody knows the name. Of several loads,
     `during` has the worst of each fact.
@@ -47,7 +47,7 @@ class Surroundings:
 def surroundings_of(trial: Trial, result: Facts) -> list[Surroundings]:
     """Of each host that told anything; `result` is the trial's result.json."""
     before = result.get("hosts") or {}
-    loads = [each.get("ambient") or {} for each in loads_told(result)]
+    loads = [each.get("interference") or {} for each in loads_told(result)]
     names = _host_names(trial)
     labels = sorted({*before, *(label for load in loads for label in load)})
     return [
@@ -62,7 +62,7 @@ def surroundings_of(trial: Trial, result: Facts) -> list[Surroundings]:
 
 
 def worst_of(looks: Sequence[Facts]) -> Facts:
-    """Several AMBIENT_DURING as one: the highest numbers, the widest spans, what was ever true."""
+    """Several INTERFERENCE as one: the highest numbers, the widest spans, what was ever true."""
     if len(looks) < 2:
         return looks[0] if looks else {}
     keys = dict.fromkeys(key for look in looks for key in look)

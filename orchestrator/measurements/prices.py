@@ -15,7 +15,7 @@ _USAGE: Mapping[str, str] = {
     "memory.server_peak": "server_peak_rss_bytes",
     "memory.tool_peak": "tool_peak_rss_bytes",
 }
-#: The same of "ambient", which each host of the trial has.
+#: The same of "interference", which each host of the trial has.
 _AMBIENT: Mapping[str, str] = {
     "network.bytes_per_1k": "octets_out",
     "energy.joules_per_1k": "energy_j",
@@ -73,7 +73,7 @@ def _usage_reasons(key: str, result: Facts) -> Iterator[str]:
 
 def _ambient_reasons(key: str, result: Facts) -> Iterator[str]:
     for load in loads_told(result):
-        for host in (load.get("ambient") or {}).values():
+        for host in (load.get("interference") or {}).values():
             if key in (reasons := host.get("reasons") or {}):
                 yield str(reasons[key])
 

@@ -148,7 +148,7 @@ def test_every_system_has_the_same_functions() -> None:
     names = {
         node.attr
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "_this"
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "_implementation"
     }
     assert "counters" in names
     for module in (linux_system, macos, windows):

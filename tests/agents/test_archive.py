@@ -101,7 +101,7 @@ def test_it_refuses_an_archive_that_is_damaged_inside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "most"), [("MOST_BYTES", 5), ("MOST_MEMBERS", 2)], ids=["bytes", "members"]
+    ("limit", "most"), [("MAX_BYTES", 5), ("MAX_MEMBERS", 2)], ids=["bytes", "members"]
 )
 def test_it_unpacks_no_bomb(limit: str, most: int, tmp_path: Path, monkeypatch: Any) -> None:
     source = tar_of(tmp_path / "bomb.tar.gz", member("a"), member("b"), member("c"))

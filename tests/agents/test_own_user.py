@@ -143,45 +143,45 @@ def test_a_script_is_measured_code_and_a_server_has_the_jobs_keys(host: AgentHos
     trial = a_trial(host.python, server=server, tool=tool, loads=[load])
     step = run(host, trial, tls={"ca": "a", "cert": "b", "key": "c"})
     assert step.only("trial_done")
-    told = step.file("t1", "rows.json")["told"]
+    told = step.file("t1", "rows.json")["tool_metrics"]
     assert told == {"script.uid": WHO.pw_uid, "script.is_scratch": 1}
     assert (host.root / "builds/c0ffee-r/tree/keys").read_text() == "a b c"
 
 
 @pytest.mark.parametrize(
     ("who", "words"),
-    [("nobody-is-called-so", "no such user; make one"), ("root", "root's; name one")],
+    [("nobody-is-called-so", "no such user; create it"), ("root", "is root; name a user")],
 )
 def test_it_starts_nothing_where_it_cannot_become_that_user(
     host: AgentHost, who: str, words: str
 ) -> None:
     step = host.send_plan(a_plan(a_trial(host.send_tool()), run_as=who))
     answer = host.verb("start", step.job, step.name)
-    assert f"to run as {who} on this host" in answer["error"]["message"]
+    assert f"cannot run as {who} on this host" in answer["error"]["message"]
     assert words in answer["error"]["message"]
-    assert host.verb("user", who) == answer
+    assert host.verb("check-user", who) == answer
     assert not step.look()["started"]
     assert list((host.root / "builds").iterdir()) == []
 
 
 def test_it_says_where_that_user_cannot_go_or_could_do_harm(host: AgentHost) -> None:
-    assert host.verb("user", NOBODY)["user"] == {
+    assert host.verb("check-user", NOBODY)["user"] == {
         "name": NOBODY, "uid": WHO.pw_uid, "gid": WHO.pw_gid,
     }  # fmt: skip
     above = host.root.parent
     above.chmod(0o700)
-    assert f"cannot enter {above}" in host.verb("user", NOBODY)["error"]["message"]
+    assert f"cannot enter {above}" in host.verb("check-user", NOBODY)["error"]["message"]
     above.chmod(0o777)
-    assert f"it may write {above}" in host.verb("user", NOBODY)["error"]["message"]
+    assert f"it may write {above}" in host.verb("check-user", NOBODY)["error"]["message"]
     above.chmod(0o711)
     os.chown(host.root / "tools", WHO.pw_uid, -1)
-    assert "/tools" in host.verb("user", NOBODY)["error"]["message"]
+    assert "/tools" in host.verb("check-user", NOBODY)["error"]["message"]
 
 
 def test_only_root_can_start_programs_as_somebody_else(host: AgentHost) -> None:
     """Asked by a login that is not root."""
     for path in (host.program.parent, host.program, host.root):
         path.chmod(0o755)
-    said = host.verb("user", "daemon", user=WHO.pw_uid)["error"]["message"]
-    assert "only root can start programs as somebody else" in said
+    said = host.verb("check-user", "daemon", user=WHO.pw_uid)["error"]["message"]
+    assert "only root can start programs as another user" in said
     assert f"logs in as {NOBODY}" in said

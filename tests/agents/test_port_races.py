@@ -86,7 +86,7 @@ def test_where_the_plan_names_the_port_the_trial_fails(host: AgentHost, tmp_path
     _, end = race(host, tmp_path, port)
     (failed,) = end["failed"]
     assert failed["code"] == "port_in_use"
-    assert f"another program than the server answers at port {port}" in failed["message"]
+    assert f"another program than the server listens on port {port}" in failed["message"]
 
 
 #: Says whose it is; late, so that another server may have the port by then.

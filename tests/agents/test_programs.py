@@ -94,7 +94,7 @@ def test_it_asks_again_what_an_older_agent_kept(path: Path, work: Path) -> None:
 def test_it_says_which_program_did_not_tell_its_version(path: Path, work: Path) -> None:
     install(path, "ruby", "echo ruby 3.1.2 is not installed; exit 127")
     ruby = survey(work)["languages"]["ruby"]
-    assert (ruby["version"], ruby["reason"]) == (None, "it told no version")
+    assert (ruby["version"], ruby["reason"]) == (None, "it reported no version")
 
 
 def test_it_waits_for_no_program(path: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_it_waits_for_no_program(path: Path, work: Path, monkeypatch: pytest.Mon
     install(path, "node", "echo v20.11.1")
     found = survey(work)
     ghc = found["programs"]["ghc"]
-    assert (ghc["version"], ghc["reason"]) == (None, "it did not answer in time")
+    assert (ghc["version"], ghc["reason"]) == (None, "no answer in time")
     assert found["languages"]["node"]["version"] == "20.11.1"
     # What the program itself had started has ended, too.
     pid = int((work / "pid").read_text())

@@ -46,7 +46,7 @@ def put(root: Path, name: str, days: float) -> None:
     if path.parent.name in ("builds", "installs"):
         (path / ".done").touch()
     if path.parent.name == "jobs":
-        (path / "a1-r1/contact").touch()
+        (path / "a1-r1/keepalive").touch()
     for one in (path, *path.rglob("*")):
         used(one, days)
 
@@ -97,7 +97,7 @@ def _folders(root: Path) -> int:
 
 def test_it_goes_by_the_last_use_and_not_by_the_making(root: Path) -> None:
     used(root / "builds/b1/.done", days=0)
-    used(root / "jobs/j1/a1-r1/contact", days=0)
+    used(root / "jobs/j1/a1-r1/keepalive", days=0)
     (root / "sources/s1.tar.gz").read_bytes()
     os.utime(root / "sources/s1.tar.gz", (time.time(), time.time() - 50 * DAY_S))
     removed, _ = remove_old_items(root, keep_days=0.5)
@@ -128,7 +128,7 @@ def test_it_removes_nothing_that_a_living_step_may_use(root: Path) -> None:
 
 
 def test_it_keeps_jobs_that_may_still_be_fetched(root: Path) -> None:
-    used(root / "jobs/j1/a1-r1/contact", days=0.01)
+    used(root / "jobs/j1/a1-r1/keepalive", days=0.01)
     remove_old_items(root, keep_days=100, limit_bytes=0)
     assert left(root) == {"jobs/j1"}
 

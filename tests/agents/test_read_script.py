@@ -25,7 +25,7 @@ def test_it_reads_the_lines_of_the_documentation(tmp_path):
     assert rows["by_status"] == {"200": 5}
     assert rows["errors"] == {"timeout": 3}
     assert rows["error_texts"] == {"timeout": ["no answer within 10 s"]}
-    assert rows["told"] == {"script.upload_s": 1.5}
+    assert rows["tool_metrics"] == {"script.upload_s": 1.5}
     assert rows["protocol"] == "h2"
     assert json.loads((tmp_path / "tool.json").read_text()) == {"lines": 6, "ended_s": None}
 

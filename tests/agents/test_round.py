@@ -61,7 +61,7 @@ def _check_result(result: dict[str, Any], before: float) -> None:
     assert f"http://127.0.0.1:{result['port']}/hello" in load["argv"]
     times = [before, result["started_at"], load["load_started_at"], load["load_ended_at"]]
     assert times == sorted(times)
-    assert set(load["ambient"]) == set(result["hosts"]) == {"a"}
+    assert set(load["interference"]) == set(result["hosts"]) == {"a"}
     checks = result["checks"]
     assert [(check["name"], check["when"]) for check in checks] == [
         ("load", "before"),

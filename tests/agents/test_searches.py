@@ -207,5 +207,5 @@ def test_it_searches_on_two_hosts(pair: Pair) -> None:
     result = search_of(lead)
     assert len(result["loads"]) == 6
     assert result["on"] == {"server": "b", "tool": "a"}
-    assert all(set(load["ambient"]) == {"a", "b"} for load in result["loads"])
+    assert all(set(load["interference"]) == {"a", "b"} for load in result["loads"])
     assert follower.events[-1]["event"] == "round_done"

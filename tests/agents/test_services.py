@@ -242,7 +242,7 @@ def test_it_runs_services_on_both_hosts(pair: Pair) -> None:
     assert [line.split()[0] for line in near_order.splitlines()] == ["start", "end"]
     result = lead.file("t1", "result.json")
     assert "service:app:2" in result["limits"]
-    assert set(result["loads"][0]["ambient"]) == {"a", "b"}
+    assert set(result["loads"][0]["interference"]) == {"a", "b"}
     usage = result["loads"][0]["usage"]
     assert usage["services_cpu_s"] >= 0  # those of both hosts
     assert "services_cpu_s" not in usage["reasons"]

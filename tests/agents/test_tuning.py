@@ -130,7 +130,7 @@ def test_it_leaves_alone_what_somebody_else_changed_meanwhile(system: Path, work
         put(system, SWAPPINESS, "10")
     assert state(system) == {**BEFORE, SWAPPINESS: "10"}
     assert list(said["left"]) == ["swappiness"]
-    assert "to '10' meanwhile" in said["left"]["swappiness"]
+    assert "to '10'; before the step it was" in said["left"]["swappiness"]
 
 
 def test_it_changes_nothing_where_all_is_as_wanted(system: Path, work: Path) -> None:
@@ -206,10 +206,10 @@ HOLDER = """
 import sys, time
 from pathlib import Path
 from agents.hostagent import lock
-from agents.hostagent.platform.linux.tuning import HOST_LOCK, tuned
+from agents.hostagent.platform.linux.tuning import HOST_LOCK, apply_tuning
 work = Path(sys.argv[1])
 lock.take(work / HOST_LOCK)
-with tuned(work, {"aslr": sys.argv[2]}) as said:
+with apply_tuning(work, {"aslr": sys.argv[2]}) as said:
     print(said["applied"], flush=True)
     time.sleep(300)
 """

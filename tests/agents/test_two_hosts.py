@@ -62,7 +62,7 @@ def test_it_puts_load_on_a_server_of_another_host(pair: Pair) -> None:
     assert load["argv"][3] == f"http://127.0.0.2:{result['port']}/hello"
     assert result["server_argv"][2:] == ["127.0.0.2", str(result["port"])]
     assert 0 <= load["peer_gap_s"] < 30
-    assert set(result["hosts"]) == set(load["ambient"]) == {"a", "b"}
+    assert set(result["hosts"]) == set(load["interference"]) == {"a", "b"}
     assert not list((pair.b.root / "jobs").glob("*/*/trials/*/result.json"))
     assert not lead.named("build_started")
 

@@ -134,7 +134,7 @@ def test_a_host_that_is_not_quiet_warns(
     look: dict[str, Any], outcome: str, words: str, host: Host, personas: Personas,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    answer = _says(json.dumps({"quiet": look}))
+    answer = _says(json.dumps({"interference": look}))
     check = _try(host, personas, monkeypatch, CheckStep.QUIET, lambda _: answer)
     assert (check.outcome, words in check.message) == (outcome, True)
 

@@ -132,7 +132,7 @@ def test_an_open_load_is_held_against_what_was_due(calm):
         ({"server_exit": 0}, "server_died", Level.INVALID),
         ({"usage": {"tool_cpu_s": 1.8}}, "tool_bound", Level.INVALID),
         ({"usage": {"tool_cpu_s": 1.95}}, "tool_bound", Level.INVALID),
-        ({"ambient": {"a": {"steal_share": 0.02}}}, "steal", Level.SUSPECT),
+        ({"interference": {"a": {"steal_share": 0.02}}}, "steal", Level.SUSPECT),
     ],
 )
 def test_facts_of_the_environment_decide_what_a_trial_is_worth(calm, changes, code, level):

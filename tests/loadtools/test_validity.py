@@ -60,7 +60,7 @@ def spec(**changes: Any) -> LoadSpec:
 
 def host(**facts: Any) -> dict[str, Any]:
     """A host while the load ran."""
-    return {"result": {"ambient": {"a": facts}}}
+    return {"result": {"interference": {"a": facts}}}
 
 
 def before(**facts: Any) -> dict[str, Any]:
@@ -231,8 +231,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("clock_stepped", host(clock_step_s=-0.0011), host(clock_step_s=0.001)),
     (
         "rebooted",
-        {"result": {"hosts": {"a": {"boot_id": "1"}}, "ambient": {"a": {"boot_id": "2"}}}},
-        {"result": {"hosts": {"a": {"boot_id": "1"}}, "ambient": {"a": {"boot_id": "1"}}}},
+        {"result": {"hosts": {"a": {"boot_id": "1"}}, "interference": {"a": {"boot_id": "2"}}}},
+        {"result": {"hosts": {"a": {"boot_id": "1"}}, "interference": {"a": {"boot_id": "1"}}}},
     ),
 ]
 
@@ -301,7 +301,7 @@ UNKNOWN = dict.fromkeys((*FACTS, "cpus", "seconds"))
 
 def test_what_is_unknown_is_no_reason() -> None:
     asked = {"on": {}, "limits": {}, "peer_gap_s": None, "checks": [], "samples": []}
-    result = {**asked, "hosts": {"a": UNKNOWN}, "ambient": {"a": UNKNOWN}}
+    result = {**asked, "hosts": {"a": UNKNOWN}, "interference": {"a": UNKNOWN}}
     rows = {"length": None, "slices": []}
     unknown = {"tool_share": None, "delivered": None, "rate": None, "spoken": (), "errors": None}
     assert codes(evidence(result=result, rows=rows, **unknown)) == []
@@ -310,7 +310,7 @@ def test_what_is_unknown_is_no_reason() -> None:
 
 def test_it_names_the_host_where_there_are_several() -> None:
     busy = {"foreign_share": 0.2, "foreign": [{"name": "cron", "cpu_s": 1.5}]}
-    found = judge(evidence(result={"ambient": {"a": {"foreign_share": 0.0}, "b": busy}}))
+    found = judge(evidence(result={"interference": {"a": {"foreign_share": 0.0}, "b": busy}}))
     (reason,) = found.reasons
     assert "20 % of a core" in reason.message
     assert "cron 1.50 s" in reason.message

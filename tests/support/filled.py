@@ -215,7 +215,7 @@ def measured_with_doubts(run: Run) -> Trial:
     for name in ("rows.json", "rows-2.json"):
         leave_json(trial, name, {"warmup": {"slices": warmup}, "slices": slices})
     told = {"foreign_share": 0.02, "foreign": [{"name": "x" * 15, "cpu_s": 0.1}] * 3}
-    leave_json(trial, "result.json", {"loads": [{"ambient": {"a": told}}] * 6})
+    leave_json(trial, "result.json", {"loads": [{"interference": {"a": told}}] * 6})
     return trial
 
 

@@ -105,7 +105,7 @@ def test_what_an_answer_cost_is_told_or_why_it_is_unknown(trial: Trial, alice: C
     record_again({trial.pk: {"memory.server_peak": 2.0**20, "cost.money_per_1m": 0.25}})
     usage = {"reasons": {"services_cpu_s": "the definition has no services"}}
     ambient = {"a": {"energy_j": None, "reasons": {"energy_j": "no permission to read RAPL"}}}
-    leave_json(trial, "result.json", {"loads": [{"usage": usage, "ambient": ambient}]})
+    leave_json(trial, "result.json", {"loads": [{"usage": usage, "interference": ambient}]})
     text = text_of(alice, trial)
 
     assert "Services' CPU per 1,000 requests unknown: the definition has no services" in text
@@ -128,7 +128,7 @@ def test_it_shows_how_the_host_was_against_what_is_good(trial: Trial, alice: Cli
             "clock_mhz": [2000, 2400], "clock_step_s": 0.0, "on_battery": False}  # fmt: skip
     stolen = {**calm, "steal_share": 0.03, "clock_mhz": [1800, 2300], "foreign_share": 0.02,
               "foreign": [{"name": "<cron>", "cpu_s": 0.5}]}  # fmt: skip
-    loads = [{"ambient": {"a": calm}}, {"ambient": {"a": stolen}}]
+    loads = [{"interference": {"a": calm}}, {"interference": {"a": stolen}}]
     leave_json(trial, "result.json", {"hosts": {"a": before}, "loads": loads})
     text = text_of(alice, trial)
 

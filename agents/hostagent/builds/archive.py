@@ -1,4 +1,4 @@
-"""Unpacking a commit's tar without trusting it."""
+"""Unpack the tar archive of a commit without trusting it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from pathlib import Path
 
 from ..errors import BuildFailed
 
-#: More is no source of a program, but something packed to fill the host's disk.
-MOST_BYTES = 8 << 30
-MOST_MEMBERS = 300_000
-_PIECE = 1 << 20
-#: What reading, and naming a file, raises of an archive that is garbage.
+#: A larger archive is not the source of a program, but an attempt to fill the disk.
+MAX_BYTES = 8 << 30
+MAX_MEMBERS = 300_000
+_CHUNK = 1 << 20
+#: The errors of an invalid archive, when it is read or a file is named.
 _GARBAGE = (OSError, tarfile.TarError, EOFError, zlib.error, ValueError, ArithmeticError)
 
 
 def unpack(source: Path, target: Path) -> None:
     """Write the files, folders and symbolic links of `source` into the new folder `target`.
 
-    Raises BuildFailed, with nothing kept, for anything else (hard links, devices), for names and
-    links that lead outside, and for more than MOST_BYTES or MOST_MEMBERS.
+    Raises BuildFailed and removes everything for other members (hard links, devices), for names and
+    links that lead outside, and for more than MAX_BYTES or MAX_MEMBERS.
     """
     target.mkdir(parents=True)
     try:
-        # Plain or gzip, as the orchestrator packs them.
+        # Plain or gzip: the orchestrator creates both.
         with tarfile.open(source, "r:gz" if _is_gzip(source) else "r:") as archive:
             _write_all(archive, target)
         _check_links(target)
@@ -44,9 +44,9 @@ def _write_all(archive: tarfile.TarFile, target: Path) -> None:
     size = 0
     for number, member in enumerate(archive):
         size += member.size
-        if number >= MOST_MEMBERS or size > MOST_BYTES:
+        if number >= MAX_MEMBERS or size > MAX_BYTES:
             raise BuildFailed(
-                f"it has more than {MOST_BYTES >> 30} GiB or {MOST_MEMBERS:,} files and folders"
+                f"it has more than {MAX_BYTES >> 30} GiB or {MAX_MEMBERS:,} files and folders"
             )
         _write(archive, member, target)
 
@@ -68,20 +68,20 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> N
 
 def _write_file(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
     content = archive.extractfile(member)
-    # Mode "x": a name that comes twice, or is a link by now, is refused.
+    # Mode "x" refuses a duplicate name, and a name that is a link.
     with open(path, "xb") as file:
         shutil.copyfileobj(content, file)  # type: ignore[arg-type]
     path.chmod(0o755 if member.mode & 0o100 else 0o644)
 
 
-def _inside(name: str, target: Path, said_by: str = "") -> Path:
+def _inside(name: str, target: Path, named_by: str = "") -> Path:
     """The path of `name` below `target`, its parents followed through links already written."""
     plain = os.path.normpath(name)
     path = target / plain
     parent = target if plain == "." else path.parent
     outside = os.path.isabs(name) or plain.split(os.sep)[0] == ".."
     if outside or not _is_below(os.path.realpath(parent), target):
-        raise BuildFailed(f"{said_by or name!r} leads outside of the tree")
+        raise BuildFailed(f"{named_by or name!r} leads outside of the tree")
     return path
 
 
@@ -91,7 +91,7 @@ def _is_below(path: str, target: Path) -> bool:
 
 
 def _check_links(target: Path) -> None:
-    """Links are judged again once all are there: one may lead through another."""
+    """Check links again when all exist: one may lead through another."""
     for folder, folders, files in os.walk(target):
         for path in (os.path.join(folder, name) for name in folders + files):
             if os.path.islink(path) and not _is_below(os.path.realpath(path), target):

@@ -1,7 +1,7 @@
-"""The bare repositories of projects: filled from bundles, read by worktrees. git does the work.
+"""The bare repositories of projects: git fills them from bundles and checks out worktrees.
 
-Nothing of the host's or a user's configuration of git has a say: no hooks, no filters, no
-credentials, no network, no housekeeping behind our back while something is measured.
+git ignores its configuration on the host: no hooks, no filters, no credentials, no network, no
+background maintenance during a measurement.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..errors import AgentError, BadArgument
 from ..files import write_bytes
 from ..paths import bundle_file, repository
 
-#: Knows `worktree add --force` for a tree that is gone, `worktree prune` and `safe.directory`.
+#: Has `worktree add --force` for a missing tree, `worktree prune` and `safe.directory`.
 OLDEST_GIT = (2, 17)
 TIMEOUT_S = 300.0
 REFS = "refs/pitwall/*"
@@ -42,7 +42,7 @@ _CONFIG = b"""\
 
 
 def commits(root: Path, options: Namespace) -> dict[str, Any]:
-    """The verb: which commits of a project are there, and whether the host has a usable git."""
+    """The command `commits`: which commits of a project exist, and whether git is usable."""
     has_git = _has_git()
     path = repository(root, options.project)
     wanted = [_checked_sha(sha) for sha in options.commits]
@@ -51,10 +51,10 @@ def commits(root: Path, options: Namespace) -> dict[str, Any]:
 
 
 def take_bundle(root: Path, options: Namespace) -> dict[str, Any]:
-    """The verb: fetch a bundle's refs into the project's repository; the bundle goes either way."""
+    """The command `take-bundle`: fetch the refs of a bundle, and remove it in any case."""
     path, bundle = repository(root, options.project), bundle_file(root, options.name)
     if not bundle.is_file():
-        raise BadArgument(f"there is no bundles/{bundle.name} to take in")
+        raise BadArgument(f"there is no bundles/{bundle.name} to fetch")
     try:
         if not (path / "HEAD").exists():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,17 +66,17 @@ def take_bundle(root: Path, options: Namespace) -> dict[str, Any]:
 
 
 def add_worktree(root: Path, project: str, commit: str, tree: Path) -> None:
-    """Check `commit` out as the new folder `tree`; AgentError with git's words where it cannot."""
+    """Check `commit` out as the new folder `tree`; AgentError with the message of git."""
     path = repository(root, project)
     if not path.is_dir():
         raise AgentError(f"this host has no repository of project {project}; run the job again")
     tree.parent.mkdir(parents=True, exist_ok=True)
-    # --force: the tree may be known from a build that was removed without telling git.
+    # --force: git may know the tree from a build that was removed.
     _git(path, ["worktree", "add", "--quiet", "--force", "--detach", str(tree), commit])
 
 
 def forget_worktrees(root: Path) -> None:
-    """Let each repository forget the checkouts whose folders are gone."""
+    """Remove the worktrees without a folder from each repository."""
     if not _has_git():
         return
     for path in sorted(root.glob("repositories/*.git")):
@@ -105,7 +105,7 @@ def _checked_sha(text: str) -> str:
 
 
 def _git(folder: Path, words: Sequence[str], stdin: bytes = b"") -> bytes:
-    """What git said; AgentError with what it complained about where it failed."""
+    """The output of git; AgentError with its error message if it failed."""
     home = folder.parent if folder.suffix == ".git" else folder
     try:
         done = _run(folder, words, _environment(home), stdin)
@@ -132,9 +132,9 @@ def _run(
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Only our own configuration: a file in the folder of the repositories, as git's home.
+    """The environment of git, whose home has only our configuration.
 
-    A file and not `git -c`, as older versions take safe.directory from nowhere else.
+    It is a file and not `git -c`, because older versions read safe.directory only from files.
     """
     config = home / ".gitconfig"
     if not config.exists() or config.read_bytes() != _CONFIG:

@@ -1,4 +1,4 @@
-"""The verb that makes the host ready for a new job, in one call: the lease is ours."""
+"""The commands `facts` and `prepare`, which prepares a host for a new job in one call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from ..platform import facts as host_facts
 from . import status, stop
 
-#: The disk is measured this often; a large work directory takes a while to add up.
+#: The minimum interval; measuring a large work directory takes a while.
 PRUNE_EVERY_S = 600.0
 STAMP = "pruned"
 
@@ -20,25 +20,25 @@ def facts(root: Path, _options: Namespace) -> dict[str, Any]:
     return {"facts": host_facts.gather_facts(root)}
 
 
-def ready(root: Path, options: Namespace) -> dict[str, Any]:
-    """End what is left over, prune now and then, and tell the facts and what is there."""
+def prepare(root: Path, options: Namespace) -> dict[str, Any]:
+    """Kill orphans, prune if due, and return facts, commits and files; the lease must be ours."""
     stopped = stop.stop_all(root, options)["stopped"]
     if _is_due(root / STAMP):
         _module(".prune").prune(root, options)
         (root / STAMP).touch()
-    there = {}
+    commits = {}
     if options.commits:
-        there = _module("..builds.repositories").commits(root, options)["present"]
+        commits = _module("..builds.repositories").commits(root, options)["present"]
     return {
         "stopped": stopped,
         "facts": host_facts.gather_facts(root, options.programs),
         **status.has(root, options),
-        "commits": there,
+        "commits": commits,
     }
 
 
 def _module(name: str) -> Any:
-    """Loaded where it is needed: most jobs find a host that is ready."""
+    """Load a module only when needed: most jobs find a prepared host."""
     return import_module(name, __package__)
 
 

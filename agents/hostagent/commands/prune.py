@@ -1,4 +1,4 @@
-"""Removal of what old jobs left on the host."""
+"""The command `prune`: remove files of old jobs from the host."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..builds.repositories import forget_worktrees
 from ..files import remove_tree
 from ..paths import DONE, StepDir, all_steps
 
-#: What the next step can have again by being sent or built; of these the longest unused goes first.
+#: Files that can be sent or built again; the least recently used are removed first.
 RENEWABLE = ("builds", "installs", "tools", "sources", "bundles", "agents")
-#: A job looked at within this time may have results that were not fetched yet.
+#: A job that was polled within this time may have results that are not fetched yet.
 FETCHED_S = 3600.0
 _DAY_S = 86_400
 
 
 class Item(NamedTuple):
-    """One thing that is removed as a whole. `rank`: of two items the lower rank goes first."""
+    """A file or folder that is removed as a whole; a lower `rank` is removed first."""
 
     path: Path
     used: float
@@ -41,11 +41,11 @@ def prune(root: Path, options: Namespace) -> dict[str, Any]:
 def remove_old_items(
     root: Path, keep_days: float, limit_bytes: Optional[int] = None
 ) -> tuple[list[str], int]:
-    """Remove what was not used for `keep_days`, then the longest unused until `limit_bytes` hold.
+    """Remove items unused for `keep_days`, then the least recently used down to `limit_bytes`.
 
-    Returns the paths removed and the bytes left. Repositories go last. While any step is live
-    only jobs of others go: it may be about to use all the rest. Nor does the limit remove jobs
-    that somebody looked at within the last hour.
+    Returns the removed paths and the remaining bytes. Repositories are removed last. While a step
+    is live, only other jobs are removed, because the step may use all other items. The limit does
+    not remove jobs that were polled within the last hour.
     """
     now = time.time()
     items = sorted(_items(root), key=lambda item: (item.rank, item.used))
@@ -65,15 +65,15 @@ def remove_old_items(
 
 
 def size(path: Path) -> int:
-    """Bytes on the disk of a file or of all files below a folder; links count as themselves."""
-    total, left = 0, [path]
-    while left:
-        one = left.pop()
+    """Bytes on the disk of a file, or of all files below a folder; links are not followed."""
+    total, remaining = 0, [path]
+    while remaining:
+        entry = remaining.pop()
         with contextlib.suppress(OSError):
-            steps = one.lstat()
-            total += getattr(steps, "st_blocks", 0) * 512
-            if stat.S_ISDIR(steps.st_mode):
-                left += _entries(one)
+            status = entry.lstat()
+            total += getattr(status, "st_blocks", 0) * 512
+            if stat.S_ISDIR(status.st_mode):
+                remaining += _entries(entry)
     return total
 
 
@@ -88,7 +88,7 @@ def _items(root: Path) -> Iterator[Item]:
     live = {step.path.parent for step in all_steps(root) if _is_live(step)}
     for path in sorted(root.glob("jobs/*")):
         if path not in live:
-            yield Item(path, _last_look(path), 0)
+            yield Item(path, _last_poll(path), 0)
     if live or lock.is_held(root / "host.lock"):
         return
     for kind in RENEWABLE:
@@ -107,15 +107,15 @@ def _is_job(item: Item) -> bool:
     return item.path.parent.name == "jobs"
 
 
-def _last_look(job: Path) -> float:
-    looks = [path.stat().st_mtime for path in job.glob("*/contact")]
-    return max([job.stat().st_mtime, *looks])
+def _last_poll(job: Path) -> float:
+    polls = [path.stat().st_mtime for path in job.glob("*/keepalive")]
+    return max([job.stat().st_mtime, *polls])
 
 
 def _last_use(path: Path) -> float:
-    """The rest is used when a file is written or read, builds and installs when their mark is.
+    """The time of the last use: of builds and installs that of `.done`, else that of a file.
 
-    The time at which a folder was read says nothing: we read it ourselves.
+    The access time of a folder is meaningless, because this function reads it.
     """
     done = path / DONE
     if done.exists():
@@ -126,18 +126,18 @@ def _last_use(path: Path) -> float:
 
 
 def _times(file: Path) -> tuple[float, float]:
-    steps = file.stat()
-    return steps.st_mtime, steps.st_atime
+    status = file.stat()
+    return status.st_mtime, status.st_atime
 
 
 def _runs_us(path: Path) -> bool:
-    """The agent that is at work now."""
-    # Both the file and what it unpacked itself to.
+    """Whether it is the running agent."""
+    # Both the zip file and its unpacked folder.
     return path.parent.name == "agents" and str(path.with_suffix("")) in __file__
 
 
 def _remove(path: Path) -> bool:
-    """False where it cannot be removed as a whole."""
+    """False if it could not be removed completely."""
     if path.is_dir() and not path.is_symlink():
         remove_tree(path)
     else:

@@ -1,4 +1,4 @@
-"""The verbs that carry out a step: with a supervisor left behind, or in the foreground."""
+"""The commands `start` and `supervise`: execute a step detached or in the foreground."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ START_TIMEOUT_S = 10.0
 
 
 def start(root: Path, options: Namespace) -> dict[str, Any]:
-    """Leave a detached supervisor behind; harmless where one runs or ran."""
+    """Start a detached supervisor; does nothing if one runs or ran."""
     step = _step(root, options)
     if step.pid_file.exists():
-        return _already(step)
+        return _running_pid(step)
     plan = load_plan(step.plan, root)
     if plan.run_as is not None:
-        # Whoever asks is told now, and no supervisor is left behind that could only fail.
+        # Report the error to the caller, before a supervisor starts that would only fail.
         _load("sandbox.user").find_account(plan.run_as, root)
     locks = WorkLocks(step)
     if not locks.are_held:
         return _await_other(step)
     try:
-        if step.pid_file.exists():  # another start came and went
-            return _already(step)
+        if step.pid_file.exists():  # another `start` was faster
+            return _running_pid(step)
         step.keepalive.touch()
         if not hasattr(os, "fork"):
             locks.release()
-            return _leave_program_behind(step)
-        return {"pid": _leave_behind(step, plan, locks)}
+            return _start_program(step)
+        return {"pid": _fork_supervisor(step, plan, locks)}
     finally:
         locks.release()
 
@@ -60,56 +60,56 @@ def _step(root: Path, options: Namespace) -> StepDir:
     return StepDir(root, options.job, options.step)
 
 
-def _already(step: StepDir) -> dict[str, Any]:
+def _running_pid(step: StepDir) -> dict[str, Any]:
     return {"pid": int(step.pid_file.read_text() or 0), "already": True}
 
 
 def _await_other(step: StepDir) -> dict[str, Any]:
-    """Another `start` of this step has the lock and is about to tell the pid."""
+    """Another `start` of this step has the lock and is about to write the pid."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline and lock.is_held(step.lock):
         if step.pid_file.exists():
-            return _already(step)
+            return _running_pid(step)
         time.sleep(0.01)
     if step.pid_file.exists():
-        return _already(step)
+        return _running_pid(step)
     raise _not_started(step)
 
 
-def _leave_behind(step: StepDir, plan: Plan, locks: WorkLocks) -> int:
-    """Fork a supervisor, which keeps the locks that we let go of; its pid once it works.
+def _fork_supervisor(step: StepDir, plan: Plan, locks: WorkLocks) -> int:
+    """Fork a supervisor, which keeps the locks; return its pid when it runs.
 
-    Not a program of its own: to load Python and the agent a second time would take longer than
-    all the rest of a short step.
+    It is no separate program: loading Python and the agent again would take longer than the rest
+    of a short step.
     """
-    told, tell = os.pipe()
+    read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become_supervisor(step, plan, locks, tell)
-    os.close(tell)
-    with open(told, "rb") as pipe:
+        _become_supervisor(step, plan, locks, write_end)
+    os.close(write_end)
+    with open(read_end, "rb") as pipe:
         if pipe.read():
             return pid
     raise _not_started(step)
 
 
-def _leave_program_behind(step: StepDir) -> dict[str, Any]:
-    pid = _load("platform.experimental.detached_supervisor").leave_behind(step)
+def _start_program(step: StepDir) -> dict[str, Any]:
+    pid = _load("platform.experimental.detached_supervisor").start_supervisor(step)
     if pid is None:
         raise _not_started(step)
     return {"pid": pid}
 
 
-def _become_supervisor(step: StepDir, plan: Plan, locks: WorkLocks, tell: int) -> None:
+def _become_supervisor(step: StepDir, plan: Plan, locks: WorkLocks, write_end: int) -> None:
     def ready() -> None:
-        os.write(tell, b"1")
-        os.close(tell)
+        os.write(write_end, b"1")
+        os.close(write_end)
 
     try:
         os.setsid()
         os.chdir(step.root)
         _redirect(step.log)
-        _close_others({*locks.fds, tell})
+        _close_others({*locks.fds, write_end})
         supervisor.run(step, plan, ready)
         locks.release()
     except BaseException as error:
@@ -120,7 +120,7 @@ def _become_supervisor(step: StepDir, plan: Plan, locks: WorkLocks, tell: int) -
 
 
 def _redirect(log: Path) -> None:
-    """Let go of the caller's input and output: it waits for their end."""
+    """Close the input and output of the caller, which waits for their end."""
     null = os.open(os.devnull, os.O_RDONLY)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(null, 0)
@@ -135,7 +135,7 @@ def _close_others(kept: set[int]) -> None:
 
 
 def _close(fd: int) -> None:
-    with contextlib.suppress(OSError):  # the one that listed the folder
+    with contextlib.suppress(OSError):  # the descriptor of the listing itself
         os.close(fd)
 
 
@@ -144,5 +144,5 @@ def _load(module: str) -> Any:
 
 
 def _not_started(step: StepDir) -> AgentError:
-    why = no_space(step.root) or tail_text(step.log) or "(silent)"
-    return AgentError(f"the supervisor did not start: {why}")
+    reason = no_space(step.root) or tail_text(step.log) or "(no output)"
+    return AgentError(f"the supervisor did not start: {reason}")

@@ -1,4 +1,4 @@
-"""The verbs that only look: how far a step is, a build's log, which files are there."""
+"""The read-only commands: `status` of a step, `log` of a build, `has` files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOG_BYTES = 64 * 1024
 
 def status(root: Path, options: Namespace) -> dict[str, Any]:
     step = StepDir(root, options.job, options.step)
-    # Asked before the journal is read: a supervisor that ends in between has written it all.
+    # Before the journal is read: a supervisor that ends in between has written everything.
     alive = lock.is_held(step.lock)
     if step.path.is_dir():
         step.keepalive.touch()
@@ -42,7 +42,7 @@ def log(root: Path, options: Namespace) -> dict[str, Any]:
         data = b""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     text = decoder.decode(data)
-    # A character that is cut in two is left for the next call.
+    # An incomplete character is left for the next call.
     left = len(decoder.getstate()[0])
     return {"offset": options.offset + len(data) - left, "text": text}
 

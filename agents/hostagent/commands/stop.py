@@ -1,4 +1,4 @@
-"""The verbs that end steps, whether their supervisor lives or was killed."""
+"""The commands `stop` and `stop-all`, for living and killed supervisors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def stop_all(root: Path, _options: Namespace) -> dict[str, Any]:
 
 
 def _end_supervisor(step: StepDir) -> bool:
-    """End it and all that it started; False where there was none."""
+    """Stop the supervisor and its processes; False if there was none."""
     pid = _living_pid(step)
     if pid is None:
         return False

@@ -126,7 +126,7 @@ class AllHostsMonitor:
             monitor(tool, seconds)
 
     def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        """ "usage", "samples" and "ambient" of LOADED, and "load_before".
+        """ "usage", "samples" and "interference" of LOADED, and "load_before".
 
         "load_before" is the higher one of the server's host and of the lead.
         """
@@ -135,7 +135,7 @@ class AllHostsMonitor:
         return {
             "usage": _with_services(server["usage"], found, {s.on for s in self._trial.services}),
             "samples": server["samples"],
-            "ambient": {label: process["ambient"] for label, process in found.items()},
+            "interference": {label: process["interference"] for label, process in found.items()},
             "load_before": _highest([server["load_before"], found[self._lead]["load_before"]]),
         }
 

@@ -2,12 +2,12 @@
 
 Each call gets one answer, `{"answer": …}` or `{"error": {code, message, output}}`:
 
-    prepare {trial}                          AMBIENT_BEFORE; the folder of the trial is new
+    prepare {trial}                          ENVIRONMENT; the folder of the trial is new
     start {trial, process, placeholders}     {port, argv, limits}
     poll {process}                           {exit_code, output}
     listens {process}                        {has_port}: whether it owns its port, or null
     stop {process}                           {log, limits}: stop its tree; the tail of its log
-    begin_monitor {trial} · end_monitor {}   {} · {usage, samples, load_before, ambient} of the host
+    begin_monitor {trial} · end_monitor {}   {} · {usage, samples, load_before, interference}
     clear {}                                 {}: the trial is over; kill all its processes
     ping {}                                  {}
     end_round {}                             {}: the round is done

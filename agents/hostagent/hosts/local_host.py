@@ -94,7 +94,7 @@ class LocalHost:
         return self._start(trial, program, name, placeholders)
 
     def prepare(self, trial_id: str) -> dict[str, Any]:
-        """Create the folder of the trial with its files; return AMBIENT_BEFORE of protocol.py."""
+        """Create the folder of the trial with its files; return ENVIRONMENT of protocol.py."""
         trial = self._trial(trial_id)
         self.sandbox.open(trial.tree)
         folder = self._step.trial(trial.id)

@@ -3,26 +3,26 @@
 The validity of a trial is judged by both. On each host of the trial, once before its processes
 start (takes ENVIRONMENT_S):
 
-    measure_environment()                                   -> AMBIENT_BEFORE
+    measure_environment()                                   -> ENVIRONMENT
 
 and around each measured load, on each host:
 
     trees = Trees(children of all parts that run on this host)       # process_trees.py
     monitor = InterferenceMonitor(cpus)      just before the load starts
     monitor.sample()                         often while it runs; Sampler(…, sensors=…) does so
-    monitor.end(add_known(trees.cpu_s(), tool_cpu_s), trees.pids())  -> AMBIENT_DURING
+    monitor.end(add_known(trees.cpu_s(), tool_cpu_s), trees.pids())  -> INTERFERENCE
 
 `cpus`: all CPUs to which the processes of this host and the load tool are limited; None if one of
 them has no limit. `tool_cpu_s`: omit it if the tool ran on another host.
 
 Both are JSON objects. A fact that cannot be read is null, with a reason in "reasons".
 
-AMBIENT_BEFORE: "cpus" of the machine · "load1" · "run_queue" (runnable processes except ourselves)
+ENVIRONMENT: "cpus" of the machine · "load1" · "run_queue" (runnable processes except ourselves)
 · "busy_share" (CPU share of all others on the whole machine during ENVIRONMENT_S) · "pressure"
 (the share of that time in which something waited for a CPU; avg10 would include the trial before)
 · "on_battery" · "temperature_c" · "clock_mhz" · "boot_id".
 
-AMBIENT_DURING: "seconds" · "cpus" (that were observed) · "steal_share" (of their time) ·
+INTERFERENCE: "seconds" · "cpus" (that were observed) · "steal_share" (of their time) ·
 "foreign_cpu_s", "foreign_share" (use of these CPUs by others; 0.05 = 5 % of one core) ·
 "foreign" [{"name", "cpu_s"}] (the top three others, on any CPU) · "pressure_share" (in which
 something waited for a CPU, including ourselves) · "retransmitted_share" (of TCP segments) ·
@@ -75,7 +75,7 @@ _COUNTED = ("listen_overflows", "listen_drops", "swapped_pages", "throttle_count
 
 
 def measure_environment() -> dict[str, Any]:
-    """AMBIENT_BEFORE; takes ENVIRONMENT_S."""
+    """ENVIRONMENT; takes ENVIRONMENT_S."""
     start = take_snapshot(None)
     time.sleep(ENVIRONMENT_S)
     current_state, end = system.current_state(), take_snapshot(None)
@@ -96,7 +96,7 @@ def measure_environment() -> dict[str, Any]:
 
 
 class InterferenceMonitor:
-    """Measures AMBIENT_DURING; see the docstring of the module."""
+    """Measures INTERFERENCE; see the docstring of the module."""
 
     def __init__(self, cpus: Optional[Collection[int]] = None) -> None:
         self._cpus = None if cpus is None else frozenset(cpus)
@@ -120,7 +120,7 @@ class InterferenceMonitor:
         return self._last_reading
 
     def end(self, own_cpu_s: Optional[float], own_pids: Collection[int]) -> dict[str, Any]:
-        """AMBIENT_DURING.
+        """INTERFERENCE.
 
         `own_cpu_s`: the CPU time of our processes on this host, without the agent; None if unknown.
         """

@@ -49,17 +49,17 @@ class HostMonitor:
             self._interference.sample()
 
     def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        """ "usage" (None without the server) and "samples" of LOADED, "ambient" of this host.
+        """ "usage" (None without the server) and "samples" of LOADED, "interference" of this host.
 
         Also "load_before", and "services_cpu_s" of the services on this host.
         """
-        ambient = self._end_interference(tool_cpu_s)
+        interference = self._end_interference(tool_cpu_s)
         return {
             "usage": self._sampler.usage(tool_cpu_s) if self._sampler else None,
             "samples": self._sampler.samples if self._sampler else [],
             "services_cpu_s": self._services.cpu_s(),
             "load_before": self._load_before,
-            "ambient": ambient,
+            "interference": interference,
         }
 
     def _end_interference(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""ghz's JSON report, reduced: its details become rows.json, the rest becomes the report.
+"""Reduces ghz's JSON report: its details become rows.json, the rest is the report.
 
-ghz writes one detail a call, the first million of them: `timestamp` is when it ended, `latency` is
-in nanoseconds from when gRPC began it. With a rate (and --async) ghz begins calls by a schedule
-and catches up with it; latency then counts from when the call was due, and the load begins when
-the first call was due. Without a rate it begins with the first call.
+ghz writes one detail per call, for the first million calls: `timestamp` is its end, `latency` is
+in nanoseconds from its start by gRPC. With a rate (and --async) ghz starts calls by a schedule and
+catches up with it; then latency counts from when the call was due, and the load begins when the
+first call was due. Without a rate the load begins with the first call.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .json_stream import read_object
 from .request_counter import RequestCounter
 from .schedule import Schedule, compute_schedule
 
-#: ghz's own percentiles of the calls that went well.
+#: The percentiles of ghz's report, of successful calls.
 PERCENTILES = (10, 25, 50, 75, 90, 95, 99)
 _NO_ANSWER = -1
 _SECOND_NS = 1_000_000_000
 
 
 def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]:
-    """ValueError where `raw` is no report of ghz, TrialFailed where there is none or too much."""
+    """Read the report; ValueError for an invalid one, TrialFailed if it is missing or cut off."""
     if not raw.exists():
         raise TrialFailed("output_lost", "ghz left no report; is the disk full?")
     calls = _Calls()
@@ -43,7 +43,7 @@ def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]
     for kind, text, count in failures(report["errorDistribution"]):
         counter.fail(kind, text, count)
     rate = report["options"].get("rps") or None
-    # ghz may make a few calls more between the end of its duration and noticing it, and it waits
+    # ghz may make a few calls after the end of its duration before it stops, and it waits
     # for one interval before the first.
     interval_ns = _interval_ns(rate)
     stop_ns = (report["options"].get("duration") or math.inf) - (interval_ns or 0)
@@ -61,7 +61,7 @@ def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]
 
 
 def failures(distribution: Mapping[str, int]) -> Iterator[tuple[str, str, int]]:
-    """(class, text, calls) of all that got no answer, of ghz's `errorDistribution`."""
+    """(class, text, calls) of all calls without a response, from ghz's `errorDistribution`."""
     for text, count in distribution.items():
         kind = failure(find_code(text), text)
         if kind is not None:
@@ -85,13 +85,13 @@ def _check_complete(report: Mapping[str, Any], calls: _Calls) -> None:
     if calls.answered < answered:
         raise TrialFailed(
             "tool_failed",
-            f"ghz kept {calls.answered:,} of {answered:,} answered calls, the first ones: make the "
+            f"ghz stored only the first {calls.answered:,} of {answered:,} calls: make the "
             "load shorter or give it a lower rate",
         )
 
 
 class _Calls:
-    """What is kept of each detail: 17 bytes."""
+    """Stores 17 bytes for each detail."""
 
     def __init__(self) -> None:
         self._end_ns = array("q")
@@ -111,7 +111,7 @@ class _Calls:
         return (ns for ns, code in zip(self._latency_ns, self._code) if code == 0)
 
     def timed(self, interval_ns: Optional[int]) -> Iterator[tuple[int, int, int]]:
-        """(start, end, code) of the answered calls, in nanoseconds since the load began."""
+        """(start, end, code) of the calls with a response, in nanoseconds since the load began."""
         starts = array("q", (e - ns for e, ns in zip(self._end_ns, self._latency_ns)))
         if not starts:
             return
@@ -131,7 +131,7 @@ def _outcome(status: str, error: str) -> int:
 
 
 def _epoch_ns(text: str) -> int:
-    """Of `2026-11-21T10:35:00.123456789+01:00`, with or without a fraction, or Z."""
+    """Nanoseconds of `2026-11-21T10:35:00.123456789+01:00`; the fraction is optional, Z allowed."""
     zone = text[-1:] if text.endswith("Z") else text[-6:]
     fraction = text[20 : -len(zone)]
     return _second(text[:19], zone) * _SECOND_NS + int(fraction.ljust(9, "0"))
@@ -147,7 +147,7 @@ def _second(text: str, zone: str) -> int:
 
 
 def _percentiles(ordered_ns: list[int]) -> dict[str, float]:
-    """By ghz's rule: the smallest value that so many are not above; seconds as ghz has them."""
+    """The percentiles in seconds, by ghz's rule."""
     found = {}
     for percentile in PERCENTILES if ordered_ns else ():
         rank = percentile / 100 * len(ordered_ns)

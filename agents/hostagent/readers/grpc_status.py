@@ -1,4 +1,4 @@
-"""gRPC's status codes, and which of them the client said by itself because no answer came."""
+"""gRPC's status codes, and which of them a client sets itself without a response."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import functools
 import re
 from typing import Optional
 
-#: Their names as grpc-go writes them, in the order of their numbers.
+#: Their names as in grpc-go, in the order of their numbers.
 NAMES = (
     "OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded", "NotFound",
     "AlreadyExists", "PermissionDenied", "ResourceExhausted", "FailedPrecondition", "Aborted",
     "OutOfRange", "Unimplemented", "Internal", "Unavailable", "DataLoss", "Unauthenticated",
 )  # fmt: skip
 _NUMBERS = {name: number for number, name in enumerate(NAMES)}
-#: Codes that a client makes up where it got no answer; with others, the server spoke.
+#: Codes that a client sets without a response; all others come from the server.
 _CLIENT_CODES = frozenset(
     _NUMBERS[name] for name in ("Canceled", "Unknown", "Internal", "Unavailable")
 )
 
-#: What grpc-go says then, in order: the first that matches decides.
+#: The messages of grpc-go for them; the first match decides.
 _FAILURES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
     for kind, pattern in (
@@ -46,10 +46,9 @@ def code_number(name: str) -> Optional[int]:
 
 @functools.lru_cache(maxsize=4096)
 def failure(code: Optional[int], text: str) -> Optional[str]:
-    """The class of a call that got no answer; None where a server answered with this code.
+    """The class of a call without a response; None if the server sent this code.
 
-    `text` is what the client says of the call. A deadline that ran out is a time-out whoever
-    noticed it first.
+    `text` is the message of the client. An exceeded deadline is always a timeout, on both sides.
     """
     if code is None:
         return "other"

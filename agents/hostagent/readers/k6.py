@@ -1,11 +1,11 @@
-"""k6's CSV rows, reduced; its report is kept, with the answers by status that it does not tell.
+"""Reduces k6's CSV rows; its report stays, with the responses by status added.
 
-k6 writes one row a metric: of each request http_req_duration (in ms, from the connection to the
-whole answer) and the time for getting the connection before it, or grpc_req_duration; their time
-is when it ended. The metrics body_bytes and no_answer are of our own script (k6_load.js) and belong
-to the last request of their VU. With a rate k6 begins by a schedule, and leaves out what is due
-while all its VUs are busy: these are errors of the class `not_sent`, and latency counts from when
-a request was due.
+k6 writes one row per metric: for each request http_req_duration (in ms, from the connection to the
+whole response) after the time for getting the connection, or grpc_req_duration; their timestamp is
+the end of the request. The metrics body_bytes and no_answer come from our script (k6_load.js) and
+belong to the last request of their VU. With a rate k6 starts requests by a schedule, and skips
+those that are due while all VUs are busy: these are errors of the class `not_sent`, and latency
+counts from when a request was due.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SECOND_NS = 1_000_000_000
 _PROTOCOLS = {"HTTP/1.0": "h1", "HTTP/1.1": "h1", "HTTP/2.0": "h2"}
 _COLUMNS = ("metric_name", "timestamp", "metric_value")
 _SKIPPED_TEXT = "all connections were busy when the request was due"
-#: k6's own error codes: below the number → class; what is before the first is told by its words.
+#: k6's error codes: below the number → class; those below the first one by their message.
 _CLASSES = (
     (1050, "timeout"), (1100, "dns"), (1200, "broken"), (1211, "timeout"), (1212, "refused"),
     (1213, "broken"), (1300, "tls"), (1600, "h2_protocol"), (1700, "other"),
@@ -38,7 +38,7 @@ _CLASSES = (
 
 
 def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]:
-    """ValueError or LookupError where something is not k6's, TrialFailed where there is none."""
+    """Read the rows; ValueError or LookupError for invalid rows, TrialFailed without any."""
     for path, name in ((out, "report"), (raw, "rows")):
         if not path.exists():
             raise TrialFailed("output_lost", f"k6 left no {name}; is the disk full?")
@@ -68,7 +68,7 @@ def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]
 
 
 class _Request(NamedTuple):
-    """One that was answered; nanoseconds since the load began."""
+    """A request with a response; times in nanoseconds since the load began."""
 
     start_ns: int
     end_ns: int
@@ -85,13 +85,13 @@ def _add(counter: RequestCounter, request: _Request, is_grpc: bool) -> None:
 
 
 def _duration_ns(asked: Mapping[str, Any]) -> float:
-    """Of `6500ms`, as our adapter writes durations; without one the load has no such end."""
+    """The value of `6500ms`, as our adapter writes it; infinite without a duration."""
     text = asked.get("duration")
     return math.inf if text is None else int(text[: -len("ms")]) * 1_000_000
 
 
 class _Rows:
-    """What is kept of each request: 36 bytes."""
+    """Stores 36 bytes for each request."""
 
     def __init__(self) -> None:
         self.failures: dict[tuple[str, str], int] = {}
@@ -105,7 +105,7 @@ class _Rows:
         self._longest = 0.0
         self._protocols: set[str] = set()
         self._place: dict[str, int] = {}
-        #: The request of a VU's iteration, and the words of those that have none.
+        #: The request of a VU's iteration, and the messages of those without one.
         self._of_vu: dict[str, int] = {}
         self._unasked: dict[str, str] = {}
 
@@ -160,7 +160,7 @@ class _Rows:
         self._size[self._of_vu[row[-1]]] = int(float(row[2]))
 
     def _no_answer(self, row: Sequence[str]) -> None:
-        """What the script caught: of a request that has a row, or of one that never got one."""
+        """An error from the script: of a request with a row, or of one without."""
         text = self._cell(row, "extra_tags").partition("text=")[2]
         request = self._of_vu.get(row[-1])
         if request is None:
@@ -198,22 +198,22 @@ class _Rows:
 
     @property
     def protocol(self) -> Optional[str]:
-        """All that were spoken; more than one is none that was asked for."""
+        """The protocols of all requests; several are joined, which matches no requested one."""
         return "grpc" if self.is_grpc else ", ".join(sorted(self._protocols)) or None
 
     def extremes(self) -> dict[str, float]:
-        """The shortest and the longest of k6's own durations, in seconds."""
+        """The minimum and maximum of k6's durations, in seconds."""
         if self._shortest is None:
             return {}
         return {"p0": self._shortest / 1e3, "p100": self._longest / 1e3}
 
     def by_status(self) -> dict[str, int]:
-        """Of all that were answered."""
+        """The number of responses by status."""
         counts = Counter(self._status)
         return {str(status): counts[status] for status in sorted(counts) if status != _NO_ANSWER}
 
     def requests(self, rate: Optional[float]) -> Iterator[_Request]:
-        """The answered ones."""
+        """The requests with a response."""
         starts = array("q", (e - ns for e, ns in zip(self._end_ns, self._latency_ns)))
         if not starts:
             return
@@ -225,7 +225,7 @@ class _Rows:
     def _schedule(self, starts: array[int], rate: Optional[float]) -> Schedule:
         if rate is None:
             return Schedule(min(starts), starts)
-        # The interval as k6 computes it, of a whole number of requests in 1,000 s.
+        # The interval as k6 computes it, from a whole number of requests in 1,000 s.
         return compute_schedule(starts, self._left_out_ns, 1000 * _SECOND_NS // round(rate * 1000))
 
 

@@ -145,7 +145,7 @@ class RequestCounter:
             "error_texts": {kind: texts for kind, texts in self._texts.items() if texts},
             "protocol": protocol,
             "corrected": corrected,
-            "told": dict(tool_metrics or {}),
+            "tool_metrics": dict(tool_metrics or {}),
         }
 
     def _empty_statuses(self) -> Optional[dict[str, int]]:

@@ -1,4 +1,4 @@
-"""JSON whose every value knows its place, so that each complaint names it."""
+"""JSON values with their path in the document, for error messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Node:
-    """A value of the plan together with the path to it. BadPlan where it is not what is asked."""
+    """A value of the plan with its path. Its methods raise BadPlan for another type."""
 
     def __init__(self, value: Any, path: str) -> None:
         self._value = value
@@ -43,7 +43,7 @@ class Node:
         try:
             return float(self._typed((int, float), "a number"))
         except OverflowError as error:
-            raise self.wrong("a number that can be counted with") from error
+            raise self.wrong("a finite number") from error
 
     def whole(self) -> int:
         value: int = self._typed(int, "a whole number")
@@ -64,7 +64,7 @@ class Node:
         return tuple(item.whole() for item in self.items())
 
     def optional(self, read: Callable[[Node], T]) -> Optional[T]:
-        """What `read` makes of it, or None where it is null."""
+        """The result of `read`, or None if the value is null."""
         return None if self._value is None else read(self)
 
     def _typed(self, kind: Any, name: str) -> Any:

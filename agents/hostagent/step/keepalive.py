@@ -1,4 +1,4 @@
-"""The keepalive of a step: its `contact` file, which each poll touches."""
+"""The keepalive of a step: its `keepalive` file, which each poll touches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..paths import StepDir
 
 
 class Keepalive:
-    """`heartbeat` ends a step whose `contact` file has not changed for `silence_s`.
+    """`heartbeat` ends a step whose `keepalive` file has not changed for `silence_s`.
 
     The time of the file is compared only with itself, never with the clock, which may be set while
     the step runs.

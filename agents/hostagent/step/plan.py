@@ -1,6 +1,6 @@
-"""A plan's values: what the orchestrator wants of this step, checked (plan_parser.py reads them).
+"""The types of a plan, which plan_parser.py reads and checks.
 
-Tuples with names and no dataclasses: these take 10 ms longer to load, for each step's start.
+They are named tuples because dataclasses take 10 ms longer to load at the start of each step.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import NamedTuple, Optional, Union
 
 LOOPBACK = "127.0.0.1"
-#: The name of the server among a trial's parts; a service's process is `service:<name>:<n>`.
+#: The name of the server process; a process of a service is `service:<name>:<n>`.
 SERVER = "server"
-#: The reader of a load that a definition brings along (docs/script-tool.md).
+#: The reader of a script in place of a load tool (docs/script-tool.md).
 SCRIPT = "script"
 
 
@@ -25,7 +25,7 @@ class Limits(NamedTuple):
 
 
 class Install(NamedTuple):
-    """`key` and the contents of `files`, paths in the tree, name what the steps make."""
+    """The name of the install is a hash of `key` and of the contents of `files` in the tree."""
 
     key: str
     files: tuple[str, ...]
@@ -34,9 +34,9 @@ class Install(NamedTuple):
 
 
 class Build(NamedTuple):
-    """A commit by one recipe. `archive` or `repository` is set: where its source comes from.
+    """A build of a commit with one recipe. Its source is `archive` or `repository`.
 
-    `label`: what people call the recipe; it is only told.
+    `label`: the name of the recipe, only for events.
     """
 
     id: str
@@ -54,7 +54,7 @@ class Build(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """The answer that shows that a part serves.
+    """The response of a process that is ready.
 
     `path` None: a connection is enough, with `tls` a handshake. `protocol`: h1, h2 or grpc.
     """
@@ -75,9 +75,9 @@ class Expected(NamedTuple):
 
 
 class Check(NamedTuple):
-    """One question to the server and what is expected; None is told but not judged.
+    """One request to the server and the expected response; None is reported but not checked.
 
-    `argv`: how the load tool asks it, with HTTP/3 only.
+    `argv`: the load tool's command line for the request, with HTTP/3 only.
     """
 
     name: str
@@ -130,7 +130,7 @@ class Load(NamedTuple):
 
 
 class Objective(NamedTuple):
-    """One thing that has to hold of a probe: "latency.p99" < 0.05, "success" >= 0.99."""
+    """One condition for a probe, such as "latency.p99" < 0.05 or "success" >= 0.99."""
 
     metric: str
     op: str
@@ -138,7 +138,7 @@ class Objective(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What to look for. Rates in requests a second; `duration_s` is that of a probe's window."""
+    """A capacity search. Rates in requests per second; `duration_s`: the window of a probe."""
 
     objective: tuple[Objective, ...]
     low: float
@@ -159,14 +159,14 @@ class Tool(NamedTuple):
 
     @property
     def is_measured_code(self) -> bool:
-        """A program that the definition brought along, and no load tool of ours."""
+        """Whether it is a script of the definition and not a load tool."""
         return self.reader == SCRIPT
 
 
 class Trial(NamedTuple):
-    """`files`: by name, what is written into the trial's folder before anything starts.
+    """`files`: by name, the texts that are written into the trial's folder before its start.
 
-    `path`: by host, folders that come first on the PATH of what it starts there.
+    `path`: by host, the first folders on the PATH of its processes.
     """
 
     id: str
@@ -186,11 +186,11 @@ class Trial(NamedTuple):
 
     @property
     def measured(self) -> int:
-        """How many of the loads are measured."""
+        """The number of measured loads."""
         return sum(load.kind == "measure" for load in self.loads)
 
     def cpus_on(self, label: str, *, with_tool: bool) -> Optional[frozenset[int]]:
-        """All CPUs that what runs there is held to; None where a part of it is held to none."""
+        """All CPUs to which the processes on a host are limited; None if one has no limit."""
         programs: tuple[Union[Server, Service], ...] = (self.server, *self.services)
         limits = [program.limits for program in programs if program.on == label]
         if with_tool:
@@ -201,7 +201,7 @@ class Trial(NamedTuple):
         return frozenset(cpu for cpus in held for cpu in cpus)
 
     def program(self, process: str) -> Optional[Union[Server, Service]]:
-        """What `process` is one process of; None where the trial has no such part."""
+        """The server or service of a process; None if the trial has no such process."""
         if process == SERVER:
             return self.server
         return next(
@@ -218,7 +218,7 @@ class Tls(NamedTuple):
 
 
 class Host(NamedTuple):
-    """`port`: where a follower listens for its lead; None = not known, or it is the lead."""
+    """`port`: where a follower listens for its lead; None = unknown, or it is the lead."""
 
     address: str
     port: Optional[int]
@@ -242,7 +242,7 @@ class Plan(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is to be done: no builds, no trials, nobody to meet, nothing to set."""
+        """Whether there is nothing to do: no builds, trials, other hosts or tuning."""
         return not (self.builds or self.trials or self.tuning) and len(self.hosts) == 1
 
     @property
@@ -254,7 +254,7 @@ class Plan(NamedTuple):
         return tuple(label for label in self.hosts if label != self.lead)
 
     def address(self, label: str) -> str:
-        """Where the parts of that host listen, and are reached from any host of the job."""
+        """The address on which the processes of a host listen, reachable from all hosts."""
         return self.hosts[label].address if len(self.hosts) > 1 else LOOPBACK
 
     def trial(self, name: str) -> Optional[Trial]:

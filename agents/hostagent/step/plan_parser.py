@@ -1,4 +1,4 @@
-"""plan.json as values, checked; trial_parser.py reads its trials."""
+"""Parse and check plan.json; trial_parser.py parses its trials."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ..paths import below, build_dir, checked_id, repository
 from ..protocol import SCHEMA
 from .json_node import Node
 from .plan import Build, Host, Install, Plan, Tls, Trial
-from .trial_parser import folders_of, label_of, trial_of
+from .trial_parser import parse_folders, parse_label, parse_trial
 
 _SECRET = re.compile(r"[0-9a-f]{64}\Z")
-#: What agent and load tool write into a trial's folder.
-_OURS = re.compile(
+#: The files that agent and load tool write into the folder of a trial.
+_RESERVED = re.compile(
     r"result\.json\Z|(tool|rows|unmeasured|check)(-\d+)?\.(json|raw|stdout|stderr)\Z|.*\.log\Z"
 )
 _SHA = re.compile(r"[0-9a-f]{7,64}\Z")
 
 
 def load_plan(path: Path, root: Path) -> Plan:
-    """The plan in `path`, checked; BadPlan names the place and what was expected there."""
+    """The checked plan of the file; BadPlan names the path in the plan and the expectation."""
     try:
         node = Node(json.loads(path.read_text("utf-8")), "plan")
     except (OSError, ValueError, RecursionError) as error:
@@ -42,15 +42,15 @@ def _plan(node: Node) -> Plan:
         job=node["job"].text(),
         step=node["step"].text(),
         silence_s=node["silence_s"].number(),
-        me=label_of(node["self"], labels),
-        lead=label_of(node["lead"], labels),
+        me=parse_label(node["self"], labels),
+        lead=parse_label(node["lead"], labels),
         secret=node["secret"].optional(Node.text),
         hosts=hosts,
         tuning=node["tuning"].mapping(),
         run_as=node["run_as"].optional(Node.text),
         tls=node["tls"].optional(_tls),
         builds=tuple(_build(item, labels) for item in node["builds"].items()),
-        trials=tuple(trial_of(item, labels) for item in node["trials"].items()),
+        trials=tuple(parse_trial(item, labels) for item in node["trials"].items()),
     )
 
 
@@ -72,8 +72,8 @@ def _build(node: Node, labels: tuple[str, ...]) -> Build:
         archive=archive,
         repository=repository,
         tree=node["tree"].text(),
-        on=tuple(label_of(item, labels) for item in node["on"].items()),
-        path=folders_of(node["path"]),
+        on=tuple(parse_label(item, labels) for item in node["on"].items()),
+        path=parse_folders(node["path"]),
         install=node["install"].optional(_install),
         steps=tuple(item.texts() for item in node["steps"].items()),
         env=node["env"].mapping(),
@@ -152,5 +152,5 @@ def _check_trial(trial: Trial, root: Path) -> None:
     for service in trial.services:
         checked_id(service.name)
     for name in trial.files:
-        if _OURS.match(checked_id(name)):
+        if _RESERVED.match(checked_id(name)):
             raise BadPlan(f"{trial.id}: a file cannot be called {name!r}, as the agent writes that")

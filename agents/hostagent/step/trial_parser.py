@@ -1,4 +1,4 @@
-"""The trials of plan.json as values."""
+"""Parse the trials of plan.json."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _OPS = ("<", "<=", ">", ">=")
 _EXPECTED = ("text", "length", "sha256", "matches")
 
 
-def label_of(node: Node, labels: tuple[str, ...]) -> str:
+def parse_label(node: Node, labels: tuple[str, ...]) -> str:
     """The label of one of the plan's hosts."""
     return _one_of(node, labels, "plan.hosts")
 
 
-def folders_of(node: Node) -> tuple[str, ...]:
+def parse_folders(node: Node) -> tuple[str, ...]:
     """Folders of a host's PATH."""
     folders = node.texts()
     if not all(os.path.isabs(folder) and os.pathsep not in folder for folder in folders):
@@ -41,8 +41,8 @@ def folders_of(node: Node) -> tuple[str, ...]:
     return folders
 
 
-def trial_of(node: Node, labels: tuple[str, ...]) -> Trial:
-    """BadPlan names the place in the plan and what was expected there."""
+def parse_trial(node: Node, labels: tuple[str, ...]) -> Trial:
+    """The checked trial; BadPlan names the path in the plan and the expectation."""
     trial = Trial(
         id=node["id"].text(),
         tree=node["tree"].text(),
@@ -74,7 +74,7 @@ def _one_of(node: Node, known: tuple[str, ...], name: str = "") -> str:
 
 
 def _path(node: Node, labels: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    path = {label: folders_of(item) for label, item in node.fields().items()}
+    path = {label: parse_folders(item) for label, item in node.fields().items()}
     if not set(path) <= set(labels):
         raise node.wrong(f"labels of plan.hosts ({', '.join(labels)})")
     return path
@@ -82,7 +82,7 @@ def _path(node: Node, labels: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
 
 def _server(node: Node, labels: tuple[str, ...]) -> Server:
     return Server(
-        on=label_of(node["on"], labels),
+        on=parse_label(node["on"], labels),
         argv=node["argv"].texts(),
         env=node["env"].mapping(),
         limits=_limits(node["limits"]),
@@ -93,14 +93,14 @@ def _server(node: Node, labels: tuple[str, ...]) -> Server:
 def _services(node: Node, labels: tuple[str, ...]) -> tuple[Service, ...]:
     services = tuple(_service(item, labels) for item in node.items())
     if len({service.name for service in services}) != len(services):
-        raise node.wrong("a name for each service that no other has")
+        raise node.wrong("a unique name for each service")
     return services
 
 
 def _service(node: Node, labels: tuple[str, ...]) -> Service:
     service = Service(
         name=node["name"].text(),
-        on=label_of(node["on"], labels),
+        on=parse_label(node["on"], labels),
         processes=node["count"].whole(),
         argv=node["argv"].texts(),
         env=node["env"].mapping(),

@@ -27,7 +27,7 @@ _UNMEASURED = {"primer": "priming", "warmup": "warming up"}
 
 
 class LoadRecord(NamedTuple):
-    """A measured load. `costs`: "usage", "samples", "ambient" of LOADED, and "load_before"."""
+    """A measured load. `costs`: "usage", "samples", "interference" of LOADED, and "load_before"."""
 
     load: Load
     outcome: LoadOutcome
@@ -47,7 +47,7 @@ class LoadRecord(NamedTuple):
             "load_started_at": outcome.started_at,
             "load_ended_at": outcome.ended_at,
             "hung": outcome.hung,
-            **{key: self.costs[key] for key in ("usage", "samples", "ambient")},
+            **{key: self.costs[key] for key in ("usage", "samples", "interference")},
             "peer_gap_s": self.gap_s,
         }
 

@@ -38,7 +38,7 @@ FactFormatter = Callable[[Any, Facts], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fact:
-    """A key of AMBIENT_BEFORE or AMBIENT_DURING; `code` is the reason that it can give.
+    """A key of ENVIRONMENT or INTERFERENCE; `code` is the reason that it can give.
 
     `also` are further reasons that it can give. `alone`: the figure itself is what its threshold
     is about.

@@ -58,9 +58,9 @@ _ANSWERS = {
     "status": {"alive": True, "started": True, "now": 1012.5, "offset": 900, "dropped": 0,
                "events": _EVENTS},
     "log": {"offset": 12, "text": "$ make\n"},
-    "ready": {"facts": _FACTS, "commits": {"c0": True}, "present": {"sources/x": False}},
+    "prepare": {"facts": _FACTS, "commits": {"c0": True}, "present": {"sources/x": False}},
     "facts": {"facts": _FACTS},
-    "quiet": {"quiet": {"busy": 0.1, "top": []}},
+    "idle-check": {"interference": {"busy": 0.1, "top": []}},
     "commits": {"present": {"c0": True}},
     "has": {"present": {"tools/oha": True}},
     "error": {"error": {"code": "busy", "message": "another step holds it"}},
@@ -184,14 +184,14 @@ def _ask(given: Any, _: Path) -> None:
         _storable(agent.status(JOB, STEP, 0))
     elif verb == "log":
         _storable(list(agent.log(JOB, STEP, "b", 0)))
-    elif verb == "ready":
+    elif verb == "prepare":
         found = agent.ready(keep_days=1, limit_bytes=1, repository="p", commits=["c0"], paths=[])
         assert isinstance(found.commits.get("c0", False), bool)
         _read_facts(found.facts)
     elif verb == "facts":
         _read_facts(agent.facts())
-    elif verb == "quiet":
-        _storable(agent.quiet())
+    elif verb == "idle-check":
+        _storable(agent.check_idle())
     else:
         agent.commits("p", "c0")
         agent.has("tools/oha")

@@ -18,7 +18,7 @@ START_TIMEOUT_S = 20.0
 _DETACHED, _FREE = 0x8 | 0x200, 0x01000000
 
 
-def leave_behind(step: StepDir) -> Optional[int]:
+def start_supervisor(step: StepDir) -> Optional[int]:
     """Start `supervise` for the step, which takes the locks itself; return its pid.
 
     None if it does not start; supervisor.log contains the reason.
