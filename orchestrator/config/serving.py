@@ -3,12 +3,12 @@
 Options of its command line count before these.
 """
 
-import gc
 import logging
 import os
 from typing import Any
 
 from orchestrator.core.logs import FORMATS, redact_record
+from orchestrator.operations.garbage import exclude_loaded_objects
 from orchestrator.operations.process_life import begin_process, end_process
 from orchestrator.serving.answers import MOST_LINE_BYTES
 from orchestrator.serving.worker import Worker
@@ -47,20 +47,13 @@ if os.environ.get("PITWALL_LOG_FORMAT") == "json":
 for name in ("gunicorn.error", "gunicorn.access"):
     logging.getLogger(name).addFilter(redact_record)
 
-#: How many objects are made before it is looked for garbage among the new ones, since Python's own
-#: 700 are fewer than one page; each so many times among those that were in use then. Models that
-#: know each other are garbage of that kind; with 20 and 20 it piled up for minutes and more.
-GARBAGE = 20_000, 5, 5
-
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """What was loaded once is there until the end: it is neither searched nor copied any more."""
-    gc.collect()
-    gc.freeze()
+    """A search for garbage would copy the objects that the processes share."""
+    exclude_loaded_objects()
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    gc.set_threshold(*GARBAGE)
     begin_process("web")
 
 

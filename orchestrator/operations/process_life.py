@@ -4,6 +4,7 @@ from django.conf import settings
 
 from orchestrator.operations.database_limits import limit_sessions
 from orchestrator.operations.freed_memory import give_freed_memory_back
+from orchestrator.operations.garbage import limit_garbage
 from orchestrator.operations.heartbeat_thread import start_heartbeats, stop_heartbeats
 from orchestrator.operations.tracing import start_tracing, stop_tracing
 
@@ -14,6 +15,7 @@ def begin_process(process: str) -> None:
     limit_sessions(process)
     if settings.TRACES:
         start_tracing(process)
+    limit_garbage(process)
     # Web processes tell by answering that they are alive.
     start_heartbeats(None if process == "web" else process)
 

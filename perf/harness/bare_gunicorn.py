@@ -1,9 +1,9 @@
 """How the bare view is served: as Pitwall is, but for what its processes do beside requests."""
 
-import gc
 from typing import Any
 
 from orchestrator.config import serving
+from orchestrator.operations.garbage import limit_garbage
 
 workers, threads, worker_class = serving.workers, serving.threads, serving.worker_class
 preload_app, pre_fork = serving.preload_app, serving.pre_fork
@@ -12,4 +12,4 @@ limit_request_line = serving.limit_request_line
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    gc.set_threshold(*serving.GARBAGE)
+    limit_garbage("web")
