@@ -28,7 +28,7 @@ _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """The token that came with a request, and the member that it stands for."""
+    """The token of a request, and its member."""
 
     member: Member
     token: ApiToken

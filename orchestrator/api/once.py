@@ -1,4 +1,4 @@
-"""Idempotency keys: what was made by a request is not made again by its repeat."""
+"""Idempotency keys: a repeated request does not create an object again."""
 
 import json
 from collections.abc import Callable

@@ -19,7 +19,7 @@ from orchestrator.fleet.models import (
 
 #: After these the next step is tried; the others wait for somebody.
 GOES_ON = frozenset({CheckOutcome.PASSED, CheckOutcome.WARNING})
-#: What there is to check of the machine that the workers run on.
+#: The checks of the machine that the workers run on.
 LOCAL_STEPS = (CheckStep.PYTHON, CheckStep.AGENT, CheckStep.TOOLS, CheckStep.QUIET)
 
 #: What to do, and the command or line for it ("" where there is none).

@@ -15,7 +15,7 @@ TOLERANCE = {"memory_bytes": 0.1, "base_clock_mhz": 0.05, "boost_clock_mhz": 0.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """A field in which a host is not what its profile says."""
+    """A field in which a host differs from its profile."""
 
     field: str
     profile: Any

@@ -153,7 +153,7 @@ def create_definition(
 
 @router.post("/definitions/check", response=ReviewOut, summary="Check a definition")
 def check_definition(request: CallerRequest, payload: DefinitionIn) -> ReviewOut:
-    """What it comes to, or what is wrong and where; nothing is saved."""
+    """The summary, or the errors with their positions; nothing is saved."""
     return review_out(review(payload.source))
 
 

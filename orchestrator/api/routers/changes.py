@@ -114,7 +114,7 @@ def list_baselines(
 
 @router.post("/baselines", response={201: BaselineOut}, summary="Set a new baseline of a history")
 def create_baseline(request: CallerRequest, payload: BaselineIn) -> Status[BaselineOut]:
-    """What was measured before the commit stays on the charts and is looked at no more."""
+    """Earlier points stay on the charts, but are no longer used to detect changes."""
     member = request.auth.member
     benchmark = benchmark_for(member, payload.benchmark, payload.project)
     case = case_for(benchmark, payload.case)
@@ -196,7 +196,7 @@ def silence_alert(request: CallerRequest, alert_id: UUID, payload: SilenceIn) ->
 
 @router.post(ALERT + "/accept", response=AlertOut, summary="Accept the new level of an alert")
 def accept_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> AlertOut:
-    """The history of each of its series begins anew where it shifted."""
+    """Sets a new baseline of each of its series at the change point."""
     services.accept(member=request.auth.member, alert_id=alert_id, reason=payload.reason)
     return _alert_now(request, alert_id)
 

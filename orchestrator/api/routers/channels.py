@@ -1,4 +1,4 @@
-"""Channels: where a team is told of events, and how each delivery went."""
+"""Channels: where events of a team are sent, and the result of each delivery."""
 
 from http import HTTPStatus
 from uuid import UUID

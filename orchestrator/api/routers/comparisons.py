@@ -78,7 +78,7 @@ def show_comparison(request: CallerRequest, selection: Query[Selection]) -> Comp
     openapi_extra=_file("text/markdown", "The verdict and the important cases"),
 )
 def show_comparison_markdown(request: CallerRequest, selection: Query[Selection]) -> HttpResponse:
-    """For a pull request: what changed, at most 30 cases, and how many of which verdict remain.
+    """For a pull request: the changes, at most 30 cases, and the number of other cases by verdict.
     What people wrote, such as names of cases, stands as code: it mentions and links nothing."""
     report, run = _asked_for(request.auth.member, selection)
     return _text(comparison_markdown(report, address_on_web(report, run)), "text/markdown")

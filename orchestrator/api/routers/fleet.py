@@ -84,7 +84,7 @@ def add_credential(request: CallerRequest, payload: CredentialIn) -> Status[Cred
     "/hosts/{uuid:host_id}/ssh", response=ChecksOut, summary="Change the SSH settings of a host"
 )
 def change_host_way(request: CallerRequest, host_id: UUID, payload: WayIn) -> ChecksOut:
-    """For maintainers. A pinned key stays pinned; the checks begin anew."""
+    """For maintainers. A pinned key stays pinned; the checks start again."""
     given = payload.model_dump(exclude={"credential"})
     host = change_way(
         member=request.auth.member,

@@ -51,7 +51,7 @@ def show_forge(request: CallerRequest, project: Text) -> ForgeOut:
 @router.put(FORGE, response=SavedForgeOut, summary="Connect a project with its forge")
 def save_forge(request: CallerRequest, project: Text, payload: ForgeIn) -> SavedForgeOut:
     """For maintainers. The whole of it is replaced, but for the secret of the webhook, and the
-    token where none is given. From now on what is asked for is run by the token's owner."""
+    token where none is given. Future requests are run by the token's owner."""
     member, found = _at(request, project)
     new = payload.new_connection()
     return saved_forge_out(services.save_connection(member=member, project=found, new=new))
@@ -59,7 +59,7 @@ def save_forge(request: CallerRequest, project: Text, payload: ForgeIn) -> Saved
 
 @router.delete(FORGE, response={204: None}, summary="Disconnect a project from its forge")
 def disconnect_forge(request: CallerRequest, project: Text) -> Status[None]:
-    """For maintainers. What it sent and what was asked for goes with it; runs stay."""
+    """For maintainers. Its webhooks and benchmark requests are removed too; runs remain."""
     member, found = _at(request, project)
     services.disconnect(member=member, project=found)
     return Status(HTTPStatus.NO_CONTENT, None)
@@ -69,7 +69,7 @@ def disconnect_forge(request: CallerRequest, project: Text) -> Status[None]:
     FORGE + "/secret", response=WebhookSecretOut, summary="Generate a new secret for the webhook"
 )
 def renew_webhook_secret(request: CallerRequest, project: Text) -> WebhookSecretOut:
-    """For maintainers. What is signed with the old one is refused from now on."""
+    """For maintainers. Webhooks signed with the old secret are rejected from now on."""
     member, found = _at(request, project)
     return WebhookSecretOut(secret=services.renew_secret(member=member, project=found))
 
@@ -78,7 +78,7 @@ def renew_webhook_secret(request: CallerRequest, project: Text) -> WebhookSecret
 def list_incoming(
     request: CallerRequest, project: Text, cursor: NumberCursor = None, limit: Limit = 50
 ) -> ReceivedWebhookPage:
-    """Newest first, of 30 days; what was not signed with the secret is refused and not listed."""
+    """Newest first, of 30 days; webhooks without a valid signature are rejected and not listed."""
     rows = received_webhooks(connection_for(*_at(request, project)))
     found, following = page_of(rows, after=cursor, limit=limit)
     return ReceivedWebhookPage(

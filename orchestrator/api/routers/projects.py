@@ -84,7 +84,7 @@ def fetch_project(request: CallerRequest, project: Text) -> Status[FetchOut]:
 
 @router.post("/projects/{project}/clone", response={202: FetchOut}, summary="Clone again")
 def clone_project(request: CallerRequest, project: Text) -> Status[FetchOut]:
-    """Requests a fetch by which a new clone replaces the local mirror.
+    """Requests a fetch that replaces the local mirror with a new clone.
 
     It is the way to a smaller mirror after large files were removed from the history: the mirror
     itself does not count for the quota meanwhile. A commit that no branch or tag reaches is lost

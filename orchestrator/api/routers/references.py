@@ -32,7 +32,7 @@ from orchestrator.reports.references import results_of, source_for, sources_of
 router = Router(tags=["references"])
 
 REFERENCE = "/references/{uuid:reference_id}"
-#: As much as a page takes; larger files take the command line.
+#: The same limit as on the page; import larger files with the command line.
 MOST_BYTES = 32 * 1024**2
 Format = StrEnum("Format", {name: name for name in FORMATS})  # type: ignore[misc]
 

@@ -26,7 +26,7 @@ ACCESS = "/projects/{project}/repository-access"
 
 @router.get(ACCESS, response=RepositoryAccessOut, summary="Show a repository's access settings")
 def show_repository_access(request: CallerRequest, project: Text) -> RepositoryAccessOut:
-    """Without its secrets, which nobody can read."""
+    """Its secrets are never returned."""
     _, found = _at(request, project)
     return repository_access_out(found, access.row_of(found))
 

@@ -1,4 +1,4 @@
-"""How long results are kept, and what is kept for ever."""
+"""Retention and pins."""
 
 from http import HTTPStatus
 
@@ -37,7 +37,7 @@ def show_retention(request: CallerRequest, project: Text) -> RetentionOut:
 
 @router.put(PATH + "/retention", response=RetentionOut, summary="Change the retention")
 def change_retention(request: CallerRequest, project: Text, payload: RetentionIn) -> RetentionOut:
-    """For maintainers. What is due by the new days goes within minutes."""
+    """For maintainers. Data that exceed the new limits are removed within minutes."""
     member = request.auth.member
     wanted = Wanted(**payload.model_dump())
     found = project_for(member, project)

@@ -108,7 +108,7 @@ def show_run(
 
 @router.post("/runs/{uuid:run_id}/cancel", response=RunOut, summary="Cancel a run")
 def cancel_run(request: CallerRequest, run_id: UUID) -> RunOut:
-    """Queued jobs end now, active ones within seconds; what was measured is kept."""
+    """Queued jobs end now, active ones within seconds; existing results remain."""
     services.cancel_run(member=request.auth.member, run_id=run_id)
     wake_jobs(run_id)
     return _run_out(request.auth.member, run_id)
@@ -118,7 +118,7 @@ def cancel_run(request: CallerRequest, run_id: UUID) -> RunOut:
     "/runs/{uuid:run_id}/jobs/{uuid:job_id}/cancel", response=RunOut, summary="Cancel a job"
 )
 def cancel_job(request: CallerRequest, run_id: UUID, job_id: UUID) -> RunOut:
-    """The others of the run go on; what was measured is kept."""
+    """The other cases continue; existing results remain."""
     cancelling.cancel_job(member=request.auth.member, run_id=run_id, job_id=job_id)
     wake_jobs(run_id)
     return _run_out(request.auth.member, run_id)
@@ -128,7 +128,7 @@ def cancel_job(request: CallerRequest, run_id: UUID, job_id: UUID) -> RunOut:
     "/runs/{uuid:run_id}/cases/{case}/cancel", response=RunOut, summary="Cancel a case of a run"
 )
 def cancel_case(request: CallerRequest, run_id: UUID, case: Text) -> RunOut:
-    """On all hosts; what was measured is kept. `case` is its key."""
+    """On all hosts; existing results remain. `case` is its key."""
     member = request.auth.member
     benchmark = selectors.run_for(member, run_id).definition.benchmark
     cancelling.cancel_case(member=member, run_id=run_id, case_id=case_for(benchmark, case).pk)

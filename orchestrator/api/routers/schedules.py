@@ -75,7 +75,7 @@ def change_schedule(request: CallerRequest, schedule_id: UUID, payload: Schedule
 
 @router.patch(SCHEDULE, response=ScheduleOut, summary="Turn a schedule on or off")
 def enable_schedule(request: CallerRequest, schedule_id: UUID, payload: EnabledIn) -> ScheduleOut:
-    """Turned on, it begins anew: what it missed is not made up for."""
+    """When turned on again, it does not catch up on missed starts."""
     member = request.auth.member
     schedules.set_schedule_enabled(member=member, schedule_id=schedule_id, enabled=payload.enabled)
     return schedule_out(schedule_for(member, schedule_id))

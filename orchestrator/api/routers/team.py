@@ -111,7 +111,7 @@ def create_token(request: CallerRequest, payload: shapes.TokenIn) -> Status[shap
 
 @router.delete("/tokens/{uuid:token_id}", response={204: None}, summary="Revoke an API token")
 def revoke_token(request: CallerRequest, token_id: UUID) -> Status[None]:
-    """One's own; those of others as a maintainer."""
+    """Your own tokens; as a maintainer also those of others."""
     services.revoke_token(member=request.auth.member, token_id=token_id)
     return Status(HTTPStatus.NO_CONTENT, None)
 

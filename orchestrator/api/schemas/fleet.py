@@ -25,7 +25,7 @@ Count = Annotated[Whole, Field(ge=1, le=MOST_WHOLE)]
 
 
 class ProfileIn(Schema, extra="forbid"):
-    """A kind of machine; what is left out is unknown."""
+    """A hardware profile; omitted fields are unknown."""
 
     name: Annotated[Text, Field(max_length=100)]
     cpu_model: Annotated[Text, Field(max_length=120)] | None = None
@@ -42,7 +42,7 @@ class ProfileIn(Schema, extra="forbid"):
 
 
 class ProfileDetailOut(Schema):
-    """A kind of machine, and the hosts that are of it; what is not known is null."""
+    """A hardware profile and its hosts; unknown values are null."""
 
     slug: str
     name: str

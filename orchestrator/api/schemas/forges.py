@@ -50,7 +50,7 @@ class ForgeIn(Schema, extra="forbid"):
 
 class ForgeOut(Schema):
     """`has_token`: whether one is stored; it is never told. `webhook_url` is what the forge sends
-    to. What is asked for is run by `created_by`. `problem`: why the repository could not be
+    to. Requests are run by `created_by`. `problem`: why the repository could not be
     fetched after the last push; null where it could."""
 
     project: str

@@ -1,4 +1,4 @@
-"""Hosts: what they are, when they may be used, and whether they are still what they were."""
+"""Hosts: their hardware, opening hours, state and changes."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -28,7 +28,7 @@ AnyText = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$"
 
 
 class ProfileOut(Schema):
-    """A kind of machine; what is not known is null."""
+    """A hardware profile; unknown values are null."""
 
     slug: str
     name: str
@@ -97,7 +97,7 @@ class HostChangeOut(Schema):
 
 
 class ContradictionOut(Schema):
-    """A field in which the host is not what its profile says."""
+    """A field in which the host differs from its profile."""
 
     field: str
     profile: Any
@@ -121,7 +121,7 @@ class HostDetailOut(HostOut):
 
 
 class HostCareIn(Schema, extra="forbid"):
-    """What is left out stays as it is. `tuning`: governor, turbo, smt, aslr, swappiness; the whole
+    """Omitted fields stay unchanged. `tuning`: governor, turbo, smt, aslr, swappiness; the whole
     of it is replaced."""
 
     tags: Annotated[list[Text], Field(max_length=100)] | None = None

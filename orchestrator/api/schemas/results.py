@@ -14,7 +14,7 @@ from orchestrator.results.models import ResultImport
 
 
 class ResultsIn(BaseModel):
-    """Finished results, all of which are stored or none."""
+    """Finished results; either all or none are stored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

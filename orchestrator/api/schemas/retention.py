@@ -1,4 +1,4 @@
-"""How long a project keeps what was measured, what it keeps for ever, and what was removed."""
+"""The retention of a project, its pins, and the removed data."""
 
 from datetime import datetime
 from typing import Annotated
@@ -37,7 +37,7 @@ class RetentionOut(Schema):
 
 
 class PinIn(BaseModel):
-    """A commit (hash, branch or tag) or a run to be kept for ever."""
+    """A commit (hash, branch or tag) or a run to pin."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

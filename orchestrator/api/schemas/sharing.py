@@ -60,7 +60,7 @@ class ShareLinkPage(Schema):
 
 
 class NewShareLinkOut(ShareLinkOut):
-    """`url` is told once and never again."""
+    """`url` is returned only once."""
 
     url: ToldOnce
 

@@ -71,7 +71,7 @@ class TokenPage(Schema):
 
 
 class NewTokenOut(TokenOut):
-    """`secret` is told once and never again."""
+    """`secret` is returned only once."""
 
     secret: ToldOnce
 
@@ -103,7 +103,7 @@ class MirrorsUseOut(Schema):
 
 
 class QuotasOut(Schema):
-    """What the team uses, and what it may use; a limit is null where there is none. `own`: the
+    """Usage and quotas of the team; a quota is null if there is no limit. `own`: the
     quotas were set for this team. Whoever runs this Pitwall changes them."""
 
     own: bool

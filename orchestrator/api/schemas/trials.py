@@ -1,4 +1,4 @@
-"""Single trials: what was measured, how, and the files that are kept of it."""
+"""Single trials: results, provenance and stored files."""
 
 from collections.abc import Sequence
 from datetime import datetime
