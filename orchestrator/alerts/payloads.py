@@ -9,7 +9,7 @@ from django.urls import reverse
 from orchestrator.accounts.members import by_itself
 from orchestrator.accounts.models import Team
 from orchestrator.alerts.models import Alert, EventKind
-from orchestrator.comparisons.run_verdicts import VerdictCard, cards_of
+from orchestrator.comparisons.verdict_cache import VerdictCard, load_verdict_cards
 from orchestrator.core.units import format_change
 from orchestrator.runs.models import Run
 
@@ -20,7 +20,7 @@ MOST_CHANGES = 20
 def run_data(run: Run) -> dict[str, Any]:
     """Of a run that has ended, with `definition__benchmark__project`, variants and commits."""
     benchmark = run.definition.benchmark
-    cards = cards_of(by_itself(run.team), [run])[run.pk]
+    cards = load_verdict_cards(by_itself(run.team), [run])[run.pk]
     told = "; ".join(f"{card.verdict}: {card.summary}" for card in cards) or run.message
     return {
         "title": f"{benchmark.title}: {_heading(run, cards)}",

@@ -1,4 +1,4 @@
-"""Behind a compared case: the trials of its blocks, and the point of each of its numbers."""
+"""The evidence of a compared case: its trials by block, its points and its latencies."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,21 +8,28 @@ from uuid import UUID
 
 from django.db.models.functions import Coalesce
 
-from orchestrator.benchmarks.models import Benchmark, Commit
-from orchestrator.comparisons.compared import CaseComparison, ComparisonReport
+from orchestrator.benchmarks.models import Benchmark, Case, Commit
+from orchestrator.comparisons.report import CaseComparison, ComparisonReport
+from orchestrator.fleet.models import Host
 from orchestrator.measurements.comparability import block_of
-from orchestrator.results.models import Series
+from orchestrator.measurements.distributions import LatencyCurve, curve_of
+from orchestrator.measurements.merged_distributions import merged_points, points_of
+from orchestrator.results.models import Histogram, HistogramKind, Series
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import TrialState, Validity
+from orchestrator.stats.histogram import Histogram as Distribution
+from orchestrator.stats.quantile_change import QuantileChanges, quantile_changes
 
-#: A page shows no more blocks, the newest.
+#: A page shows at most this many blocks, the newest.
 MOST_BLOCKS = 100
 _ENDED = (TrialState.MEASURED, TrialState.FAILED)
+#: Block → its distribution.
+_Distributions = Mapping[int, Distribution]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BehindTrial:
-    """`tool` is that which made the load, with its version; empty where nobody told."""
+class EvidenceTrial:
+    """`tool`: name and version of the load tool, empty if unknown."""
 
     id: UUID
     run: UUID
@@ -38,77 +45,86 @@ class BehindTrial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
-    """The trials of both sides in one block; of one side alone where the sides share none.
+class EvidenceBlock:
+    """The trials of both sides in one block; of one side if the sides share none.
 
-    What does not `count` was left out.
+    A block that does not `count` was excluded.
     """
 
-    baseline: BehindTrial | None
-    contender: BehindTrial | None
+    baseline: EvidenceTrial | None
+    contender: EvidenceTrial | None
     counts: bool
 
     @property
-    def sides(self) -> tuple[BehindTrial | None, BehindTrial | None]:
+    def sides(self) -> tuple[EvidenceTrial | None, EvidenceTrial | None]:
         return self.baseline, self.contender
 
     @property
-    def known(self) -> BehindTrial:
-        found = self.baseline or self.contender
-        assert found is not None
-        return found
+    def any_trial(self) -> EvidenceTrial:
+        trial = self.baseline or self.contender
+        assert trial is not None
+        return trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Behind:
-    """The newest blocks first; `more` are not among them.
+class Evidence:
+    """The newest blocks first; `more` older ones are not included.
 
-    `points`: metric key → series of the baseline's and of the contender's number; None where a
-    side is of several hosts.
+    `points`: metric key → ids of the series of baseline and contender; None if a side has several
+    hosts.
     """
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[EvidenceBlock, ...]
     more: int
     points: Mapping[str, tuple[int | None, int | None]]
 
 
-def behind(report: ComparisonReport, case: CaseComparison) -> Behind:
-    """Of one case of a report."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyDetail:
+    """`curves` are of all compared trials of a side. `quantiles` is None if the sides share no
+    block, or if the distributions of single trials were removed."""
+
+    curves: tuple[LatencyCurve | None, LatencyCurve | None]
+    quantiles: QuantileChanges | None
+
+
+def load_evidence(report: ComparisonReport, case: CaseComparison) -> Evidence:
+    """The evidence of one case of a report."""
     hosts = _hosts(case)
-    counted = case.cell.blocks if case.cell else (frozenset[int](), frozenset[int]())
-    asked = [side.definition.version if side.definition else None for side in report.sides]
+    counted = case.source.blocks if case.source else (frozenset[int](), frozenset[int]())
+    versions = [side.definition.version if side.definition else None for side in report.sides]
     sides = [
-        _trials(report.benchmark, commit, pk, on, version)
+        _load_trials(report.benchmark, commit, pk, on, version)
         for commit, pk, on, version in zip(
             (report.baseline, report.contender),
             (case.case.pk, case.contender_case.pk),
             hosts,
-            asked,
+            versions,
             strict=True,
         )
     ]
-    blocks = _blocks(sides[0], sides[1], counted, paired=case.paired)
-    return Behind(
+    blocks = _build_blocks(sides[0], sides[1], counted, paired=case.paired)
+    return Evidence(
         blocks=tuple(blocks[:MOST_BLOCKS]),
         more=max(0, len(blocks) - MOST_BLOCKS),
-        points=_points(case, hosts),
+        points=_load_series(case, hosts),
     )
 
 
 def _hosts(case: CaseComparison) -> tuple[list[UUID], list[UUID]]:
-    if case.cell is None:
+    if case.source is None:
         return [case.host.pk], [case.contender_host.pk]
     before, after = (
-        list(dict.fromkeys(UUID(each.place.host) for each in side))
-        for side in (case.cell.baseline, case.cell.contender)
+        list(dict.fromkeys(UUID(group.place.host) for group in side))
+        for side in (case.source.baseline, case.source.contender)
     )
     return before, after
 
 
-def _trials(
+def _load_trials(
     benchmark: Benchmark, commit: Commit, case: int, hosts: Sequence[UUID], version: int | None
-) -> dict[int, BehindTrial]:
-    """Block → trial that ended."""
+) -> dict[int, EvidenceTrial]:
+    """Block → ended trial."""
     trials = Trial.objects.filter(
         variant__commit=commit,
         case=case,
@@ -118,19 +134,19 @@ def _trials(
     rows = trials.filter(on__in=hosts).order_by()
     if version is not None:
         rows = rows.filter(job__run__definition__version=version)
-    told = rows.values_list(
+    values = rows.values_list(
         "pk", "job_id", "job__run_id", "round", Coalesce("host__name", "job__host__name"),
         "started_at", "state", "validity", "reasons", "message", "provenance__tool",
         "job__run__definition__version",
     )  # fmt: skip
-    return {block_of(job, number): _trial(pk, run, number, rest)
-            for pk, job, run, number, *rest in told}  # fmt: skip
+    return {block_of(job, number): _build_trial(pk, run, number, rest)
+            for pk, job, run, number, *rest in values}  # fmt: skip
 
 
-def _trial(pk: UUID, run: UUID, number: int, rest: Sequence[Any]) -> BehindTrial:
+def _build_trial(pk: UUID, run: UUID, number: int, rest: Sequence[Any]) -> EvidenceTrial:
     host, at, state, validity, reasons, message, tool, version = rest
-    named = tool if isinstance(tool, dict) else {}
-    return BehindTrial(
+    program = tool if isinstance(tool, dict) else {}
+    return EvidenceTrial(
         id=pk,
         run=run,
         round=number,
@@ -140,50 +156,51 @@ def _trial(pk: UUID, run: UUID, number: int, rest: Sequence[Any]) -> BehindTrial
         validity=validity,
         reasons=reasons or (),
         message=message,
-        tool=" ".join(str(named[key]) for key in ("name", "version") if named.get(key)),
+        tool=" ".join(str(program[key]) for key in ("name", "version") if program.get(key)),
         version=version,
     )
 
 
-def _blocks(
-    before: Mapping[int, BehindTrial],
-    after: Mapping[int, BehindTrial],
+def _build_blocks(
+    before: Mapping[int, EvidenceTrial],
+    after: Mapping[int, EvidenceTrial],
     counted: tuple[frozenset[int], frozenset[int]],
     *,
     paired: bool,
-) -> list[Block]:
-    """Those that are compared, and those that were left out for a trial that does not count."""
-    found = []
+) -> list[EvidenceBlock]:
+    """The compared blocks, and the blocks that were excluded by a failed or invalid trial."""
+    blocks = []
     for number in dict.fromkeys([*before, *after]):
         first, second = before.get(number), after.get(number)
         counts = number in counted[0] or number in counted[1]
-        void = _is_void(filter(None, (first, second))) and (not paired or (first and second))
-        if counts or void:
-            found.append(Block(baseline=first, contender=second, counts=counts))
-    return sorted(found, key=_when, reverse=True)
+        complete = not paired or (first and second)
+        if counts or (complete and _is_excluded(filter(None, (first, second)))):
+            blocks.append(EvidenceBlock(baseline=first, contender=second, counts=counts))
+    return sorted(blocks, key=_time, reverse=True)
 
 
-def _is_void(trials: Iterable[BehindTrial]) -> bool:
-    return any(each.state == TrialState.FAILED or each.validity == Validity.INVALID
-               for each in trials)  # fmt: skip
+def _is_excluded(trials: Iterable[EvidenceTrial]) -> bool:
+    return any(
+        trial.state == TrialState.FAILED or trial.validity == Validity.INVALID for trial in trials
+    )
 
 
-def _when(block: Block) -> tuple[float, int]:
-    at = block.known.at
-    return (at.timestamp() if at else 0.0), block.known.round
+def _time(block: EvidenceBlock) -> tuple[float, int]:
+    at = block.any_trial.at
+    return (at.timestamp() if at else 0.0), block.any_trial.round
 
 
-def _points(
+def _load_series(
     case: CaseComparison, hosts: tuple[Sequence[UUID], Sequence[UUID]]
 ) -> dict[str, tuple[int | None, int | None]]:
-    """Metric key → the series of both numbers."""
+    """Metric key → the ids of the series of both sides."""
     places = [
         (pk, on[0]) if len(on) == 1 else None
         for pk, on in zip((case.case.pk, case.contender_case.pk), hosts, strict=True)
     ]
-    known = [place for place in places if place is not None]
+    single = [place for place in places if place is not None]
     rows = Series.objects.filter(
-        case__in=[pk for pk, _ in known], host__in=[host for _, host in known]
+        case__in=[pk for pk, _ in single], host__in=[host for _, host in single]
     ).values_list("case_id", "host_id", "metric__key", "pk")
     series = {((pk, host), key): number for pk, host, key, number in rows}
     return {
@@ -193,3 +210,58 @@ def _points(
         )
         for metric in case.metrics
     }
+
+
+def load_latency_detail(report: ComparisonReport, case: CaseComparison) -> LatencyDetail:
+    """The latency curves of one case of a report, and the change of each percentile."""
+    blocks = case.source.blocks if case.source else (frozenset[int](), frozenset[int]())
+    first = _load_distributions(report.baseline, case.case.pk, blocks[0])
+    second = _load_distributions(report.contender, case.contender_case.pk, blocks[1])
+    shared = [block for block in sorted(first) if block in second] if case.paired else []
+    before = _merge(report.benchmark, report.baseline, case.case.pk, case.host.pk, first)
+    after = _merge(
+        report.benchmark,
+        report.contender,
+        case.contender_case.pk,
+        case.contender_host.pk,
+        second,
+    )
+    return LatencyDetail(
+        curves=(curve_of(before), curve_of(after)),
+        quantiles=_change_quantiles([(first[block], second[block]) for block in shared]),
+    )
+
+
+def _change_quantiles(blocks: list[tuple[Distribution, Distribution]]) -> QuantileChanges | None:
+    changes = quantile_changes(blocks) if blocks else None
+    return changes if changes is not None and changes.points else None
+
+
+def _load_distributions(commit: Commit, case: int, blocks: frozenset[int]) -> _Distributions:
+    """The distributions of the trials of a commit in these blocks."""
+    trials = Trial.objects.filter(
+        variant__commit=commit,
+        case=case,
+        state=TrialState.MEASURED,
+        validity__in=[Validity.VALID, Validity.SUSPECT],
+    ).order_by()
+    blocks_by_trial = {
+        trial: block_of(job, number)
+        for trial, job, number in trials.values_list("pk", "job_id", "round")
+    }
+    chosen = {trial: block for trial, block in blocks_by_trial.items() if block in blocks}
+    rows = Histogram.objects.filter(trial__in=list(chosen), kind=HistogramKind.OK)
+    return {
+        chosen[trial]: Distribution.decode(bytes(encoded))
+        for trial, encoded in rows.values_list("trial_id", "encoded")
+    }
+
+
+def _merge(
+    benchmark: Benchmark, commit: Commit, case: int, host: UUID, trials: _Distributions
+) -> Distribution | None:
+    """The merged distribution of the trials; if theirs were removed, that of the commit."""
+    if trials:
+        return Distribution.merged(trials.values())
+    points = points_of(benchmark, Case.objects.get(pk=case), commit, Host.objects.get(pk=host))
+    return merged_points(points, []).distribution if points else None

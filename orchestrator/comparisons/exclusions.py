@@ -1,7 +1,7 @@
-"""What was measured and does not count, or only with a doubt: read from the few trials it is of."""
+"""Counts the blocks that are excluded from a comparison, and those with a suspect trial."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
@@ -9,48 +9,54 @@ from uuid import UUID
 from django.db.models import Q
 
 from orchestrator.benchmarks.models import Benchmark, Commit
-from orchestrator.comparisons.blocks import Cell
-from orchestrator.comparisons.points import Place
+from orchestrator.comparisons.pairing import PairedCase
+from orchestrator.comparisons.points import CaseOnHost
 from orchestrator.measurements.comparability import block_of
 from orchestrator.runs.models import Run, Trial, Until, Variant
 from orchestrator.runs.states import TrialState, Validity
 
 
-class RunOfBoth(NamedTuple):
+class SharedRun(NamedTuple):
     """A run that measures both commits; `version` is that of its definition.
 
-    `looked`: its cases were looked at on the way, and ended when they were decided.
+    `interim`: interim analyses could stop its cases early.
     """
 
     definition: UUID
     version: int
     variants: tuple[int, ...]
-    looked: bool
+    interim: bool
 
 
-class Doubtful(NamedTuple):
-    """A trial that failed, is invalid or suspect."""
+class FlaggedTrial(NamedTuple):
+    """A trial that failed, is invalid or suspect; `excluded`: its block does not count."""
 
     commit: int
-    place: Place
+    place: CaseOnHost
     block: int
-    void: bool
+    excluded: bool
     version: int
     reasons: Sequence[str]
 
 
+FlaggedTrials = Mapping[tuple[int, CaseOnHost], Sequence[FlaggedTrial]]
+
+
 @dataclass(slots=True, kw_only=True)
 class Exclusions:
-    """Of one cell: blocks left out, blocks that count though suspect, and the reasons for both."""
+    """Of one case: the numbers of excluded blocks and of counted blocks with a suspect trial.
+
+    `reasons` are those of the trials in both.
+    """
 
     excluded: int = 0
     suspect: int = 0
     reasons: list[Sequence[str]] = field(default_factory=list)
 
 
-def runs_of(
+def load_shared_runs(
     benchmark: Benchmark, baseline: Commit, contender: Commit, run: Run | None = None
-) -> list[RunOfBoth]:
+) -> list[SharedRun]:
     """The runs of a benchmark that measure both commits, the newest definition first."""
     variants = Variant.objects.filter(
         commit__in=[baseline, contender], run__definition__benchmark=benchmark
@@ -61,18 +67,18 @@ def runs_of(
         "run_id", "run__definition_id", "run__definition__version", "run__until", "pk", "commit_id"
     )
     grouped: dict[tuple[UUID, UUID, int, str], dict[int, int]] = defaultdict(dict)
-    for of_run, definition, version, until, variant, commit in rows:
-        grouped[of_run, definition, version, until][commit] = variant
-    wanted = len({baseline.pk, contender.pk})
-    found = [
-        RunOfBoth(definition, version, tuple(sides.values()), until != Until.ROUNDS)
+    for run_id, definition, version, until, variant, commit in rows:
+        grouped[run_id, definition, version, until][commit] = variant
+    commits = len({baseline.pk, contender.pk})
+    shared = [
+        SharedRun(definition, version, tuple(sides.values()), until != Until.ROUNDS)
         for (_, definition, version, until), sides in grouped.items()
-        if len(sides) == wanted
+        if len(sides) == commits
     ]
-    return sorted(found, key=lambda each: -each.version)
+    return sorted(shared, key=lambda each: -each.version)
 
 
-def doubtful_of(runs: Iterable[RunOfBoth]) -> list[Doubtful]:
+def load_flagged_trials(runs: Iterable[SharedRun]) -> list[FlaggedTrial]:
     """All trials of these runs that failed, are invalid or suspect."""
     versions = {variant: run.version for run in runs for variant in run.variants}
     if not versions:
@@ -87,60 +93,63 @@ def doubtful_of(runs: Iterable[RunOfBoth]) -> list[Doubtful]:
         )
     )  # fmt: skip
     return [
-        Doubtful(
+        FlaggedTrial(
             commit=commit,
-            place=Place(str(host or of_job), case),
+            place=CaseOnHost(str(host or job_host), case),
             block=block_of(job, number),
-            void=state == TrialState.FAILED or validity == Validity.INVALID,
+            excluded=state == TrialState.FAILED or validity == Validity.INVALID,
             version=versions[variant],
             reasons=reasons,
         )
-        for variant, commit, host, of_job, case, job, number, state, validity, reasons in rows
+        for variant, commit, host, job_host, case, job, number, state, validity, reasons in rows
     ]
 
 
-def by_place(trials: Iterable[Doubtful]) -> dict[tuple[int, Place], list[Doubtful]]:
-    """By commit and place."""
-    found: dict[tuple[int, Place], list[Doubtful]] = defaultdict(list)
-    for each in trials:
-        found[each.commit, each.place].append(each)
-    return found
+def group_flagged_trials(trials: Iterable[FlaggedTrial]) -> FlaggedTrials:
+    """By commit, and by case and host."""
+    grouped: dict[tuple[int, CaseOnHost], list[FlaggedTrial]] = defaultdict(list)
+    for trial in trials:
+        grouped[trial.commit, trial.place].append(trial)
+    return grouped
 
 
 def count_exclusions(
-    cell: Cell,
-    commits: tuple[int, int],
-    doubtful: dict[tuple[int, Place], list[Doubtful]],
-    newest: int | None,
+    case: PairedCase, commits: tuple[int, int], flagged: FlaggedTrials, version: int | None
 ) -> Exclusions:
-    """What does not count of a paired cell. `newest`: the version of the definition that counts
-    where points of others were left out."""
-    sides = zip(commits, (cell.baseline, cell.contender), strict=True)
-    if not doubtful:
+    """The exclusions of a paired case.
+
+    `version`: if points of other versions of the definition do not count, neither do its trials.
+    """
+    if not flagged:
         return Exclusions()
-    keys = dict.fromkeys((commit, each.place) for commit, side in sides for each in side)
-    trials = [trial for key in keys for trial in doubtful.get(key, ())]
-    if cell.left_out:
-        trials = [trial for trial in trials if trial.version == newest]
-    return summed(trials, cell.blocks[0] if trials and cell.paired else ())
+    sides = zip(commits, (case.baseline, case.contender), strict=True)
+    keys = dict.fromkeys((commit, group.place) for commit, side in sides for group in side)
+    trials = [trial for key in keys for trial in flagged.get(key, ())]
+    if case.excluded_trials:
+        trials = [trial for trial in trials if trial.version == version]
+    return sum_exclusions(trials, case.blocks[0] if trials and case.paired else ())
 
 
-def summed(trials: Sequence[Doubtful], counted: Collection[int]) -> Exclusions:
-    """A block is void for one of its trials; of those `counted`, some are suspect."""
-    void = {trial.block for trial in trials if trial.void}
-    suspect = {trial.block for trial in trials if not trial.void and trial.block in counted}
+def sum_exclusions(trials: Sequence[FlaggedTrial], counted: Collection[int]) -> Exclusions:
+    """One failed or invalid trial excludes its block. `counted` are the compared blocks."""
+    excluded = {trial.block for trial in trials if trial.excluded}
+    suspect = {trial.block for trial in trials if not trial.excluded and trial.block in counted}
     return Exclusions(
-        excluded=len(void - set(counted)),
+        excluded=len(excluded - set(counted)),
         suspect=len(suspect),
-        reasons=[t.reasons for t in trials if t.block in void or t.block in suspect],
+        reasons=[
+            trial.reasons for trial in trials if trial.block in excluded or trial.block in suspect
+        ],
     )
 
 
-def only_void(trials: Iterable[Doubtful], cells: Iterable[Cell]) -> dict[Place, list[Doubtful]]:
-    """Void trials at places of which no cell is: there nothing was measured by both sides."""
-    known = {each.place for cell in cells for each in (*cell.baseline, *cell.contender)}
-    found: dict[Place, list[Doubtful]] = defaultdict(list)
+def find_excluded_cases(
+    trials: Iterable[FlaggedTrial], cases: Iterable[PairedCase]
+) -> dict[CaseOnHost, list[FlaggedTrial]]:
+    """The failed and invalid trials of cases that no block of both sides measured."""
+    paired = {group.place for case in cases for group in (*case.baseline, *case.contender)}
+    grouped: dict[CaseOnHost, list[FlaggedTrial]] = defaultdict(list)
     for trial in trials:
-        if trial.void and trial.place not in known:
-            found[trial.place].append(trial)
-    return found
+        if trial.excluded and trial.place not in paired:
+            grouped[trial.place].append(trial)
+    return grouped

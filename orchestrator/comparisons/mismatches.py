@@ -1,28 +1,35 @@
-"""What is not like for like between the two sides of a comparison, said in words."""
+"""Finds the mismatches of a comparison: what differs between the sides except the commit."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.versions import diff_lines
-from orchestrator.comparisons.blocks import Cell
-from orchestrator.comparisons.compared import CaseName, HostName, Mismatch
-from orchestrator.comparisons.points import Measured
-from orchestrator.comparisons.provenance import How, Hows, hows_of
+from orchestrator.comparisons.pairing import PairedCase
+from orchestrator.comparisons.points import PointGroup
+from orchestrator.comparisons.provenance import Provenance, ProvenanceIndex, load_provenance
+from orchestrator.comparisons.report import CaseName, HostName, Mismatch
 from orchestrator.comparisons.sides import Side
 from orchestrator.fleet.models import HostChange
 
-#: Of so many different cells it is told how they were measured.
-_MOST_LOOKED_AT = 20
+#: The provenance is read of this many different configurations at most.
+_MAX_CONFIGURATIONS = 20
 _OTHER_LOOP = (
-    "in a closed loop slow answers delay the next request, so its latencies leave waiting out: "
-    "they are not judged against those of an open loop"
+    "in a closed loop slow answers delay the next request, so its latencies do not include "
+    "waiting: they are not judged against those of an open loop"
 )
+_REASONS = {
+    "tool": "another load tool measures in another way",
+    "tool_version": "another version of the load tool may measure in another way",
+    "loop": _OTHER_LOOP,
+    "protocol": "another protocol is other work for both sides",
+    "network": "over loopback there is no network, and both share one machine",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """What cells are called."""
+    """The names of the cases and hosts, by id."""
 
     cases: Mapping[int, CaseName]
     hosts: Mapping[str, HostName]
@@ -30,105 +37,109 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatches:
-    """`withheld`: places in the cells of those whose latencies cannot be judged."""
+    """`withheld`: indexes of the cases with latencies that cannot be judged."""
 
-    found: tuple[Mismatch, ...] = ()
+    all: tuple[Mismatch, ...] = ()
     withheld: frozenset[int] = frozenset()
 
 
 def find_mismatches(
-    benchmark: Benchmark, sides: tuple[Side, Side], cells: Sequence[Cell], names: Names
+    benchmark: Benchmark, sides: tuple[Side, Side], cases: Sequence[PairedCase], names: Names
 ) -> Mismatches:
-    """All differences of these cells, each once. Cells that are alike and paired have none."""
-    odd = [place for place, cell in enumerate(cells) if not (cell.alike and cell.paired)]
-    if not odd:
+    """All mismatches of these cases, each once. Comparable and paired cases have none."""
+    indexes = [i for i, case in enumerate(cases) if not (case.comparable and case.paired)]
+    if not indexes:
         return Mismatches()
-    found = [each for place in odd for each in _of_places(cells[place], names)]
-    kinds = _kinds(cells, odd)
-    sampled = {each[0] for each in list(kinds.values())[:_MOST_LOOKED_AT]}
-    hows = _hows(benchmark, sides, [cells[place] for place in sampled])
+    mismatches = [each for i in indexes for each in _of_hosts_and_cases(cases[i], names)]
+    groups = _group_by_configuration(cases, indexes)
+    first_of_each = [cases[group[0]] for group in groups[:_MAX_CONFIGURATIONS]]
+    provenance = _load_provenance(benchmark, sides, first_of_each)
     withheld: set[int] = set()
-    for places in kinds.values():
-        first = cells[places[0]]
-        before, after = _how(first.baseline, hows[0]), _how(first.contender, hows[1])
-        found += _of_ways(first, before, after)
+    for group in groups:
+        case = cases[group[0]]
+        before = _provenance_of(case.baseline, provenance[0])
+        after = _provenance_of(case.contender, provenance[1])
+        mismatches += _of_provenance(case, before, after)
         if before is not None and after is not None and before.loop != after.loop:
-            withheld.update(places)
-    return Mismatches(found=tuple(dict.fromkeys(found)), withheld=frozenset(withheld))
+            withheld.update(group)
+    return Mismatches(all=tuple(dict.fromkeys(mismatches)), withheld=frozenset(withheld))
 
 
-def _kinds(cells: Sequence[Cell], places: Sequence[int]) -> dict[object, list[int]]:
-    """Cells that were measured in the same two ways are of one kind."""
-    found: dict[object, list[int]] = {}
-    for place in places:
-        cell = cells[place]
-        sides = (cell.baseline, cell.contender)
-        kind = tuple(
-            (each[0].place.host, each[0].likeness.configuration, each[0].place.case)
-            for each in sides
-        )
-        same_case = kind[0][2] == kind[1][2]
-        found.setdefault(tuple(each[:2] for each in kind) if same_case else kind, []).append(place)
-    return found
+def _group_by_configuration(cases: Sequence[PairedCase], indexes: Sequence[int]) -> list[list[int]]:
+    """Cases whose sides have the same hosts and configurations are in one group."""
+    groups: dict[object, list[int]] = {}
+    for i in indexes:
+        before, after = cases[i].baseline[0], cases[i].contender[0]
+        key: tuple[object, ...] = (_configuration(before), _configuration(after))
+        if before.place.case != after.place.case:
+            key = (*key, before.place.case, after.place.case)
+        groups.setdefault(key, []).append(i)
+    return list(groups.values())
 
 
-def _hows(
-    benchmark: Benchmark, sides: tuple[Side, Side], cells: Sequence[Cell]
-) -> tuple[Hows, Hows]:
-    before = {each.place.case for cell in cells for each in cell.baseline}
-    after = {each.place.case for cell in cells for each in cell.contender}
+def _configuration(group: PointGroup) -> tuple[str, int]:
+    return group.place.host, group.comparability.configuration
+
+
+def _load_provenance(
+    benchmark: Benchmark, sides: tuple[Side, Side], cases: Sequence[PairedCase]
+) -> tuple[ProvenanceIndex, ProvenanceIndex]:
+    before = {group.place.case for case in cases for group in case.baseline}
+    after = {group.place.case for case in cases for group in case.contender}
     return (
-        hows_of(benchmark, sides[0].commit, cases=before),
-        hows_of(benchmark, sides[1].commit, cases=after),
+        load_provenance(benchmark, sides[0].commit, cases=before),
+        load_provenance(benchmark, sides[1].commit, cases=after),
     )
 
 
-def _how(side: Sequence[Measured], hows: Hows) -> How | None:
-    return hows.get((side[0].place, side[0].likeness.configuration)) if side else None
+def _provenance_of(side: Sequence[PointGroup], index: ProvenanceIndex) -> Provenance | None:
+    return index.get((side[0].place, side[0].comparability.configuration)) if side else None
 
 
-def _of_places(cell: Cell, names: Names) -> Iterator[Mismatch]:
-    before, after = ([names.hosts[each.place.host] for each in side]
-                     for side in (cell.baseline, cell.contender))  # fmt: skip
-    if {each.pk for each in before} != {each.pk for each in after}:
+def _of_hosts_and_cases(case: PairedCase, names: Names) -> Iterator[Mismatch]:
+    before, after = ([names.hosts[group.place.host] for group in side]
+                     for side in (case.baseline, case.contender))  # fmt: skip
+    if {host.pk for host in before} != {host.pk for host in after}:
+        yield from _of_hosts(before, after)
+    elif len(before) == 1:
+        epochs = case.baseline[0].comparability.epoch, case.contender[0].comparability.epoch
+        if epochs[0] != epochs[1]:
+            yield _of_epochs(before[0], *epochs)
+    yield from _of_cases(case, names)
+
+
+def _of_hosts(before: Sequence[HostName], after: Sequence[HostName]) -> Iterator[Mismatch]:
+    yield Mismatch(
+        what="host",
+        baseline=_join_names(host.name for host in before),
+        contender=_join_names(host.name for host in after),
+        reason="another machine: the difference is that of the machines as well",
+    )
+    profiles = [_join_names(host.profile for host in side) for side in (before, after)]
+    if profiles[0] != profiles[1]:
         yield Mismatch(
-            what="host",
-            baseline=_listed(each.name for each in before),
-            contender=_listed(each.name for each in after),
-            reason="another machine: the difference is that of the machines as well",
+            what="profile",
+            baseline=profiles[0],
+            contender=profiles[1],
+            reason="another kind of hardware",
         )
-        profiles = [_listed(each.profile for each in side) for side in (before, after)]
-        if profiles[0] != profiles[1]:
-            yield Mismatch(
-                what="profile",
-                baseline=profiles[0],
-                contender=profiles[1],
-                reason="another kind of hardware",
-            )
-    elif len(before) == 1 and _epochs(cell)[0] != _epochs(cell)[1]:
-        yield _epoch(before[0], *_epochs(cell))
-    yield from _of_cases(cell, names)
 
 
-def _epochs(cell: Cell) -> tuple[int, int]:
-    return cell.baseline[0].likeness.epoch, cell.contender[0].likeness.epoch
-
-
-def _epoch(host: HostName, before: int, after: int) -> Mismatch:
+def _of_epochs(host: HostName, before: int, after: int) -> Mismatch:
     first, last = sorted((before, after))
     changes = HostChange.objects.filter(host=host.pk).order_by("at")[first:last]
     facts = list(dict.fromkeys(fact for change in changes for fact in change.changed))
-    what = f" ({', '.join(facts)})" if facts else ""
+    changed = f" ({', '.join(facts)})" if facts else ""
     return Mismatch(
         what="epoch",
         baseline=f"{host.name}, epoch {before}",
         contender=f"{host.name}, epoch {after}",
-        reason=f"the host changed in between{what}: it is not the same machine any more",
+        reason=f"the host changed in between{changed}: it is not the same machine any more",
     )
 
 
-def _of_cases(cell: Cell, names: Names) -> Iterator[Mismatch]:
-    before, after = (names.cases[side[0].place.case] for side in (cell.baseline, cell.contender))
+def _of_cases(case: PairedCase, names: Names) -> Iterator[Mismatch]:
+    before, after = (names.cases[side[0].place.case] for side in (case.baseline, case.contender))
     if before.pk == after.pk:
         return
     axes = dict.fromkeys((*before.parameters, *after.parameters))
@@ -141,29 +152,26 @@ def _of_cases(cell: Cell, names: Names) -> Iterator[Mismatch]:
     )
 
 
-def _of_ways(cell: Cell, before: How | None, after: How | None) -> Iterator[Mismatch]:
+def _of_provenance(
+    case: PairedCase, before: Provenance | None, after: Provenance | None
+) -> Iterator[Mismatch]:
     configurations = (
-        cell.baseline[0].likeness.configuration,
-        cell.contender[0].likeness.configuration,
+        case.baseline[0].comparability.configuration,
+        case.contender[0].comparability.configuration,
     )
+    same = configurations[0] == configurations[1]
     if before is None or after is None:
-        if configurations[0] != configurations[1]:
+        if not same:
             yield Mismatch(
                 what="definition",
-                baseline=_way(before),
-                contender=_way(after),
-                reason="measured in another way; in which is not known any more, or was never told",
+                baseline=_version(before),
+                contender=_version(after),
+                reason="the configurations differ; what differs is not known or was never recorded",
             )
         return
-    yield from _of_definitions(configurations, before, after)
-    texts = {
-        "tool": "another load tool measures in another way",
-        "tool_version": "another version of the load tool may measure in another way",
-        "loop": _OTHER_LOOP,
-        "protocol": "another protocol is another work for both sides",
-        "network": "over loopback there is no network, and both share one machine",
-    }
-    for attribute, reason in texts.items():
+    if not same and before.definition.pk != after.definition.pk:
+        yield _of_definitions(before, after)
+    for attribute, reason in _REASONS.items():
         first, second = getattr(before, attribute), getattr(after, attribute)
         if first == second or (attribute == "tool_version" and before.tool != after.tool):
             continue
@@ -175,11 +183,9 @@ def _of_ways(cell: Cell, before: How | None, after: How | None) -> Iterator[Mism
         )
 
 
-def _of_definitions(configurations: tuple[int, int], before: How, after: How) -> Iterator[Mismatch]:
+def _of_definitions(before: Provenance, after: Provenance) -> Mismatch:
     old, new = before.definition, after.definition
-    if configurations[0] == configurations[1] or old.pk == new.pk:
-        return
-    yield Mismatch(
+    return Mismatch(
         what="definition",
         baseline=f"version {old.version}",
         contender=f"version {new.version}",
@@ -188,9 +194,9 @@ def _of_definitions(configurations: tuple[int, int], before: How, after: How) ->
     )
 
 
-def _way(how: How | None) -> str:
-    return "unknown" if how is None else f"version {how.definition.version}"
+def _version(provenance: Provenance | None) -> str:
+    return "unknown" if provenance is None else f"version {provenance.definition.version}"
 
 
-def _listed(names: Iterator[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(sorted(dict.fromkeys(names)))

@@ -1,46 +1,60 @@
-"""The points of one side of a comparison: what was measured of a commit, by place and likeness."""
+"""Loads the points of one side of a comparison, grouped by case, host and comparability key.
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+A point keeps only the newest values of a commit. For a single run, the values of a commit that was
+measured very often are read from the trials of that run instead.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from django.db import connection
 
-from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.comparisons.sides import Side
+from orchestrator.measurements.comparability import block_of
+from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.removals import removals_of
+from orchestrator.results.models import Removed
+from orchestrator.results.models.series import MOST_VALUES
+from orchestrator.runs.models import Run, Trial
+from orchestrator.runs.states import TrialState, Validity
 
 
-class Place(NamedTuple):
-    """`host` is the text of its id: as one of Python's it is slow to look up."""
+class CaseOnHost(NamedTuple):
+    """`host` is the id as text, because hashing UUID objects is slow."""
 
     host: str
     case: int
 
 
-class Likeness(NamedTuple):
-    """What has to be equal for two points to be like for like."""
+class ComparabilityKey(NamedTuple):
+    """Two points are comparable if these are equal."""
 
     epoch: int
     configuration: int
 
 
-class Values(NamedTuple):
-    """Of one metric: values, and the block of each; 0 where it has none."""
+class MetricValues(NamedTuple):
+    """The values of one metric, and the block of each value; 0: it has no block."""
 
     values: list[float]
     blocks: list[int]
 
 
 @dataclass(slots=True)
-class Measured:
-    """All metrics of one side at one place, under one likeness; metric key → values."""
+class PointGroup:
+    """All metrics of one side for a case on a host, in one epoch and configuration.
 
-    place: Place
-    likeness: Likeness
+    `at` is in seconds since 1970. `metrics`: metric key → values.
+    """
+
+    place: CaseOnHost
+    comparability: ComparabilityKey
     at: float
     suspect: int = 0
     invalid: int = 0
-    metrics: dict[str, Values] = field(default_factory=dict)
+    metrics: dict[str, MetricValues] = field(default_factory=dict)
 
 
 # As plain rows: model instances cost more time than the query.
@@ -59,62 +73,145 @@ _VALUES_BELOW = """
     CASE WHEN cardinality(point."values") < %s THEN point."values" END,
     CASE WHEN cardinality(point."values") < %s THEN point.blocks END
 """
-#: In place of values of which a point has too many.
-NOT_READ = Values([], [])
+#: Stands for the values of a point that has too many of them.
+NOT_READ = MetricValues([], [])
 
-#: The points of one side at each place.
-Found = dict[Place, dict[Likeness, Measured]]
-#: Which points of a side count.
-Counts = Callable[[Place, Likeness], bool]
+PointIndex = dict[CaseOnHost, dict[ComparabilityKey, PointGroup]]
+#: Whether a point of a side counts.
+PointFilter = Callable[[CaseOnHost, ComparabilityKey], bool]
+#: Metric key → each value with its block.
+_RunValues = Mapping[str, list[tuple[float, int]]]
 
 
-def points_of(
+def load_points(
     benchmark: Benchmark,
     side: Side,
     *,
     metrics: Collection[str] | None = None,
-    places: Counts | None = None,
+    counts: PointFilter | None = None,
     below: int | None = None,
-) -> Found:
-    """The points of a side, of some metrics or of all; `places` says which of them count.
+) -> PointIndex:
+    """The points of a side, of these metrics or of all; `counts` filters them.
 
-    With `below`, those of a point that has so many values or more are NOT_READ.
+    With `below`, the values of a point that has this many or more are NOT_READ.
     """
-    conditions, given = _conditions(benchmark, side, metrics)
+    conditions, parameters = _conditions(benchmark, side, metrics)
     values = _VALUES if below is None else _VALUES_BELOW
     with connection.cursor() as cursor:
         query = _POINTS.format(conditions=conditions, values=values)
-        cursor.execute(query, given if below is None else [below, below, *given])
+        cursor.execute(query, parameters if below is None else [below, below, *parameters])
         rows = cursor.fetchall()
-    found: Found = {}
+    points: PointIndex = {}
     for host, case, metric, epoch, configuration, at, suspect, invalid, values, blocks in rows:
-        place, likeness = Place(host, case), Likeness(epoch, configuration)
-        if places is not None and not places(place, likeness):
+        place, comparability = CaseOnHost(host, case), ComparabilityKey(epoch, configuration)
+        if counts is not None and not counts(place, comparability):
             continue
-        here = found.get(place)
-        if here is None:
-            here = found[place] = {}
-        measured = here.get(likeness)
-        if measured is None:
-            measured = here[likeness] = Measured(place, likeness, at, suspect, invalid)
-        measured.metrics[metric] = NOT_READ if values is None else Values(values, blocks)
-    return found
+        groups = points.setdefault(place, {})
+        group = groups.get(comparability)
+        if group is None:
+            group = groups[comparability] = PointGroup(place, comparability, at, suspect, invalid)
+        group.metrics[metric] = NOT_READ if values is None else MetricValues(values, blocks)
+    return points
 
 
 def _conditions(
     benchmark: Benchmark, side: Side, metrics: Collection[str] | None
 ) -> tuple[str, list[Any]]:
-    """SQL of our own words only, and what is given for its places."""
-    found: list[tuple[str, Any]] = [
+    """SQL of constant text, and the parameters of its placeholders."""
+    conditions: list[tuple[str, Any]] = [
         ("point.commit_id = %s", side.commit.pk),
         ("series.benchmark_id = %s", benchmark.pk),
     ]
     if side.case is not None:
-        found.append(("series.case_id = %s", side.case.pk))
+        conditions.append(("series.case_id = %s", side.case.pk))
     if side.host is not None:
-        found.append(("series.host_id = %s", side.host.pk))
+        conditions.append(("series.host_id = %s", side.host.pk))
     if side.profile is not None:
-        found.append(("host.profile_id = %s", side.profile.pk))
+        conditions.append(("host.profile_id = %s", side.profile.pk))
     if metrics is not None:
-        found.append(("metric.key = ANY(%s)", list(metrics)))
-    return " AND ".join(text for text, _ in found), [value for _, value in found]
+        conditions.append(("metric.key = ANY(%s)", list(metrics)))
+    return " AND ".join(text for text, _ in conditions), [value for _, value in conditions]
+
+
+def load_run_points(
+    benchmark: Benchmark,
+    sides: tuple[Side, Side],
+    run: Run,
+    *,
+    metrics: Collection[str] | None,
+    filters: tuple[PointFilter | None, PointFilter | None],
+) -> tuple[PointIndex, PointIndex]:
+    """The points of both sides, with all values that the run measured.
+
+    A commit that was measured in many runs, such as a release that each new commit is compared
+    with, has points with many values, nearly all of them of other runs. These are not read; the
+    values come from the trials of the run. If its single trials were removed, the points are used
+    as they are.
+    """
+    points = _load_both(benchmark, sides, metrics, filters, below=MOST_VALUES)
+    if not any(map(_has_unread, points)):
+        return points
+    if Removed.TRIALS in removals_of(run.pk):
+        return _load_both(benchmark, sides, metrics, filters)
+    first, second = (_load_run_values(run, side.commit, metrics) for side in sides)
+    return (
+        _replace_values(points[0], first, other=points[1]),
+        _replace_values(points[1], second, other=points[0]),
+    )
+
+
+def _load_both(
+    benchmark: Benchmark,
+    sides: tuple[Side, Side],
+    metrics: Collection[str] | None,
+    filters: tuple[PointFilter | None, PointFilter | None],
+    *,
+    below: int | None = None,
+) -> tuple[PointIndex, PointIndex]:
+    first, second = (
+        load_points(benchmark, side, metrics=metrics, counts=counts, below=below)
+        for side, counts in zip(sides, filters, strict=True)
+    )
+    return first, second
+
+
+def _has_unread(points: PointIndex) -> bool:
+    return any(
+        values is NOT_READ
+        for groups in points.values()
+        for group in groups.values()
+        for values in group.metrics.values()
+    )
+
+
+def _load_run_values(
+    run: Run, commit: Commit, metrics: Collection[str] | None
+) -> Mapping[CaseOnHost, _RunValues]:
+    trials = Trial.objects.filter(
+        job__run=run, variant__commit=commit, state=TrialState.MEASURED
+    ).exclude(validity=Validity.INVALID)
+    rows = list(trials.order_by("pk").values_list("pk", "host_id", "case_id", "job_id", "round"))
+    readings = values_of([row[0] for row in rows], metrics)
+    values: dict[CaseOnHost, dict[str, list[tuple[float, int]]]] = {}
+    for pk, host, case, job, number in rows:
+        for metric, value in readings.get(pk, {}).items():
+            of_case = values.setdefault(CaseOnHost(str(host), case), {})
+            of_case.setdefault(metric, []).append((value, block_of(job, number)))
+    return values
+
+
+def _replace_values(
+    points: PointIndex, run_values: Mapping[CaseOnHost, _RunValues], *, other: PointIndex
+) -> PointIndex:
+    replaced = dict(points)
+    for place in points.keys() & run_values.keys():
+        # A run has one definition, and its jobs one epoch of their host: both sides are comparable.
+        groups = points[place]
+        common = [groups[key] for key in groups.keys() & other.get(place, {}).keys()]
+        newest = max(common or groups.values(), key=lambda group: group.at)
+        metrics = {
+            metric: MetricValues([value for value, _ in pairs], [block for _, block in pairs])
+            for metric, pairs in run_values[place].items()
+        }
+        replaced[place] = {newest.comparability: replace(newest, metrics=metrics)}
+    return replaced

@@ -1,8 +1,7 @@
-"""How a point came about, for telling why two of them are not like for like.
+"""The provenance of points: definition, load tool, kind of load and network.
 
-A point knows only a number, its configuration. What is behind it is read from the trials of its
-commit: the definition that they followed, the tool that made their load, and the hosts that took
-part.
+A point stores only the number of its configuration. Its provenance is read from the trials of its
+commit.
 """
 
 from collections import defaultdict
@@ -17,15 +16,15 @@ from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
 from orchestrator.benchmarks.resolved import measured_by
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.benchmarks.spec import Spec
-from orchestrator.comparisons.points import Place
+from orchestrator.comparisons.points import CaseOnHost
 from orchestrator.measurements.comparability import hash_measured_configuration
 from orchestrator.runs.models import HostRole, Placement, Trial
 from orchestrator.runs.states import TrialState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class How:
-    """Where nobody knows any more, a text is empty."""
+class Provenance:
+    """How a point was measured; an empty text is unknown."""
 
     definition: Definition
     tool: str
@@ -35,24 +34,24 @@ class How:
     network: str
 
 
-#: (place, configuration) → how
-Hows = Mapping[tuple[Place, int], How]
+#: (case on host, configuration) → provenance
+ProvenanceIndex = Mapping[tuple[CaseOnHost, int], Provenance]
 
 
-_KEPT = (
+_COLUMNS = (
     "host_id", "case_id", "job_id", "job__run__definition_id", "provenance__tool__name",
     "provenance__tool__version", "job__created_at",
 )  # fmt: skip
 
 
-def hows_of(
+def load_provenance(
     benchmark: Benchmark,
     commit: Commit,
     *,
     cases: Collection[int] | None = None,
     version: Definition | None = None,
-) -> Hows:
-    """How the trials of a commit were measured; of some cases, of one version of the definition."""
+) -> ProvenanceIndex:
+    """The provenance of a commit's points; of these cases, of one version of the definition."""
     trials = Trial.objects.filter(
         variant__commit=commit,
         state=TrialState.MEASURED,
@@ -60,20 +59,20 @@ def hows_of(
         **{} if cases is None else {"case__in": list(cases)},
         **{} if version is None else {"job__run__definition": version},
     )
-    rows = list(trials.order_by("job__created_at").values_list(*_KEPT).distinct())
+    rows = list(trials.order_by("job__created_at").values_list(*_COLUMNS).distinct())
     parameters = dict(
         Case.objects.filter(pk__in={row[1] for row in rows}).values_list("pk", "parameters")
     )
     definitions = Definition.objects.in_bulk({row[3] for row in rows})
     networks = _networks({row[2] for row in rows})
-    found = {}
+    index = {}
     for host, case, job, definition, tool, tool_version, _ in rows:
         values = _hashable(parameters[case])
         configuration = hash_measured_configuration(
             _measured(definition, values), [tool, tool_version]
         )
         loop, protocol, planned = _load(definition, values)
-        found[Place(str(host), case), configuration] = How(
+        index[CaseOnHost(str(host), case), configuration] = Provenance(
             definition=definitions[definition],
             tool=tool or planned,
             tool_version=tool_version or "",
@@ -81,11 +80,11 @@ def hows_of(
             protocol=protocol,
             network=networks[job],
         )
-    return found
+    return index
 
 
 def _networks(jobs: Collection[UUID]) -> Mapping[UUID, str]:
-    """Whether target and generator of each job are one machine; a job without roles is on one."""
+    """`loopback` for jobs on one host or without roles, else `network`."""
     hosts: dict[UUID, dict[str, Any]] = defaultdict(dict)
     rows = Placement.objects.filter(job__in=jobs).values_list("job_id", "role", "host_id")
     for job, role, host in rows:
@@ -115,7 +114,7 @@ def _measured(definition: UUID, parameters: tuple[tuple[str, Any], ...]) -> dict
 
 @lru_cache(maxsize=4096)
 def _load(definition: UUID, parameters: tuple[tuple[str, Any], ...]) -> tuple[str, str, str]:
-    """Closed or open, the protocol, and the tool of a case's load."""
+    """The loop (`open` or `closed`), the protocol and the tool of a case's load."""
     load = load_of(_spec(definition), dict(parameters))
     steps = [step.rate for step in load.steps or ()]
     rated = load.search is not None or any(rate is not None for rate in (load.rate, *steps))

@@ -87,6 +87,7 @@ def _every(seconds: float, task: str, **options: str) -> dict[str, object]:
 app.conf.beat_schedule = {
     "pump": _every(1.0, "orchestrator.dispatch.tasks.pump"),
     "sweep": _every(5.0, "orchestrator.dispatch.tasks.sweep"),
+    "store-verdicts": _every(5.0, "orchestrator.dispatch.tasks.store_verdicts"),
     "claim-schedules": _every(10.0, "orchestrator.dispatch.tasks.claim_schedules"),
     "prune-results": _every(60.0, "orchestrator.dispatch.tasks.prune_results"),
     "import-results": _every(2.0, "orchestrator.dispatch.tasks.import_results"),

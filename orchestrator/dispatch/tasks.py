@@ -9,6 +9,7 @@ from orchestrator.accounts.pruning import prune_sessions, prune_tokens
 from orchestrator.alerts import alert_rules, deliveries, events
 from orchestrator.benchmarks import fetch_requests, fetching, tidying
 from orchestrator.calibration import calibrations, golden
+from orchestrator.comparisons.verdict_cache import store_missing_verdicts
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch import checkup, engine, schedule_tick
 from orchestrator.dispatch.shares import SHARES
@@ -77,6 +78,12 @@ def sweep() -> None:
     if released:
         logger.warning("released %s leases of ended jobs", released)
     claims.fail_jobs_of_retired_hosts()
+
+
+@shared_task(name="orchestrator.dispatch.tasks.store_verdicts")
+def store_verdicts() -> None:
+    """Stores the verdicts of runs that have ended."""
+    store_missing_verdicts()
 
 
 @shared_task(name="orchestrator.dispatch.tasks.claim_schedules")

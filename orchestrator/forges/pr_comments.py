@@ -7,9 +7,9 @@ from django.urls import reverse
 
 from orchestrator.accounts.members import by_itself
 from orchestrator.comparisons.compare import compare_commits
-from orchestrator.comparisons.compared import ComparisonReport
-from orchestrator.comparisons.exports import comparison_markdown
-from orchestrator.comparisons.run_verdicts import cards_of
+from orchestrator.comparisons.formats import to_markdown
+from orchestrator.comparisons.report import ComparisonReport
+from orchestrator.comparisons.verdict_cache import load_verdict_cards
 from orchestrator.core.errors import NotFoundError
 from orchestrator.core.units import format_duration
 from orchestrator.forges.clients.base import Status
@@ -55,7 +55,7 @@ def run_url(run: Run) -> str:
 def _outcome(run: Run) -> tuple[str, str]:
     if run.state != RunState.FINISHED:
         return "error", f"the run {run.state}"
-    cards = cards_of(by_itself(run.team), [run])[run.pk]
+    cards = load_verdict_cards(by_itself(run.team), [run])[run.pk]
     if not cards:
         return "error", "nothing could be compared"
     card = cards[0]
@@ -102,7 +102,7 @@ def _result(request: BenchmarkRequest, run: Run) -> str:
         )
     except (NotFoundError, IndexError):
         return "\n\n".join(parts or [f"[The run]({run_url(run)}) has nothing to compare."])
-    parts.append(comparison_markdown(report, _address(report)).strip())
+    parts.append(to_markdown(report, _address(report)).strip())
     parts.append(_open_cases(report))
     told = (
         f"[Run]({run_url(run)}) of {request.head_sha[:10]}, asked for by `{request.requested_by}`."

@@ -17,7 +17,7 @@ from orchestrator.benchmarks.selectors import (
     spec_of,
 )
 from orchestrator.benchmarks.services import repository_of
-from orchestrator.comparisons.compare import commits_measured
+from orchestrator.comparisons.sides import load_measured_commits
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host
 from orchestrator.measurements.measured_hosts import hosts_for
@@ -135,7 +135,7 @@ def _commits(member: Member, benchmark: Benchmark, asked: str, run: Run | None) 
     if run is not None:
         return [variant.commit for variant in run.variants.select_related("commit")]
     if asked in _NEWEST:
-        return commits_measured(member, benchmark, _NEWEST[asked])
+        return load_measured_commits(member, benchmark, _NEWEST[asked])
     found = _commits_of_hash(member, benchmark, asked)
     if found:
         return found
@@ -146,7 +146,7 @@ def _commits(member: Member, benchmark: Benchmark, asked: str, run: Run | None) 
         if isinstance(member, Visitor):
             raise _not_measured(benchmark, asked) from error
         raise InvalidRequestError(f"commit: {error}", field="commit") from error
-    named = commits_measured(member, benchmark, sha=sha)
+    named = load_measured_commits(member, benchmark, sha=sha)
     if not named:
         shown = asked if isinstance(member, Visitor) else f"{asked} ({sha[:10]})"
         raise _not_measured(benchmark, shown)
@@ -172,7 +172,7 @@ def _commits_of_hash(member: Member, benchmark: Benchmark, text: str) -> list[Co
     """The one measured commit whose hash begins with `text`; none where it is not the only one."""
     if len(text) < LEAST_DIGITS:
         return []
-    found = commits_measured(member, benchmark, sha=text.lower())
+    found = load_measured_commits(member, benchmark, sha=text.lower())
     return found if len(found) == 1 else []
 
 

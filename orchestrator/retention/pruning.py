@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from orchestrator.benchmarks.models import Project
-from orchestrator.comparisons.run_verdicts import keep_verdicts
+from orchestrator.comparisons.verdict_cache import store_verdicts
 from orchestrator.results.models import Pin, Removal, Removed, Retention
 from orchestrator.retention import delete_rows
 from orchestrator.retention.delete_rows import Gone
@@ -157,7 +157,7 @@ def _due_runs(project: Project, what: Removed, cutoff: datetime, kept: Kept) -> 
 
 def _take_from_run(run: Run, project: Project, what: Removed, days: int, now: datetime) -> None:
     if what == Removed.TRIALS:
-        keep_verdicts(run)
+        store_verdicts(run)
     gone = _OF_RUNS[what](run)
     removal, _ = Removal.objects.get_or_create(
         run=run, what=what, defaults={"project": project, "after_days": days, "began_at": now}

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,31 +75,6 @@ class Comparison:
     robust: RobustChange | None = None
     fragile: bool = False
     paired: bool = True
-
-
-class Outcome(Protocol):
-    """What judging a matrix and showing a table need of a comparison, in full or in brief."""
-
-    @property
-    def verdict(self) -> Verdict: ...
-    @property
-    def blocks(self) -> int: ...
-    @property
-    def baseline(self) -> float | None: ...
-    @property
-    def contender(self) -> float | None: ...
-    @property
-    def change(self) -> float | None: ...
-    @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
-    @property
-    def p_value(self) -> float | None: ...
-    @property
-    def needed_blocks(self) -> int | None: ...
-    @property
-    def reasons(self) -> tuple[str, ...]: ...
 
 
 def compare_blocks(

@@ -7,7 +7,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -65,21 +64,6 @@ class _Row(NamedTuple):
     detectable: float
 
 
-class Brief(NamedTuple):
-    """A paired comparison without what only one case in full shows: reasons among that."""
-
-    verdict: Verdict
-    blocks: int
-    baseline: float
-    contender: float
-    change: float
-    low: float
-    high: float
-    p_value: float
-    needed_blocks: int | None
-    reasons: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rules:
     alpha: float
@@ -128,43 +112,6 @@ def compare_many(
     return [each or _alone(cell, rules) for each, cell in zip(found, cells, strict=True)]
 
 
-def compare_columns(
-    baseline: Floats,
-    contender: Floats,
-    kinds: Sequence[tuple[Better, float]],
-    *,
-    alpha: float = 0.015,
-    equivalence_alpha: float = 0.02,
-    confidence: float = 0.95,
-) -> list[Brief]:
-    """What `compare_blocks` says of each row of two arrays (cells × blocks), in brief.
-
-    All values are above zero, and there are two blocks at least; `kinds`: which direction is better
-    and the margin of each row. ValueError where that is not so.
-    """
-    if baseline.shape != contender.shape or baseline.shape[1] < 2:
-        raise ValueError(f"shapes {baseline.shape} and {contender.shape}: expected two blocks")
-    if not (_plain(baseline) & _plain(contender)).all():
-        raise ValueError("values to compare must be finite and above zero")
-    rules = _Rules(alpha=alpha, equivalence_alpha=equivalence_alpha, confidence=confidence)
-    logs = np.log(baseline), np.log(contender)
-    margins = np.array([margin for _, margin in kinds])
-    tested = _tested(logs, logs[1] - logs[0], margins, rules)
-    n, mean, half = tested.n, tested.mean, tested.half_width
-    columns = (
-        np.exp(tested.before), np.exp(tested.after), _changes(mean), _changes(mean - half),
-        _changes(mean + half), tested.p_value,
-    )  # fmt: skip
-    lists = [column.tolist() for column in columns]
-    verdicts = _verdicts(kinds, tested, rules)
-    needed = [
-        blocks_to_conclude(n, half_log, margin) if verdict is Verdict.INCONCLUSIVE else None
-        for verdict, (_, margin), half_log in zip(verdicts, kinds, half.tolist(), strict=True)
-    ]
-    together = zip(verdicts, repeat(n), *lists, needed, strict=False)
-    return [Brief(*each) for each in together]
-
-
 def _alone(cell: ToCompare, rules: _Rules) -> Comparison:
     return compare_blocks(
         cell.baseline,
@@ -205,8 +152,7 @@ def _judged(
     differences = logs[1] - logs[0]
     margins = np.array([cell.margin for cell in cells])
     tested = _tested(logs, differences, margins, rules)
-    kinds = [(cell.better, cell.margin) for cell in cells]
-    verdicts = _verdicts(kinds, tested, rules)
+    verdicts = _verdicts(cells, tested, rules)
     robust = _robust(differences, rules.confidence)
     return [
         _comparison(cell, row, verdict, second, rules)
@@ -248,23 +194,19 @@ def _changes(logs: Floats) -> Floats:
     return np.asarray(np.expm1(np.minimum(logs, LARGEST_LOG)))
 
 
-def _verdicts(
-    kinds: Sequence[tuple[Better, float]], tested: _Tested, rules: _Rules
-) -> list[Verdict]:
+def _verdicts(cells: Sequence[ToCompare], tested: _Tested, rules: _Rules) -> list[Verdict]:
     if tested.n < FEWEST_BLOCKS:
-        return [Verdict.INCONCLUSIVE] * len(kinds)
+        return [Verdict.INCONCLUSIVE] * len(cells)
     changed = (tested.p_value < rules.alpha).tolist()
     same = (tested.equivalence_p < rules.equivalence_alpha).tolist()
     means = tested.mean.tolist()
     return [
-        direction(as_change(mean), better, margin)
+        direction(as_change(mean), cell.better, cell.margin)
         if is_changed
         else Verdict.EQUIVALENT
         if is_same
         else Verdict.INCONCLUSIVE
-        for (better, margin), mean, is_changed, is_same in zip(
-            kinds, means, changed, same, strict=True
-        )
+        for cell, mean, is_changed, is_same in zip(cells, means, changed, same, strict=True)
     ]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.stats.comparison import Outcome, Verdict
+from orchestrator.stats.comparison import Comparison, Verdict
 from orchestrator.stats.paired import FEWEST_BLOCKS
 
 FALSE_DISCOVERY_RATE = 0.05
@@ -75,7 +75,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def judge_matrix(
-    cases: Mapping[str, Mapping[str, Outcome]],
+    cases: Mapping[str, Mapping[str, Comparison]],
     *,
     primary: Collection[str],
     false_discovery_rate: float = FALSE_DISCOVERY_RATE,
@@ -115,7 +115,7 @@ def judge_matrix(
     )
 
 
-def _p_value(comparison: Outcome, counted: float) -> float | None:
+def _p_value(comparison: Comparison, counted: float) -> float | None:
     """None for what could not be called a change whatever its p: it must not help the others."""
     if comparison.p_value is None or comparison.blocks < FEWEST_BLOCKS:
         return None
@@ -131,7 +131,7 @@ def _corrected(verdict: Verdict, q_value: float | None, rate: float) -> Verdict:
 def _headline(
     cases: Mapping[str, Verdict],
     cells: Mapping[Cell, Verdict],
-    compared: Mapping[Cell, Outcome],
+    compared: Mapping[Cell, Comparison],
 ) -> Headline:
     verdict = worst(cases.values())
     candidates = [cell for cell, found in cells.items() if found is verdict]

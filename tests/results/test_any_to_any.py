@@ -5,10 +5,14 @@ from typing import Any
 import pytest
 
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
-from orchestrator.comparisons.choices import choices_of, recently_measured
 from orchestrator.comparisons.compare import compare_sides
-from orchestrator.comparisons.compared import ComparisonReport, address_of
-from orchestrator.comparisons.sides import Asked, sides_of
+from orchestrator.comparisons.report import ComparisonReport, comparison_query
+from orchestrator.comparisons.sides import (
+    SideQuery,
+    load_choices,
+    load_recent_commits,
+    resolve_sides,
+)
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
 from orchestrator.fleet.services import save_profile
@@ -50,9 +54,9 @@ def measure(
     finish_run(run, rates)
 
 
-def compare(personas: Personas, first: Asked, second: Asked) -> ComparisonReport:
+def compare(personas: Personas, first: SideQuery, second: SideQuery) -> ComparisonReport:
     benchmark = Benchmark.objects.select_related("project").get()
-    sides = sides_of(personas.alice, benchmark, first, second)
+    sides = resolve_sides(personas.alice, benchmark, first, second)
     return compare_sides(personas.alice, benchmark=benchmark, sides=sides)
 
 
@@ -70,7 +74,9 @@ def test_two_cases_of_a_commit_are_paired_by_their_rounds(
 ) -> None:
     measure(personas, commits[:1], [1000])
     key = keys(personas)
-    report = compare(personas, Asked(commit=commits[0].sha, case=key[4]), Asked(case=key[8]))
+    report = compare(
+        personas, SideQuery(commit=commits[0].sha, case=key[4]), SideQuery(case=key[8])
+    )
     (case,) = report.cases
     assert (case.case.key, case.contender_case.key) == (key[4], key[8])
     assert (case.paired, case.metrics[0].blocks) == (True, 7)
@@ -81,7 +87,9 @@ def test_two_cases_of_a_commit_are_paired_by_their_rounds(
 def test_two_hosts_are_unpaired_and_unlike(personas: Personas, commits: list[Commit]) -> None:
     measure(personas, commits[:1], [1000])
     measure(personas, commits[:1], [800], other_host(personas))
-    report = compare(personas, Asked(commit=commits[0].sha, host="here"), Asked(host="there"))
+    report = compare(
+        personas, SideQuery(commit=commits[0].sha, host="here"), SideQuery(host="there")
+    )
     assert len(report.cases) == 2
     assert not report.paired
     assert (report.verdict, what(report)) == ("regressed", ["host", "profile"])
@@ -96,11 +104,13 @@ def test_the_hosts_of_two_profiles_are_put_together(
     measure(personas, commits[:1], [1000])
     for name in ("there", "yonder"):
         measure(personas, commits[:1], [800], other_host(personas, name))
-    report = compare(personas, Asked(commit=commits[0].sha, profile="any"), Asked(profile="other"))
+    report = compare(
+        personas, SideQuery(commit=commits[0].sha, profile="any"), SideQuery(profile="other")
+    )
     case = report.cases[0]
     assert (case.host.name, case.contender_host.name) == ("here", "there, yonder")
-    assert case.cell is not None
-    assert [len(values) for values in case.cell.metrics["requests.rate"]] == [7, 14]
+    assert case.source is not None
+    assert [len(values) for values in case.source.metrics["requests.rate"]] == [7, 14]
 
 
 def test_commits_on_different_hosts_are_compared_all_the_same(
@@ -108,7 +118,7 @@ def test_commits_on_different_hosts_are_compared_all_the_same(
 ) -> None:
     measure(personas, commits[:1], [1000])
     measure(personas, commits[1:2], [800], other_host(personas))
-    report = compare(personas, Asked(commit=commits[0].sha), Asked(commit=commits[1].sha))
+    report = compare(personas, SideQuery(commit=commits[0].sha), SideQuery(commit=commits[1].sha))
     assert (report.paired, what(report)) == (False, ["host", "profile"])
 
 
@@ -122,7 +132,7 @@ def test_another_epoch_of_the_host_is_another_machine(
         host=host, snapshot=snapshot, changed={"kernel": ["6.1", "6.6"]}, at=snapshot.taken_at
     )
     measure(personas, commits[1:2], [800])
-    report = compare(personas, Asked(commit=commits[0].sha), Asked(commit=commits[1].sha))
+    report = compare(personas, SideQuery(commit=commits[0].sha), SideQuery(commit=commits[1].sha))
     assert (report.paired, what(report)) == (False, ["epoch"])
     assert "kernel" in report.mismatches[0].reason
 
@@ -141,7 +151,9 @@ def test_two_versions_of_the_definition_show_what_differs(
     measure(personas, commits[:1], [1000])
     edit(personas, project, ("duration_s: 0.6", "duration_s: 0.7"))
     measure(personas, commits[:1], [900])
-    report = compare(personas, Asked(commit=commits[0].sha, version="1"), Asked(version="2"))
+    report = compare(
+        personas, SideQuery(commit=commits[0].sha, version="1"), SideQuery(version="2")
+    )
     (mismatch,) = report.mismatches
     assert (mismatch.what, mismatch.baseline, mismatch.contender) == (
         "definition", "version 1", "version 2",
@@ -159,10 +171,10 @@ def test_an_edit_that_leaves_a_case_alone_leaves_it_like_for_like(
     measure(personas, commits[:1], [1000])
     edit(personas, project, ("title: Hello", "title: Good day"))
     measure(personas, commits[1:2], [900])
-    report = compare(personas, Asked(commit=commits[0].sha), Asked(commit=commits[1].sha))
+    report = compare(personas, SideQuery(commit=commits[0].sha), SideQuery(commit=commits[1].sha))
     assert (report.mismatches, report.paired) == ((), False)
     with pytest.raises(NotFoundError, match="start a run"):
-        compare(personas, Asked(commit=commits[0].sha, version="1"), Asked(version="2"))
+        compare(personas, SideQuery(commit=commits[0].sha, version="1"), SideQuery(version="2"))
 
 
 def test_latencies_of_a_closed_and_of_an_open_loop_are_never_judged(
@@ -171,7 +183,9 @@ def test_latencies_of_a_closed_and_of_an_open_loop_are_never_judged(
     measure(personas, commits[:1], [1000])
     edit(personas, project, ("  duration_s: 0.6", "  rate: 100\n  duration_s: 0.6"))
     measure(personas, commits[:1], [500])
-    report = compare(personas, Asked(commit=commits[0].sha, version="1"), Asked(version="2"))
+    report = compare(
+        personas, SideQuery(commit=commits[0].sha, version="1"), SideQuery(version="2")
+    )
     assert {"definition", "loop"} <= set(what(report))
     for case in report.cases:
         latencies = [each for each in case.metrics if each.key.startswith("latency.")]
@@ -187,18 +201,18 @@ def test_a_side_of_one_tool_has_only_what_it_measured(
     personas: Personas, commits: list[Commit]
 ) -> None:
     measure(personas, commits[:2], [1000, 800])
-    first, second = Asked(commit=commits[0].sha, tool="oha"), Asked(commit=commits[1].sha)
+    first, second = SideQuery(commit=commits[0].sha, tool="oha"), SideQuery(commit=commits[1].sha)
     assert compare(personas, first, second).verdict == "regressed"
     with pytest.raises(NotFoundError):
-        compare(personas, Asked(commit=commits[0].sha, tool="wrk"), second)
+        compare(personas, SideQuery(commit=commits[0].sha, tool="wrk"), second)
 
 
 def test_one_case_on_one_host_of_two_commits_stays_paired(
     personas: Personas, commits: list[Commit]
 ) -> None:
     measure(personas, commits[:2], [1000, 800])
-    asked = Asked(commit=commits[0].sha, case=keys(personas)[8], host="here")
-    report = compare(personas, asked, Asked(commit=commits[1].sha))
+    asked = SideQuery(commit=commits[0].sha, case=keys(personas)[8], host="here")
+    report = compare(personas, asked, SideQuery(commit=commits[1].sha))
     assert (len(report.cases), report.paired, report.mismatches) == (1, True, ())
 
 
@@ -218,14 +232,16 @@ def test_it_says_which_word_names_nothing(
 ) -> None:
     measure(personas, commits[:1], [1000])
     with pytest.raises(error):
-        compare(personas, Asked(commit=commits[0].sha), Asked(**words))
+        compare(personas, SideQuery(commit=commits[0].sha), SideQuery(**words))
 
 
 def test_its_address_asks_for_the_same_again(personas: Personas, commits: list[Commit]) -> None:
     measure(personas, commits[:1], [1000])
     key = keys(personas)
-    report = compare(personas, Asked(commit=commits[0].sha, case=key[4]), Asked(case=key[8]))
-    assert address_of(report) == {
+    report = compare(
+        personas, SideQuery(commit=commits[0].sha, case=key[4]), SideQuery(case=key[8])
+    )
+    assert comparison_query(report) == {
         "benchmark": "server/hello",
         "baseline": commits[0].sha,
         "contender": commits[0].sha,
@@ -237,15 +253,15 @@ def test_its_address_asks_for_the_same_again(personas: Personas, commits: list[C
 def test_only_what_was_measured_is_offered(personas: Personas, commits: list[Commit]) -> None:
     other_host(personas)
     benchmark = Benchmark.objects.get()
-    assert choices_of(personas.alice, benchmark).hosts == []
+    assert load_choices(personas.alice, benchmark).hosts == []
     measure(personas, commits[:1], [1000])
-    found = choices_of(personas.alice, benchmark)
+    found = load_choices(personas.alice, benchmark)
     assert found.hosts == [("here", "here")]
     assert found.tools == [("oha", "oha")]
     assert found.versions == [("1", "version 1")]
     assert len(found.cases) == 2
-    assert recently_measured(personas.alice, benchmark) == commits[:1]
-    assert choices_of(personas.mallory, benchmark).cases == []
+    assert load_recent_commits(personas.alice, benchmark) == commits[:1]
+    assert load_choices(personas.mallory, benchmark).cases == []
 
 
 def test_more_of_a_profile_than_one_side_measured_is_left_out_and_said(
@@ -254,6 +270,6 @@ def test_more_of_a_profile_than_one_side_measured_is_left_out_and_said(
     measure(personas, commits[:1], [1000])
     edit(personas, project, ("connections: [4, 8]", "connections: [8]"))
     measure(personas, commits[1:2], [900])
-    report = compare(personas, Asked(commit=commits[0].sha), Asked(commit=commits[1].sha))
+    report = compare(personas, SideQuery(commit=commits[0].sha), SideQuery(commit=commits[1].sha))
     assert len(report.cases) == 1
     assert any("measured on one side only" in note for note in report.notes)

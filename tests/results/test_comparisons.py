@@ -3,9 +3,10 @@
 import pytest
 
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
-from orchestrator.comparisons.case_detail import detail_of
-from orchestrator.comparisons.compare import commits_measured, compare_commits
-from orchestrator.comparisons.compared import ComparisonReport
+from orchestrator.comparisons.compare import compare_commits
+from orchestrator.comparisons.evidence import load_latency_detail
+from orchestrator.comparisons.report import ComparisonReport
+from orchestrator.comparisons.sides import load_measured_commits
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.histories.histories import history_of
 from orchestrator.runs.models import Run, Trial
@@ -116,7 +117,7 @@ def test_it_hides_from_strangers(personas: Personas, commits: list[Commit]) -> N
             baseline=commits[0],
             contender=commits[1],
         )
-    assert commits_measured(personas.mallory, Benchmark.objects.get()) == []
+    assert load_measured_commits(personas.mallory, Benchmark.objects.get()) == []
 
 
 def test_it_voids_the_block_of_an_invalid_trial(personas: Personas, commits: list[Commit]) -> None:
@@ -149,7 +150,7 @@ def test_it_merges_distributions_and_leaves_out_unsupported_percentiles(
 ) -> None:
     measure(personas, commits[:2], [1000, 800])
     report = compare(personas, commits[0], commits[1])
-    curve, other = detail_of(report, report.cases[0]).curves
+    curve, other = load_latency_detail(report, report.cases[0]).curves
     assert curve is not None
     assert other is not None
     assert curve.requests == 7 * 2000

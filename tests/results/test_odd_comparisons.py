@@ -7,11 +7,9 @@ import pytest
 from django.db import transaction
 
 from orchestrator.benchmarks.models import Benchmark, Commit
-from orchestrator.comparisons.case_detail import detail_of
 from orchestrator.comparisons.compare import compare_commits, compare_sides
-from orchestrator.comparisons.compared import ComparisonReport
-from orchestrator.comparisons.evidence import behind
-from orchestrator.comparisons.packed_cells import packed_cells
+from orchestrator.comparisons.evidence import load_evidence, load_latency_detail
+from orchestrator.comparisons.report import ComparisonReport
 from orchestrator.comparisons.sides import Side
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
@@ -68,7 +66,7 @@ def test_one_round_is_inconclusive_and_says_how_many_more(
     assert case.missing_blocks == 4
     assert case.missing_s is not None
     assert case.missing_s > 0
-    assert detail_of(report, case).quantiles is not None
+    assert load_latency_detail(report, case).quantiles is not None
 
 
 def test_equal_numbers_are_equivalent(personas: Personas, commits: list[Commit]) -> None:
@@ -77,7 +75,7 @@ def test_equal_numbers_are_equivalent(personas: Personas, commits: list[Commit])
     report = compare(personas, commits)
     assert report.verdict == "equivalent"
     assert report.cases[0].metrics[0].change == 0
-    assert detail_of(report, report.cases[0]).quantiles is not None
+    assert load_latency_detail(report, report.cases[0]).quantiles is not None
 
 
 def test_a_zero_has_no_ratio_and_a_negative_number_is_left_out(
@@ -100,7 +98,7 @@ def test_results_from_elsewhere_without_blocks_are_unpaired(
     (case,) = report.cases
     assert (report.verdict, report.paired, report.mismatches) == ("regressed", False, ())
     assert case.metrics[0].blocks == 5
-    assert detail_of(report, case).curves == (None, None)
+    assert load_latency_detail(report, case).curves == (None, None)
 
 
 def test_results_from_elsewhere_with_blocks_are_paired(
@@ -114,7 +112,7 @@ def test_results_from_elsewhere_with_blocks_are_paired(
     assert report.cases[0].metrics[0].blocks == 7
 
 
-def test_results_of_another_shape_that_nobody_knows_are_unlike(
+def test_results_of_another_configuration_that_nobody_knows_are_unlike(
     personas: Personas, commits: list[Commit]
 ) -> None:
     elsewhere(commits[0], [100.0] * 5, configuration=1)
@@ -185,17 +183,17 @@ def test_a_metric_missing_in_some_blocks_does_not_shrink_the_blocks_of_the_case(
         run=run if of_run else None,
     )
     (case,) = report.cases
-    assert case.cell is not None
-    assert [len(blocks) for blocks in case.cell.blocks] == [7, 7]
+    assert case.source is not None
+    assert [len(blocks) for blocks in case.source.blocks] == [7, 7]
     counts = {each.key: each.blocks for each in case.metrics}
     assert (counts["requests.rate"], counts["latency.p99.9"]) == (7, 3)
     assert (case.suspect_blocks, case.excluded_blocks) == (3, 0)
-    detail = detail_of(report, case)
+    detail = load_latency_detail(report, case)
     assert [curve and curve.requests for curve in detail.curves] == [7 * 2000, 7 * 2000]
     assert detail.quantiles is not None
     assert detail.quantiles.blocks == 7
-    evidence = behind(report, case)
-    assert sorted(block.known.round for block in evidence.blocks) == [1, 2, 3, 4, 5, 6, 7]
+    evidence = load_evidence(report, case)
+    assert sorted(block.any_trial.round for block in evidence.blocks) == [1, 2, 3, 4, 5, 6, 7]
     assert all(block.counts for block in evidence.blocks)
 
 
@@ -221,16 +219,15 @@ def test_a_case_that_failed_each_time_stands_among_the_others(
 
 
 @pytest.mark.parametrize("rates", [[1000, 800], [1000, 1001], [1000, 1040]])
-def test_the_short_cut_of_the_page_says_the_same(
+def test_a_comparison_of_the_primary_metrics_alone_has_the_same_verdicts(
     personas: Personas, commits: list[Commit], rates: list[float]
 ) -> None:
     shas = [commit.sha for commit in commits[:2]]
     finish_run(make_run(personas.alice, shas, rounds=7), rates, wobble=0.01)
-    # As where each commit is measured beside the one before it.
+    # The baseline is measured next to its own predecessor as well.
     finish_run(make_run(personas.alice, [commits[2].sha, shas[0]]), rates, wobble=0.02)
     benchmark = Benchmark.objects.get()
     sides = Side(commit=commits[0]), Side(commit=commits[1])
-    assert packed_cells(benchmark, commits[0], commits[1], ["requests.rate"]) is not None
     short = compare_sides(personas.alice, benchmark=benchmark, sides=sides, all_metrics=False)
     long = compare_sides(personas.alice, benchmark=benchmark, sides=sides)
     assert (short.summary, short.verdict, short.notes) == (long.summary, long.verdict, long.notes)
@@ -243,40 +240,3 @@ def test_the_short_cut_of_the_page_says_the_same(
         assert few.interval == pytest.approx(many.interval, rel=1e-12)
         assert few.q_value == pytest.approx(many.q_value, rel=1e-9)
         assert few.baseline == pytest.approx(many.baseline, rel=1e-12)
-
-
-def test_the_short_cut_is_only_for_what_is_usual(personas: Personas, commits: list[Commit]) -> None:
-    benchmark = Benchmark.objects.get()
-
-    def usual() -> bool:
-        found = packed_cells(benchmark, commits[0], commits[1], ["requests.rate"])
-        return found is not None
-
-    assert not usual()
-    for number in range(5):
-        for commit in commits[:2]:
-            elsewhere(commit, [100.0 + number], block=number + 1)
-    assert usual()
-    elsewhere(commits[0], [100.0], block=9)
-    assert usual()
-    elsewhere(commits[1], [100.0, 101.0], block=9)
-    assert not usual()
-
-
-def test_there_is_no_short_cut_to_cells_of_another_shape(
-    personas: Personas, commits: list[Commit]
-) -> None:
-    benchmark = Benchmark.objects.get()
-
-    def usual() -> bool:
-        found = packed_cells(benchmark, commits[0], commits[1], ["requests.rate"])
-        return found is not None
-
-    for number in range(5):
-        for commit in commits[:2]:
-            elsewhere(commit, [100.0 + number], block=number + 1)
-    assert usual()
-    elsewhere(commits[0], [100.0], configuration=3)
-    assert not usual()
-    elsewhere(commits[1], [100.0], configuration=3)
-    assert not usual()

@@ -13,7 +13,7 @@ from django.db import IntegrityError, connection, transaction
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.services import mirror_of
-from orchestrator.comparisons.run_verdicts import cards_of
+from orchestrator.comparisons.verdict_cache import load_verdict_cards
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import (
     ConflictError,
@@ -391,7 +391,9 @@ def test_the_verdicts_of_a_run_outlive_its_trials(personas: Personas, project: P
 
     assert counts(run) == (0, 0, 0, 0)
     run = run_for(personas.alice, run.pk)
-    assert [card.verdict for card in cards_of(personas.alice, [run])[run.pk]] == ["regressed"]
+    assert [card.verdict for card in load_verdict_cards(personas.alice, [run])[run.pk]] == [
+        "regressed"
+    ]
 
 
 def test_single_results_from_elsewhere_go_and_their_points_stay(

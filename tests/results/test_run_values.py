@@ -9,8 +9,7 @@ from django.db import transaction
 
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.comparisons.compare import compare_commits
-from orchestrator.comparisons.points import points_of
-from orchestrator.comparisons.run_values import points_of_run
+from orchestrator.comparisons.points import load_points, load_run_points
 from orchestrator.comparisons.sides import Side
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import new_id
@@ -138,10 +137,10 @@ def test_of_what_other_runs_measured_nothing_is_read(world: World) -> None:
     world.measure_often(0)
     world.measure_often(1)
     sides = Side(commit=world.commit(0)), Side(commit=world.commit(1))
-    found = points_of_run(Benchmark.objects.get(), sides, run, metrics=None, places=(None, None))
+    found = load_run_points(Benchmark.objects.get(), sides, run, metrics=None, filters=(None, None))
     for side in found:
         ((measured,),) = (likenesses.values() for likenesses in side.values())
         assert {len(values.values) for values in measured.metrics.values()} == {6}
-    whole = points_of(Benchmark.objects.get(), sides[0])
+    whole = load_points(Benchmark.objects.get(), sides[0])
     ((measured,),) = (likenesses.values() for likenesses in whole.values())
     assert {len(values.values) for values in measured.metrics.values()} == {MOST_VALUES}

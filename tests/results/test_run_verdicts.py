@@ -1,8 +1,8 @@
-"""Verdicts of runs that have ended are made once and kept."""
+"""Verdicts of ended runs are stored by a task; reading them writes nothing."""
 
 import pytest
 
-from orchestrator.comparisons.run_verdicts import cards_of
+from orchestrator.comparisons.verdict_cache import load_verdict_cards, store_missing_verdicts
 from orchestrator.results.models import RunVerdict
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import run_for
@@ -25,23 +25,28 @@ def measured(personas, settings, tmp_path):
     return make
 
 
-def test_what_has_ended_is_made_once(personas, measured, django_assert_num_queries):
+def test_the_verdict_of_an_ended_run_is_stored_once_and_read_in_one_query(
+    personas, measured, django_assert_num_queries
+):
     run = measured(100, 200)
-    first = cards_of(personas.alice, [run])[run.pk]
+    first = load_verdict_cards(personas.alice, [run])[run.pk]
     assert [card.verdict for card in first] == ["improved"]
+    assert not RunVerdict.objects.exists()
+    store_missing_verdicts()
     again = run_for(personas.alice, run.pk)
     with django_assert_num_queries(1):
-        assert cards_of(personas.alice, [again])[run.pk] == first
+        assert load_verdict_cards(personas.alice, [again])[run.pk] == first
 
 
-def test_what_goes_on_is_made_again_each_time(personas, measured):
+def test_the_verdict_of_a_running_run_is_not_stored(personas, measured):
     run = measured(100, 200)
     Run.objects.filter(pk=run.pk).update(state="running")
-    cards_of(personas.alice, [run_for(personas.alice, run.pk)])
+    store_missing_verdicts()
     assert not RunVerdict.objects.exists()
 
 
-def test_a_run_of_one_commit_has_none(personas, measured):
+def test_a_run_of_one_commit_has_no_cards(personas, measured):
     run = measured(100)
-    assert cards_of(personas.alice, [run]) == {run.pk: []}
+    store_missing_verdicts()
+    assert load_verdict_cards(personas.alice, [run]) == {run.pk: []}
     assert RunVerdict.objects.get().cards == []

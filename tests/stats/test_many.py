@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
-from orchestrator.stats.many import Brief, ToCompare, compare_columns, compare_many
+from orchestrator.stats.many import ToCompare, compare_many
 
 SAME = {"better": "higher", "margin": 0.03}
 
@@ -141,29 +141,3 @@ def test_scale_does_not_matter_and_swapping_the_sides_swaps_the_sign() -> None:
         # Near the margin the two sides of it are of different reach: 1/1.03 is not 0.97.
         if plain.verdict in other and abs(plain.change) > 0.2:
             assert turned.verdict is other[plain.verdict]
-
-
-@pytest.mark.parametrize("blocks", [2, 4, 5, 10])
-def test_columns_say_the_same_in_brief(blocks: int) -> None:
-    generator = np.random.default_rng(blocks)
-    before, after = np.exp(generator.normal([[[0.0]], [[0.03]]], 0.02, (2, 300, blocks)))
-    kinds = [("lower", 0.05) if place % 2 else ("higher", 0.03) for place in range(300)]
-    found = compare_columns(before, after, kinds)
-    for one, other, (better, margin), brief in zip(before, after, kinds, found, strict=True):
-        whole = compare_blocks(one.tolist(), other.tolist(), better=better, margin=margin)
-        assert brief.verdict is whole.verdict
-        assert brief.needed_blocks == whole.needed_blocks
-        wanted = [getattr(whole, name) for name in Brief._fields[1:-2]]
-        assert list(brief[1:-2]) == pytest.approx(wanted, rel=1e-12, abs=1e-12)
-
-
-@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
-def test_columns_are_of_plain_values_only(value: float) -> None:
-    plain = np.ones((3, 5))
-    odd = plain.copy()
-    odd[1, 2] = value
-    kinds = [("higher", 0.03)] * 3
-    with pytest.raises(ValueError, match="above zero"):
-        compare_columns(plain, odd, kinds)
-    with pytest.raises(ValueError, match="two blocks"):
-        compare_columns(plain[:, :1], plain[:, :1], kinds)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.comparisons.compared import MetricComparison
+from orchestrator.comparisons.report import MetricComparison
 from orchestrator.loadtools.metrics import Metric
 from orchestrator.stats.comparison import Comparison, Verdict
 from orchestrator.web.comparisons.charts import BAR_WIDTH, interval_bar, reach_of

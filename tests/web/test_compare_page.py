@@ -131,7 +131,7 @@ def test_each_number_leads_to_what_stands_behind_it(world: World, alice: Client)
     points = re.findall(r'href="(/history/\d+/points/[^"]+)"', page)
 
     assert len(set(trials)) == 2 * 6
-    assert page.count("data-left-out") == 1
+    assert page.count("data-excluded") == 1
     assert "round 1, excluded" in page
     assert "oha 1.0" in page
     assert len(set(points)) == 2 * 4

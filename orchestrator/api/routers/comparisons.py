@@ -1,4 +1,4 @@
-"""What changed between two commits, or between any other two sides."""
+"""Comparisons of two commits, or of any other two sides."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -10,17 +10,13 @@ from pydantic import Field
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
-from orchestrator.api.schemas.comparisons import (
-    ComparisonOut,
-    address_on_web,
-    comparison_out,
-)
+from orchestrator.api.schemas.comparisons import ComparisonOut, comparison_url
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmark_for, benchmarks_of
 from orchestrator.comparisons.compare import compare_sides
-from orchestrator.comparisons.compared import ComparisonReport
-from orchestrator.comparisons.exports import comparison_csv, comparison_markdown
-from orchestrator.comparisons.sides import Asked, sides_of
+from orchestrator.comparisons.formats import to_csv, to_dict, to_markdown
+from orchestrator.comparisons.report import ComparisonReport
+from orchestrator.comparisons.sides import SideQuery, resolve_sides
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import run_for
@@ -33,7 +29,7 @@ def _file(media: str, what: str) -> dict[str, Any]:
 
 
 class Selection(Schema):
-    """What narrows both sides down, and with `contender_` the contender alone."""
+    """Filters of both sides; those with the prefix `contender_` apply to the contender only."""
 
     case: Annotated[Text | None, Field(description="The key of a case.")] = None
     host: Annotated[Text | None, Field(description="The name of a host.")] = None
@@ -50,7 +46,7 @@ class Selection(Schema):
     baseline: Annotated[Text | None, Field(description="Hash, or seven digits of it.")] = None
     contender: Annotated[
         Text | None,
-        Field(description="The same; default: the baseline, if another field differs."),
+        Field(description="The same. Default: the baseline, if another parameter differs."),
     ] = None
     benchmark: Annotated[
         Text | None, Field(description="Optional if the team has only one, or with run.")
@@ -58,49 +54,51 @@ class Selection(Schema):
     project: Text | None = None
     run: Annotated[
         UUID | None,
-        Field(description="Only results of this run, which supplies the omitted parameters."),
+        Field(description="Only what this run measured; the other parameters default to its own."),
     ] = None
 
 
 @router.get("/comparisons", response=ComparisonOut, summary="Compare two sides")
-def show_comparison(request: CallerRequest, selection: Query[Selection]) -> ComparisonOut:
+def show_comparison(request: CallerRequest, selection: Query[Selection]) -> dict[str, Any]:
     """Any two commits, cases, hosts, hardware profiles, load tools or versions of the definition.
 
-    What both sides measured in the same blocks is compared block by block. Where they share none,
-    all trials of both are, with `paired` false: then the drift of the machine is in the change.
-    `mismatches` says what else is not like for like. 404 where one side was not measured."""
-    return comparison_out(*_asked_for(request.auth.member, selection))
+    What both sides measured in the same blocks is compared block by block. If they share none, all
+    trials of both are compared and `paired` is false: the change contains the drift of the machine.
+    `mismatches` are other differences of the sides. 404 if one side was not measured."""
+    report, run = _requested_report(request.auth.member, selection)
+    return to_dict(report, comparison_url(report, run))
 
 
 @router.get(
     "/comparisons/markdown",
     summary="Compare two sides, as Markdown",
-    openapi_extra=_file("text/markdown", "The verdict and the important cases"),
+    openapi_extra=_file("text/markdown", "The verdict and the most important cases"),
 )
 def show_comparison_markdown(request: CallerRequest, selection: Query[Selection]) -> HttpResponse:
-    """For a pull request: the changes, at most 30 cases, and the number of other cases by verdict.
-    What people wrote, such as names of cases, stands as code: it mentions and links nothing."""
-    report, run = _asked_for(request.auth.member, selection)
-    return _text(comparison_markdown(report, address_on_web(report, run)), "text/markdown")
+    """For a pull request: the changed cases, at most 30, and the number of other cases by verdict.
+    Text that users entered, such as names of cases, is formatted as code, without mentions and
+    links."""
+    report, run = _requested_report(request.auth.member, selection)
+    return _text(to_markdown(report, comparison_url(report, run)), "text/markdown")
 
 
 @router.get(
     "/comparisons/csv",
     summary="Compare two sides, as CSV",
-    openapi_extra=_file("text/csv", "One row per metric and case"),
+    openapi_extra=_file("text/csv", "A row for each metric of each case"),
 )
 def show_comparison_csv(request: CallerRequest, selection: Query[Selection]) -> HttpResponse:
     """`change`, `low`, `high` and `margin` are shares, 0.05 is 5 %; values are in `unit`."""
-    report, _ = _asked_for(request.auth.member, selection)
-    return _text(comparison_csv(report), "text/csv")
+    report, _ = _requested_report(request.auth.member, selection)
+    return _text(to_csv(report), "text/csv")
 
 
 def _text(text: str, media: str) -> HttpResponse:
     return HttpResponse(text, content_type=f"{media}; charset=utf-8")
 
 
-def _asked_for(member: Member, selection: Selection) -> tuple[ComparisonReport, Run | None]:
-    """The report, and the run that it is limited to, if it is."""
+def _requested_report(member: Member, selection: Selection) -> tuple[ComparisonReport, Run | None]:
+    """The report, and the run that it is limited to, if any."""
     contender = selection.contender
     if selection.run is not None:
         run = run_for(member, selection.run)
@@ -122,7 +120,7 @@ def _of_run(
         )
     if contender is None and not others and not _differs(selection):
         raise InvalidRequestError(
-            "this run measured one commit alone; name another case or host for the contender",
+            "this run measured one commit alone; name another case or host as the contender's",
             field="contender",
         )
     after = contender or (others[0].sha if others else first.sha)
@@ -138,25 +136,25 @@ def _report(
     selection: Selection,
     run: Run | None = None,
 ) -> ComparisonReport:
-    sides = sides_of(
+    sides = resolve_sides(
         member,
         benchmark,
-        _asked(baseline, selection, ""),
-        _asked(contender, selection, "contender_"),
+        _side_query(baseline, selection, ""),
+        _side_query(contender, selection, "contender_"),
     )
     return compare_sides(member, benchmark=benchmark, sides=sides, run=run)
 
 
-def _asked(commit: str, selection: Selection, prefix: str) -> Asked:
-    words = {
+def _side_query(commit: str, selection: Selection, prefix: str) -> SideQuery:
+    parameters = {
         name: str(getattr(selection, prefix + name) or "")
         for name in ("case", "host", "profile", "tool", "version")
     }
-    return Asked(commit=commit, **words)
+    return SideQuery(commit=commit, **parameters)
 
 
 def _differs(selection: Selection) -> bool:
-    return any(_asked("", selection, "contender_").words())
+    return any(_side_query("", selection, "contender_").values())
 
 
 def _benchmark(member: Member, slug: str | None, project: str | None) -> Benchmark:

@@ -1,47 +1,41 @@
-"""Two commits side by side."""
+"""The comparison of two sides, as `comparisons.formats.to_dict` returns it."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from ninja import Schema
 
-from orchestrator.api.schemas.common import (
-    CaseOut,
-    CommitOut,
-    commit_out,
-    web_url,
-)
-from orchestrator.api.schemas.reasons import (
-    MissingOut,
-    ReasonOut,
-    missing_of_case,
-    missing_of_report,
-    reasons_of_case,
-    reasons_of_report,
-)
-from orchestrator.comparisons.case_detail import CaseDetail, detail_of
-from orchestrator.comparisons.compared import (
-    CaseComparison,
-    CaseName,
-    ComparisonReport,
-    MetricComparison,
-    Mismatch,
-    address_of,
-)
-from orchestrator.comparisons.sides import Side
+from orchestrator.api.schemas.common import CaseOut, CommitOut, web_url
+from orchestrator.comparisons.reasons import ReasonCode
+from orchestrator.comparisons.report import ComparisonReport, comparison_query
 from orchestrator.measurements.validity_issues import ValidityIssue
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Verdict
 
-#: In a comparison of more cases, latencies are told of a case that is asked for by name.
-MOST_WITH_LATENCY = 20
+
+class ReasonOut(Schema):
+    """`metric`: the key of the metric that it is about. `count`: of blocks, or of cases."""
+
+    code: ReasonCode
+    metric: str | None
+    count: int | None
+    text: str
+
+
+class MissingOut(Schema):
+    """What would probably decide the inconclusive cases: blocks of the case that needs most of
+    them, trials of all cases, and seconds of machine time (null if unknown)."""
+
+    blocks: int
+    trials: int
+    seconds: float | None
 
 
 class MetricOut(Schema):
     """`change` is contender / baseline - 1, `interval` its 95 % confidence interval.
 
-    `q_value`, of primary metrics: among all cells that look as sure as this one, the share that did
-    not change (Benjamini and Hochberg)."""
+    `q_value`, of primary metrics: the expected share of false changes among all metrics with a
+    p-value as small as this one (Benjamini and Hochberg)."""
 
     metric: str
     title: str
@@ -62,7 +56,7 @@ class MetricOut(Schema):
 
 
 class LatencyOut(Schema):
-    """Seconds at each of `percentiles`; null at one that too few requests support."""
+    """Seconds at each of `percentiles`; null at percentiles with too few requests beyond them."""
 
     percentiles: list[float]
     baseline: list[float | None]
@@ -81,7 +75,7 @@ class QuantileOut(Schema):
 
 
 class MismatchOut(Schema):
-    """Something in which the two sides are not like for like, and why that matters."""
+    """A difference of the sides other than the commit, and why it matters."""
 
     what: str
     baseline: str
@@ -90,7 +84,7 @@ class MismatchOut(Schema):
 
 
 class SideOut(Schema):
-    """What one side was narrowed down to; null is not narrowed down."""
+    """The parameters of one side; null does not filter."""
 
     commit: str
     case: str | None
@@ -101,7 +95,7 @@ class SideOut(Schema):
 
 
 class ValidityIssueOut(Schema):
-    """A reason of suspect or invalid trials, and how many of them have it."""
+    """A reason why trials are suspect or invalid; `trials`: how many of them have it."""
 
     code: str
     title: str
@@ -109,13 +103,13 @@ class ValidityIssueOut(Schema):
 
 
 class CaseComparisonOut(Schema):
-    """`excluded_blocks` were left out, because a trial failed or is invalid; of the others,
-    `suspect_blocks` have a suspect trial. `validity_issues` say why (docs/validity.md).
+    """`excluded_blocks` do not count: a trial failed or is invalid. `suspect_blocks` do count, and
+    contain a suspect trial. `validity_issues` are the reasons (docs/validity.md).
 
-    Not `paired`: the sides share no block, so that the machine's drift is in the change. So many
-    `missing_blocks` more would probably decide what is open, in `missing_s` seconds; `missing` has
-    that with the number of trials. `latency` and `quantiles` are null in a comparison of more than
-    20 cases: ask for one `case`."""
+    Not `paired`: the sides share no block, so the change contains the drift of the machine. An
+    inconclusive case probably needs `missing_blocks` more, in `missing_s` seconds; `missing` adds
+    the number of trials. `latency` and `quantiles` are null in a comparison of more than 20 cases:
+    request a single `case`."""
 
     case: CaseOut
     contender_case: CaseOut
@@ -137,10 +131,10 @@ class CaseComparisonOut(Schema):
 
 
 class ComparisonOut(Schema):
-    """`verdict` is that of the whole matrix; `notes` are what to know before believing it.
-    `mismatches`: in what the sides are not like for like. `tests` is the number of primary metrics;
-    `changed` of them are improved or regressed if each is tested alone, `survived` of them also at
-    a false discovery rate of 5 %."""
+    """`verdict` is that of the whole matrix; `notes` are its limits. `mismatches` are differences
+    of the sides other than the commit. `tests` is the number of primary metrics; `changed` of them
+    are improved or regressed if each is tested alone, `survived` of them also at a false discovery
+    rate of 5 %."""
 
     benchmark: str
     project: str
@@ -161,136 +155,12 @@ class ComparisonOut(Schema):
     cases: list[CaseComparisonOut]
 
 
-def comparison_out(report: ComparisonReport, run: Run | None = None) -> ComparisonOut:
-    """`run`: the one run that the report is limited to, if it is."""
-    with_latency = len(report.cases) <= MOST_WITH_LATENCY
-    return ComparisonOut(
-        benchmark=report.benchmark.slug,
-        project=report.benchmark.project.slug,
-        baseline=commit_out(report.baseline),
-        contender=commit_out(report.contender),
-        sides=[_side_out(side) for side in report.sides],
-        paired=report.paired,
-        mismatches=[_mismatch_out(each) for each in report.mismatches],
-        tests=report.tests,
-        changed=report.changed,
-        survived=report.survived,
-        verdict=Verdict(report.verdict),
-        reasons=reasons_of_report(report),
-        missing=missing_of_report(report),
-        summary=report.summary,
-        notes=list(report.notes),
-        web_url=address_on_web(report, run),
-        cases=[
-            _case_out(case, detail_of(report, case) if with_latency else None)
-            for case in report.cases
-        ],
-    )
-
-
-def address_on_web(report: ComparisonReport, run: Run | None) -> str:
-    """Of the page that shows the same."""
-    return f"{web_url('compare')}?{urlencode(address_of(report, run))}"
-
-
-def _side_out(side: Side) -> SideOut:
-    return SideOut(
-        commit=side.commit.sha,
-        case=side.case.key if side.case else None,
-        host=side.host.name if side.host else None,
-        profile=side.profile.slug if side.profile else None,
-        tool=side.tool or None,
-        version=side.definition.version if side.definition else None,
-    )
-
-
-def _mismatch_out(each: Mismatch) -> MismatchOut:
-    return MismatchOut(
-        what=each.what, baseline=each.baseline, contender=each.contender, reason=each.reason
-    )
-
-
-def _case_out(compared: CaseComparison, detail: CaseDetail | None) -> CaseComparisonOut:
-    return CaseComparisonOut(
-        case=_name_out(compared.case),
-        contender_case=_name_out(compared.contender_case),
-        host=compared.host.name,
-        contender_host=compared.contender_host.name,
-        paired=compared.paired,
-        missing_blocks=compared.missing_blocks,
-        missing_s=compared.missing_s,
-        verdict=Verdict(compared.verdict),
-        reasons=reasons_of_case(compared),
-        missing=missing_of_case(compared),
-        open_loop=compared.open_loop,
-        excluded_blocks=compared.excluded_blocks,
-        suspect_blocks=compared.suspect_blocks,
-        validity_issues=validity_issues_out(compared.validity_issues),
-        metrics=[_metric_out(metric) for metric in compared.metrics],
-        latency=_latency_out(detail) if detail else None,
-        quantiles=_quantiles_out(detail) if detail else None,
-    )
-
-
-def _name_out(case: CaseName) -> CaseOut:
-    return CaseOut(key=case.key, label=case.label, parameters=dict(case.parameters))
+def comparison_url(report: ComparisonReport, run: Run | None) -> str:
+    """The address of the page with this report; `run`: the run that it is limited to."""
+    return f"{web_url('compare')}?{urlencode(comparison_query(report, run))}"
 
 
 def validity_issues_out(issues: Sequence[ValidityIssue]) -> list[ValidityIssueOut]:
     return [
         ValidityIssueOut(code=each.code, title=each.title, trials=each.trials) for each in issues
     ]
-
-
-def _metric_out(metric: MetricComparison) -> MetricOut:
-    return MetricOut(
-        metric=metric.key,
-        title=metric.title,
-        unit=metric.unit,
-        better=metric.better,
-        primary=metric.primary,
-        margin=metric.margin,
-        baseline=metric.baseline,
-        contender=metric.contender,
-        change=metric.change,
-        interval=metric.interval,
-        blocks=metric.blocks,
-        p_value=metric.p_value,
-        q_value=metric.q_value,
-        needed_blocks=metric.needed_blocks,
-        verdict=Verdict(metric.verdict),
-        reasons=list(metric.reasons),
-    )
-
-
-def _latency_out(detail: CaseDetail) -> LatencyOut | None:
-    baseline, contender = detail.curves
-    known = baseline or contender
-    if known is None:
-        return None
-    unknown: list[float | None] = [None] * len(known.percentiles)
-    return LatencyOut(
-        percentiles=list(known.percentiles),
-        baseline=list(baseline.seconds) if baseline else unknown,
-        contender=list(contender.seconds) if contender else unknown,
-    )
-
-
-def _quantiles_out(detail: CaseDetail) -> list[QuantileOut] | None:
-    if detail.quantiles is None:
-        return None
-    return [
-        QuantileOut(
-            percentile=each.percentile,
-            baseline=each.baseline_s,
-            contender=each.contender_s,
-            change=each.change,
-            interval=_bounds(each.low, each.high),
-            band=_bounds(each.band_low, each.band_high),
-        )
-        for each in detail.quantiles.points
-    ]
-
-
-def _bounds(low: float | None, high: float | None) -> tuple[float, float] | None:
-    return None if low is None or high is None else (low, high)

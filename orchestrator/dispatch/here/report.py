@@ -6,8 +6,8 @@ from typing import Any
 
 from orchestrator.benchmarks.loads import primary_of
 from orchestrator.benchmarks.models import Case, Commit
-from orchestrator.comparisons.compare import deciding
-from orchestrator.comparisons.notes import summary_of
+from orchestrator.comparisons.compare import choose_deciding_metrics
+from orchestrator.comparisons.reasons import summary_of
 from orchestrator.comparisons.sides import Side
 from orchestrator.dispatch.here.reading import Measured
 from orchestrator.dispatch.here.rows import Rows
@@ -48,7 +48,7 @@ def _compared(rows: Rows, sides: Mapping[str, Sides], commits: list[Commit]) -> 
     compared = {key: _comparisons(each) for key, each in sides.items()}
     matrix = judge_matrix(
         compared,
-        primary=deciding(primary_of(rows.spec), compared),
+        primary=choose_deciding_metrics(primary_of(rows.spec), compared),
         counted=1.0 if rows.until == Until.ROUNDS else PENALTY,
     )
     return {

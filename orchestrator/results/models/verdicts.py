@@ -1,4 +1,4 @@
-"""What became of runs, as lists show it."""
+"""Stored verdicts of ended runs, for lists of runs."""
 
 from django.db import models
 
@@ -6,10 +6,10 @@ from orchestrator.runs.models import Run
 
 
 class RunVerdict(models.Model):
-    """The verdicts of a run that has ended, kept from when somebody looked first.
+    """The verdicts of an ended run, stored by a periodic task.
 
-    `cards`: [id of the baseline, id of the contender, verdict, summary, blocks left out, blocks in
-    doubt] for each contender that was measured. It goes when another trial arrives.
+    `cards`: [id of the baseline, id of the contender, verdict, summary, excluded blocks, suspect
+    blocks, changed cases] for each measured contender. A late trial deletes the row.
     """
 
     run = models.OneToOneField(

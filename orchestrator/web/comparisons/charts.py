@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.comparisons.compared import MetricComparison
+from orchestrator.comparisons.report import MetricComparison
 from orchestrator.measurements.distributions import LatencyCurve
 from orchestrator.stats.quantile_change import QuantileChanges
 

@@ -4,9 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from orchestrator.comparisons.compared import ComparisonReport, MetricComparison
-from orchestrator.comparisons.heat import METRIC, Axis, HeatMap, Tile, axes_of, heat_map, metrics_of
-from orchestrator.comparisons.rows import ORDER
+from orchestrator.comparisons.heatmap import (
+    METRIC,
+    Axis,
+    HeatMap,
+    Tile,
+    build_heat_map,
+    list_axes,
+    primary_metrics,
+)
+from orchestrator.comparisons.ranking import ORDER
+from orchestrator.comparisons.report import ComparisonReport, MetricComparison
 from orchestrator.core.units import format_change
 from orchestrator.stats.comparison import Verdict
 from orchestrator.web.comparisons.view_options import ViewOptions
@@ -39,16 +47,18 @@ class HeatMapView:
     rows: tuple[tuple[str, tuple[TileView | None, ...]], ...]
     choices: tuple[tuple[str, str, tuple[Option, ...]], ...]
     hidden: tuple[tuple[str, str], ...]
-    left_out: str
+    omitted: str
     has_shared_tiles: bool
 
 
 def heat_map_view(
     report: ComparisonReport, options: ViewOptions, base: Mapping[str, str]
 ) -> HeatMapView | None:
-    """None where there is nothing to draw; see `heat_map`. `base` is the comparison's query."""
-    axes = axes_of(report)
-    heat = heat_map(report, axes, rows=options.rows, columns=options.columns, metric=options.metric)
+    """None if there is nothing to draw; see `build_heat_map`. `base` is its query."""
+    axes = list_axes(report)
+    heat = build_heat_map(
+        report, axes, rows=options.rows, columns=options.columns, metric=options.metric
+    )
     if heat is None:
         return None
     links = _TileLinks(heat, options, base)
@@ -57,7 +67,7 @@ def heat_map_view(
         rows=tuple((title, _row_tiles(heat, links, row)) for row, title in heat.rows.values),
         choices=_choices(report, axes, heat),
         hidden=(*base.items(), *_kept_options(options)),
-        left_out=_left_out((heat.rows, heat.columns)),
+        omitted=_omitted((heat.rows, heat.columns)),
         has_shared_tiles=any(tile.cases > 1 for tile in heat.tiles.values()),
     )
 
@@ -139,7 +149,7 @@ def _choices(
     def of(chosen: str) -> tuple[Option, ...]:
         return tuple((axis.name, axis.title, axis.name == chosen) for axis in axes.values())
 
-    metrics = metrics_of(report)
+    metrics = primary_metrics(report)
     shown: list[Option] = [("", "the worst of each case", not heat.metric)]
     shown += [(key, title, key == heat.metric) for key, title in metrics.items()]
     return (
@@ -153,7 +163,7 @@ def _kept_options(options: ViewOptions) -> list[tuple[str, str]]:
     return [("verdict", options.verdict)] if options.verdict else []
 
 
-def _left_out(axes: Sequence[Axis]) -> str:
+def _omitted(axes: Sequence[Axis]) -> str:
     """Empty where all is drawn."""
-    said = [f"{axis.left_out} more of {axis.title}" for axis in axes if axis.left_out]
+    said = [f"{axis.omitted} more of {axis.title}" for axis in axes if axis.omitted]
     return f"Not shown: {' and '.join(said)}, in which less changed." if said else ""

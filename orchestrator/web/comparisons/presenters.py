@@ -10,9 +10,13 @@ from django.urls import reverse
 
 from orchestrator.benchmarks.choice import MAX_LENGTH
 from orchestrator.benchmarks.spec import MAX_ROUNDS
-from orchestrator.comparisons.case_detail import CaseDetail, detail_of
-from orchestrator.comparisons.compared import CaseComparison, ComparisonReport, MetricComparison
-from orchestrator.comparisons.evidence import Behind, behind
+from orchestrator.comparisons.evidence import (
+    Evidence,
+    LatencyDetail,
+    load_evidence,
+    load_latency_detail,
+)
+from orchestrator.comparisons.report import CaseComparison, ComparisonReport, MetricComparison
 from orchestrator.core.units import format_change, format_duration
 from orchestrator.stats.comparison import Verdict
 from orchestrator.web.comparisons.charts import (
@@ -78,7 +82,7 @@ class CaseRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricRow:
-    """`points` are the addresses of what stands behind both numbers; empty where there is none."""
+    """`points` are the URLs of the evidence of both numbers; empty if there is none."""
 
     metric: MetricComparison
     bar: IntervalBar | None
@@ -98,8 +102,8 @@ class CaseView:
     chart: dict[str, Any] | None
     latency_rows: tuple[tuple[str, float | None, float | None], ...]
     quantiles: dict[str, Any] | None
-    detail: CaseDetail
-    behind: Behind
+    detail: LatencyDetail
+    evidence: Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,12 +141,12 @@ def case_rows(
 def case_view(report: ComparisonReport, case: CaseComparison, names: tuple[str, str]) -> CaseView:
     """`names` are those of the two sides in the charts' legends."""
     reach = reach_of(case.metrics)
-    detail, known = detail_of(report, case), behind(report, case)
+    detail, evidence = load_latency_detail(report, case), load_evidence(report, case)
     rows = [
         MetricRow(
             metric=metric,
             bar=interval_bar(metric, reach),
-            points=_points(report, known, metric.key),
+            points=_points(report, evidence, metric.key),
         )
         for metric in case.metrics
     ]
@@ -157,7 +161,7 @@ def case_view(report: ComparisonReport, case: CaseComparison, names: tuple[str, 
         latency_rows=latency_rows(detail.curves),
         quantiles=quantile_chart(detail.quantiles),
         detail=detail,
-        behind=known,
+        evidence=evidence,
     )
 
 
@@ -205,8 +209,8 @@ def expression_of(cases: Sequence[CaseComparison]) -> str:
     return text if len(text) <= MAX_LENGTH else ""
 
 
-def _points(report: ComparisonReport, known: Behind, key: str) -> tuple[str, str]:
-    sides = zip(known.points[key], (report.baseline, report.contender), strict=True)
+def _points(report: ComparisonReport, evidence: Evidence, key: str) -> tuple[str, str]:
+    sides = zip(evidence.points[key], (report.baseline, report.contender), strict=True)
     before, after = (
         reverse("history-point", args=[series, commit.sha]) if series else ""
         for series, commit in sides
@@ -267,16 +271,16 @@ def _remark(case: CaseComparison) -> str:
 
 
 def _change_cell(metric: MetricComparison | None) -> ChangeCell | None:
-    found = None if metric is None else metric.found
-    if metric is None or found is None or found.change is None:
+    result = None if metric is None else metric.result
+    if metric is None or result is None or result.change is None:
         return None
-    change = format_change(found.change)
-    if found.low is None or found.high is None:
+    change = format_change(result.change)
+    if result.low is None or result.high is None:
         return ChangeCell(change=change)
-    low, point, high = (int(x * _UNITS) for x in (found.low, found.change, found.high))
+    low, point, high = (int(x * _UNITS) for x in (result.low, result.change, result.high))
     return ChangeCell(
         change=change,
-        interval=f"{format_change(found.low)} to {format_change(found.high)}",
+        interval=f"{format_change(result.low)} to {format_change(result.high)}",
         verdict=metric.verdict or "",
         title="" if metric.q_value is None else f"q = {metric.q_value:.2g}",
         range_path=f"M{low} 6H{high}",

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from urllib.parse import urlencode
 
-from orchestrator.comparisons.compared import CaseComparison, ComparisonReport
-from orchestrator.comparisons.heat import METRIC, HeatMap, value_of
-from orchestrator.comparisons.rows import ORDER
+from orchestrator.comparisons.heatmap import METRIC, HeatMap, axis_value
+from orchestrator.comparisons.ranking import ORDER
+from orchestrator.comparisons.report import CaseComparison, ComparisonReport
 from orchestrator.stats.comparison import Verdict
 from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
 
@@ -81,7 +81,7 @@ def select_cases(
     inside = [
         case
         for case in report.cases
-        if all(value_of(case, name) == value for name, _, value in limits)
+        if all(axis_value(case, name) == value for name, _, value in limits)
     ]
     chosen = [case for case in inside if options.verdict in ("", case.verdict)]
     shown = chosen if options.all or options.verdict else _unfolded_cases(chosen)

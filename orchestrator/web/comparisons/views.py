@@ -14,11 +14,16 @@ from django.urls import reverse
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmarks_of
-from orchestrator.comparisons.choices import choices_of, recently_measured
 from orchestrator.comparisons.compare import compare_sides
-from orchestrator.comparisons.compared import CaseComparison, ComparisonReport, address_of
-from orchestrator.comparisons.exports import comparison_csv, comparison_json, comparison_markdown
-from orchestrator.comparisons.sides import Asked, Side, sides_of
+from orchestrator.comparisons.formats import to_csv, to_json, to_markdown
+from orchestrator.comparisons.report import CaseComparison, ComparisonReport, comparison_query
+from orchestrator.comparisons.sides import (
+    Side,
+    SideQuery,
+    load_choices,
+    load_recent_commits,
+    resolve_sides,
+)
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.page_cache import kept
 from orchestrator.measurements.result_versions import mark_of_results
@@ -70,7 +75,7 @@ def compare(request: HttpRequest, member: Member) -> HttpResponse:
             context["problem"] = str(error)
             status, _ = status_of(error)
     if benchmark and "report" not in context:
-        context["commits"] = recently_measured(member, benchmark)
+        context["commits"] = load_recent_commits(member, benchmark)
     return render(request, "comparisons/compare.html", context, status=status)
 
 
@@ -104,11 +109,11 @@ def _export(
     report = compare_sides(
         member, benchmark=benchmark, sides=sides, run=run, all_metrics=wanted != "md"
     )
-    address = _permalink(urlencode(address_of(report, run)))
+    address = _permalink(urlencode(comparison_query(report, run)))
     if wanted == "csv":
-        text = comparison_csv(report)
+        text = to_csv(report)
     else:
-        write = comparison_markdown if wanted == "md" else comparison_json
+        write = to_markdown if wanted == "md" else to_json
         text = write(report, address)
     name = f"{benchmark.slug}-{report.baseline.short_sha}-{report.contender.short_sha}.{wanted}"
     kind = "attachment" if wanted == "csv" else "inline"
@@ -132,7 +137,7 @@ def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
     report = compare_sides(member, benchmark=benchmark, sides=sides, run=run)
     case = _find_case(report, request.GET.get("of", ""), request.GET.get("on", ""))
     key = benchmark_key(benchmark)
-    query = address_of(report, run)
+    query = comparison_query(report, run)
     context = {
         "report": report,
         "more": more_blocks(report, [case], key),
@@ -151,8 +156,8 @@ def choose(request: HttpRequest, member: Member) -> HttpResponse:
     benchmark = chosen_of(benchmarks, member, request.GET.get("benchmark", ""))
     context = _form_context(request, benchmarks, benchmark)
     if benchmark is not None:
-        choices = choices_of(member, benchmark)
-        context["commits"] = recently_measured(member, benchmark)
+        choices = load_choices(member, benchmark)
+        context["commits"] = load_recent_commits(member, benchmark)
         context["choices"] = [
             (name, title, getattr(choices, f"{name}s"), *_side_values(request.GET, name))
             for name, title in NARROWS.items()
@@ -191,15 +196,15 @@ def _sides_differ(given: Mapping[str, str]) -> bool:
 
 
 def _sides(request: HttpRequest, member: Member, benchmark: Benchmark) -> tuple[Side, Side]:
-    return sides_of(
+    return resolve_sides(
         member, benchmark, _side_request(request.GET, ""), _side_request(request.GET, "contender_")
     )
 
 
-def _side_request(given: Mapping[str, str], prefix: str) -> Asked:
-    words = {each.name: given.get(prefix + each.name, "").strip() for each in fields(Asked)}
-    return Asked(
-        **{**words, "commit": given.get("contender" if prefix else "baseline", "").strip()}
+def _side_request(given: Mapping[str, str], prefix: str) -> SideQuery:
+    values = {each.name: given.get(prefix + each.name, "").strip() for each in fields(SideQuery)}
+    return SideQuery(
+        **{**values, "commit": given.get("contender" if prefix else "baseline", "").strip()}
     )
 
 
@@ -215,7 +220,7 @@ def _report_context(
     report: ComparisonReport, run: Run | None, key: str, options: ViewOptions
 ) -> dict[str, Any]:
     columns = columns_of(report)
-    query = address_of(report, run)
+    query = comparison_query(report, run)
     heat = heat_map_view(report, options, query)
     rows = select_cases(report, heat.map if heat else None, options, query)
     here = urlencode({**query, **options.query()})
@@ -237,7 +242,7 @@ def _report_context(
         "all_runs": urlencode({name: value for name, value in query.items() if name != "run"}),
         "here": here,
         "permalink": _permalink(here),
-        "markdown": comparison_markdown(report, _permalink(urlencode(query))),
+        "markdown": to_markdown(report, _permalink(urlencode(query))),
         "files": [
             (title, f"?{urlencode({**query, 'format': name})}")
             for name, (_, title) in FORMATS.items()
@@ -262,7 +267,7 @@ def _several_hosts(report: ComparisonReport) -> bool:
 
 def _legend_names(report: ComparisonReport) -> tuple[str, str]:
     """In the legends of charts: by what the sides differ in."""
-    baseline, contender = (side.words() for side in report.sides)
+    baseline, contender = (side.query() for side in report.sides)
     differ = [name for name in contender if contender[name] != baseline.get(name)]
     if not differ or "commit" in differ:
         shas = report.baseline.short_sha[:7], report.contender.short_sha[:7]

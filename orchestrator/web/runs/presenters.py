@@ -10,7 +10,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest
 
 from orchestrator.accounts.members import Member
-from orchestrator.comparisons.run_verdicts import CaseChange, VerdictCard, cards_of
+from orchestrator.comparisons.verdict_cache import CaseChange, VerdictCard, load_verdict_cards
 from orchestrator.core.ids import digest_of
 from orchestrator.core.page_cache import kept
 from orchestrator.measurements.cpu_traces import cpu_traces
@@ -118,7 +118,7 @@ def entity_tag(now: RunProgress, details: Details) -> str:
 
 def verdict_cards(member: Member, run: Run) -> list[VerdictCard]:
     """One card a contender for which there are blocks."""
-    return cards_of(member, [run])[run.pk]
+    return load_verdict_cards(member, [run])[run.pk]
 
 
 def rows_of_runs(
@@ -127,7 +127,7 @@ def rows_of_runs(
     """Runs as lists show them: with their verdicts, and how many trials are in doubt."""
     shown = list(runs)
     validity = load_run_validity([run.pk for run in shown])
-    cards = cards_of(member, shown)
+    cards = load_verdict_cards(member, shown)
     return [(run, cards[run.pk], validity[run.pk]) for run in shown]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Commit
-from orchestrator.comparisons.run_verdicts import VerdictCard, cards_of
+from orchestrator.comparisons.verdict_cache import VerdictCard, load_verdict_cards
 from orchestrator.core.units import format_value
 from orchestrator.histories.branches import BranchLine, branch_line
 from orchestrator.histories.histories import Part, history_at
@@ -142,7 +142,7 @@ def _newest_card(member: Member, benchmark: Benchmark, branch: str) -> VerdictCa
     line = branch_line(benchmark.project, branch) if own else None
     of = {f"{RUNS_PROJECT.rpartition('__')[0]}": benchmark, "state": RunState.FINISHED}
     for run in runs_of(member).filter(**of)[:RUNS_LOOKED_AT]:
-        for card in reversed(cards_of(member, [run])[run.pk]):
+        for card in reversed(load_verdict_cards(member, [run])[run.pk]):
             if _is_on(line, card.contender):
                 return card
     return None

@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from orchestrator.alerts.models import EventKind
-from orchestrator.comparisons.exports import SYMBOLS
+from orchestrator.comparisons.formats import SYMBOLS
 from orchestrator.core import units
 from orchestrator.loadtools.metrics import latency_label
 from orchestrator.measurements.validity_issues import code_of, title_of

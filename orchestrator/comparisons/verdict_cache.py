@@ -1,29 +1,29 @@
-"""The verdict of each contender of a run, made once a run has ended."""
+"""The verdict of each contender of a run; those of ended runs are stored."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any
 from uuid import UUID
 
-from orchestrator.accounts.members import Member, member_of
-from orchestrator.accounts.models import Membership, Role
+from orchestrator.accounts.members import Member, by_itself
 from orchestrator.benchmarks.models import Commit
 from orchestrator.comparisons.compare import compare_sides
-from orchestrator.comparisons.compared import ComparisonReport
+from orchestrator.comparisons.report import ComparisonReport
 from orchestrator.comparisons.sides import Side
 from orchestrator.core.errors import NotFoundError
 from orchestrator.results.models import RunVerdict
 from orchestrator.runs.models import Run
 from orchestrator.runs.states import RUN_ENDED
 
-#: So many changed cases of a contender are kept with its verdict.
-MOST_CHANGES = 200
+#: At most this many changed cases of a contender are stored with its verdict.
+MAX_CHANGES = 200
+RUNS_AT_ONCE = 50
 _CHANGED = frozenset({"regressed", "improved"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseChange:
-    """A case that regressed or improved on a host, and the primary metric that says it most."""
+    """A case that regressed or improved on a host, with its most changed primary metric."""
 
     case: int
     label: str
@@ -36,7 +36,7 @@ class CaseChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictCard:
-    """`suspect` of the compared blocks hold a suspect trial; `excluded` ones do not count.
+    """`suspect`: the number of compared blocks with a suspect trial; `excluded`: of other blocks.
 
     `changes`: regressions first, the largest first.
     """
@@ -50,37 +50,37 @@ class VerdictCard:
     changes: tuple[CaseChange, ...] = ()
 
 
-def cards_of(member: Member, runs: Sequence[Run]) -> dict[UUID, list[VerdictCard]]:
-    """For each run one card a contender for which there are blocks.
+def load_verdict_cards(member: Member, runs: Sequence[Run]) -> dict[UUID, list[VerdictCard]]:
+    """For each run a card for each contender that has blocks.
 
-    Those of runs that have ended are kept; of others they are made again each time.
+    The cards of runs that are not stored (`store_verdicts`) are computed.
     """
-    kept = dict(
+    stored = dict(
         RunVerdict.objects.filter(run__in=[run.pk for run in runs]).values_list("run_id", "cards")
     )
-    found = {
-        run.pk: _read(run, kept[run.pk]) if run.pk in kept else _made(member, run) for run in runs
+    return {
+        run.pk: _from_columns(run, stored[run.pk]) if run.pk in stored else _compute(member, run)
+        for run in runs
     }
-    ended = [run for run in runs if run.state in RUN_ENDED and run.pk not in kept]
-    RunVerdict.objects.bulk_create(
-        (RunVerdict(run=run, cards=[_kept(card) for card in found[run.pk]]) for run in ended),
-        ignore_conflicts=True,
-    )
-    return found
 
 
-def keep_verdicts(run: Run) -> None:
-    """Makes those of a run that has ended, where nobody has looked yet; before its trials go."""
-    if RunVerdict.objects.filter(run=run).exists():
+def store_verdicts(run: Run) -> None:
+    """Stores the cards of an ended run, unless they are stored already."""
+    if run.state not in RUN_ENDED or RunVerdict.objects.filter(run=run).exists():
         return
-    owners = Membership.objects.filter(team=run.team, role=Role.OWNER).select_related(
-        "team", "user"
-    )
-    if (first := owners.first()) is not None:
-        cards_of(member_of(first), [run])
+    cards = [_to_columns(card) for card in _compute(by_itself(run.team), run)]
+    RunVerdict.objects.bulk_create([RunVerdict(run=run, cards=cards)], ignore_conflicts=True)
 
 
-def _kept(card: VerdictCard) -> list[Any]:
+def store_missing_verdicts() -> None:
+    """Stores the cards of ended runs without stored ones, of at most RUNS_AT_ONCE runs."""
+    ended = Run.objects.filter(state__in=RUN_ENDED, verdict=None).order_by("-ended_at")
+    related = ended.select_related("team", "definition__benchmark__project__team")
+    for run in related.prefetch_related("variants__commit")[:RUNS_AT_ONCE]:
+        store_verdicts(run)
+
+
+def _to_columns(card: VerdictCard) -> list[Any]:
     return [
         card.baseline.pk,
         card.contender.pk,
@@ -92,7 +92,7 @@ def _kept(card: VerdictCard) -> list[Any]:
     ]
 
 
-def _read(run: Run, cards: Iterable[Sequence[Any]]) -> list[VerdictCard]:
+def _from_columns(run: Run, cards: Iterable[Sequence[Any]]) -> list[VerdictCard]:
     commits = {variant.commit_id: variant.commit for variant in run.variants.all()}
     return [
         VerdictCard(
@@ -102,18 +102,18 @@ def _read(run: Run, cards: Iterable[Sequence[Any]]) -> list[VerdictCard]:
             summary=summary,
             excluded=excluded,
             suspect=suspect,
-            # What was kept before there were any has none.
-            changes=tuple(_change(each) for each in (changes[0] if changes else ())),
+            changes=tuple(map(_change, changes)),
         )
-        for baseline, contender, verdict, summary, excluded, suspect, *changes in cards
+        for baseline, contender, verdict, summary, excluded, suspect, changes in cards
     ]
 
 
-def _change(kept: Sequence[Any]) -> CaseChange:
-    return CaseChange(**dict(zip((each.name for each in fields(CaseChange)), kept, strict=True)))
+def _change(columns: Sequence[Any]) -> CaseChange:
+    names = (field.name for field in fields(CaseChange))
+    return CaseChange(**dict(zip(names, columns, strict=True)))
 
 
-def _made(member: Member, run: Run) -> list[VerdictCard]:
+def _compute(member: Member, run: Run) -> list[VerdictCard]:
     baseline, *contenders = [variant.commit for variant in run.variants.all()]
     cards = (_card(member, run, baseline, contender) for contender in contenders)
     return [card for card in cards if card is not None]
@@ -137,7 +137,7 @@ def _card(member: Member, run: Run, baseline: Commit, contender: Commit) -> Verd
         summary=report.summary,
         excluded=sum(case.excluded_blocks for case in report.cases),
         suspect=sum(case.suspect_blocks for case in report.cases),
-        changes=tuple(_changes(report))[:MOST_CHANGES],
+        changes=tuple(_changes(report))[:MAX_CHANGES],
     )
 
 
@@ -145,8 +145,8 @@ def _changes(report: ComparisonReport) -> Iterator[CaseChange]:
     for row in report.cases:
         if row.verdict not in _CHANGED:
             continue
-        said = [each for each in row.metrics if each.primary and each.verdict == row.verdict]
-        most = max(said, key=lambda each: abs(each.change or 0.0), default=None)
+        metrics = [m for m in row.metrics if m.primary and m.verdict == row.verdict]
+        most = max(metrics, key=lambda metric: abs(metric.change or 0.0), default=None)
         yield CaseChange(
             case=row.case.pk,
             label=row.case.label,

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.benchmarks.fields import shown_value
-from orchestrator.comparisons.compared import (
+from orchestrator.comparisons.ranking import ORDER
+from orchestrator.comparisons.report import (
     CaseComparison,
     ComparisonReport,
     MetricComparison,
 )
-from orchestrator.comparisons.rows import ORDER
 
 HOST, PROFILE, CASE, METRIC = "host", "profile", "case", "metric"
 #: What a case has no value of.
@@ -25,12 +25,12 @@ MOST_ROWS, MOST_COLUMNS = 40, 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """`values` as addresses name them, with what is shown; `left_out` more are not drawn."""
+    """`values` as addresses name them, with what is shown; `omitted` more are not drawn."""
 
     name: str
     title: str
     values: tuple[tuple[str, str], ...]
-    left_out: int = 0
+    omitted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class HeatMap:
 _Told = tuple[CaseComparison, MetricComparison | None, str]
 
 
-def axes_of(report: ComparisonReport) -> dict[str, Axis]:
+def list_axes(report: ComparisonReport) -> dict[str, Axis]:
     """All that tells the cases apart, by name, those of the matrix first; then the metrics."""
     # Cases are made in the order of their matrix.
     cases = sorted(report.cases, key=lambda case: case.case.pk)
@@ -69,21 +69,21 @@ def axes_of(report: ComparisonReport) -> dict[str, Axis]:
     found = [_axis(name, cases) for name in names]
     for name in (HOST, PROFILE, CASE):
         if name not in names:
-            values = {value_of(case, name) for case in cases}
+            values = {axis_value(case, name) for case in cases}
             found.append(Axis(name=name, title=_title(name), values=_shown(sorted(values))))
     several = [axis for axis in found if len(axis.values) > 1]
-    metrics = metrics_of(report)
+    metrics = primary_metrics(report)
     if len(metrics) > 1 and METRIC not in names:
         several.append(Axis(name=METRIC, title="metric", values=tuple(metrics.items())))
     return {axis.name: axis for axis in several}
 
 
-def metrics_of(report: ComparisonReport) -> dict[str, str]:
+def primary_metrics(report: ComparisonReport) -> dict[str, str]:
     """The metrics that decide: key → title."""
     return {each.key: each.title for case in report.cases for each in case.metrics if each.primary}
 
 
-def value_of(case: CaseComparison, axis: str) -> str:
+def axis_value(case: CaseComparison, axis: str) -> str:
     """Where a case lies on an axis."""
     if axis in case.case.parameters:
         return shown_value(case.case.parameters[axis])
@@ -96,7 +96,7 @@ def value_of(case: CaseComparison, axis: str) -> str:
     return str(before) if before == after else f"{before} → {after}"
 
 
-def heat_map(
+def build_heat_map(
     report: ComparisonReport,
     axes: Mapping[str, Axis],
     *,
@@ -112,7 +112,7 @@ def heat_map(
     names = _chosen(axes, rows, columns)
     if names is None:
         return None
-    metric = metric if metric in metrics_of(report) and METRIC not in names else ""
+    metric = metric if metric in primary_metrics(report) and METRIC not in names else ""
     lying: dict[tuple[str, str], list[_Told]] = defaultdict(list)
     for case in report.cases:
         for key, told in _told(case, metric, METRIC in names):
@@ -177,7 +177,7 @@ def _size(metric: MetricComparison | None) -> float:
 
 
 def _at(case: CaseComparison, axis: str, key: str) -> str:
-    return key if axis == METRIC else value_of(case, axis)
+    return key if axis == METRIC else axis_value(case, axis)
 
 
 def _tile(found: Sequence[_Told]) -> Tile:
@@ -208,5 +208,5 @@ def _drawn(axis: Axis, most: int, tiles: Iterable[tuple[str, Tile]]) -> Axis:
     return replace(
         axis,
         values=tuple(value for value in axis.values if value in set(kept)),
-        left_out=len(axis.values) - most,
+        omitted=len(axis.values) - most,
     )

@@ -1,4 +1,4 @@
-"""What a comparison answers with, ready to be shown."""
+"""The result of a comparison: ComparisonReport, with its cases and their metrics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,17 +7,17 @@ from uuid import UUID
 
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.benchmarks.versions import DiffLine
-from orchestrator.comparisons.blocks import Cell
+from orchestrator.comparisons.pairing import PairedCase
 from orchestrator.comparisons.sides import Side
 from orchestrator.loadtools.metrics import Metric
 from orchestrator.measurements.validity_issues import ValidityIssue
 from orchestrator.runs.models import Run
-from orchestrator.stats.comparison import Outcome
+from orchestrator.stats.comparison import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseName:
-    """A case, by what is shown of it."""
+    """The id and the names of a case."""
 
     pk: int
     key: str
@@ -27,7 +27,7 @@ class CaseName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostName:
-    """Hosts of one side: one of them, or those of a profile that were measured on."""
+    """The host of one side; several measured hosts of a profile are joined in `name`."""
 
     pk: UUID
     name: str
@@ -39,14 +39,14 @@ class MetricComparison:
     """One metric of one case: contender against baseline. Values in the metric's own unit.
 
     `change` is contender / baseline - 1, `interval` its 95 % confidence interval; both are None
-    where too few blocks are at hand. `verdict` is one of improved, regressed, trivial,
-    equivalent, inconclusive; `q_value`, of primary metrics, is the share of changes that are none
-    among those that look as sure as this one. `blocks` are trials of the smaller side where the
-    sides share no block.
+    with too few blocks. `verdict` is one of improved, regressed, trivial, equivalent, inconclusive.
+    `q_value`, of primary metrics: the expected share of false changes among all metrics with a
+    p-value as small as this one. If the sides share no block, `blocks` counts the trials of the
+    smaller side.
     """
 
     info: Metric
-    found: Outcome
+    result: Comparison
     primary: bool
     verdict: str
     q_value: float | None
@@ -73,36 +73,36 @@ class MetricComparison:
 
     @property
     def baseline(self) -> float | None:
-        return self.found.baseline
+        return self.result.baseline
 
     @property
     def contender(self) -> float | None:
-        return self.found.contender
+        return self.result.contender
 
     @property
     def change(self) -> float | None:
-        return self.found.change
+        return self.result.change
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        low, high = self.found.low, self.found.high
+        low, high = self.result.low, self.result.high
         return None if low is None or high is None else (low, high)
 
     @property
     def blocks(self) -> int:
-        return self.found.blocks
+        return self.result.blocks
 
     @property
     def p_value(self) -> float | None:
-        return self.found.p_value
+        return self.result.p_value
 
     @property
     def needed_blocks(self) -> int | None:
-        return self.found.needed_blocks
+        return self.result.needed_blocks
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        return self.found.reasons
+        return self.result.reasons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,14 +126,14 @@ class CaseComparison:
     suspect_blocks: int
     validity_issues: tuple[ValidityIssue, ...]
     open_loop: bool
-    cell: Cell | None = None
+    source: PairedCase | None = None
     missing_blocks: int | None = None
     missing_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    """Something in which the sides are not like for like. `diff`: of two definitions."""
+    """A difference of the sides other than the commit. `diff`: of two definitions."""
 
     what: str
     baseline: str
@@ -144,11 +144,11 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonReport:
-    """Two sides of a benchmark. `notes` are what a reader must know before believing it.
+    """Two sides of a benchmark. `notes` are limits that a reader must know.
 
-    `changed` primary metrics look improved or regressed when looked at alone, `survived` still do
-    with the false discovery rate of all `tests` held at 5 %. `mismatches` is empty if
-    everything is like for like. `version` is that of the definition which says what counts.
+    `tests` is the number of primary metrics. `changed` of them are improved or regressed if each is
+    tested alone, `survived` of them also at a false discovery rate of 5 %. Without `mismatches` the
+    sides differ in the commit only.
     """
 
     benchmark: Benchmark
@@ -173,13 +173,14 @@ class ComparisonReport:
         return self.sides[1].commit
 
 
-def address_of(report: ComparisonReport, run: Run | None = None) -> dict[str, str]:
-    """The query that the page and the API take for this report; `run`, where it is limited to one.
+def comparison_query(report: ComparisonReport, run: Run | None = None) -> dict[str, str]:
+    """The parameters with which the page and the API return this report.
 
-    The contender's words are those in which it differs.
+    `run`: the run that the report is limited to. Parameters of the contender are those that differ
+    from the baseline's.
     """
     benchmark = report.benchmark
-    baseline, contender = (side.words() for side in report.sides)
+    baseline, contender = (side.query() for side in report.sides)
     query = {
         "benchmark": f"{benchmark.project.slug}/{benchmark.slug}",
         "baseline": baseline.pop("commit"),

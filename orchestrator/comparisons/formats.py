@@ -1,0 +1,361 @@
+"""The formats of a comparison: JSON (API, page and command line), CSV, and Markdown."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from orchestrator.benchmarks.fields import shown_value
+from orchestrator.benchmarks.models import Commit
+from orchestrator.comparisons.evidence import LatencyDetail, load_latency_detail
+from orchestrator.comparisons.heatmap import primary_metrics
+from orchestrator.comparisons.ranking import ORDER
+from orchestrator.comparisons.reasons import (
+    MissingMeasurements,
+    missing_of_case,
+    missing_of_report,
+    reasons_of_case,
+    reasons_of_report,
+)
+from orchestrator.comparisons.report import (
+    CaseComparison,
+    CaseName,
+    ComparisonReport,
+    MetricComparison,
+)
+from orchestrator.comparisons.sides import Side
+from orchestrator.core.spreadsheets import csv_text
+from orchestrator.core.units import format_change
+from orchestrator.stats.comparison import Verdict
+
+#: Rows in Markdown: changed cases, or inconclusive ones if none changed.
+MOST_CHANGED, MOST_OPEN = 30, 10
+#: A report of more cases has no latencies; a report of one case has them.
+MAX_CASES_WITH_LATENCY = 20
+SYMBOLS: Mapping[str, str] = {
+    "improved": "▲",
+    "regressed": "▼",
+    "equivalent": "=",
+    "trivial": "≈",
+    "inconclusive": "?",
+}
+_COLUMNS = (
+    "verdict", "paired", "excluded_blocks", "suspect_blocks", "metric", "unit", "better", "primary",
+    "metric_verdict", "baseline", "contender", "change", "low", "high", "margin", "blocks",
+    "p_value", "q_value", "reasons",
+)  # fmt: skip
+
+
+def to_markdown(report: ComparisonReport, web_url: str) -> str:
+    """The verdict, its limits and the most important cases, for a pull request.
+
+    Text that users entered is formatted as code, where it mentions nobody and links to nothing.
+    `web_url`: the address of the whole comparison.
+    """
+    parts = [
+        f"**{SYMBOLS[report.verdict]} {report.verdict}**: {_escape(report.summary)}",
+        _sides_line(report),
+    ]
+    parts += [f"> {_escape(note)}" for note in report.notes if not report.paired][:1]
+    if report.mismatches:
+        parts.append("\n".join(_mismatch_lines(report)))
+    shown = _most_important_cases(report)
+    if shown:
+        parts.append(_markdown_table(report, shown))
+    parts.append(_count_other_cases(report, shown))
+    parts.append(f"[All numbers, with their intervals and trials]({_escape_link(web_url)})")
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def to_csv(report: ComparisonReport) -> str:
+    """A row for each metric of each case; a case without metrics has one row.
+
+    Changes are shares: 0.05 is 5 %. Values are in the unit of the column `unit`.
+    """
+    names = list(dict.fromkeys(name for case in report.cases for name in case.case.parameters))
+    heads = ["case", "case_key", "contender_case", *(f"axis_{name}" for name in names),
+             "host", "profile", "contender_host", *_COLUMNS]  # fmt: skip
+    rows = (row for case in report.cases for row in _csv_rows(case, names))
+    return csv_text([heads, *rows])
+
+
+def to_json(report: ComparisonReport, web_url: str) -> str:
+    return json.dumps(to_dict(report, web_url), indent=1, ensure_ascii=False) + "\n"
+
+
+def to_dict(report: ComparisonReport, web_url: str) -> dict[str, Any]:
+    """The JSON form of a report: that of the API, of the page and of the command line.
+
+    `api.schemas.comparisons.ComparisonOut` describes it. Latencies are null in a report of more
+    than MAX_CASES_WITH_LATENCY cases.
+    """
+    with_latency = len(report.cases) <= MAX_CASES_WITH_LATENCY
+    return {
+        "benchmark": report.benchmark.slug,
+        "project": report.benchmark.project.slug,
+        "baseline": _commit_dict(report.baseline),
+        "contender": _commit_dict(report.contender),
+        "sides": [_side_dict(side) for side in report.sides],
+        "paired": report.paired,
+        "mismatches": [
+            {
+                "what": mismatch.what,
+                "baseline": mismatch.baseline,
+                "contender": mismatch.contender,
+                "reason": mismatch.reason,
+            }
+            for mismatch in report.mismatches
+        ],
+        "tests": report.tests,
+        "changed": report.changed,
+        "survived": report.survived,
+        "verdict": report.verdict,
+        "reasons": [asdict(reason) for reason in reasons_of_report(report)],
+        "missing": _missing_dict(missing_of_report(report)),
+        "summary": report.summary,
+        "notes": list(report.notes),
+        "web_url": web_url,
+        "cases": [
+            _case_dict(case, load_latency_detail(report, case) if with_latency else None)
+            for case in report.cases
+        ],
+    }
+
+
+def _case_dict(case: CaseComparison, latency: LatencyDetail | None) -> dict[str, Any]:
+    return {
+        "case": _name_dict(case.case),
+        "contender_case": _name_dict(case.contender_case),
+        "host": case.host.name,
+        "contender_host": case.contender_host.name,
+        "paired": case.paired,
+        "missing_blocks": case.missing_blocks,
+        "missing_s": case.missing_s,
+        "missing": _missing_dict(missing_of_case(case)),
+        "verdict": case.verdict,
+        "reasons": [asdict(reason) for reason in reasons_of_case(case)],
+        "open_loop": case.open_loop,
+        "excluded_blocks": case.excluded_blocks,
+        "suspect_blocks": case.suspect_blocks,
+        "validity_issues": [asdict(issue) for issue in case.validity_issues],
+        "metrics": [_metric_dict(metric) for metric in case.metrics],
+        "latency": _latency_dict(latency) if latency else None,
+        "quantiles": _quantile_dicts(latency) if latency else None,
+    }
+
+
+def _metric_dict(metric: MetricComparison) -> dict[str, Any]:
+    return {
+        "metric": metric.key,
+        "title": metric.title,
+        "unit": metric.unit,
+        "better": metric.better,
+        "primary": metric.primary,
+        "margin": metric.margin,
+        "baseline": metric.baseline,
+        "contender": metric.contender,
+        "change": metric.change,
+        "interval": metric.interval,
+        "blocks": metric.blocks,
+        "p_value": metric.p_value,
+        "q_value": metric.q_value,
+        "needed_blocks": metric.needed_blocks,
+        "verdict": metric.verdict,
+        "reasons": list(metric.reasons),
+    }
+
+
+def _commit_dict(commit: Commit) -> dict[str, str]:
+    return {"commit": commit.sha, "short": commit.short_sha, "subject": commit.subject}
+
+
+def _side_dict(side: Side) -> dict[str, Any]:
+    return {
+        "commit": side.commit.sha,
+        "case": side.case.key if side.case else None,
+        "host": side.host.name if side.host else None,
+        "profile": side.profile.slug if side.profile else None,
+        "tool": side.tool or None,
+        "version": side.definition.version if side.definition else None,
+    }
+
+
+def _name_dict(case: CaseName) -> dict[str, Any]:
+    return {"key": case.key, "label": case.label, "parameters": dict(case.parameters)}
+
+
+def _missing_dict(missing: MissingMeasurements | None) -> dict[str, Any] | None:
+    return None if missing is None else asdict(missing)
+
+
+def _latency_dict(latency: LatencyDetail) -> dict[str, Any] | None:
+    baseline, contender = latency.curves
+    either = baseline or contender
+    if either is None:
+        return None
+    unknown = [None] * len(either.percentiles)
+    return {
+        "percentiles": list(either.percentiles),
+        "baseline": list(baseline.seconds) if baseline else unknown,
+        "contender": list(contender.seconds) if contender else unknown,
+    }
+
+
+def _quantile_dicts(latency: LatencyDetail) -> list[dict[str, Any]] | None:
+    if latency.quantiles is None:
+        return None
+    return [
+        {
+            "percentile": point.percentile,
+            "baseline": point.baseline_s,
+            "contender": point.contender_s,
+            "change": point.change,
+            "interval": _bounds(point.low, point.high),
+            "band": _bounds(point.band_low, point.band_high),
+        }
+        for point in latency.quantiles.points
+    ]
+
+
+def _bounds(low: float | None, high: float | None) -> tuple[float, float] | None:
+    return None if low is None or high is None else (low, high)
+
+
+def _sides_line(report: ComparisonReport) -> str:
+    baseline, contender = report.sides
+    benchmark = f"{report.benchmark.project.slug}/{report.benchmark.slug}"
+    return (
+        f"{_side(contender)} against {_side(baseline)}, benchmark {_code(benchmark)}, "
+        f"{len(report.cases)} case{'' if len(report.cases) == 1 else 's'} on {_hosts(report)}."
+    )
+
+
+def _side(side: Side) -> str:
+    query = side.query()
+    query.pop("commit")
+    more = ", ".join(f"{name} {_code(value)}" for name, value in query.items())
+    return f"{_code(side.commit.short_sha)} ({more})" if more else _code(side.commit.short_sha)
+
+
+def _hosts(report: ComparisonReport) -> str:
+    names = sorted({each.name for case in report.cases for each in _both_hosts(case)})
+    first = ", ".join(_code(name) for name in names[:6])
+    return f"{first} and {len(names) - 6} more" if len(names) > 6 else first
+
+
+def _both_hosts(case: CaseComparison) -> tuple[Any, Any]:
+    return case.host, case.contender_host
+
+
+def _mismatch_lines(report: ComparisonReport) -> Iterator[str]:
+    yield "> **Not like for like:**"
+    for each in report.mismatches:
+        yield (f"> - {_escape(each.what)}: {_code(each.baseline)} against "
+               f"{_code(each.contender)}: {_escape(each.reason)}.")  # fmt: skip
+
+
+def _most_important_cases(report: ComparisonReport) -> list[CaseComparison]:
+    """The changed cases; if there are none, the inconclusive ones."""
+    changed = [case for case in report.cases if ORDER[case.verdict] <= ORDER[Verdict.IMPROVED]]
+    if changed:
+        return changed[:MOST_CHANGED]
+    return [case for case in report.cases if case.verdict == Verdict.INCONCLUSIVE][:MOST_OPEN]
+
+
+def _markdown_table(report: ComparisonReport, shown: Sequence[CaseComparison]) -> str:
+    metrics = primary_metrics(report)
+    several = len({each.name for case in shown for each in _both_hosts(case)}) > 1
+    heads = ["", "Case", *(["Host"] if several else []), *map(_escape, metrics.values())]
+    rule = ["---"] * (len(heads) - len(metrics)) + ["--:"] * len(metrics)
+    lines = [heads, rule, *(_markdown_row(case, metrics, several) for case in shown)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _markdown_row(case: CaseComparison, metrics: Mapping[str, str], several: bool) -> list[str]:
+    by_key = {metric.key: metric for metric in case.metrics}
+    label, host = case.case.label, case.host.name
+    if case.contender_case.pk != case.case.pk:
+        label += f" → {case.contender_case.label}"
+    if case.contender_host.pk != case.host.pk:
+        host += f" → {case.contender_host.name}"
+    cells = [_format_metric(by_key.get(key)) for key in metrics]
+    return [f"{SYMBOLS[case.verdict]} {case.verdict}", _code(label),
+            *([_code(host)] if several else []), *cells]  # fmt: skip
+
+
+def _format_metric(metric: MetricComparison | None) -> str:
+    if metric is None or metric.change is None:
+        return "–"
+    text = format_change(metric.change)
+    if metric.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
+        text = f"**{text}**"
+    if metric.interval is None:
+        return text
+    return f"{text} ({' to '.join(format_change(end) for end in metric.interval)})"
+
+
+def _count_other_cases(report: ComparisonReport, shown: Sequence[CaseComparison]) -> str:
+    rest = Counter(case.verdict for case in report.cases)
+    rest.subtract(case.verdict for case in shown)
+    counts = [f"{rest[verdict]} {verdict}" for verdict in ORDER if rest[verdict]]
+    return f"{'And' if shown else 'Cases'}: {', '.join(counts)}." if counts else ""
+
+
+def _escape(text: str) -> str:
+    """Text without signs that Markdown or HTML would interpret."""
+    flat = " ".join(text.split())
+    return "".join(f"\\{sign}" if sign in "\\`*_[]<>|#~&" else sign for sign in flat)
+
+
+def _code(text: str) -> str:
+    """Text as Markdown code, safe in a cell of a table."""
+    flat = " ".join(text.split()).replace("`", "'").replace("|", "\\|")
+    return f"`{flat}`" if flat else "–"
+
+
+def _escape_link(address: str) -> str:
+    return address.replace("(", "%28").replace(")", "%29").replace(" ", "%20")
+
+
+def _csv_rows(case: CaseComparison, names: Sequence[str]) -> Iterator[list[object]]:
+    places = [case.case.parameters.get(name) for name in names]
+    first = [
+        case.case.label,
+        case.case.key,
+        case.contender_case.label,
+        *(None if value is None else shown_value(value) for value in places),
+        case.host.name,
+        case.host.profile,
+        case.contender_host.name,
+        case.verdict,
+        case.paired,
+        case.excluded_blocks,
+        case.suspect_blocks,
+    ]
+    for metric in case.metrics:
+        yield [*first, *_metric_columns(metric).values()]
+    if not case.metrics:
+        yield [*first, *[None] * (len(_COLUMNS) - 4)]
+
+
+def _metric_columns(metric: MetricComparison) -> dict[str, Any]:
+    """The last columns of `_COLUMNS`, in their order."""
+    low, high = metric.interval or (None, None)
+    return {
+        "metric": metric.key,
+        "unit": metric.unit,
+        "better": metric.better,
+        "primary": metric.primary,
+        "metric_verdict": metric.verdict,
+        "baseline": metric.baseline,
+        "contender": metric.contender,
+        "change": metric.change,
+        "low": low,
+        "high": high,
+        "margin": metric.margin,
+        "blocks": metric.blocks,
+        "p_value": metric.p_value,
+        "q_value": metric.q_value,
+        "reasons": "; ".join(metric.reasons),
+    }

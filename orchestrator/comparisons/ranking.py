@@ -1,0 +1,218 @@
+"""Builds the cases of a report with their verdicts, and ranks them: regressions first."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.comparisons.exclusions import Exclusions, SharedRun
+from orchestrator.comparisons.mismatches import Mismatches
+from orchestrator.comparisons.pairing import PairedCase
+from orchestrator.comparisons.points import CaseOnHost, PointGroup
+from orchestrator.comparisons.report import CaseComparison, HostName, MetricComparison
+from orchestrator.comparisons.selection import Selection
+from orchestrator.loadtools.metrics import Metric, metrics_of
+from orchestrator.measurements.validity_issues import count_validity_issues
+from orchestrator.runs.models import Trial
+from orchestrator.stats.comparison import Comparison, Verdict
+from orchestrator.stats.matrix import MatrixVerdict
+from orchestrator.stats.summary import summarise
+
+#: The rank of a verdict: changes first, then inconclusive cases.
+ORDER: Mapping[str, int] = {
+    Verdict.REGRESSED: 0,
+    Verdict.IMPROVED: 1,
+    Verdict.INCONCLUSIVE: 2,
+    Verdict.TRIVIAL: 3,
+    Verdict.EQUIVALENT: 4,
+}
+_WITHHELD = "closed and open loop: their latencies are never judged against each other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedCases:
+    """`compared`: index of a case in the selection, as text → metric key → comparison."""
+
+    compared: Mapping[str, Mapping[str, Comparison]]
+    matrix: MatrixVerdict
+    mismatches: Mismatches
+    open_loop: bool
+
+
+def rank_cases(
+    selection: Selection, judged: JudgedCases, runs: Sequence[SharedRun]
+) -> tuple[CaseComparison, ...]:
+    """Regressions first, then improvements, inconclusive and unchanged cases."""
+    keys = {key for metrics in judged.compared.values() for key in metrics}
+    infos = metrics_of(keys)
+    trial_s = _load_trial_times(judged, runs)
+    cases = [
+        _build_case(index, selection, judged, infos, trial_s)
+        for index in range(len(selection.cases))
+    ]
+    cases += [
+        _build_excluded_case(place, exclusions, selection, judged)
+        for place, exclusions in selection.excluded_cases.items()
+    ]
+    return tuple(sorted(cases, key=_rank))
+
+
+def _rank(case: CaseComparison) -> tuple[int, float, str]:
+    order = ORDER[case.verdict]
+    if order > ORDER[Verdict.IMPROVED]:
+        return order, 0.0, case.case.label
+    changes = (abs(m.change or 0) for m in case.metrics if m.verdict == case.verdict)
+    return order, -max(changes, default=0.0), case.case.label
+
+
+def _build_case(
+    index: int,
+    selection: Selection,
+    judged: JudgedCases,
+    infos: Sequence[Metric],
+    trial_s: Mapping[int, float],
+) -> CaseComparison:
+    case, exclusions, names = selection.cases[index], selection.exclusions[index], selection.names
+    metrics = _build_metrics(index, judged, infos)
+    if index in judged.mismatches.withheld:
+        metrics += _withheld_metrics(case)
+    before, after = case.baseline[0].place, case.contender[0].place
+    missing = _missing_blocks(metrics)
+    counts = exclusions if case.paired else _count_trials(case)
+    return CaseComparison(
+        case=names.cases[before.case],
+        contender_case=names.cases[after.case],
+        host=_host_name(case.baseline, selection),
+        contender_host=_host_name(case.contender, selection),
+        verdict=judged.matrix.cases[str(index)],
+        metrics=metrics,
+        paired=case.paired,
+        excluded_blocks=counts.excluded,
+        suspect_blocks=counts.suspect,
+        validity_issues=count_validity_issues(exclusions.reasons) if exclusions.reasons else (),
+        open_loop=judged.open_loop,
+        source=case,
+        missing_blocks=missing,
+        missing_s=_seconds(missing, trial_s.get(before.case)),
+    )
+
+
+def _build_excluded_case(
+    place: CaseOnHost, exclusions: Exclusions, selection: Selection, judged: JudgedCases
+) -> CaseComparison:
+    case, host = selection.names.cases[place.case], selection.names.hosts[place.host]
+    return CaseComparison(
+        case=case,
+        contender_case=case,
+        host=host,
+        contender_host=host,
+        verdict=Verdict.INCONCLUSIVE,
+        metrics=(),
+        paired=True,
+        excluded_blocks=exclusions.excluded,
+        suspect_blocks=0,
+        validity_issues=count_validity_issues(exclusions.reasons),
+        open_loop=judged.open_loop,
+    )
+
+
+def _host_name(side: Sequence[PointGroup], selection: Selection) -> HostName:
+    hosts = [selection.names.hosts[group.place.host] for group in side]
+    if len(hosts) == 1:
+        return hosts[0]
+    name = ", ".join(sorted(dict.fromkeys(host.name for host in hosts)))
+    return HostName(pk=hosts[0].pk, name=name, profile=hosts[0].profile)
+
+
+def _count_trials(case: PairedCase) -> Exclusions:
+    """Of sides that share no block: the counts of their trials."""
+    groups = (*case.baseline, *case.contender)
+    return Exclusions(
+        excluded=sum(group.invalid for group in groups),
+        suspect=sum(group.suspect for group in groups),
+    )
+
+
+def _build_metrics(
+    index: int, judged: JudgedCases, infos: Sequence[Metric]
+) -> tuple[MetricComparison, ...]:
+    """The primary metrics first."""
+    compared = judged.compared[str(index)]
+    metrics = [
+        _build_metric(info, compared[info.key], judged, (str(index), info.key))
+        for info in infos
+        if info.key in compared
+    ]
+    metrics.sort(key=lambda metric: not metric.primary)
+    return tuple(metrics)
+
+
+def _build_metric(
+    info: Metric, comparison: Comparison, judged: JudgedCases, cell: tuple[str, str]
+) -> MetricComparison:
+    verdict = judged.matrix.cells.get(cell)
+    return MetricComparison(
+        info=info,
+        result=comparison,
+        primary=verdict is not None,
+        verdict=verdict or comparison.verdict,
+        q_value=judged.matrix.q_values.get(cell),
+    )
+
+
+def _withheld_metrics(case: PairedCase) -> tuple[MetricComparison, ...]:
+    """The latencies of a closed and of an open loop: values of both sides, without a verdict."""
+    infos = metrics_of([key for key in case.metrics if key.startswith("latency.")])
+    return tuple(
+        MetricComparison(
+            info=info,
+            result=_withheld_comparison(info, *case.metrics[info.key]),
+            primary=False,
+            verdict=Verdict.INCONCLUSIVE,
+            q_value=None,
+        )
+        for info in infos
+        if not info.informational
+    )
+
+
+def _withheld_comparison(
+    info: Metric, before: Sequence[float], after: Sequence[float]
+) -> Comparison:
+    return Comparison(
+        verdict=Verdict.INCONCLUSIVE,
+        reasons=(_WITHHELD,),
+        better=info.better,
+        margin=info.margin,
+        confidence=0.95,
+        blocks=min(len(before), len(after)),
+        baseline=_mean(before),
+        contender=_mean(after),
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    summary = summarise(values)
+    return summary.mean if summary else None
+
+
+def _missing_blocks(metrics: Sequence[MetricComparison]) -> int | None:
+    """How many more blocks the inconclusive primary metrics need."""
+    missing = [
+        metric.needed_blocks - metric.blocks
+        for metric in metrics
+        if metric.primary
+        and metric.verdict == Verdict.INCONCLUSIVE
+        and metric.needed_blocks is not None
+    ]
+    return max((blocks for blocks in missing if blocks > 0), default=None)
+
+
+def _load_trial_times(judged: JudgedCases, runs: Sequence[SharedRun]) -> Mapping[int, float]:
+    """Case → expected seconds of a trial in the newest run; read only if a case is inconclusive."""
+    if not runs or Verdict.INCONCLUSIVE not in judged.matrix.cells.values():
+        return {}
+    trials = Trial.objects.filter(variant__in=runs[0].variants, round=1).order_by()
+    return dict(trials.values_list("case_id", "expected_s"))
+
+
+def _seconds(blocks: int | None, trial_s: float | None) -> float | None:
+    return None if blocks is None or trial_s is None else 2 * trial_s * blocks

@@ -1,0 +1,276 @@
+"""The result of a comparison in words: summary, notes, and reasons with codes for programs."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.db.models import F
+
+from orchestrator.comparisons.exclusions import SharedRun
+from orchestrator.comparisons.report import CaseComparison, ComparisonReport, MetricComparison
+from orchestrator.comparisons.selection import Selection
+from orchestrator.comparisons.sides import Side
+from orchestrator.core.units import format_change
+from orchestrator.loadtools.metrics import metric_for
+from orchestrator.runs.models import HostRole, Placement
+from orchestrator.stats.comparison import Verdict
+from orchestrator.stats.matrix import Headline
+from orchestrator.stats.paired import FEWEST_BLOCKS
+from orchestrator.stats.unpaired import UNPAIRED
+
+#: A comparison with a larger share of excluded blocks is not reliable.
+MAX_EXCLUDED_SHARE = 0.3
+LOOPBACK_NOTE = "Server and load generator shared one machine and talked over loopback."
+
+_SENTENCES = {
+    Verdict.REGRESSED: "{contender} is a regression: {change}.",
+    Verdict.IMPROVED: "{contender} is an improvement: {change}.",
+    Verdict.TRIVIAL: "{contender} changed something, but less than matters: {change}.",
+    Verdict.EQUIVALENT: "{contender} performs the same: any change is proven to be within the "
+    "margin.",
+    Verdict.INCONCLUSIVE: "Not decided yet for {contender}: {change}.",
+}
+#: For two sides of one commit.
+_OF_ONE_COMMIT = {
+    Verdict.REGRESSED: "{contender} is worse than {baseline}: {change}.",
+    Verdict.IMPROVED: "{contender} is better than {baseline}: {change}.",
+    Verdict.TRIVIAL: "{contender} differs from {baseline}, but less than matters: {change}.",
+    Verdict.EQUIVALENT: "{contender} performs the same as {baseline}: any difference is proven to "
+    "be within the margin.",
+    Verdict.INCONCLUSIVE: "Not decided yet between {contender} and {baseline}: {change}.",
+}
+
+
+class ReasonCode(StrEnum):
+    """Codes of primary metrics: a real change (`beyond_margin`, `within_margin`), no change
+    (`proven_within_margin`), a change that may be chance among many metrics (`chance_among_many`),
+    and why a metric is inconclusive (`not_measured_together` to `interval_too_wide`). Codes of
+    cases: `unpaired`, `excluded_blocks`, `suspect_blocks`. Codes of the whole comparison: how many
+    cases have which verdict, and `mismatch`."""
+
+    BEYOND_MARGIN = "beyond_margin"
+    WITHIN_MARGIN = "within_margin"
+    PROVEN_WITHIN_MARGIN = "proven_within_margin"
+    CHANCE_AMONG_MANY = "chance_among_many"
+    NOT_MEASURED_TOGETHER = "not_measured_together"
+    NO_RATIO = "no_ratio"
+    TOO_FEW_BLOCKS = "too_few_blocks"
+    INTERVAL_TOO_WIDE = "interval_too_wide"
+    UNPAIRED = "unpaired"
+    EXCLUDED_BLOCKS = "excluded_blocks"
+    SUSPECT_BLOCKS = "suspect_blocks"
+    CASES_REGRESSED = "cases_regressed"
+    CASES_IMPROVED = "cases_improved"
+    CASES_INCONCLUSIVE = "cases_inconclusive"
+    CASES_TRIVIAL = "cases_trivial"
+    CASES_EQUIVALENT = "cases_equivalent"
+    MISMATCH = "mismatch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """`metric`: the key of the metric that it is about. `count`: of blocks, or of cases."""
+
+    code: ReasonCode
+    metric: str | None = None
+    count: int | None = None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingMeasurements:
+    """What would probably decide the inconclusive cases: blocks of the case that needs most of
+    them, trials of all cases, and seconds of machine time (None if unknown)."""
+
+    blocks: int
+    trials: int
+    seconds: float | None
+
+
+def summary_of(headline: Headline, sides: tuple[Side, Side]) -> str:
+    """The verdict of the whole comparison in one or two sentences."""
+    change = "there are no complete blocks"
+    if headline.cell is not None:
+        info = metric_for(headline.cell[1])
+        title = info.title if info else headline.cell[1]
+        change = f"{title[0].lower()}{title[1:]} {format_change(headline.change)}"
+        if headline.low is not None and headline.high is not None:
+            change += f" ({format_change(headline.low)} to {format_change(headline.high)})"
+    names = _names(sides)
+    sentences = _OF_ONE_COMMIT if sides[0].commit == sides[1].commit else _SENTENCES
+    sentence = sentences[headline.verdict].format(**names, change=change)
+    sentence = f"{sentence[0].upper()}{sentence[1:]}" if names["differ"] else sentence
+    if headline.cases > 1:
+        same = headline.counts.get(headline.verdict, 0)
+        sentence += f" {headline.verdict.capitalize()}: {same} of {headline.cases} cases."
+    return sentence
+
+
+def _names(sides: tuple[Side, Side]) -> dict[str, str]:
+    """The hashes of two commits; else what the sides differ in, such as `host ant`."""
+    if sides[0].commit != sides[1].commit:
+        shas = (side.commit.short_sha for side in sides)
+        return dict(zip(("baseline", "contender"), shas, strict=True), differ="")
+    queries = [side.query() | ({"case": side.case.label} if side.case else {}) for side in sides]
+    differ = [name for name in queries[1] if queries[1][name] != queries[0].get(name)]
+    names = (
+        ", ".join(f"{name} {query[name]}" if name in query else f"any {name}" for name in differ)
+        for query in queries
+    )
+    return dict(zip(("baseline", "contender"), names, strict=True), differ=", ".join(differ))
+
+
+def notes_of(
+    selection: Selection, cases: Sequence[CaseComparison], runs: Sequence[SharedRun]
+) -> tuple[str, ...]:
+    """The limits that a reader must know, the most important one first."""
+    return (
+        *_unpaired_notes(cases),
+        *_network_notes(runs),
+        *_selection_notes(selection),
+        *_exclusion_notes(selection, cases),
+    )
+
+
+def _unpaired_notes(cases: Sequence[CaseComparison]) -> Iterator[str]:
+    unpaired = sum(not case.paired for case in cases)
+    if unpaired:
+        which = "Both sides were" if unpaired == len(cases) else f"{unpaired} cases were"
+        yield (
+            f"Unpaired: {which} {UNPAIRED}. Measure both in one run to see the effect of the code."
+        )
+
+
+def _network_notes(runs: Sequence[SharedRun]) -> Iterator[str]:
+    if not runs:
+        return
+    variants = [variant for run in runs for variant in run.variants]
+    other_host = Placement.objects.filter(
+        job__run__variants__in=variants, role=HostRole.GENERATOR, host__isnull=False
+    ).exclude(host=F("job__host"))
+    if other_host.exists():
+        yield "The load came over the network, from another host."
+    else:
+        yield LOOPBACK_NOTE
+
+
+def _selection_notes(selection: Selection) -> Iterator[str]:
+    excluded_trials = sum(case.excluded_trials for case in selection.cases)
+    if excluded_trials:
+        yield (
+            f"{excluded_trials} trials of other versions of the definition, or of the host before "
+            "it changed, were excluded: only the newest that both sides have counts here (version "
+            f"{selection.version})."
+        )
+    if selection.one_sided:
+        plural = "cases were" if selection.one_sided > 1 else "case was"
+        yield f"{selection.one_sided} {plural} measured on one side only, and excluded."
+
+
+def _exclusion_notes(selection: Selection, cases: Sequence[CaseComparison]) -> Iterator[str]:
+    exclusions = (*selection.exclusions, *selection.excluded_cases.values())
+    excluded = sum(each.excluded for each in exclusions)
+    complete = sum(case.count for case in selection.cases if case.paired)
+    suspect = sum(case.suspect_blocks for case in cases if case.paired)
+    yield from excluded_blocks_notes(excluded, excluded + complete)
+    if suspect:
+        yield f"{suspect} blocks contain a suspect trial; the pages of the trials show the reasons."
+
+
+def excluded_blocks_notes(excluded: int, blocks: int) -> Iterator[str]:
+    """`excluded` of so many `blocks`."""
+    if excluded:
+        yield f"{excluded} of {blocks} blocks were excluded: a trial failed or is invalid."
+    if excluded > MAX_EXCLUDED_SHARE * blocks:
+        yield "More than 30 % of the blocks were excluded: do not rely on this comparison."
+
+
+def reasons_of_report(report: ComparisonReport) -> list[Reason]:
+    """The number of cases with each verdict, then the mismatches."""
+    counts = Counter(Verdict(case.verdict) for case in report.cases)
+    reasons = [
+        Reason(
+            code=ReasonCode(f"cases_{verdict}"),
+            count=counts[verdict],
+            text=f"{counts[verdict]} of {len(report.cases)} cases {verdict}",
+        )
+        for verdict in Verdict
+        if counts[verdict]
+    ]
+    return reasons + [
+        Reason(code=ReasonCode.MISMATCH, text=f"{mismatch.what}: {mismatch.reason}")
+        for mismatch in report.mismatches
+    ]
+
+
+def reasons_of_case(case: CaseComparison) -> list[Reason]:
+    reasons = [_reason_of_metric(metric) for metric in case.metrics if metric.primary]
+    if not case.paired:
+        reasons.append(Reason(code=ReasonCode.UNPAIRED, text="the sides share no block"))
+    if case.excluded_blocks:
+        reasons.append(
+            Reason(
+                code=ReasonCode.EXCLUDED_BLOCKS,
+                count=case.excluded_blocks,
+                text="blocks excluded: a trial failed or is invalid",
+            )
+        )
+    if case.suspect_blocks:
+        reasons.append(
+            Reason(
+                code=ReasonCode.SUSPECT_BLOCKS,
+                count=case.suspect_blocks,
+                text="blocks with a suspect trial",
+            )
+        )
+    return reasons
+
+
+def _reason_of_metric(metric: MetricComparison) -> Reason:
+    text = "; ".join(metric.reasons)
+    if metric.interval is not None and metric.change is not None:
+        low, high = metric.interval
+        text = f"{metric.change:+.2%} ({low:+.2%} to {high:+.2%}), margin {metric.margin:.1%}" + (
+            f"; {text}" if text else ""
+        )
+    return Reason(code=_code_of_metric(metric), metric=metric.key, count=metric.blocks, text=text)
+
+
+def _code_of_metric(metric: MetricComparison) -> ReasonCode:
+    decided = {
+        Verdict.REGRESSED: ReasonCode.BEYOND_MARGIN,
+        Verdict.IMPROVED: ReasonCode.BEYOND_MARGIN,
+        Verdict.TRIVIAL: ReasonCode.WITHIN_MARGIN,
+        Verdict.EQUIVALENT: ReasonCode.PROVEN_WITHIN_MARGIN,
+    }
+    verdict = Verdict(metric.verdict)
+    if verdict in decided:
+        return decided[verdict]
+    if Verdict(metric.result.verdict) is not verdict:
+        return ReasonCode.CHANCE_AMONG_MANY
+    if not metric.blocks:
+        return ReasonCode.NOT_MEASURED_TOGETHER
+    if metric.blocks < FEWEST_BLOCKS:
+        return ReasonCode.TOO_FEW_BLOCKS
+    return ReasonCode.NO_RATIO if metric.change is None else ReasonCode.INTERVAL_TOO_WIDE
+
+
+def missing_of_case(case: CaseComparison) -> MissingMeasurements | None:
+    if case.missing_blocks is None:
+        return None
+    blocks = case.missing_blocks
+    return MissingMeasurements(blocks=blocks, trials=2 * blocks, seconds=case.missing_s)
+
+
+def missing_of_report(report: ComparisonReport) -> MissingMeasurements | None:
+    """None if no case is inconclusive, or if the number of blocks is unknown."""
+    missing = [each for case in report.cases if (each := missing_of_case(case)) is not None]
+    if not missing:
+        return None
+    seconds = [each.seconds for each in missing if each.seconds is not None]
+    return MissingMeasurements(
+        blocks=max(each.blocks for each in missing),
+        trials=sum(each.trials for each in missing),
+        seconds=sum(seconds) if len(seconds) == len(missing) else None,
+    )

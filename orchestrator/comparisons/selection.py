@@ -1,0 +1,215 @@
+"""Selects the cases that two sides have in common, and counts what is excluded from them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from orchestrator.benchmarks.models import Benchmark, Case
+from orchestrator.comparisons.exclusions import (
+    Exclusions,
+    FlaggedTrial,
+    SharedRun,
+    count_exclusions,
+    find_excluded_cases,
+    group_flagged_trials,
+    sum_exclusions,
+)
+from orchestrator.comparisons.mismatches import Names
+from orchestrator.comparisons.pairing import PairedCase, PairingKey, blocks_of_run, pair_cases
+from orchestrator.comparisons.points import (
+    CaseOnHost,
+    ComparabilityKey,
+    PointFilter,
+    PointIndex,
+    load_points,
+    load_run_points,
+)
+from orchestrator.comparisons.provenance import load_provenance
+from orchestrator.comparisons.report import CaseName, HostName
+from orchestrator.comparisons.sides import Side
+from orchestrator.fleet.models import Host
+from orchestrator.runs.models import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """`exclusions[i]` is of `cases[i]`; in `excluded_cases` no block counts.
+
+    `one_sided`: the number of cases that only one of the sides measured. `version`: if points of
+    several versions of the definition were found, only those of this one count.
+    """
+
+    cases: Sequence[PairedCase]
+    exclusions: Sequence[Exclusions]
+    excluded_cases: Mapping[CaseOnHost, Exclusions]
+    names: Names
+    one_sided: int
+    version: int | None
+
+
+def select_cases(
+    benchmark: Benchmark,
+    sides: tuple[Side, Side],
+    runs: Sequence[SharedRun],
+    flagged: Sequence[FlaggedTrial],
+    *,
+    run: Run | None,
+    metrics: Collection[str] | None,
+) -> Selection:
+    """All cases of both sides, with their names; none if they have no case in common.
+
+    `run`: only what it measured counts. `metrics`: the keys of these alone are read.
+    """
+    points = _load_points(benchmark, sides, run, metrics)
+    places = {*points[0], *points[1], *(trial.place for trial in flagged)}
+    names = _load_names(benchmark, {place.host for place in places})
+    cases, excluded = _pair(points, sides, names, run, flagged)
+    version = runs[0].version if runs else None
+    commits = sides[0].commit.pk, sides[1].commit.pk
+    by_place = group_flagged_trials(flagged)
+    exclusions = [count_exclusions(case, commits, by_place, version) for case in cases]
+    if run is not None:
+        counted = [i for i, case in enumerate(cases) if case.metrics or exclusions[i].excluded]
+        cases, exclusions = [cases[i] for i in counted], [exclusions[i] for i in counted]
+    else:
+        cases = list(map(_without_unpaired_values, cases, exclusions))
+    return Selection(
+        cases=cases,
+        exclusions=exclusions,
+        excluded_cases=excluded,
+        names=names,
+        one_sided=_count_one_sided(points, cases),
+        version=version,
+    )
+
+
+def _pair(
+    points: tuple[PointIndex, PointIndex],
+    sides: tuple[Side, Side],
+    names: Names,
+    run: Run | None,
+    flagged: Sequence[FlaggedTrial],
+) -> tuple[list[PairedCase], dict[CaseOnHost, Exclusions]]:
+    """The paired cases, and the cases without a block that counts.
+
+    Sides without a common host are paired by case alone, unless they name hosts.
+    """
+    only = None if run is None else blocks_of_run(run)
+    one_commit = sides[0].commit == sides[1].commit
+    keys = _pairing_keys(sides, names)
+    cases = pair_cases(*points, keys=keys, only=only, one_commit=one_commit)
+    excluded = {} if keys or one_commit else _excluded_cases(flagged, cases, sides)
+    if not (cases or excluded or run) and all(side.hosts == (None, None) for side in sides):
+        keys = _without_host(keys)
+        cases = pair_cases(*points, keys=keys, only=only, one_commit=one_commit)
+    return cases, excluded
+
+
+def _without_unpaired_values(case: PairedCase, exclusions: Exclusions) -> PairedCase:
+    """If all shared blocks are excluded, nothing is compared: other trials do not replace them."""
+    if case.paired or not exclusions.excluded:
+        return case
+    return replace(case, paired=True, metrics={}, blocks=(frozenset(), frozenset()))
+
+
+def _load_points(
+    benchmark: Benchmark,
+    sides: tuple[Side, Side],
+    run: Run | None,
+    metrics: Collection[str] | None,
+) -> tuple[PointIndex, PointIndex]:
+    first, second = filters = _filter(benchmark, sides[0]), _filter(benchmark, sides[1])
+    if run is not None:
+        return load_run_points(benchmark, sides, run, metrics=metrics, filters=filters)
+    return (
+        load_points(benchmark, sides[0], metrics=metrics, counts=first),
+        load_points(benchmark, sides[1], metrics=metrics, counts=second),
+    )
+
+
+def _filter(benchmark: Benchmark, side: Side) -> PointFilter | None:
+    """Which points are of the tool and of the version of the definition that the side names."""
+    if not side.tool and side.definition is None:
+        return None
+    cases = None if side.case is None else [side.case.pk]
+    index = load_provenance(benchmark, side.commit, cases=cases, version=side.definition)
+
+    def counts(place: CaseOnHost, comparability: ComparabilityKey) -> bool:
+        provenance = index.get((place, comparability.configuration))
+        return provenance is not None and side.tool in ("", provenance.tool)
+
+    return counts
+
+
+def _pairing_keys(sides: tuple[Side, Side], names: Names) -> tuple[PairingKey, PairingKey] | None:
+    """The keys without what the sides differ in; None if they are of the same hosts and cases."""
+    same_hosts = sides[0].hosts == sides[1].hosts
+    same_case = sides[0].case == sides[1].case
+    same_tool = sides[0].tool == sides[1].tool
+    if same_hosts and same_case and same_tool:
+        return None
+
+    def pairing_key(side: Side) -> PairingKey:
+        def key(place: CaseOnHost) -> object:
+            case: object = place.case if same_case else None
+            if same_case and not same_tool:
+                case = _parameters_without(names.cases[place.case], side.tool)
+            return (place.host if same_hosts else None, case)
+
+        return key
+
+    return pairing_key(sides[0]), pairing_key(sides[1])
+
+
+def _parameters_without(case: CaseName, tool: str) -> frozenset[tuple[str, object]]:
+    return frozenset((axis, value) for axis, value in case.parameters.items() if value != tool)
+
+
+def _without_host(
+    keys: tuple[PairingKey, PairingKey] | None,
+) -> tuple[PairingKey, PairingKey]:
+    before, after = keys or (tuple, tuple)
+    return (lambda place: _case_part(before(place))), (lambda place: _case_part(after(place)))
+
+
+def _case_part(key: object) -> object:
+    assert isinstance(key, tuple)
+    return key[1:]
+
+
+def _load_names(benchmark: Benchmark, hosts: Collection[str]) -> Names:
+    cases = Case.objects.filter(benchmark=benchmark).order_by()
+    rows = cases.values_list("pk", "key", "label", "parameters")
+    measured_on = Host.objects.filter(pk__in=hosts).order_by()
+    return Names(
+        cases={
+            pk: CaseName(pk=pk, key=key, label=label, parameters=parameters)
+            for pk, key, label, parameters in rows
+        },
+        hosts={
+            str(pk): HostName(pk=pk, name=name, profile=profile)
+            for pk, name, profile in measured_on.values_list("pk", "name", "profile__name")
+        },
+    )
+
+
+def _excluded_cases(
+    flagged: Sequence[FlaggedTrial], cases: Sequence[PairedCase], sides: tuple[Side, Side]
+) -> dict[CaseOnHost, Exclusions]:
+    """The requested cases of which every block is excluded."""
+    case, host = sides[0].case, sides[0].host
+    return {
+        place: sum_exclusions(trials, ())
+        for place, trials in find_excluded_cases(flagged, cases).items()
+        if (case is None or case.pk == place.case) and (host is None or str(host.pk) == place.host)
+    }
+
+
+def _count_one_sided(points: tuple[PointIndex, PointIndex], cases: Sequence[PairedCase]) -> int:
+    paired = (
+        {group.place.case for case in cases for group in case.baseline},
+        {group.place.case for case in cases for group in case.contender},
+    )
+    return sum(
+        len({place.case for place in side} - matched)
+        for side, matched in zip(points, paired, strict=True)
+    )
