@@ -14,6 +14,8 @@ from django.db import transaction
 from django.db.models import Max
 
 from orchestrator.accounts.members import Member
+from orchestrator.benchmarks.fetching import finish_fetch
+from orchestrator.benchmarks.models import Project
 from orchestrator.runs.models import Job, Trial, Trigger
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.runs.states import JOB_ENDED, JobState
@@ -59,6 +61,9 @@ class Queue:
         hosts = list(self._fleet.hosts) * per_host
         copies = work is Work.COPY
         shas = self._files.more(len(hosts)) if copies else [self._known] * len(hosts)
+        if copies:
+            # A run names commits of the mirror only.
+            finish_fetch(Project.objects.get(slug=SLUG))
         with transaction.atomic():
             jobs = [self._add(host, sha) for host, sha in zip(hosts, shas, strict=True)]
             before = self._services.cpu_s()
