@@ -39,7 +39,7 @@ def trials(requested: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
         for trial in set(step.trials("trial_done"))
     )
     counted = Point.objects.filter(series__metric__key="requests.rate").aggregate(
-        all=Sum(F("n") + F("invalid"))
+        all=Sum(F("trials") + F("invalid"))
     )
     return {
         "runs": len(list(requested)),

@@ -68,7 +68,7 @@ def test_it_takes_a_result_and_makes_what_is_new(lab: Lab, alice: ApiClient) -> 
     assert reading.provenance == {"token": "test", "id": "7", "block": "b1", "note": "by hand"}
     assert Series.objects.count() == 2
     point = Point.objects.get(series__metric__key="requests.rate")
-    assert (point.n, point.values, point.mean) == (1, [1000.0], 1000.0)
+    assert (point.trials, point.values, point.mean) == (1, [1000.0], 1000.0)
     assert point.blocks != [0]
 
 
@@ -114,7 +114,7 @@ def test_the_same_post_twice_changes_nothing(lab: Lab, alice: ApiClient) -> None
     assert told(send(alice, *results)) == (3, 0)
     assert told(send(alice, *reversed(results))) == (0, 3)
     assert Reading.objects.count() == 3
-    assert sorted(Point.objects.values_list("n", flat=True)) == [1, 1, 2, 2]
+    assert sorted(Point.objects.values_list("trials", flat=True)) == [1, 1, 2, 2]
 
 
 def test_equal_values_of_two_builds_both_count_and_a_retry_does_not(
@@ -297,7 +297,7 @@ def test_invalid_results_are_kept_and_not_counted(lab: Lab, alice: ApiClient) ->
     unsure = result(validity="suspect", reasons=["noisy"], metrics={"requests.rate": 2})
     send(alice, result(metrics={"requests.rate": 3}), bad, unsure)
     point = Point.objects.get()
-    assert (point.n, point.suspect, point.invalid) == (2, 1, 1)
+    assert (point.trials, point.suspect, point.invalid) == (2, 1, 1)
     assert sorted(point.values) == [2.0, 3.0]
 
 
@@ -432,7 +432,7 @@ def test_another_team_has_no_such_benchmark(lab: Lab, mallory: ApiClient, alice:
 def test_a_thousand_at_once(lab: Lab, alice: ApiClient) -> None:
     results = [result(parameters={"connections": 1 + n % 100}, id=str(n)) for n in range(1000)]
     assert told(send(alice, *results)) == (1000, 0)
-    assert set(Point.objects.values_list("n", flat=True)) == {10}
+    assert set(Point.objects.values_list("trials", flat=True)) == {10}
 
 
 def test_a_point_keeps_the_first_values_and_the_sums_of_all(lab: Lab, alice: ApiClient) -> None:
@@ -440,7 +440,7 @@ def test_a_point_keeps_the_first_values_and_the_sums_of_all(lab: Lab, alice: Api
         results = [result(id=f"{part}-{n}", metrics={"requests.rate": 5}) for n in range(200)]
         assert told(send(alice, *results)) == (200, 0)
     point = Point.objects.get()
-    assert (point.n, len(point.values), len(point.blocks)) == (400, 256, 256)
+    assert (point.trials, len(point.values), len(point.blocks)) == (400, 256, 256)
     assert point.mean == pytest.approx(5)
 
 
@@ -467,8 +467,8 @@ def test_many_clients_at_one_new_commit_lose_and_double_nothing(lab: Lab, alice:
     assert Host.objects.filter(transport="external").count() == 4
     assert HardwareProfile.objects.filter(slug="external").count() == 1
     points = Point.objects.filter(series__metric__key="requests.rate")
-    assert sorted(points.values_list("n", flat=True)) == [1] * 20 + [16] * 20
-    assert all(len(point.values) == point.n for point in points)
+    assert sorted(points.values_list("trials", flat=True)) == [1] * 20 + [16] * 20
+    assert all(len(point.values) == point.trials for point in points)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -52,7 +52,7 @@ def test_it_goes_on_where_the_host_is(engine: Engine, team: Personas, tmp_path: 
     assert [trial.state for trial in trials] == ["measured"] * 4
     assert values_of([trial.pk for trial in trials]).keys() == {trial.pk for trial in trials}
     points = Point.objects.filter(series__metric__key="requests.rate")
-    assert sum(point.n + point.invalid for point in points) == len(trials)
+    assert sum(point.trials + point.invalid for point in points) == len(trials)
     told = Counter(
         trial
         for step in read_journals(local_work_dir(host))
