@@ -13,12 +13,12 @@ from orchestrator.web.comparisons.charts import BAR_WIDTH, interval_bar, reach_o
 def _metric(low: float | None, high: float | None, **changes: Any) -> MetricComparison:
     known = low is not None and high is not None
     change = changes.pop("change", (low + high) / 2 if known else None)
-    found = Comparison(
+    result = Comparison(
         verdict=Verdict.INCONCLUSIVE, reasons=(), better="lower", margin=0.03, confidence=0.95,
         blocks=5, baseline=1.0, contender=1.0, change=change, low=low, high=high,
     )  # fmt: skip
     given: dict[str, Any] = {
-        "info": Metric(key="k", title="K", unit="s", better="lower"), "found": found,
+        "info": Metric(key="k", title="K", unit="s", better="lower"), "result": result,
         "primary": True, "q_value": None, "verdict": "inconclusive",
     }  # fmt: skip
     return MetricComparison(**{**given, **changes})
