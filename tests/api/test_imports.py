@@ -91,7 +91,7 @@ def test_a_large_file_is_taken_in_by_steps_and_once(
         ("done", MANY, MANY),
     ]
     assert Reading.objects.count() == MANY
-    assert sum(Point.objects.values_list("n", flat=True)) == MANY
+    assert sum(Point.objects.values_list("trials", flat=True)) == MANY
     assert not ImportPart.objects.exists()
     assert AuditEntry.objects.filter(subject=f"results.jsonl: {MANY} new").count() == 1
 
@@ -319,7 +319,7 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(
     found.refresh_from_db()
     assert (found.state, found.done, found.accepted) == ("done", MANY, MANY)
     assert Reading.objects.count() == MANY
-    assert sum(Point.objects.values_list("n", flat=True)) == MANY
+    assert sum(Point.objects.values_list("trials", flat=True)) == MANY
 
 
 def test_the_page_shows_how_far_and_why_not(lab: Lab, alice: ApiClient) -> None:

@@ -124,7 +124,7 @@ def test_equal_values_of_two_builds_both_count_and_a_retry_does_not(
     assert told(send(alice, first)) == (1, 0)
     assert told(send(alice, second)) == (1, 0)
     assert told(send(alice, first)) == (0, 1), "the client saw no answer, and sent it again"
-    assert Point.objects.get(series__metric__key="requests.rate").n == 2
+    assert Point.objects.get(series__metric__key="requests.rate").trials == 2
 
 
 @pytest.mark.parametrize("given", [{}, {"id": ""}])
@@ -304,7 +304,7 @@ def test_invalid_results_are_kept_and_not_counted(lab: Lab, alice: ApiClient) ->
 def test_zero_and_negative_values_are_taken(lab: Lab, alice: ApiClient) -> None:
     values = [0.0, -1.0, 5.0, 1e100, 5e-324]
     send(alice, *(result(metrics={"script.left_count": value}) for value in values))
-    assert Point.objects.get().n == 5
+    assert Point.objects.get().trials == 5
 
 
 def test_metrics_of_ones_own_are_taken(lab: Lab, alice: ApiClient) -> None:
