@@ -23,7 +23,7 @@ def test_columns_say_the_same_as_points(lab, alice, history):
     assert columns["points"]["commit"] == [sha[:8] for sha in lab.shas]
     values = [point["value"] for point in points]
     assert columns["points"]["value"] == pytest.approx(values, rel=1e-5)
-    assert columns["points"]["n"] == 5
+    assert columns["points"]["trials"] == 5
     assert columns["series"]["title"] == "Requests per second"
     assert columns["series"]["id"] == Series.objects.get(metric__key="requests.rate").pk
 

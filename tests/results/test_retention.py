@@ -140,7 +140,7 @@ def test_a_project_of_which_nobody_said_anything_keeps_files_for_90_days(
     prune_due(NOW)
 
     assert [counts(run) for run in runs] == [(4, 4, 4, 4), (0, 4, 4, 4), (0, 0, 4, 4)]
-    assert retention_of(project).look_at == NOW + timedelta(hours=1)
+    assert retention_of(project).next_at == NOW + timedelta(hours=1)
 
 
 def test_it_goes_on_where_it_was_interrupted(

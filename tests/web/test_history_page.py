@@ -46,8 +46,8 @@ def test_the_chart_fetches_one_point_a_commit_oldest_first(world: World, alice: 
 
     assert points["commit"] == [sha[:8] for sha in world.shas]
     assert points["value"] == pytest.approx([1000, 1001, 850], rel=0.01)
-    assert points["n"] == 6
-    assert all(reach > 0 for reach in points["reach"])
+    assert points["trials"] == 6
+    assert all(half_width > 0 for half_width in points["half_width"])
 
 
 def test_each_row_leads_to_the_comparison_with_the_point_before(
