@@ -51,7 +51,7 @@ def test_a_fetch_that_fails_answers_the_request(lab: Lab, alice: ApiClient) -> N
         answer = ask(alice, "runs", wanted)
         assert answer.status_code == 503
         run_fetches()
-    assert "the last try failed: git cannot read" in answer.json()["detail"]
+    assert "the last attempt failed: git cannot read" in answer.json()["detail"]
     answer = ask(alice, "runs", wanted)
     assert answer.status_code == 422
     assert "could not be fetched: git cannot read" in answer.json()["detail"]

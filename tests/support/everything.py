@@ -111,7 +111,11 @@ def make_everything(folder: Path) -> Everything:
 
 def _shared(member: Member) -> object:
     page = SharedPage(
-        project=Project.objects.get(slug="server"), page="overview", given={}, query="", title="x"
+        project=Project.objects.get(slug="server"),
+        page="overview",
+        parameters={},
+        query="",
+        title="x",
     )
     return create_share_link(member=member, shared=page, days=1).link.pk
 

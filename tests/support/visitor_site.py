@@ -203,7 +203,7 @@ def _share(everything: Everything, page: str, values: Mapping[str, list[str]]) -
     shared = SharedPage(
         project=Project.objects.get(slug="server"),
         page=page,
-        given=given,
+        parameters=given,
         query=urlencode(query) if page == "compare" else "",
         title=page,
     )
