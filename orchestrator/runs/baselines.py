@@ -59,7 +59,7 @@ def _newest_measured(
             project=benchmark.project,
             sha__in=left,
             points__series__benchmark=benchmark,
-            points__n__gt=0,
+            points__trials__gt=0,
         ).values_list("sha", flat=True)
     )
     found = next((sha for sha in left if sha in measured), None)

@@ -43,8 +43,8 @@ def test_it_goes_on_where_the_host_is(engine: Engine, team: Personas, tmp_path: 
     call_command("restore", backup, replace=True, quiet=True, stdout=StringIO())
     assert not Run.objects.filter(pk=later.pk).exists()
     assert HostLease.objects.get().job_id == at_work.pk
-    # A restore comes later than this one: whoever had the turn when the backup was made is gone.
-    Job.objects.filter(turn__isnull=False).update(claimed_until=utc_now() - timedelta(hours=1))
+    # A restore comes later than this one: whoever held the claim when the backup was made is gone.
+    Job.objects.filter(claim__isnull=False).update(claimed_until=utc_now() - timedelta(hours=1))
     engine.start()
     run = engine.finish(run)
     assert (run.state, run.message) == ("finished", "")
