@@ -83,7 +83,7 @@ def test_it_mails_the_link_where_there_is_a_mail_server(alice: Client, settings:
     assert mail.outbox == []
     settings.EMAIL_HOST = "mail.example.org"  # type: ignore[attr-defined]
     page = alice.post(reverse("invitation-new"), {**INVITE, "email": "eve@example.org"})
-    assert "is sent to <strong>eve@example.org" in page.content.decode()
+    assert "The invitation was sent to <strong>eve@example.org" in page.content.decode()
     assert mail.outbox[0].to == ["eve@example.org"]
     assert "/invitations/pwi_" in mail.outbox[0].body
     assert link not in mail.outbox[0].body

@@ -126,7 +126,7 @@ def test_it_shows_a_team_what_it_uses(
     quota("--hosts", "4")
     address = reverse("settings-quotas")
     page = bob.get(address).content.decode()
-    assert "own" in page
+    assert "These quotas apply only to this team." in page
     assert "25 %" in page
     assert "25 %" not in mallory.get(address).content.decode()
     assert address in alice.get(reverse("settings")).content.decode()

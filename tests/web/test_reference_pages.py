@@ -129,7 +129,11 @@ def test_an_upload_fills_in_what_the_file_leaves_open(alice: Client) -> None:
         (b"", {}, "The submitted file is empty"),
         (CSV.encode(), {"format": "asv"}, "JSON"),
         (CSV.encode(), {"format": "excel"}, "Select a valid choice"),
-        (CSV.encode(), {"unknown": "none"}, "Numbers with commas between"),
+        (
+            CSV.encode(),
+            {"unknown": "none"},
+            "expected numbers separated by commas, such as -1, 0; got none.",
+        ),
         (CSV.encode(), {"source": "x" * 101}, "at most 100 characters"),
     ],
 )
@@ -150,8 +154,8 @@ def test_an_upload_has_a_limit(alice: Client, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_member_imports_the_figures_of_a_suite(alice: Client, bob: Client) -> None:
-    assert "Import its figures" in alice.get(reverse("references")).content.decode()
-    assert "Import its figures" not in bob.get(reverse("references")).content.decode()
+    assert "Import its results" in alice.get(reverse("references")).content.decode()
+    assert "Import its results" not in bob.get(reverse("references")).content.decode()
     address = reverse("reference-catalogue")
     answer = alice.post(address, {"suite": "protocols"}, follow=True)
     assert "24 figures read, 0 of them unknown: 24 added" in answer.content.decode()
@@ -159,7 +163,7 @@ def test_a_member_imports_the_figures_of_a_suite(alice: Client, bob: Client) -> 
     assert (
         "HTTP protocols of an object server, the report protocols imported Import again" in listed
     )
-    assert "Python HTTP clients, the report http-clients Import its figures" in listed
+    assert "Python HTTP clients, the report http-clients Import its results" in listed
     assert alice.post(address, {"suite": "../hello"}).status_code == 404
     assert alice.get(address).status_code == 405
 

@@ -56,7 +56,7 @@ def turn_on(client: Client) -> tuple[str, list[str]]:
     assert secret
     assert '<svg class="qr"' in page
     assert "data:image" not in page
-    assert "not right" in client.post(ON, {"code": "000"}).content.decode()
+    assert "The code is wrong." in client.post(ON, {"code": "000"}).content.decode()
     assert client.post(ON, {"code": code_of(secret[1])}).headers["Location"] == CODES
     shown = client.get(CODES).content.decode()
     return secret[1], re.findall(r"<li><code>(\d{8})</code>", shown)
@@ -74,7 +74,7 @@ def test_a_secret_that_is_being_set_up_lies_sealed_in_the_session(
     # Where its key is gone it confirms nothing any more, and whoever sets it up begins anew.
     lost = {**stored, "mfa.totp.secret": Keyring({"2019": "x" * 40}).seal(shown, "x").decode()}
     Session.objects.update(session_data=DatabaseSessionStore().encode(lost))
-    assert "not right" in client.post(ON, {"code": code_of(shown)}).content.decode()
+    assert "The code is wrong." in client.post(ON, {"code": code_of(shown)}).content.decode()
     assert not Authenticator.objects.exists()
     (another,) = re.findall(r"<pre[^>]*>([A-Z2-7]{32})</pre>", client.get(ON).content.decode())
     assert client.post(ON, {"code": code_of(another)}).headers["Location"] == CODES
@@ -124,7 +124,7 @@ def test_the_second_factor_is_asked_for_after_the_password(
     assert log_in(browser).headers["Location"] == reverse("mfa_authenticate")
     assert browser.get(reverse("runs")).status_code == 302
     step = reverse("mfa_authenticate")
-    assert "not right" in browser.post(step, {"code": "000000"}).content.decode()
+    assert "The code is wrong." in browser.post(step, {"code": "000000"}).content.decode()
     assert browser.post(step, {"code": code_of(secret)}).headers["Location"] == reverse("runs")
     assert browser.get(reverse("runs")).status_code == 200
     # Neither a code of the app nor a recovery code is good for a second time.
