@@ -27,8 +27,8 @@ from tests.support.sshd import start_sshd
 #: Its pages need no collected files then.
 DEBUG = {"PITWALL_DEBUG": "1"}
 PROGRAM = CHECKOUT / "tests" / "support" / "otlp_collector.py"
-STEPS = {"step prepare", "step start", "step look"}
-CALLS = {"agent ready", "agent take-bundle", "agent start", "agent status"}
+STEPS = {"step prepare", "step start", "step poll"}
+CALLS = {"agent prepare", "agent take-bundle", "agent start", "agent status"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,12 +136,12 @@ def check_steps(spans: Spans, run: Run) -> None:
     assert {line[-2] for line in lines if len(line) > 1} == STEPS
     assert {line[1] for line in lines if line[0] == "ssh run"} >= CALLS
     assert ("ssh put", "step start", "task advance") in lines
-    assert ("ssh get", "collect", "step look", "task advance") in lines
+    assert ("ssh get", "collect", "step poll", "task advance") in lines
     connected = spans.of(run, "ssh connect")[0]["attributes"]
     assert connected["pitwall.host"] == "bench-1"
     assert "@127.0.0.1:" in connected["pitwall.address"]
     failed = {each["name"] for each in of_job if each["failed"]}
-    assert failed == {"agent ready"}, "only the first question found no agent there"
+    assert failed == {"agent prepare"}, "only the first question found no agent there"
 
 
 def check_what_hosts_did(spans: Spans, run: Run) -> None:

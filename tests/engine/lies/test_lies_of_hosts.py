@@ -83,7 +83,7 @@ def test_a_load_tool_that_is_starved_of_cpu(lab: Laboratory, starved: Run, left_
 def test_a_busy_neighbour(lab: Laboratory, disturbed: Run, left_alone: Run) -> None:
     said = reason(lab.trial(disturbed, "liar"), "busy_neighbour")
     assert f"{NEIGHBOUR} " in said.partition("most of all")[2]
-    assert "stop what else runs there" in said
+    assert "stop other programs on the host" in said
     lab.check_left_out(disturbed, lie="honest")
     # What is said of this trial is for the machine to know, but it had no such neighbour.
     assert NEIGHBOUR not in str(lab.trial(left_alone, "honest").reasons)

@@ -52,7 +52,7 @@ def test_a_body_that_is_shorter_under_load(lab: Laboratory, closed: Run) -> None
     )
     said = reason(liar, "response_changed")
     assert "the answers had 5 bytes instead of 13" in said
-    assert "say response_bytes" in said
+    assert "set response_bytes" in said
     assert liar.validity in ("suspect", "invalid")
     assert [check["length"] for check in liar.provenance["checks"]] == [13] * 2
     assert "response_changed" not in codes(honest)
@@ -73,7 +73,7 @@ def test_a_rate_that_cannot_be_reached(lab: Laboratory, open_: Run, patient: Run
     liar = lab.trial(open_, "liar", lie="queues")
     said = reason(liar, "underdelivered")
     assert "of the offered 400/s was answered well, the server is saturated" in said
-    assert "look for the capacity" in said
+    assert "search for the capacity" in said
     assert "tool_bound" not in codes(liar)
     lab.check_left_out(open_, lie="queues")
     # One hiccup of a busy machine at the end of the short load would be enough.
