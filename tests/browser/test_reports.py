@@ -45,7 +45,7 @@ def test_the_table_follows_what_is_chosen(page: Page, world: World) -> None:
     page.get_by_label("Metrics").fill("requests.rate")
     expect(page.locator("table.pivot thead")).to_contain_text("Requests per second")
 
-    page.get_by_text("Save it").click()
+    page.get_by_text("Save it", exact=True).click()
     page.get_by_label("Name").fill("by-commit")
     page.get_by_role("button", name="Save report").click()
     expect(page).to_have_url(re.compile("/reports/by-commit/$"))
