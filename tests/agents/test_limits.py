@@ -94,11 +94,12 @@ def groups_left() -> list[str]:
 
 @needs_groups
 def test_it_holds_a_child_to_its_quota(tmp_path: Path) -> None:
-    code, out, applied = run(tmp_path, BUSY, Limits(cpu_quota=0.2))
+    # Less than its share of a busy machine: a child that gets less than its quota is not throttled.
+    code, out, applied = run(tmp_path, BUSY, Limits(cpu_quota=0.05))
     assert code == 0
-    # It needs five times as long as it computes; a busy machine can only make it longer.
-    assert float(out) / 0.2 > 2.5
-    assert applied["cpu_quota"] == 0.2
+    # It needs twenty times as long as it computes; a busy machine can only make it longer.
+    assert float(out) / 0.2 > 10
+    assert applied["cpu_quota"] == 0.05
     assert applied["throttled"] > 0
     assert applied["mechanism"] in ("cgroup1", "cgroup2")
     assert applied["refused"] == {}

@@ -136,7 +136,7 @@ def test_it_adds_up_only_what_is_known_of_every_process() -> None:
 def test_it_knows_nothing_of_a_process_that_is_gone() -> None:
     process = subprocess.Popen(["true"])
     process.wait()
-    assert system.of_tree([process.pid]) is None
+    assert system.tree_usage([process.pid]) is None
     assert process.pid not in system.snapshot()
 
 
