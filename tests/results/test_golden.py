@@ -250,7 +250,7 @@ def test_it_is_due_by_jobs_of_others_that_the_host_finished(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    "state", ["unconfirmed", "unreachable", "maintenance", "quarantined", "disabled"]
+    "state", ["unconfirmed", "unreachable", "maintenance", "quarantined", "retired"]
 )
 def test_no_run_is_queued_for_a_host_that_cannot_be_used(state: str, lab: Lab) -> None:
     Host.objects.update(state=state)

@@ -91,7 +91,7 @@ def test_it_takes_fewer_cases_in_which_each_pair_of_values_is_measured(
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
-        ("connections > 9", "it holds for no case"),
+        ("connections > 9", "it matches no case"),
         ("speed == 1", "there is no axis or label speed"),
         ("connections ==", "not readable"),
     ],
