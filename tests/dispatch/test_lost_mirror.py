@@ -98,7 +98,7 @@ def test_a_job_goes_back_to_the_queue_while_the_disk_is_full(job: Job, settings:
     shas = [variant.commit.sha for variant in job.run.variants.select_related("commit")]
     present = {source_path(sha): False for sha in shas}
     ready = {"facts": facts(oha=THEIR_OHA), "commits": dict.fromkeys(shas, False)}
-    answer(job, ready={**ready, "present": present})
+    answer(job, prepare={**ready, "present": present})
     Job.objects.filter(pk=job.pk).update(state=JobState.PREPARING, step_started=False)
     settings.LOAD_TOOLS = {}
     settings.MIN_FREE_DISK_MIB = (shutil.disk_usage(settings.DATA_DIR).total >> 20) + 1

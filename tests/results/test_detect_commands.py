@@ -61,7 +61,7 @@ def test_compare_trials_prints_the_comparison(tmp_path, command):
     assert answer["change"] == pytest.approx(0.107, abs=0.005)
     assert answer["interval"] == [answer["low"], answer["high"]]
     assert answer["p"] < 0.01
-    assert (answer["blocks"], answer["needed_blocks"], answer["next_look"]) == (5, None, None)
+    assert (answer["blocks"], answer["needed_blocks"], answer["next_analysis"]) == (5, None, None)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_of_several_metrics_the_worst_verdict_stands_above():
     answer = json.loads(done.stdout)
     assert answer["verdict"] == "regressed"
     assert answer["metrics"]["latency.p99"]["verdict"] == "inconclusive"
-    assert answer["metrics"]["latency.p99"]["next_look"] == 5
+    assert answer["metrics"]["latency.p99"]["next_analysis"] == 5
 
 
 def test_values_without_a_ratio_that_a_float_can_hold_are_refused():
