@@ -1,4 +1,4 @@
-"""Errors as pages with the fitting status, also where nobody expected one."""
+"""Errors as pages with their status, including unexpected errors."""
 
 import sys
 

@@ -55,7 +55,7 @@ class CpuSparkline:
 
 
 def cpu_sparkline(traces: Sequence[CpuTrace]) -> CpuSparkline | None:
-    """None where no trial told of CPU."""
+    """None if no trial has CPU samples."""
     every = [value for trace in traces for _, value in (*trace.server, *trace.tool)]
     if not every:
         return None

@@ -15,7 +15,7 @@ from perf.dispatch.workload import Form, Work
 from perf.harness.meter import metered
 from perf.harness.ssh_hosts import Fleet, SshHost
 
-#: A alternative that takes longer than this beside its window is broken.
+#: An alternative that takes longer than its window and this is broken.
 GRACE_S = 120.0
 _numbers = itertools.count()
 

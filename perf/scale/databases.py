@@ -65,7 +65,7 @@ class Postgres:
 
 
 def fill(url: str, size: str) -> Dataset:
-    """A process of its own per database: Django knows one."""
+    """In one process for each database, because Django connects to one."""
     argv = [sys.executable, "-m", "perf.scale.loading", size]
     environment = {**os.environ, "DATABASE_URL": url}
     done = subprocess.run(argv, cwd=CHECKOUT, env=environment, capture_output=True, text=True)

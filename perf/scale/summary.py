@@ -1,4 +1,4 @@
-"""The figures of this benchmark: what is wanted of which, and how they are shown."""
+"""The figures of this benchmark, their targets, and how they are shown."""
 
 from __future__ import annotations
 

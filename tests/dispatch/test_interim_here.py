@@ -1,4 +1,4 @@
-"""What is measured without a server is analysed as on one: decided cases take no more rounds."""
+"""A local run without a server has interim analyses: decided cases take no more rounds."""
 
 from pathlib import Path
 

@@ -16,21 +16,17 @@ import pytest
 #: Program → how to install it (Debian's packages).
 INSTALL = {
     "bash": "apt-get install bash",
-    "cargo": "https://rustup.rs",
     "chromium": "apt-get install chromium",
     "curl": "apt-get install curl",
     "ghz": "make tools",
+    "git": "apt-get install git",
     "go": "https://go.dev/doc/install",
     "h2load": "apt-get install nghttp2-client",
-    "ip": "apt-get install iproute2",
-    "java": "apt-get install default-jdk-headless",
-    "javac": "apt-get install default-jdk-headless",
     "k6": "make tools",
     "nginx": "apt-get install nginx",
-    "node": "apt-get install nodejs",
     "oha": "make tools, or cargo install oha",
+    "python3": "apt-get install python3",
     "python3.9": "pyenv install 3.9",
-    "ps": "apt-get install procps",
     "sshd": "apt-get install openssh-server",
     "wrk": "apt-get install wrk",
 }

@@ -1,4 +1,4 @@
-"""One's own account: logging in, the first owner, password, second factor, linked sign-ins."""
+"""The account of a user: logging in, the first owner, password, second factor, linked sign-ins."""
 
 import logging
 from http import HTTPStatus

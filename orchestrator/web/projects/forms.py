@@ -18,7 +18,7 @@ class DaysField(forms.IntegerField):
 
 
 class RetentionForm(TeamForm):
-    """Empty days are for ever."""
+    """An empty number of days means that data is kept forever."""
 
     files_days = DaysField(
         "Raw output: days", "Files and logs of single trials. Empty: keep forever."
@@ -51,7 +51,7 @@ def initial_retention(retention: Retention) -> dict[str, int | None]:
 
 
 class PinForm(TeamForm):
-    """A commit that is kept for ever."""
+    """Pins a commit, which is then kept forever."""
 
     ref = forms.CharField(max_length=200, label="Commit", help_text="A hash, a branch or a tag.")
     reason = forms.CharField(max_length=200, help_text="Such as: baseline release.")

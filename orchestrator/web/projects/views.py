@@ -122,7 +122,7 @@ def project(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
 @for_member
 @require_POST
 def pin(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """Keeps a commit for ever."""
+    """Keeps a commit forever."""
     found = project_for(member, slug)
     form = PinForm(member, request.POST)
     if form.is_valid():
@@ -144,7 +144,7 @@ def remove_pin(request: HttpRequest, member: Member, slug: str, pin_id: int) -> 
 
 
 def _fetch_name(member: Member, project: Project, ref: str) -> HttpResponse:
-    """Has a name that is not known fetched; then the page shows what is there, or why nothing is.
+    """Requests a fetch for an unknown name; then the page shows the commit, or the error.
 
     The page itself requests no fetch: crawlers and previews of links open pages as well.
     """

@@ -117,7 +117,7 @@ def entity_tag(now: RunProgress, details: Details) -> str:
 
 
 def verdict_cards(member: Member, run: Run) -> list[VerdictCard]:
-    """One card a contender for which there are blocks."""
+    """One card for each contender that has blocks."""
     return load_verdict_cards(member, [run])[run.pk]
 
 

@@ -121,7 +121,7 @@ def build_log(request: HttpRequest, member: Member, build_id: int) -> HttpRespon
 @for_member
 @require_POST
 def keep_run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
-    """Keeps a run for ever, for the reason that the form gives."""
+    """Keeps a run forever, with the reason from the form."""
     pin_run(member=member, run_id=run_id, reason=request.POST.get("reason", ""))
     messages.success(request, "This run is pinned.")
     return redirect("run", run_id)
