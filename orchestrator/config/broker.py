@@ -1,4 +1,4 @@
-"""How a worker lives through a Redis that goes away and comes back."""
+"""A broker transport for workers that survives an outage of Redis."""
 
 from typing import Any
 
@@ -7,21 +7,25 @@ from kombu.transport import redis as kombu_redis
 
 
 class QoSWithoutRedis(kombu_redis.QoS):
-    """Lets go of the messages taken from the Redis that went away: nobody needs them, since the
-    pump wakes what is due. By kombu's own QoS the worker exits, as it wants to use a connection
-    that was dropped."""
+    """Forgets the messages that were taken from a Redis that went away.
+
+    They are not needed, since the pump wakes all due work. With kombu's own QoS the worker exits
+    because it uses a connection that was dropped.
+    """
 
     restore_at_shutdown = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # For a restoring when the process ends, which would keep the channel until then: one that
-        # is closed without Redis does not come to its own taking back of it.
+        # This finalizer restores messages at exit and would keep the channel until then: a channel
+        # that is closed without Redis does not reach the code that cancels it.
         self._on_collect.cancel()
 
     def ack(self, delivery_tag: Any) -> None:
-        """Nothing where the message came by a channel that was closed since: a task that began
-        before Redis went away is acknowledged when there is a new one."""
+        """Acknowledge a message, unless its channel was closed since.
+
+        A task that began before Redis went away may end when there is a new channel.
+        """
         if self.channel.connection is not None:
             super().ack(delivery_tag)
 
@@ -31,10 +35,10 @@ class Channel(kombu_redis.Channel):
 
 
 class Transport(kombu_redis.Transport):
-    """Takes no more part in the event loop when its connection is closed.
+    """Leaves the event loop when its connection is closed.
 
-    kombu's own leaves its timers and its tick there, and with them its sockets: a worker would
-    keep all of each connection that it ever had.
+    kombu's own transport leaves its timers and its tick there, and with them its sockets. A worker
+    would then leak every connection that it ever had.
     """
 
     Channel = Channel
@@ -56,6 +60,6 @@ class Transport(kombu_redis.Transport):
 
 
 def use_this_transport() -> None:
-    """For each broker that an address names by `redis:` or `rediss:`."""
+    """Use this transport for each broker address with `redis:` or `rediss:`."""
     for scheme in ("redis", "rediss"):
         TRANSPORT_ALIASES[scheme] = f"{__name__}:{Transport.__name__}"

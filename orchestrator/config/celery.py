@@ -35,8 +35,8 @@ use_this_transport()
 app = Celery("pitwall", task_cls="orchestrator.operations.watched_tasks:WatchedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["orchestrator.dispatch"])
-# Celery would close the database's connections after each task. Django's own way keeps them for
-# CONN_MAX_AGE, and looks whether they still work before they are used again.
+# Celery would close the database's connections after each task. Django keeps them for CONN_MAX_AGE,
+# and checks that they still work before they are used again.
 app.conf["CELERY_DB_REUSE_MAX"] = sys.maxsize
 
 
@@ -47,22 +47,23 @@ def _look_at_connections(**_: Any) -> None:
 
 @worker_ready.connect
 def _watch_main_loop(sender: Any, **_: Any) -> None:
-    """Its event loop turns at least every few seconds, also when there is nothing to do."""
+    """Note each turn of the event loop, which turns every few seconds even when idle."""
     if sender.hub is not None:
         sender.hub.on_tick.add(MAIN_LOOP.note_turn)
 
 
 @worker_shutting_down.connect
 def _stop_watching_main_loop(**_: Any) -> None:
-    """It stands still while the last tasks end, and a fetch may take an hour."""
+    """Stop watching: the loop stands still while the last tasks end, and a fetch may take an
+    hour."""
     MAIN_LOOP.end()
 
 
 @worker_ready.connect
 @worker_process_init.connect
 def _begin_worker(**_: Any) -> None:
-    # Nine lines with each lost connection, about tasks that are acknowledged late: none of ours is.
-    # Only now: a worker that starts sets filters of its own.
+    # Celery warns in nine lines about late acknowledgement at each lost connection, and no task of
+    # ours is acknowledged late. Set it here: a worker that starts sets filters of its own.
     warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
     queues = set(app.amqp.queues.consume_from)
     begin_process("fetcher" if queues == {settings.FETCH_QUEUE} else "worker")

@@ -1,4 +1,4 @@
-"""Reading of typed settings from the environment. Imports nothing of Django."""
+"""Read typed settings from the environment. Imports nothing of Django."""
 
 import os
 import re
@@ -15,13 +15,14 @@ def flag(name: str, *, default: bool = False) -> bool:
 
 
 def number(name: str, default: int = 0) -> int:
-    """`whole`, or `default` where nothing is said."""
+    """Return `whole`, or `default` if the variable is not set."""
     value = whole(name)
     return default if value is None else value
 
 
 def choice(name: str, choices: tuple[str, ...]) -> str:
-    """The first of `choices` where nothing is said; ValueError where it is none of them."""
+    """Return a variable that must be one of `choices`; by default the first. Raise ValueError
+    otherwise."""
     value = text(name, choices[0])
     if value not in choices:
         raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
@@ -33,8 +34,10 @@ def words(name: str, default: str = "") -> list[str]:
 
 
 def whole(name: str) -> int | None:
-    """None where nothing is said; ValueError, with the name, where it is no whole number from 0
-    on."""
+    """Return a whole number from 0 on; None if the variable is not set.
+
+    Raise ValueError, with the name, for another value.
+    """
     value = text(name)
     if not value:
         return None
@@ -44,7 +47,7 @@ def whole(name: str) -> int | None:
 
 
 def limit(name: str, default: int) -> int | None:
-    """`whole`, or `default` where nothing is set; None, without limit, for the word none."""
+    """Return `whole`, or `default` if it is not set; None (no limit) for the word none."""
     return None if text(name) == "none" else number(name, default)
 
 
@@ -54,7 +57,8 @@ def path(name: str, default: Path) -> Path:
 
 
 def server_url(name: str) -> str:
-    """An address that secrets may be sent to: https, or http on this machine; empty if not set."""
+    """Return an address that secrets may be sent to: https, or http on this machine; empty if not
+    set."""
     value = text(name).rstrip("/")
     parts = urlsplit(value)
     safe = parts.scheme == "https" or parts.hostname in {"127.0.0.1", "::1", "localhost"}
@@ -64,7 +68,7 @@ def server_url(name: str) -> str:
 
 
 def proxy_url(name: str) -> str:
-    """An HTTP proxy, `http://[user:password@]host:port`; empty if not set."""
+    """Return an HTTP proxy, `http://[user:password@]host:port`; empty if not set."""
     value = text(name).rstrip("/")
     parts = urlsplit(value)
     if value and not (parts.scheme in {"http", "https"} and parts.hostname):
@@ -73,7 +77,8 @@ def proxy_url(name: str) -> str:
 
 
 def named_keys(name: str) -> list[tuple[str, str]]:
-    """`id:secret` pairs, the newest first; ValueError where one is neither, or too short."""
+    """Return `id:secret` pairs, the newest first. Raise ValueError if one is malformed or too
+    short."""
     pairs = [word.partition(":") for word in words(name)]
     for key, _, secret in pairs:
         if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,31}", key) or key.startswith("secret-key"):
@@ -86,10 +91,10 @@ def named_keys(name: str) -> list[tuple[str, str]]:
 
 
 def database(url: str) -> dict[str, object]:
-    """Django's DATABASES entry for `postgresql://user:password@host:port/name`.
+    """Return Django's DATABASES entry for `postgresql://user:password@host:port/name`.
 
-    `?host=/socket/folder` names a UNIX socket, as libpq's own URLs do.
-    Raises ValueError where the URL is not PostgreSQL's or names no database.
+    `?host=/socket/folder` names a UNIX socket, as in libpq's own URLs. Raise ValueError if the URL
+    is not PostgreSQL's or names no database.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"}:
@@ -100,7 +105,7 @@ def database(url: str) -> dict[str, object]:
     if not name:
         raise ValueError("DATABASE_URL names no database: postgresql://user@host:5432/NAME")
     query: dict[str, object] = {key: values[-1] for key, values in parse_qs(parts.query).items()}
-    # A server that vanished is noticed within half a minute, and not when TCP gives up.
+    # Notice a server that vanished within half a minute, and not when TCP gives up.
     patience = {
         "connect_timeout": 5,
         "keepalives_idle": 15,
@@ -108,7 +113,7 @@ def database(url: str) -> dict[str, object]:
         "keepalives_count": 3,
         "tcp_user_timeout": 30_000,
     }
-    # Statements are planned once a connection, not once a page (docs/decisions/0026).
+    # Plan statements once per connection, not once per page (docs/decisions/0026).
     prepared = {"server_side_binding": True, "prepare_threshold": 2}
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -117,7 +122,8 @@ def database(url: str) -> dict[str, object]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": query.pop("host", parts.hostname or ""),
         "PORT": str(parts.port or ""),
-        # With the health checks below an old connection is as good as a new one, and has its plans.
+        # With the health checks below an old connection is as good as a new one, and keeps its
+        # plans.
         "CONN_MAX_AGE": 3600,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {**patience, **prepared, **query},

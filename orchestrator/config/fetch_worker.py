@@ -1,6 +1,6 @@
-"""`python -m orchestrator.config.fetch_worker`: the worker that runs the fetches from git servers.
+"""`python -m orchestrator.config.fetch_worker`: the worker that fetches from git servers.
 
-PITWALL_FETCH_SLOTS of them run at a time. Any number of these workers may run.
+It runs PITWALL_FETCH_SLOTS fetches at a time. Any number of these workers may run.
 """
 
 from django.conf import settings

@@ -1,6 +1,6 @@
-"""How gunicorn serves Pitwall: `gunicorn --config python:orchestrator.config.serving …wsgi`.
+"""Configuration of gunicorn: `gunicorn --config python:orchestrator.config.serving …wsgi`.
 
-Options of its command line count before these.
+Options on the command line take precedence.
 """
 
 import logging
@@ -15,22 +15,22 @@ from orchestrator.serving.worker import Worker
 
 wsgi_app = "orchestrator.config.wsgi"
 workers = os.cpu_count() or 1
-# Of requests that are handled: slow clients, waiting requests and probes need none of them.
+# For requests that are being handled. Slow clients, waiting requests and probes do not occupy them.
 threads = 8
-# Open at once in a process; most of them are idle, or wait (`?wait=`).
+# Open connections per process; most of them are idle, or wait (`?wait=`).
 worker_connections = 2000
-# Answers are kept for slow clients by the worker, which files sent by the kernel would pass by.
+# The worker keeps answers for slow clients; sendfile would bypass that.
 sendfile = False
 preload_app = True
 keepalive = 60
 graceful_timeout = 5
-# gunicorn's own door for commands, in the home folder, which containers share. Nobody comes by it.
+# gunicorn's control socket is unused. It would be in the home folder, which containers share.
 control_socket_disable = True
-# What is longer is refused before Pitwall sees it, see `Worker`.
+# Longer request lines are refused before Pitwall sees them, see `Worker`.
 limit_request_line = MOST_LINE_BYTES
 
 if os.environ.get("PITWALL_LOG_FORMAT") == "json":
-    # Lines of requests too: gunicorn writes them wherever it is given such a table.
+    # This includes the access log: gunicorn writes it if logconfig_dict is set.
     logconfig_dict = {
         "version": 1,
         "disable_existing_loggers": False,
@@ -43,13 +43,13 @@ if os.environ.get("PITWALL_LOG_FORMAT") == "json":
         },
     }
 
-# Lines of requests name paths, and gunicorn's own formatters do not redact the secrets in them.
+# Access log lines contain paths, and gunicorn's formatters do not redact secrets in them.
 for name in ("gunicorn.error", "gunicorn.access"):
     logging.getLogger(name).addFilter(redact_record)
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """A search for garbage would copy the objects that the processes share."""
+    """Exclude shared objects from garbage collection, which would copy their pages."""
     exclude_loaded_objects()
 
 

@@ -8,41 +8,42 @@ from orchestrator.core.logs import FORMATS
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
 DEBUG = environment.flag("PITWALL_DEBUG")
-# Management commands that serve nobody may run without one; wsgi.py and the vault refuse to.
+# Management commands that serve nobody run without a secret key; wsgi.py and the vault refuse to.
 SECRET_KEY_IS_GIVEN = bool(environment.text("PITWALL_SECRET_KEY"))
 SECRET_KEY = environment.text("PITWALL_SECRET_KEY", "given-to-nobody-" + "0" * 40)
-# What is signed with an older secret stays valid, and what it sealed can be opened.
+# Older secrets still verify signatures and open sealed values.
 SECRET_KEY_FALLBACKS = environment.words("PITWALL_SECRET_KEY_FALLBACKS")
-# Keys for secrets at rest, the newest first; without one, PITWALL_SECRET_KEY makes it.
+# Keys for secrets at rest, the newest first. By default, the key is derived from
+# PITWALL_SECRET_KEY.
 SEALING_KEYS = environment.named_keys("PITWALL_SEALING_KEYS")
 DATA_DIR = environment.path("PITWALL_DATA_DIR", BASE_DIR / ".pitwall" / "data")
 BASE_URL = environment.text("PITWALL_BASE_URL", "http://127.0.0.1:8000").rstrip("/")
 ALLOWED_HOSTS = environment.words("PITWALL_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
-# Which pages may show the embedded charts of public projects, as in a CSP's frame-ancestors.
+# Pages that may embed charts of public projects, as in a CSP's frame-ancestors.
 EMBED_ANCESTORS = environment.words("PITWALL_EMBED_ANCESTORS", "*")
-# What each team may use unless it was given limits of its own (`manage.py quota`); None: no limit.
+# Default quotas of a team (`manage.py quota` changes those of one team); None: no limit.
 QUOTAS = {
     "hosts": environment.limit("PITWALL_QUOTA_HOSTS", 50),
     "queued_minutes": environment.limit("PITWALL_QUOTA_QUEUED_MINUTES", 20_160),
     "storage_mib": environment.limit("PITWALL_QUOTA_STORAGE_MIB", 51_200),
     "mirrors_mib": environment.limit("PITWALL_QUOTA_MIRRORS_MIB", 51_200),
 }
-# Names of machines that measure without us, and hardware profiles, that a team may have.
+# The most external hosts, and the most hardware profiles, that a team may have.
 MAX_EXTERNAL_HOSTS = environment.number("PITWALL_MAX_EXTERNAL_HOSTS", 200)
 MAX_PROFILES = environment.number("PITWALL_MAX_PROFILES", 200)
-# Trials of a run: hosts times cases times commits times rounds.
+# The most trials of a run: hosts times cases times commits times rounds.
 MAX_TRIALS = environment.number("PITWALL_MAX_TRIALS", 20_000)
-# Metrics of its own (script.upload_s) that a team may have, for all its projects together.
+# The most custom metrics (script.upload_s) of a team, for all its projects together.
 MAX_CUSTOM_METRICS = environment.number("PITWALL_MAX_CUSTOM_METRICS", 500)
 HTTPS = BASE_URL.startswith("https://")
 
-# Requests a minute that one API token may make; 0: any number.
+# Requests per minute of one API token; 0: no limit.
 API_REQUESTS_A_MINUTE = environment.number("PITWALL_API_REQUESTS_A_MINUTE", 30_000)
 
-# The same of pages: of one user, and of one address without a log-in.
+# The same for pages: of one user, and of one address without a log-in.
 SESSION_REQUESTS_A_MINUTE = environment.number("PITWALL_SESSION_REQUESTS_A_MINUTE", 1_200)
 VISITOR_REQUESTS_A_MINUTE = environment.number("PITWALL_VISITOR_REQUESTS_A_MINUTE", 600)
-# Requests of the API with `?wait=` that may wait at once, in each web process.
+# API requests with `?wait=` that may wait at once, in each web process.
 WAITS_A_TOKEN = environment.number("PITWALL_WAITS_A_TOKEN", 100)
 WAITS_A_TEAM = environment.number("PITWALL_WAITS_A_TEAM", 400)
 WAITS_A_PROCESS = environment.number("PITWALL_WAITS_A_PROCESS", 1_000)
@@ -58,31 +59,31 @@ LOAD_TOOLS = {
 # Repositories given as a path of this machine: for the demo and for tests, not for a shared server.
 ALLOW_LOCAL_REPOSITORIES = environment.flag("PITWALL_ALLOW_LOCAL_REPOSITORIES")
 
-# Networks of our own (10.1.0.0/16) that webhooks and forges may be in; all others are refused.
+# Our networks (10.1.0.0/16) that webhooks and forges may use; other internal networks are refused.
 ALLOWED_INTERNAL_NETWORKS = environment.words("PITWALL_ALLOWED_INTERNAL_NETWORKS")
 
-# Networks that hosts may be in; without any all but this machine and link-local addresses.
+# Networks that hosts may be in; by default all but this machine and link-local addresses.
 HOST_NETWORKS = environment.words("PITWALL_HOST_NETWORKS")
 
-# Fetching of repositories: the time that one fetch may take, and the disk space of one mirror.
+# Limits of a fetch: its time, and the disk space of one mirror.
 GIT_FETCH_TIMEOUT_S = environment.number("PITWALL_GIT_FETCH_TIMEOUT_S", 3600)
-# An HTTP proxy that git uses for http and https; it has to refuse inner addresses itself.
+# An HTTP proxy that git uses for http and https; the proxy must refuse internal addresses itself.
 GIT_PROXY = environment.proxy_url("PITWALL_GIT_PROXY")
 GIT_MIRROR_LIMIT_MIB = environment.number("PITWALL_GIT_MIRROR_LIMIT_MIB", 20_480)
-# Below so much free space on the disk of the data folder, git writes nothing to it.
+# With less free space on the disk of the data folder, git writes nothing to it.
 MIN_FREE_DISK_MIB = environment.number("PITWALL_MIN_FREE_DISK_MIB", 1024)
-# What is sent to a host at once: a commit's files unpacked, or a bundle of its history.
+# The largest transfer to a host: a commit's unpacked files, or a bundle of its history.
 GIT_PACKED_LIMIT_MIB = environment.number("PITWALL_GIT_PACKED_LIMIT_MIB", 8192)
 
-# The mail server of channels and invitations; without one there is no channel by e-mail, and
-# invitations are links to be copied.
+# The mail server of channels and invitations. Without one there is no channel by e-mail, and
+# invitations are links to copy.
 EMAIL_HOST = environment.text("PITWALL_SMTP_HOST")
 EMAIL_PORT = int(environment.text("PITWALL_SMTP_PORT", "587"))
 EMAIL_HOST_USER = environment.text("PITWALL_SMTP_USER")
 EMAIL_HOST_PASSWORD = environment.text("PITWALL_SMTP_PASSWORD")
 EMAIL_USE_TLS = environment.flag("PITWALL_SMTP_TLS", default=True)
 EMAIL_TIMEOUT = 10
-# Of one team, to each address of a channel and of an invitation.
+# The mails of one team to each address of a channel and of an invitation.
 EMAILS_AN_HOUR = environment.number("PITWALL_EMAILS_AN_HOUR", 200)
 DEFAULT_FROM_EMAIL = environment.text("PITWALL_MAIL_FROM", "pitwall@localhost")
 
@@ -92,7 +93,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.postgres",
-    # Without "allauth" itself, whose pages are not ours: a missing template is an error.
+    # "allauth" itself is left out, since its pages are not ours: a missing template is an error.
     "allauth.account",
     "allauth.mfa",
     "allauth.socialaccount",
@@ -126,7 +127,7 @@ MIDDLEWARE = [
     "orchestrator.web.middleware.require_scheme",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    # Pages travel compressed; docs/decisions/0027-compressed-pages.md says why that is safe here.
+    # Pages are compressed; docs/decisions/0027-compressed-pages.md says why that is safe here.
     "django.middleware.gzip.GZipMiddleware",
     "orchestrator.web.middleware.content_security_policy",
     "orchestrator.web.visitors.visiting",
@@ -144,7 +145,7 @@ MIDDLEWARE = [
     "orchestrator.api.middleware.problems",
     "orchestrator.api.middleware.heads",
     "orchestrator.web.middleware.refuse_nul_bytes",
-    # Forms are read behind all of these, the check of their token included.
+    # Forms are read behind all of these, including the check of the CSRF token.
     "orchestrator.web.middleware.bounded_bodies",
 ]
 
@@ -189,13 +190,14 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 
-# A password in another form is brought into the first one when its owner logs in.
+# A password with another hasher is hashed again with the first one when its owner logs in.
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.Argon2PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 
-# Second factor and sign-in elsewhere are django-allauth's (docs/decisions/0030-sign-in.md).
+# The second factor and sign-in by OpenID Connect use django-allauth
+# (docs/decisions/0030-sign-in.md).
 ACCOUNT_ADAPTER = "orchestrator.accounts.sign_in.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_RATE_LIMITS = {"login_failed": "30/m/ip,10/5m/key"}
@@ -223,7 +225,7 @@ CACHES = {
 }
 
 LANGUAGE_CODE = "en-gb"
-# One language: without looking for another, the address of each link costs a tenth.
+# There is one language. The look-up of translations would cost a tenth of each link's address.
 USE_I18N = False
 TIME_ZONE = "UTC"
 USE_TZ = True
@@ -240,7 +242,7 @@ STORAGES = {
     },
 }
 
-# The grid of a form sends a field for each of its cells: a definition has at most 5,000 cases.
+# The grid of a form sends one field per cell: a definition has at most 5,000 cases.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 6_000
 
 SESSION_ENGINE = "orchestrator.accounts.sessions"
@@ -248,28 +250,28 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
 CSRF_TRUSTED_ORIGINS = [BASE_URL]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
-# A proxy of ours tells how it was reached, and leads from http to https where nobody else does.
+# Our proxy reports the scheme of the request. Redirect http to https only behind such a proxy.
 SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if ALLAUTH_TRUSTED_PROXY_COUNT else None
 )
 SECURE_SSL_REDIRECT = HTTPS and ALLAUTH_TRUSTED_PROXY_COUNT > 0
-# Who asks a process itself whether it lives comes past the proxy.
+# Probes ask a process directly, without the proxy.
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|livez|readyz|health|live|ready|metrics)\b"]
-# Whether all names below ours are served over https, and for ever, only their owner knows.
+# Only the owner of the domain knows whether all subdomains are served over https permanently.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
-# PostgreSQL holds all state; a lost or doubled message costs nothing but a tick.
+# PostgreSQL holds all state; a lost or repeated message costs at most one tick.
 CELERY_BROKER_URL = environment.text("REDIS_URL", "redis://127.0.0.1:6379/0")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
-# A message is forgotten when it is taken up, for the same reason as in celery.py: acknowledged only
-# after its task, it makes the worker exit when Redis went away meanwhile.
+# Acknowledge a message when it is received, for the same reason as in celery.py: with late
+# acknowledgement the worker exits if Redis went away during the task.
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_CREATE_MISSING_QUEUES = True
 CELERY_TASK_DEFAULT_QUEUE = environment.text("PITWALL_QUEUE", "pitwall")
-# Fetches have a worker of their own: a git server that hangs holds up no job.
+# Fetches have a separate worker: a git server that hangs delays no job.
 FETCH_QUEUE = f"{CELERY_TASK_DEFAULT_QUEUE}-fetches"
 FETCH_SLOTS = environment.number("PITWALL_FETCH_SLOTS", 8)
 FETCHES_A_TEAM = environment.number("PITWALL_FETCHES_A_TEAM", 2)
@@ -285,10 +287,10 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "unacked_restore_throttle": 1,
 }
 CELERY_TIMEZONE = "UTC"
-# Any number of beats may run, and none needs a file of its own.
+# Any number of beats may run, and none needs a schedule file.
 CELERY_BEAT_SCHEDULER = "orchestrator.operations.leader_scheduler.LeaderScheduler"
 
-# Whoever may read /metrics; without one, this machine only.
+# The token to read /metrics; by default only this machine may read it.
 METRICS_TOKEN = environment.text("PITWALL_METRICS_TOKEN")
 TRACES = environment.flag("PITWALL_TRACES")
 LOG_FORMAT = environment.choice("PITWALL_LOG_FORMAT", tuple(FORMATS))
@@ -307,18 +309,18 @@ LOGGING = {
     },
     "root": {"handlers": ["stderr"], "level": environment.text("PITWALL_LOG_LEVEL", "INFO")},
     "loggers": {
-        # Two lines a message of each tick would bury all else.
+        # Two lines per message of each tick would hide everything else.
         **{
             name: {"level": "WARNING"}
             for name in (
                 "paramiko",
                 "celery.worker.strategy",
                 "celery.app.trace",
-                # A line for each tick that expired while Redis was away.
+                # One line for each tick that expired while Redis was away.
                 "celery.worker.request",
             )
         },
-        # Not by Django's own handlers, whose formatters redact no secret of an address.
+        # Django's own handlers are removed: their formatters do not redact secrets in addresses.
         "django": {"handlers": []},
     },
 }

@@ -9,7 +9,7 @@ from orchestrator.api.v1 import api
 handler500 = "orchestrator.web.errors.server_error"
 
 urlpatterns = [
-    # Before the router, which would make it anew for each request.
+    # Placed before the router, which would create it again for each request.
     path("api/v1/openapi.json", openapi_document),
     path("api/v1/", api.urls),
     re_path(r"^api/", unknown_path),

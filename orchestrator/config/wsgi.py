@@ -16,5 +16,5 @@ if not settings.SECRET_KEY_IS_GIVEN:
     )
 
 application = get_wsgi_application()
-# Every page is imported now, not by whoever asks first.
+# Import every page now, so that the first request is not slow.
 get_resolver().url_patterns  # noqa: B018

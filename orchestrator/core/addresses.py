@@ -1,17 +1,19 @@
-"""Which addresses count as one client."""
+"""Group client addresses: one network of IPv6 counts as one client."""
 
 import ipaddress
 import re
 
-#: An address of IPv6 is one of so many of the same customer.
+#: All IPv6 addresses with the same prefix of this length belong to one customer.
 _IPV6_PREFIX = 64
-#: As some proxies write it: an address with a port.
+#: Some proxies write an address with a port.
 _WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::\d+)?|([0-9.]+):\d+")
 
 
 def network_of(address: str) -> str:
-    """What an address is counted as: itself, or its network of IPv6. A port does not count, and an
-    IPv4 address that is written as one of IPv6 is the same client."""
+    """Return the address itself, or its network for IPv6.
+
+    A port is ignored. An IPv4 address in IPv6 notation is the same client as the IPv4 address.
+    """
     known = _parse(address)
     if known is None:
         return "unknown"  # of a UNIX socket
@@ -21,7 +23,7 @@ def network_of(address: str) -> str:
 
 
 def is_loopback(network: str) -> bool:
-    """Whether `network_of` gave it for this machine."""
+    """Return whether a result of `network_of` is an address of this machine."""
     known = _parse(network)
     return known is not None and known.is_loopback
 

@@ -1,4 +1,4 @@
-"""Time, in one place: aware UTC for instants."""
+"""The clock of Pitwall: instants are aware datetimes in UTC."""
 
 from datetime import UTC, datetime
 

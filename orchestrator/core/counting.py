@@ -1,19 +1,19 @@
-"""What happens in this process, counted: numbers that only grow, for whoever watches Pitwall.
+"""Counters and histograms of this process for monitoring; their values only grow.
 
-Counting costs a dictionary's entry and waits for nobody. `drain` hands over what was counted since
-it was last asked, so that the counts of many processes can be added up elsewhere.
+To count is one update of a dictionary under a lock. `drain` returns what was counted since its last
+call, so that the counts of many processes can be added up elsewhere.
 """
 
 from bisect import bisect_left
 from collections.abc import Mapping
 from threading import Lock
 
-#: Upper bounds of the classes of observed seconds; what takes longer is in the last, `+Inf`.
+#: Upper bounds of the buckets in seconds; longer times go to the last bucket, `+Inf`.
 BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-#: More names than this are a mistake; they would fill the memory of a process that never drains.
+#: More names are a mistake: they would fill the memory of a process that never drains.
 MOST_COUNTS = 20_000
 
-#: A name with its labels in the order of their names.
+#: A name with its labels, sorted by name.
 Key = tuple[str, tuple[tuple[str, str], ...]]
 
 _counts: dict[Key, float] = {}
@@ -21,12 +21,13 @@ _lock = Lock()
 
 
 def count(name: str, amount: float = 1, **labels: str) -> None:
-    """Adds to a counter. Labels have few values, and none that somebody typed."""
+    """Add to a counter. Labels must have few values and never contain user input."""
     _add({key_of(name, labels): amount})
 
 
 def observe(name: str, seconds: float, **labels: str) -> None:
-    """Adds to a histogram: to `name_bucket` of one class alone (`le`), and to `name_sum`."""
+    """Add to a histogram: to `name_bucket` of one bucket (`le`, not cumulative) and to
+    `name_sum`."""
     at = bisect_left(BOUNDS_S, seconds)
     bound = format(BOUNDS_S[at], "g") if at < len(BOUNDS_S) else "+Inf"
     _add(
@@ -42,7 +43,7 @@ def key_of(name: str, labels: Mapping[str, str]) -> Key:
 
 
 def drain() -> dict[Key, float]:
-    """What was counted since the last call; it begins at nothing again."""
+    """Return what was counted since the last call, and reset all counts to zero."""
     with _lock:
         counted = dict(_counts)
         _counts.clear()
@@ -50,7 +51,7 @@ def drain() -> dict[Key, float]:
 
 
 def put_back(counted: Mapping[Key, float]) -> None:
-    """What was drained and could not be handed on."""
+    """Add drained counts again that could not be passed on."""
     _add(counted)
 
 

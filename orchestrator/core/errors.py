@@ -1,31 +1,31 @@
 """Every error that Pitwall raises on purpose.
 
     PitwallError
-    ├── NotFoundError          it is not there, or it belongs to another team
-    │   └── GoneError              it was there, and was removed as its project's retention says
+    ├── NotFoundError          the object does not exist, or belongs to another team
+    │   └── GoneError              the object was removed by its project's retention
     ├── PermissionRefusedError the member may not do this
     ├── InvalidRequestError    the input is wrong; `field` says where
-    ├── ConflictError          the state of things forbids it now
+    ├── ConflictError          the present state forbids it
     ├── NotReadyError          the same request works later; benchmarks' FetchRunningError
-    ├── BrokenSealError        a secret at rest cannot be opened with the keys that we have
-    └── HostError              a machine or the way to it failed; `transient` says whether to retry
+    ├── BrokenSealError        no known key opens a sealed secret
+    └── HostError              a host or the connection to it failed; `transient`: retry helps
         ├── UnreachableError       no connection (transient)
-        ├── HostKeyMismatchError   the host is not the one that was confirmed
-        ├── LoginRefusedError      the host does not take our key
-        └── HostSetupError         something the job needs is missing on the host
+        ├── HostKeyMismatchError   the host key is not the confirmed one
+        ├── LoginRefusedError      the host does not accept our key
+        └── HostSetupError         something that the job needs is missing on the host
 
-Packages add leaves where they raise them: transport's CommandTimedOutError, dispatch's AgentError
-(both HostError), loadtools' ToolOutputError.
+Packages define subclasses where they raise them: transport's CommandTimedOutError, dispatch's
+AgentError (both HostError), loadtools' ToolOutputError.
 
-No HTTP status lives here: `web` and `api` each hold one map. A message says what happened, to
-what, and what to do.
+No HTTP status is defined here: `web` and `api` each have one mapping. A message says what happened,
+to what, and what to do.
 """
 
 from collections.abc import Sequence
 
 
 class PitwallError(Exception):
-    """Base of all; `str(error)` is fit to be shown to a user."""
+    """Base of all; `str(error)` may be shown to a user."""
 
 
 class NotFoundError(PitwallError):
@@ -43,7 +43,7 @@ class PermissionRefusedError(PitwallError):
 class InvalidRequestError(PitwallError):
     """`field` is a form field or a path into a definition such as `matrix.size[2]`.
 
-    `faults` are (field, what is wrong there) where several things are wrong at once.
+    `faults` are pairs (field, message) if several things are wrong at once.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class InvalidRequestError(PitwallError):
 
     @classmethod
     def of(cls, faults: Sequence[tuple[str, str]]) -> "InvalidRequestError":
-        """All of these at once (at least one); the message is that of the first."""
+        """Return one error for all of these (at least one), with the message of the first."""
         field, message = faults[0]
         return cls(f"{field}: {message}", field=field, faults=faults)
 
@@ -69,7 +69,7 @@ class ConflictError(PitwallError):
 
 
 class NotReadyError(PitwallError):
-    """What the request needs is being prepared; the same request works later."""
+    """Something that the request needs is being prepared; the same request works later."""
 
 
 class BrokenSealError(PitwallError):
@@ -77,7 +77,7 @@ class BrokenSealError(PitwallError):
 
 
 class HostError(PitwallError):
-    """`transient` is the one bit that the caller needs: may the same step work when repeated?"""
+    """`transient`: whether the same step may work when repeated."""
 
     transient = False
 

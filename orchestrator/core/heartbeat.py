@@ -1,8 +1,8 @@
-"""Claims of work: a heartbeat renews them until the deadline of the step that goes on.
+"""Claims of work: a heartbeat renews them until the deadline of the current step.
 
 A claim is a row that a worker has taken for a few seconds. One thread of the process renews the
-claims whose steps last longer. A step that passes its deadline is cut off: what it holds open is
-closed, and its claim is renewed no more.
+claims whose steps last longer. When a step passes its deadline, the thread closes what the step
+holds open and stops renewing the claim.
 """
 
 import contextlib
@@ -16,9 +16,9 @@ from orchestrator.core.errors import HostError
 
 logger = logging.getLogger(__name__)
 
-#: So often the heartbeat looks at the claims of this process.
+#: Interval at which the heartbeat checks the claims of this process.
 BEAT_S = 1.0
-#: A claim that could not be renewed is given up when this share of its time is left.
+#: A claim that cannot be renewed is given up when this share of its time remains.
 MARGIN = 1 / 8
 
 _Close = Callable[[], None]
@@ -29,7 +29,7 @@ class ClaimLost(Exception):
 
 
 class StepTimedOutError(HostError):
-    """A step took longer than it may; what it had open was closed."""
+    """A step passed its deadline; what it had open was closed."""
 
     transient = True
 
@@ -37,10 +37,10 @@ class StepTimedOutError(HostError):
 class Claim:
     """The hold of one worker on one piece of work.
 
-    `renew` extends it for `lasts_s` seconds by the clock of the database, and returns False where
-    somebody else has it. The thread of the heartbeat calls it within `session`. `since`: monotonic
-    seconds, taken before the claim was made. Times of this process are only differences of its
-    monotonic clock.
+    `renew` extends it for `lasts_s` seconds by the clock of the database, and returns False if
+    another worker has it. The heartbeat thread calls it within `session`. `since`: monotonic
+    seconds before the claim was made. Times of this process are differences of its monotonic clock
+    only.
     """
 
     def __init__(
@@ -59,15 +59,15 @@ class Claim:
         self._lock = threading.Lock()
 
     def begin(self, step: str, limit_s: float) -> None:
-        """The next step: from now on it may take so long."""
+        """Start the next step with a deadline in `limit_s` seconds."""
         self._step, self._limit_s = step, limit_s
         self._timed_out = False
         self._deadline = time.monotonic() + limit_s
 
     def check(self) -> None:
-        """To be called before each action on something outside.
+        """Check the claim; call it before each external action.
 
-        ClaimLost where the claim is not ours any more, StepTimedOutError after the deadline.
+        Raise ClaimLost if the claim has expired or is lost, StepTimedOutError after the deadline.
         """
         if self._is_lost():
             raise ClaimLost
@@ -78,7 +78,7 @@ class Claim:
             )
 
     def renew(self) -> None:
-        """To be called before something is written; ClaimLost where it is not ours any more."""
+        """Renew the claim; call it before each write. Raise ClaimLost if it is lost."""
         now = time.monotonic()
         if self._lost or not self._renew():
             raise ClaimLost
@@ -86,9 +86,9 @@ class Claim:
 
     @contextlib.contextmanager
     def closing(self, close: _Close) -> Iterator[None]:
-        """While the block lasts, `close` is called when the deadline passes or the claim is lost.
+        """Call `close` if the deadline passes or the claim is lost during the block.
 
-        What the block raises because of that becomes the reason: see `check`.
+        If the block raises because of that, the error is replaced by its reason: see `check`.
         """
         self.check()
         with self._lock:
@@ -103,7 +103,7 @@ class Claim:
                 self._open.remove(close)
 
     def beat(self) -> None:
-        """Renews the claim where that is due, and cuts its step off where it is late or lost."""
+        """Renew the claim if that is due. Close its step if it is late or the claim is lost."""
         now = time.monotonic()
         if self._is_lost() or now >= self._deadline:
             self._cut()
@@ -115,7 +115,7 @@ class Claim:
             with self._session():
                 renewed = self._renew()
         except Exception:
-            # The database may be back at the next beat; until then time runs out.
+            # The database may be back at the next beat; until then the claim keeps running out.
             logger.warning("a claim could not be renewed", exc_info=True)
             return
         if renewed:
@@ -132,19 +132,19 @@ class Claim:
         with self._lock:
             closers, self._open = self._open, []
         for close in closers:
-            # Closing may wait for the other side; the heartbeat does not.
+            # Closing may wait for the other side; the heartbeat must not.
             threading.Thread(target=_close_quietly, args=(close,), daemon=True).start()
 
 
 def unlimited() -> Claim:
-    """For work that no row stands for: it is never lost, and may take as long as it likes."""
+    """Return a claim without a row: it is never lost and has no deadline."""
     claim = Claim(renew=lambda: True, lasts_s=math.inf, since=time.monotonic())
     claim.begin("the work", math.inf)
     return claim
 
 
 class Heartbeat:
-    """One thread that looks at all claims of the process; it sleeps while there are none."""
+    """One thread that checks all claims of the process; it sleeps while there are none."""
 
     def __init__(self) -> None:
         self._claims: list[Claim] = []
@@ -153,7 +153,7 @@ class Heartbeat:
 
     @contextlib.contextmanager
     def keeping(self, claim: Claim) -> Iterator[Claim]:
-        """Keeps the claim for the block."""
+        """Keep the claim alive during the block."""
         with self._wake:
             self._claims.append(claim)
             if self._thread is None or not self._thread.is_alive():
@@ -186,5 +186,5 @@ def _close_quietly(close: _Close) -> None:
         close()
 
 
-#: Of this process.
+#: For this process.
 HEARTBEAT = Heartbeat()

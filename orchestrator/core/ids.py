@@ -6,19 +6,21 @@ import secrets
 import time
 import uuid
 
-#: The random bits of a UUID of version 7, and what stands in place of the others.
+#: The random bits of a UUID of version 7, and its fixed bits.
 _RANDOM = (0xFFF << 64) | ((1 << 62) - 1)
 _VERSION_7 = (0x7 << 76) | (0x2 << 62)
 
 
 def new_id() -> uuid.UUID:
-    """A UUID of version 7: unique, and in the order of time, so that indexes stay compact."""
+    """Return a UUID of version 7: unique and ordered by time, so that indexes stay compact."""
     return uuid.UUID(int=_moment() | secrets.randbits(80) & _RANDOM)
 
 
 def new_ids(count: int) -> list[str]:
-    """So many of them at once, each as 32 hexadecimal digits, in ascending order: whatever is
-    stored by them goes to the end of its index."""
+    """Return `count` UUIDs as 32 hexadecimal digits each, in ascending order.
+
+    Rows that are stored under them go to the end of the index.
+    """
     moment = _moment()
     noise = secrets.token_bytes(10 * count)
     return sorted(
@@ -32,16 +34,16 @@ def _moment() -> int:
 
 
 def new_hex() -> str:
-    """256 random bits as 64 hexadecimal digits."""
+    """Return 256 random bits as 64 hexadecimal digits."""
     return secrets.token_hex(32)
 
 
 def sha256_hex(content: bytes) -> str:
-    """SHA-256 of `content` in hexadecimal."""
+    """Return the SHA-256 of `content` in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
 def digest_of(value: object) -> str:
-    """SHA-256 of a JSON-able value in canonical form: equal values, equal digests."""
+    """Return the SHA-256 of a JSON-able value in canonical form: equal values, equal digests."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return sha256_hex(canonical.encode())

@@ -1,7 +1,7 @@
-"""Secrets that Pitwall makes, shows once and never again.
+"""Secrets that Pitwall creates and shows once.
 
-Of those that it only has to recognise it keeps the digest: a hash without salt will do, since
-nobody guesses 256 random bits. Those that it signs with are sealed by whoever keeps them.
+If Pitwall only has to recognise a secret, it stores the digest. A hash without salt is enough,
+since nobody can guess 256 random bits. Secrets that Pitwall signs with are sealed instead.
 """
 
 import re
@@ -13,7 +13,7 @@ from orchestrator.core.ids import sha256_hex
 
 
 class Kind(StrEnum):
-    """What a secret begins with, so that people and scanners know one that lies about."""
+    """The prefix of a secret, so that people and secret scanners recognise it."""
 
     API_TOKEN = "pw"
     INVITATION = "pwi"
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewSecret:
-    """`text` is for whoever gets it, `digest` and `beginning` are what may be kept."""
+    """`text` is for the recipient; `digest` and `beginning` may be stored."""
 
     text: str = field(repr=False)
 
@@ -35,34 +35,34 @@ class NewSecret:
 
     @property
     def beginning(self) -> str:
-        """The prefix and five characters more, by which people tell theirs apart."""
+        """The prefix and five more characters, by which people recognise their secrets."""
         return self.text[: self.text.index("_") + 6]
 
 
 def new_secret(kind: Kind) -> NewSecret:
-    """256 random bits behind the prefix of the kind, such as `pw_…`."""
+    """Return 256 random bits behind the prefix of the kind, such as `pw_…`."""
     return NewSecret(f"{kind}_{secrets.token_urlsafe(32)}")
 
 
 def digest_of_secret(text: str) -> str:
-    """By which the row of a secret that somebody shows is found; `text` may be anything."""
+    """Return the digest by which the row of a secret is found; `text` may be anything."""
     return sha256_hex(text.encode())
 
 
-#: A secret of any kind, also where a link lost its last characters, or where a mail program encoded
-#: the `_`.
+#: A secret of any kind, also from a link that lost its last characters or whose `_` a mail program
+#: encoded.
 _SECRET = re.compile(
     rf"({'|'.join(sorted(Kind, key=len, reverse=True))})(?:_|%5[Ff])(?:[A-Za-z0-9_-]|%5[Ff]){{20,}}"
 )
-#: What an identity provider gave somebody for a log-in: it is in the address that it leads back to.
+#: The code of an identity provider for a log-in, which is in the redirect address.
 _LOG_IN = re.compile(r"\bcode=[^\s&\"']{8,}")
 
 
 def redact_secrets(text: str) -> str:
-    """`text` with the kind of each of our secrets in it and nothing more, such as `pwi_REDACTED`.
+    """Return `text` with each secret of ours replaced by its kind, such as `pwi_REDACTED`.
 
-    For logs: secrets of invitations and shared links are parts of addresses. So are the codes
-    of an identity provider (`code=REDACTED`).
+    It is for logs: addresses contain secrets of invitations and shared links, and codes of an
+    identity provider (`code=REDACTED`).
     """
     return _LOG_IN.sub("code=REDACTED", _SECRET.sub(r"\1_REDACTED", text))
 

@@ -1,6 +1,6 @@
-"""Log lines as JSON objects, with the ids of what a process works on: run, job, task, request.
+"""Log lines as JSON objects, with the ids of the current work: run, job, task, request.
 
-No line has a secret that Pitwall handed out, such as that of an invitation in a path.
+No line contains a secret that Pitwall issued, such as the one in the path of an invitation.
 """
 
 import json
@@ -19,7 +19,7 @@ _about: ContextVar[Mapping[str, str]] = ContextVar("log_context", default=_NOTHI
 
 @contextmanager
 def logging_about(**ids: object) -> Iterator[None]:
-    """Every line that is logged in the block carries `ids`, with those of blocks around it."""
+    """Add `ids` to every log line of the block, in addition to those of enclosing blocks."""
     token = _about.set({**_about.get(), **{name: str(value) for name, value in ids.items()}})
     try:
         yield
@@ -28,21 +28,24 @@ def logging_about(**ids: object) -> Iterator[None]:
 
 
 def log_context() -> Mapping[str, str]:
-    """The ids of the blocks around the caller."""
+    """Return the ids of the blocks around the caller."""
     return _about.get()
 
 
 def redact_record(record: logging.LogRecord) -> bool:
-    """A filter that keeps every record, without the secrets in its message; for loggers whose
-    handlers have formatters of somebody else."""
+    """Redact secrets in the message of a record, and return True to keep the record.
+
+    It is a filter for loggers whose handlers have formatters of another library.
+    """
     record.msg, record.args = redact_secrets(record.getMessage()), None
     return True
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: at, level, logger, message, the ids, and a trace where there is one.
+    """Formats a record as one JSON object per line.
 
-    Fields: `at` in UTC; `trace` as Python prints it. An id never takes the place of these.
+    Fields: `at` (UTC), level, logger, message, the ids, and `trace` (as Python prints it) if there
+    is one. An id never replaces another field.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -61,7 +64,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class LineFormatter(logging.Formatter):
-    """The same for people: the ids in brackets after the message."""
+    """Formats a record for people: the ids follow the message in brackets."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         ids = " ".join(f"{name}={value}" for name, value in log_context().items())

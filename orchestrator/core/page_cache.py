@@ -1,8 +1,8 @@
-"""Parts of pages and answers made before, kept in this process while nothing in them moved.
+"""A cache of parts of pages and answers in this process.
 
-A part is known by its key (its kind, what was asked for, by whom) and its mark (what it was made
-of, as one cheap query says): another mark makes it anew. Whoever asks meanwhile waits for it
-instead of making it as well. Nothing with a form is kept: those hold secrets.
+A part has a key (its kind, the parameters, the user) and a mark, a value of one cheap query that
+changes with the data. Another mark makes the part again. Concurrent requests for a part wait for
+the first one. Nothing with a form is cached: forms contain secrets.
 """
 
 import time
@@ -13,9 +13,9 @@ from threading import Lock
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
-#: What a mark does not tell, such as another name of a profile, is seen after so long.
+#: Longest age of a part: some changes, such as a new name of a profile, do not change the mark.
 KEEP_S = 300.0
-#: Of each kind: whoever leafs through histories does not push out the front page.
+#: Per kind, so that many histories do not push out the front page.
 MOST_PARTS = 40
 
 Part = TypeVar("Part")
@@ -30,7 +30,7 @@ class _Made(Generic[Part]):
 
 
 class _Lock:
-    """Who makes a part: one at a time."""
+    """Held by the thread that makes a part."""
 
     __slots__ = ("__weakref__", "lock")
 
@@ -44,9 +44,10 @@ _lock = Lock()
 
 
 def kept(key: Key, mark: str | None, make: Callable[[], Part]) -> Part:
-    """The part of this key; made now where it is not known with this mark, or there is no mark.
+    """Return the part of this key. Make it if it is not cached with this mark, or if `mark` is
+    None.
 
-    The key begins with the part's kind. `make` must not ask for the same part.
+    The key starts with the part's kind. `make` must not ask for the same part.
     """
     if mark is None:
         return make()

@@ -1,6 +1,6 @@
-"""How far a command is: a bar on a terminal, a plain line now and then elsewhere.
+"""Progress of a command: a bar on a terminal, otherwise a plain line from time to time.
 
-It goes to standard error, so that what a command prints can be piped on.
+It goes to standard error, so that the output of a command can be piped.
 
     with progress_of(options, "Importing") as show:
         for done, row in enumerate(rows, start=1):
@@ -20,13 +20,13 @@ from typing import Any, Protocol, Self
 BAR = 24
 REDRAW_S = 0.1
 LINE_EVERY_S = 5.0
-#: What is over sooner needs no bar.
+#: Shorter work needs no bar.
 PATIENCE_S = 0.5
 _CLEAR = "\r\x1b[K"
 
 
 class Out(Protocol):
-    """As much of a stream as is needed."""
+    """The methods of a stream that are needed."""
 
     def write(self, text: str, /) -> object: ...
     def flush(self) -> None: ...
@@ -34,10 +34,10 @@ class Out(Protocol):
 
 
 class Progress:
-    """Shows how far something is each time that it is called, as often as is good to read.
+    """Shows the progress at each call, but not more often than is useful.
 
-    Until it is called it shows the seconds that have passed. A context manager; a thread of its
-    own keeps the seconds moving while the work says nothing.
+    Until the first call it shows the seconds that have passed. It is a context manager; a thread
+    updates the seconds between calls.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Progress:
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
     def __call__(self, done: int, total: int | None = None, note: str = "") -> None:
-        """`total`: None where nobody knows it. `note`: what is at work now."""
+        """Show the progress. `total`: None if unknown; `note`: the current work."""
         with self._lock:
             self._done, self._total, self._note = done, total, note
             self._draw_if_due()
@@ -86,7 +86,7 @@ class Progress:
                 self._write("\n" if self._live else "")
 
     def text(self, seconds: float) -> str:
-        """The line after so many seconds: bar, count, share, time, note."""
+        """Return the line after `seconds`: bar, count, share, time, note."""
         if self._done is None:
             parts = [self._title, _time(seconds)]
         elif not self._total:
@@ -130,7 +130,7 @@ def add_quiet(parser: ArgumentParser) -> None:
 
 
 def progress_of(options: Mapping[str, Any], title: str) -> Progress:
-    """As the options of a management command ask for it."""
+    """Return the progress that the options of a management command ask for."""
     quiet = bool(options.get("quiet")) or options.get("verbosity") == 0
     return Progress(title, out=options.get("stderr") or sys.stderr, quiet=quiet)
 

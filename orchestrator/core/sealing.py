@@ -1,9 +1,9 @@
-"""Sealing of secrets at rest, with keys that have names, so that they can be changed.
+"""Sealing of secrets at rest with named keys, so that keys can be changed.
 
 A sealed text is `pw2:<key id>:<Fernet token>` (AES-128-CBC with HMAC-SHA256). The Fernet key is
-derived from the secret and from the place where the value is stored, so that a value that somebody
-copies to another place does not open there. Older values are not bound to a place: `pw1:` has the
-key's id, and a token alone is opened with whichever key fits.
+derived from the secret and from the place where the value is stored. A value that is copied to
+another place therefore does not open there. Older values are not bound to a place: `pw1:` has the
+key's id, and a bare token is opened with whichever key fits.
 """
 
 import base64
@@ -18,14 +18,14 @@ from orchestrator.core.ids import sha256_hex
 
 _BOUND, _UNBOUND = b"pw2", b"pw1"
 _INFO = b"pitwall credential vault"
-#: Ids of keys that are made from a PITWALL_SECRET_KEY begin with this.
+#: Ids of keys that are derived from a PITWALL_SECRET_KEY start with this.
 SECRET_KEY_ID = "secret-key-"
 
 
 class Keyring:
     """Seals with the first of `secrets` (key id → secret) and opens with any of them.
 
-    ValueError where there is none.
+    Raises ValueError if there is none.
     """
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
@@ -38,12 +38,13 @@ class Keyring:
         return key_id in self._secrets
 
     def seal(self, text: str, place: str) -> bytes:
-        """`place` names the column and the row; the same one opens the value again."""
+        """Seal a text. `place` names the column and the row; the same place opens the value
+        again."""
         token = _fernet(self._secrets[self.newest], place).encrypt(text.encode())
         return b":".join((_BOUND, self.newest.encode(), token))
 
     def unseal(self, sealed: bytes, place: str) -> str:
-        """The sealed text; BrokenSealError where it does not open, which never shows the text."""
+        """Return the sealed text. Raise BrokenSealError, without the text, if it does not open."""
         form, name, token = _parts(sealed)
         if name is not None and name not in self._secrets:
             raise BrokenSealError(
@@ -68,20 +69,21 @@ class Keyring:
         )
 
     def is_current(self, sealed: bytes) -> bool:
-        """Whether it is sealed with the newest key, for one place; it is not opened for that."""
+        """Return whether it is sealed with the newest key and for one place, without opening it."""
         form, name, _ = _parts(sealed)
         return form == _BOUND and name == self.newest
 
 
 def key_of(sealed: bytes) -> str | None:
-    """The id of the key that it says it is sealed with; None of old."""
+    """Return the id of the key that the sealed text names; None if it has an old form."""
     return _parts(sealed)[1]
 
 
 def how_to_add(key_id: str | None) -> str:
-    """Which variable takes the missing key with this id; None: it was sealed before keys had ids.
+    """Return which variable takes the missing key with this id.
 
-    Ids of keys that a PITWALL_SECRET_KEY makes are refused in PITWALL_SEALING_KEYS.
+    None means that the text was sealed before keys had ids. PITWALL_SEALING_KEYS does not accept
+    the id of a key that is derived from a PITWALL_SECRET_KEY.
     """
     if key_id is None or key_id.startswith(SECRET_KEY_ID):
         return "add the former PITWALL_SECRET_KEY to PITWALL_SECRET_KEY_FALLBACKS"
@@ -89,12 +91,12 @@ def how_to_add(key_id: str | None) -> str:
 
 
 def id_of(secret: str) -> str:
-    """Eight hexadecimal digits that tell secrets apart and say nothing of them."""
+    """Return eight hexadecimal digits that distinguish secrets and reveal nothing about them."""
     return sha256_hex(b"pitwall id of a key " + secret.encode())[:8]
 
 
 def _parts(sealed: bytes) -> tuple[bytes, str | None, bytes]:
-    """The form, the id of the key and the token."""
+    """Return the form, the id of the key and the token."""
     form, _, rest = sealed.partition(b":")
     if form not in (_BOUND, _UNBOUND):
         return b"", None, sealed
@@ -103,7 +105,7 @@ def _parts(sealed: bytes) -> tuple[bytes, str | None, bytes]:
 
 
 def _fernet(secret: str, place: str) -> Fernet:
-    """`place`: empty for values that are not bound to one."""
+    """Return the cipher. `place`: empty for values that are not bound to one."""
     info = _INFO + (b" for " + place.encode() if place else b"")
     derived = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=info).derive(
         secret.encode()

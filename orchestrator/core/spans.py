@@ -1,6 +1,6 @@
-"""Spans: what was done when, with the ids of the log (`logs.py`), for traces through all processes.
+"""Spans for traces through all processes: operations with their times and the ids of the log.
 
-Until a process says where its spans go, one costs a comparison.
+Until a process sets where its spans go, a span costs one comparison.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -9,23 +9,23 @@ from typing import Protocol
 
 from orchestrator.core.logs import log_context
 
-#: Before the name of an attribute, as other programs have their own.
+#: Prefix of attributes, since other programs have attributes too.
 PREFIX = "pitwall."
 
 
 class Tracing(Protocol):
-    """Where spans go."""
+    """The interface of a tracing library."""
 
     def around(self, name: str, attributes: dict[str, str]) -> AbstractContextManager[object]:
-        """A span of the block, below the one around it."""
+        """Return a span of the block, as a child of the current span."""
         ...
 
     def mark(self, attributes: dict[str, str]) -> None:
-        """More attributes of the span around the caller."""
+        """Add attributes to the current span."""
         ...
 
     def past(self, name: str, attributes: dict[str, str], began: datetime, ended: datetime) -> None:
-        """A span of what is over, below the one around the caller."""
+        """Add a span that has ended already, as a child of the current span."""
         ...
 
 
@@ -34,24 +34,25 @@ _NO_SPAN: AbstractContextManager[object] = nullcontext()
 
 
 def trace_with(tracing: Tracing | None) -> None:
-    """All spans of this process from now on; None: there are none."""
+    """Send all spans of this process to `tracing` from now on; None: create no spans."""
     global _tracing
     _tracing = tracing
 
 
 def span(name: str, **more: object) -> AbstractContextManager[object]:
-    """A span around a block: a child of the one around it, with the ids of the log and `more`."""
+    """Return a span around a block, as a child of the current span, with the ids of the log and
+    `more`."""
     return _NO_SPAN if _tracing is None else _tracing.around(name, _attributes(more))
 
 
 def mark_span(**more: object) -> None:
-    """The span around the caller gets the ids that the log has by now, and `more`."""
+    """Add the ids that the log has by now, and `more`, to the current span."""
     if _tracing is not None:
         _tracing.mark(_attributes(more))
 
 
 def past_span(name: str, began: datetime | None, ended: datetime, **more: object) -> None:
-    """What a host did meanwhile, once we hear of it; nothing where its beginning is not known."""
+    """Add a span for work that a host has reported; nothing if its start is unknown."""
     if _tracing is not None and began is not None:
         _tracing.past(name, _attributes(more), began, ended)
 

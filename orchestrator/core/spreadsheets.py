@@ -1,17 +1,17 @@
-"""Texts in CSV files, which people open in spreadsheets. Pure."""
+"""Text for CSV files that people open in spreadsheets. Pure."""
 
 import csv
 import io
 from collections.abc import Iterable, Sequence
 
-#: What begins a formula there.
+#: First characters of a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def safe_text(text: str) -> str:
-    """The text, with an apostrophe before what a spreadsheet would compute.
+    """Return the text, with an apostrophe in front if a spreadsheet would evaluate it.
 
-    A number stays a number: `-3` is no formula. After OWASP's advice on CSV injection.
+    A number stays a number: `-3` is no formula. Source: OWASP's advice on CSV injection.
     """
     if not text.lstrip(" ").startswith(_FORMULA) or _is_number(text):
         return text
@@ -19,7 +19,7 @@ def safe_text(text: str) -> str:
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    """The rows as CSV; texts are safe, numbers are exact, None is empty."""
+    """Return the rows as CSV. Texts are safe, numbers are exact, None is empty."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     for row in rows:

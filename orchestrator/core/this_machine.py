@@ -1,9 +1,9 @@
-"""Whether a request was made on this machine and came to us without a proxy."""
+"""Recognise requests that were made on this machine and came without a proxy."""
 
 from collections.abc import Iterable
 from ipaddress import ip_address
 
-#: What proxies add to requests, in lower case.
+#: Headers that proxies add to requests, in lower case.
 _OF_PROXIES = frozenset(
     {"forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip",
      "cf-connecting-ip", "x-original-host"}
@@ -11,10 +11,10 @@ _OF_PROXIES = frozenset(
 
 
 def is_of_this_machine(address: str, headers: Iterable[str]) -> bool:
-    """Whether a request from `address` with headers of these names was made on this machine.
+    """Return whether a request from `address` with headers of these names was made on this machine.
 
-    A proxy on this machine that adds no header cannot be told apart: a caller who knows that there
-    is one must not ask.
+    A proxy on this machine that adds no header is not recognised. A caller who knows that there is
+    a proxy must not use this function.
     """
     try:
         client = ip_address(address)

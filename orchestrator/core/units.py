@@ -1,11 +1,11 @@
-"""Numbers for people: values with their unit, durations, sizes. SI inside, words at the edge."""
+"""Format numbers for people: values with their unit, durations, sizes. SI inside."""
 
 
 def format_value(value: float | None, unit: str) -> str:
-    """`value` of a metric with its unit, three to four significant digits; unknown is "–".
+    """Return `value` of a metric with its unit, three to four significant digits; unknown is "–".
 
-    Seconds are shown in ms or µs where that reads better, bytes by powers of 1024, ratios in per
-    cent, and counts without a unit.
+    Seconds become ms or µs where that reads better. Bytes are scaled by powers of 1024, ratios
+    become per cent, and counts have no unit.
     """
     if value is None:
         return "–"
@@ -27,7 +27,7 @@ def format_value(value: float | None, unit: str) -> str:
 
 
 def format_seconds(value: float) -> str:
-    """A latency or CPU time in the unit (s, ms, µs) that reads best."""
+    """Return a latency or CPU time in the unit (s, ms, µs) that reads best."""
     for scale, unit in ((1.0, "s"), (1e-3, "ms")):
         if abs(value) >= scale:
             return f"{_significant(value / scale)} {unit}"
@@ -35,7 +35,7 @@ def format_seconds(value: float) -> str:
 
 
 def format_bytes(value: float) -> str:
-    """A size in B, KiB, MiB or GiB."""
+    """Return a size in B, KiB, MiB or GiB."""
     for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
         if abs(value) >= 1024**power:
             return f"{_significant(value / 1024**power)} {unit}"
@@ -43,7 +43,7 @@ def format_bytes(value: float) -> str:
 
 
 def format_change(ratio: float | None) -> str:
-    """A relative change such as -0.1081 as "−10.8 %"; unknown is "–"."""
+    """Return a relative change such as -0.1081 as "−10.8 %"; unknown is "–"."""
     if ratio is None:
         return "–"
     shown = f"{abs(ratio) * 100:.1f}"
@@ -52,7 +52,7 @@ def format_change(ratio: float | None) -> str:
 
 
 def format_duration(seconds: float | None) -> str:
-    """A span of time to wait for: "45 s", "2 min 05 s", "1 h 20 min"; unknown is "–"."""
+    """Return a span of time to wait for: "45 s", "2 min 05 s", "1 h 20 min"; unknown is "–"."""
     if seconds is None:
         return "–"
     whole = max(0, round(seconds))
@@ -68,7 +68,7 @@ def format_duration(seconds: float | None) -> str:
 def _significant(value: float) -> str:
     if value == 0:
         return "0"
-    # By what it is rounded to: 999.7 is 1 000, and 9.998 is 10.0.
+    # Round before the digits are chosen: 999.7 becomes 1 000, and 9.998 becomes 10.0.
     if abs(value) >= 999.5:
         return f"{value:,.0f}".replace(",", "\u202f")
     digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0

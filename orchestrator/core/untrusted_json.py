@@ -1,23 +1,23 @@
-"""JSON that came from elsewhere, as a value that we and the database can keep.
+"""Parse JSON from untrusted sources into values that Pitwall and the database can store.
 
-PostgreSQL takes no NUL and no half of a surrogate pair, and nobody calculates with NaN, infinity or
-a number of hundreds of digits: a host that says one would stop whoever takes that in.
+PostgreSQL accepts no NUL and no lone surrogate. NaN, infinity and numbers with hundreds of digits
+would break later calculations. A host that sends one must not stop the process that reads it.
 """
 
 import json
 import re
 from typing import Any
 
-#: What may hide in a number, or behind an escape; most JSON has none of it, and is spared the rest.
+#: Characters of suspicious numbers and of escapes; other JSON skips the further checks.
 _HUGE = re.compile(r"[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
 _UNFIT = re.compile(r"\\u0000|\\u[dD][89a-fA-F]")
 _SHOWN_AS = "\N{REPLACEMENT CHARACTER}"
 
 
 def json_from(data: bytes) -> Any:
-    """What the JSON says; characters that nobody can keep become U+FFFD.
+    """Return the value of the JSON; characters that cannot be stored become U+FFFD.
 
-    ValueError for what is no JSON, is nested too deeply, or has a number that is none.
+    Raise ValueError for invalid JSON, for deep nesting, or for a number that is not finite.
     """
     text = data.decode("utf-8", "replace")
     read = _careful if _HUGE.search(text) else _quick

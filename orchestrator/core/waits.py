@@ -1,7 +1,7 @@
-"""Requests that wait for a change without a thread: who waits for what, and how many may.
+"""Requests that wait for a change without a thread: their topics and limits.
 
-The web server owns one `WaitBook` a process. A request that is to wait is handled once, is set
-aside, and is handled again when its topic changes or its time is over.
+The web server has one `WaitBook` per process. A request that has to wait is handled once and then
+parked. It is handled again when its topic changes or its time is over.
 """
 
 import time
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-#: Where a request finds its `Wait` in its WSGI environment.
+#: Key of a request's `Wait` in its WSGI environment.
 ENVIRON_KEY = "pitwall.wait"
 
 
@@ -28,9 +28,9 @@ class WaitLimits:
 class Wait:
     """One request that may wait, from its first handling to its answer.
 
-    `seen`: what was there at first. `asked_to_park` is set by whoever handles the request, and read
-    by the web server afterwards. `fired`: something changed since the request was last handled.
-    `memo` is kept from one handling to the next.
+    `seen`: the state at the first handling. `asked_to_park` is set by the handler, and read by the
+    web server afterwards. `fired`: something changed since the request was last handled. `memo` is
+    kept from one handling to the next.
     """
 
     book: "WaitBook"
@@ -45,11 +45,11 @@ class Wait:
 
     @property
     def is_again(self) -> bool:
-        """Whether the request was handled before."""
+        """Return whether the request was handled before."""
         return self.seen is not None
 
     def begin(self, topic: str, wait_s: float) -> None:
-        """From now on a change of `topic` is noticed; look at its state after this."""
+        """Notice changes of `topic` from now on. Read its state only after this call."""
         if self.deadline is None:
             self.deadline = time.monotonic() + wait_s
         self.book.watch(self, topic)
@@ -59,12 +59,12 @@ class Wait:
         return late or self.book.is_closed
 
     def end(self) -> None:
-        """The request is answered, or its client is gone."""
+        """End the wait: the request is answered, or its client is gone."""
         self.book.release(self)
 
 
 class WaitBook:
-    """All that wait in this process, by topic; safe for use by several threads."""
+    """All waiting requests of this process, by topic; safe for use by several threads."""
 
     def __init__(self, limits: WaitLimits) -> None:
         self._limits = limits
@@ -83,7 +83,8 @@ class WaitBook:
             self._by_topic.setdefault(topic, set()).add(wait)
 
     def admit(self, wait: Wait, *, token: str, team: str) -> bool:
-        """Whether one more may wait for this token and this team. Counted until `release`."""
+        """Return whether one more may wait for this token and this team. It counts until
+        `release`."""
         if wait.owners:
             return True
         owners = (("token", token), ("team", team))
@@ -100,7 +101,7 @@ class WaitBook:
         return True
 
     def release(self, wait: Wait) -> None:
-        """Forgets it; a second call changes nothing."""
+        """Forget the request; a second call changes nothing."""
         with self._lock:
             if wait.topic is not None:
                 others = self._by_topic.get(wait.topic, set())
@@ -117,19 +118,19 @@ class WaitBook:
                 wait.owners = ()
 
     def fire(self, topic: str) -> None:
-        """Whoever waits for it is handled again."""
+        """Handle all requests again that wait for the topic."""
         with self._lock:
             waiting = list(self._by_topic.get(topic, ()))
         self._wake(waiting)
 
     def fire_all(self) -> None:
-        """All are handled again: changes may have been missed."""
+        """Handle all requests again, since changes may have been missed."""
         with self._lock:
             waiting = [wait for waits in self._by_topic.values() for wait in waits]
         self._wake(waiting)
 
     def close(self) -> None:
-        """The process ends: nobody waits any longer."""
+        """End all waits, because the process ends."""
         self.is_closed = True
         self.fire_all()
 
@@ -141,6 +142,6 @@ class WaitBook:
 
 
 def wait_in(environ: Mapping[str, Any]) -> Wait | None:
-    """The `Wait` of a request; None where the web server knows no waiting."""
+    """Return the `Wait` of a request; None if the web server does not support waiting."""
     wait: Wait | None = environ.get(ENVIRON_KEY)
     return wait

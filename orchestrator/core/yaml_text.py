@@ -1,7 +1,7 @@
-"""YAML that somebody wrote, as plain values; nothing in it costs more than it says.
+"""Parse untrusted YAML into plain values of limited size.
 
-An alias stands for all that it names, and one of aliases of aliases doubles with each line: forty
-lines would fill any memory. So what a text amounts to is counted before it is made.
+Nested aliases double the size with each line: forty lines could fill any memory. Therefore the size
+is computed before the values are created.
 """
 
 import json
@@ -9,12 +9,13 @@ from typing import Any
 
 import yaml
 
-#: The largest definitions that are known have some thousands.
+#: The largest known definitions have some thousands.
 MOST_VALUES = 200_000
 
 
 def yaml_from(source: str) -> Any:
-    """What the text says. yaml.YAMLError where it is no YAML, ValueError where it is too much."""
+    """Return the value of the text. Raise yaml.YAMLError if it is no YAML, ValueError if it is too
+    large."""
     loader = yaml.SafeLoader(source)
     try:
         node = loader.get_single_node()
@@ -29,14 +30,15 @@ def yaml_from(source: str) -> Any:
 
 
 def _keepable(source: str, value: Any) -> Any:
-    """The value itself; only an escape in the source can bring what no database keeps."""
+    """Check the value if the source has an escape: only that can bring characters that cannot be
+    stored."""
     if "\\" in source:
         check_keepable(value)
     return value
 
 
 def check_keepable(value: Any) -> None:
-    """ValueError where a text in it has a NUL or half of a surrogate pair."""
+    """Raise ValueError if a text in it contains a NUL or half of a surrogate pair."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     try:
         text.encode()
@@ -47,10 +49,10 @@ def check_keepable(value: Any) -> None:
 
 
 def _count(node: yaml.Node, known: dict[int, int]) -> int:
-    """The values below a node, each as often as aliases stand for it."""
+    """Return the number of values below a node, with each alias expanded."""
     found = known.get(id(node))
     if found == 0:
-        raise ValueError("an alias stands inside of what it names")
+        raise ValueError("an alias refers to a value that contains it")
     if found is None:
         known[id(node)] = 0
         found = 1 + sum(_count(each, known) for each in _inside(node))

@@ -1,1 +1,1 @@
-"""What our applications share about PostgreSQL; it has no tables."""
+"""Helpers for PostgreSQL that the applications share. It has no tables."""

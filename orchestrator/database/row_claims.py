@@ -1,4 +1,4 @@
-"""Claims that are rows of the database, for the heartbeat."""
+"""Claims on rows of the database, for the heartbeat."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,15 +11,15 @@ from django.db.models.functions import Now
 
 from orchestrator.core.heartbeat import Claim
 
-#: One row that is locked must not delay the claims of other rows; the next beat tries again.
+#: A locked row must not delay the claims of other rows; the next beat tries again.
 LOCK_WAIT_MS = 250
 
 
 def claim_of_row(rows: QuerySet[Any], *, until: str, lasts_s: float, since: float) -> Claim:
-    """The claim of a row that was taken already.
+    """Return the claim of a row that was already taken.
 
-    `rows` finds the row by its key and its claim, so none where somebody else has it now; `until`
-    is the column with the end of the claim. `since`: monotonic seconds, before it was taken.
+    `rows` finds the row by its key and its claim, so it is empty if another worker has the row now.
+    `until` is the column with the end of the claim. `since`: monotonic seconds before it was taken.
     """
     return Claim(
         renew=lambda: bool(rows.update(**{until: Now() + timedelta(seconds=lasts_s)})),
@@ -31,9 +31,9 @@ def claim_of_row(rows: QuerySet[Any], *, until: str, lasts_s: float, since: floa
 
 @contextmanager
 def _short_session() -> Iterator[None]:
-    """A transaction that waits for no lock, on a connection of its own.
+    """Open a transaction that waits for no lock, on a separate connection.
 
-    The thread of the heartbeat serves no request that would close its connection.
+    The heartbeat thread serves no request at whose end Django would close its connection.
     """
     try:
         with transaction.atomic():

@@ -1,7 +1,7 @@
-"""The counts of all processes together, in a hash of Redis: web, workers, on any machine.
+"""Counters of all processes (web and workers, on any machine), added up in a hash of Redis.
 
-They begin anew when Redis forgets them, as counters do when a process restarts: whoever reads them
-looks at how they grow.
+They start at zero again when Redis loses them, as Prometheus's counters do when a process restarts.
+Readers therefore look at rates.
 """
 
 import json
@@ -14,7 +14,7 @@ from orchestrator.operations.our_redis import our_key, our_redis
 
 
 def hand_on() -> None:
-    """Adds what this process counted; RedisError where it cannot, and nothing is lost."""
+    """Add the counts of this process to Redis. If Redis raises RedisError, no count is lost."""
     counted = drain()
     if not counted:
         return
@@ -29,7 +29,7 @@ def hand_on() -> None:
 
 
 def all_counts() -> dict[Key, float]:
-    """RedisError where nobody can be asked."""
+    """Return the counts of all processes. Raise RedisError if Redis does not answer."""
     rows: Any = our_redis().hgetall(_hash())
     return {_key(field): float(value) for field, value in rows.items()}
 

@@ -1,23 +1,26 @@
-"""A database that is away for a while, as one that restarts, or that stopped what took too long: no
-mistake of ours."""
+"""Recognise errors of a database that is away for a while or that stopped a slow statement.
+
+Such an error is no fault of Pitwall: the database may be restarting, for example.
+"""
 
 import psycopg
 from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpResponse
 from psycopg import errors
 
-#: What Django raises where nobody answers, and at some mistakes of ours: ask `is_away`.
+#: Django raises these when the database does not answer, and for some faults of Pitwall: see
+#: `is_away`.
 AWAY = (OperationalError, InterfaceError)
-#: It is soon back, and the connections to it are made anew by themselves.
+#: The database is usually back soon, and Django then opens new connections by itself.
 RETRY_AFTER_S = 2
 _CUT_OFF = (errors.QueryCanceled, errors.LockNotAvailable, errors.IdleInTransactionSessionTimeout)
 
 
 def is_away(error: BaseException | None) -> bool:
-    """Whether the database did not answer, or stopped a statement.
+    """Return whether the database did not answer or stopped a statement.
 
-    False where this thread used a cursor or a connection that it had closed itself: that is a
-    mistake of ours, which has the same types of errors.
+    False if this thread used a cursor or a connection that it had closed itself. That is a fault of
+    Pitwall, although the types of errors are the same.
     """
     if isinstance(error, InterfaceError | psycopg.InterfaceError):
         return _is_lost()
@@ -27,7 +30,8 @@ def is_away(error: BaseException | None) -> bool:
 
 
 def _is_lost() -> bool:
-    """Whether this thread's connection ended without us, or Django closed it for that reason."""
+    """Return whether the server ended this thread's connection, or Django closed it for that
+    reason."""
     used = connection.connection
     return connection.closed_in_transaction or (used is not None and used.broken)
 
@@ -37,11 +41,11 @@ def _is_closed() -> bool:
 
 
 def is_cut_off(error: BaseException | None) -> bool:
-    """Whether the database answers, and stopped this statement at one of its time limits."""
+    """Return whether the database answers but stopped this statement at one of its time limits."""
     return isinstance(error, AWAY) and isinstance(error.__cause__, _CUT_OFF)
 
 
 def to_be_asked_again(response: HttpResponse) -> HttpResponse:
-    """The answer, with the time after which another request may find the database again."""
+    """Return the response with a Retry-After after which the database may be back."""
     response.headers["Retry-After"] = str(RETRY_AFTER_S)
     return response

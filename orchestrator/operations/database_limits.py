@@ -1,4 +1,4 @@
-"""How long PostgreSQL works for one of our processes before it stops.
+"""Time limits that PostgreSQL applies to the statements of each kind of process.
 
 Commands of an operator (migrate, backup, restore, imports) have no limit: they may take hours, and
 somebody watches them. DATABASE_URL may set other limits (`?options=-c statement_timeout=2min`).
@@ -34,13 +34,16 @@ LIMITS: Mapping[str, Limits] = MappingProxyType(
     }
 )
 
-#: What limited options begin with.
+#: Marks options that have their limits already.
 _FIRST = "-c application_name=pitwall "
 
 
 def limit_sessions(process: str) -> None:
-    """For each session that this process begins from now on; what was given comes last and wins.
-    A worker with a beat in it has the limits of whichever began first."""
+    """Apply the limits to each session that this process opens from now on.
+
+    Options of DATABASE_URL come last and therefore win. A worker that includes a beat has the
+    limits of the one that started first.
+    """
     options = connections.settings["default"]["OPTIONS"]
     given = options.get("options", "")
     if given.startswith(_FIRST):

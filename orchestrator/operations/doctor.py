@@ -1,7 +1,7 @@
-"""What is wrong with a deployment and how to fix it, asked of the parts themselves.
+"""Checks that find what is wrong with a deployment and how to fix it.
 
-Each check tells one `Finding` or several. `FAILED` is what will lose data, let somebody in or keep
-Pitwall from working; `WARNED` is worth attention.
+Each check yields one or more `Finding`s. `FAILED` means that data may be lost, that somebody may
+get in, or that Pitwall does not work. `WARNED` deserves attention.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """`remedy` is what to do; empty where nothing is to be done."""
+    """The result of one check. `remedy` says what to do; it is empty if nothing needs to be
+    done."""
 
     part: str
     outcome: Outcome
@@ -41,10 +42,11 @@ def failed(part: str, said: str, remedy: str) -> Finding:
 
 
 def examined(checks: tuple[Check, ...]) -> Iterator[Finding]:
-    """What all checks found; one that breaks down is a finding too, and the next ones go on."""
+    """Yield the findings of all checks. A check that raises yields a finding too; the others still
+    run."""
     for check in checks:
         try:
             yield from check()
         except Exception as error:
             part = check.__name__.replace("_", " ").strip()
-            yield failed(part, f"could not be checked: {error}", "Look into the message.")
+            yield failed(part, f"could not be checked: {error}", "See the message.")

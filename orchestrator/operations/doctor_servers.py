@@ -1,4 +1,4 @@
-"""Checks that ask the database, Redis, the other processes and the mail server."""
+"""Checks of the database, Redis, the other processes and the mail server."""
 
 import time
 from collections.abc import Iterator
@@ -73,11 +73,13 @@ def database_settings() -> Iterator[Finding]:
     else:
         yield ok("database keeps", f"what it has confirmed; {connections} connections at most")
     if encoding != "UTF8":
-        yield failed("database text", f"its encoding is {encoding}", "Make it anew with UTF8.")
+        fix = "Create it again with the encoding UTF8."
+        yield failed("database text", f"its encoding is {encoding}", fix)
 
 
 def database_role() -> Iterator[Finding]:
-    """A superuser, or the owner of the tables, can switch off what keeps the audit log."""
+    """Warn if Pitwall's role could bypass the protection of the audit log (superuser or owner of
+    tables)."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_user, rolsuper, EXISTS (SELECT FROM pg_tables"
@@ -127,7 +129,7 @@ def sealed_secrets() -> Iterator[Finding]:
 
 
 def _unopened(column: SealedColumn) -> int:
-    """How many rows no key of ours opens; the batches all tell of the same counts."""
+    """Return how many rows none of the keys opens. Each batch reports the total so far."""
     found = [batch.broken for batch in reseal(column, write=False)]
     return len(found[-1]) if found else 0
 
@@ -137,18 +139,18 @@ def redis_server() -> Iterator[Finding]:
     try:
         redis.ping()
     except RedisError as error:
-        fix = "Start Redis, or fix REDIS_URL. Until then no job goes on."
+        fix = "Start Redis, or fix REDIS_URL. Until then no job proceeds."
         yield failed("Redis", f"does not answer: {error}", fix)
         return
     policy = _setting(redis, "maxmemory-policy")
     if policy and policy not in _KEPT:
         yield failed(
             "Redis",
-            f"drops what it likes when it is full ({policy}), ticks and jobs' messages too",
-            "maxmemory-policy noeviction, or a Redis of Pitwall's own",
+            f"drops keys when it is full ({policy}), also ticks and messages of jobs",
+            "maxmemory-policy noeviction, or a separate Redis for Pitwall",
         )
     else:
-        yield ok("Redis", f"answers; when full: {policy or 'unknown, it does not tell'}")
+        yield ok("Redis", f"answers; when full: {policy or 'unknown, it does not report it'}")
     if _setting(redis, "appendonly") == "no" and not _setting(redis, "save"):
         yield ok("Redis keeps", "nothing, and need not: all state is in PostgreSQL")
     else:
@@ -156,9 +158,9 @@ def redis_server() -> Iterator[Finding]:
 
 
 def _setting(redis: Redis, name: str) -> str:
-    """Empty where a hosted Redis does not tell."""
+    """Return a setting of Redis; empty if a hosted Redis does not report it."""
     try:
-        # This answer alone the client decodes by itself.
+        # The client decodes only this answer by itself.
         told: Any = redis.config_get(name)
     except RedisError:
         return ""
@@ -166,8 +168,8 @@ def _setting(redis: Redis, name: str) -> str:
 
 
 _WITHOUT = {
-    "worker": "no job goes on",
-    "beat": "no job goes on",
+    "worker": "no job proceeds",
+    "beat": "no job proceeds",
     "fetcher": "no repository is fetched",
 }
 _COMMANDS = {
@@ -221,7 +223,7 @@ def repositories() -> Iterator[Finding]:
         yield warned(
             "repositories",
             f"{changed} git servers show another host key than the pinned one",
-            "Their projects' pages, under Repository access, say which.",
+            "See Repository access on the pages of their projects.",
         )
     if not secrets and not changed:
         yield ok("repositories", "no password in an address, and no changed host key")
@@ -233,7 +235,7 @@ def hosts() -> Iterator[Finding]:
     if used.filter(transport=HostTransport.LOCAL).exists():
         yield warned(
             "hosts",
-            "some are the machine of whatever worker takes the job",
+            "some are the machine of the worker that takes the job",
             "With workers on several machines, add these as SSH hosts instead.",
         )
     if lost:

@@ -1,4 +1,4 @@
-"""Checks of the settings: nothing is asked of another machine."""
+"""Checks of the settings. They contact no other machine."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 def debug() -> Iterator[Finding]:
     if settings.DEBUG:
-        yield failed("debug", "is on: errors show settings to whoever meets one", "PITWALL_DEBUG=0")
+        yield failed("debug", "is on: error pages show settings to all users", "PITWALL_DEBUG=0")
     else:
         yield ok("debug", "is off")
 
@@ -46,7 +46,7 @@ def base_url() -> Iterator[Finding]:
     if parts.hostname in _LOOPBACK:
         yield warned(
             "address",
-            f"{settings.BASE_URL}: links and the cookies' rules are those of this machine",
+            f"{settings.BASE_URL}: links and cookie settings fit this machine only",
             "Set PITWALL_BASE_URL to the https address that users type.",
         )
     elif not settings.HTTPS:
@@ -65,7 +65,7 @@ def allowed_hosts() -> Iterator[Finding]:
     if "*" in allowed:
         yield failed(
             "allowed hosts",
-            "any name is taken: links in mail can be made to lead elsewhere",
+            "any host name is accepted: an attacker can redirect links in mail",
             f"PITWALL_ALLOWED_HOSTS={name}",
         )
     elif name not in allowed and not any(
@@ -98,7 +98,7 @@ def metrics_token() -> Iterator[Finding]:
         proxied = settings.HTTPS or settings.ALLAUTH_TRUSTED_PROXY_COUNT
         others = "nobody until PITWALL_METRICS_TOKEN is set" if proxied else "this machine only"
         yield ok(
-            "metrics", f"told to {'whoever has the token' if settings.METRICS_TOKEN else others}"
+            "metrics", f"shown to {'whoever has the token' if settings.METRICS_TOKEN else others}"
         )
 
 
@@ -106,7 +106,7 @@ def local_repositories() -> Iterator[Finding]:
     if settings.ALLOW_LOCAL_REPOSITORIES:
         yield warned(
             "repositories",
-            "paths of this machine are allowed: members can read its other repositories",
+            "paths of this machine are allowed: members can read all repositories on it",
             "PITWALL_ALLOW_LOCAL_REPOSITORIES=0, unless this is a demo.",
         )
     else:
@@ -147,7 +147,8 @@ def data_folder() -> Iterator[Finding]:
 
 
 def _takes_files(folder: Path) -> bool:
-    """Tried, since root is refused nothing by its rights alone."""
+    """Return whether a file can be created there. Permissions do not show it: root may do
+    everything."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             return True

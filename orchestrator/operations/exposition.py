@@ -11,7 +11,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 def exposition(families: Iterable[Family]) -> str:
-    """Families without samples are left out: nobody knows their value."""
+    """Return the families as text, without those that have no samples: their values are unknown."""
     lines: list[str] = []
     for family in families:
         if family.samples:
@@ -32,7 +32,8 @@ def _samples(family: Family) -> Iterator[str]:
 
 
 def _histogram(family: Family) -> Iterator[str]:
-    """From the counts of single classes, `le` → number, and the sum under `le` = `sum`."""
+    """Yield the lines of a histogram from the counts of its buckets (`le` → number, `sum` →
+    sum)."""
     by_labels: dict[Labels, dict[str, float]] = defaultdict(dict)
     for labels, value in family.samples.items():
         others = tuple(pair for pair in labels if pair[0] != "le")
@@ -57,7 +58,7 @@ def _escaped(text: str) -> str:
 
 
 def grouped(counts: Mapping[tuple[str, Labels], float]) -> dict[str, dict[Labels, float]]:
-    """Counts by the name of their metric; those of a histogram as `_histogram` takes them."""
+    """Return counts by the name of their metric; histograms in the form that `_histogram` takes."""
     found: dict[str, dict[Labels, float]] = defaultdict(dict)
     for (name, labels), value in counts.items():
         if name.endswith("_bucket"):

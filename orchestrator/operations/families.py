@@ -1,4 +1,4 @@
-"""What `/metrics` tells of: every metric, its kind, its labels, and what it says."""
+"""Every metric of `/metrics`: its kind, labels and help text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """A metric with its samples: labels → value."""
+    """A metric with its samples (labels → value)."""
 
     name: str
     kind: Kind
@@ -52,7 +52,7 @@ def _family(line: str) -> Family:
     return Family(name=name, kind=Kind(kind), help=text, labels=known)
 
 
-#: By name, in the order in which they are told.
+#: By name, in the order of `/metrics`.
 FAMILIES: Mapping[str, Family] = {
     family.name: family for family in map(_family, _LINES.strip().splitlines())
 }

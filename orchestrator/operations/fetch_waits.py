@@ -1,9 +1,9 @@
-"""Requests that name branches or tags: each is sent again until a fetch that is new enough ended.
+"""Requests that name branches or tags wait for a fetch that is new enough.
 
-The first such request is noted with its time, and a fetch is requested. A repeat, which is the same
-request or one with the same idempotency key, is answered from a fetch that started after that time.
-Requests that only read are answered from the last fetch, and request none: a page view costs no git
-server anything.
+The first such request stores its time and requests a fetch. The client then repeats it until it is
+answered from a fetch that started after that time. A repeat is the same request, or one with the
+same idempotency key. Requests that only read are answered from the last fetch and request none: a
+page view must not load a git server.
 """
 
 import re
@@ -24,7 +24,7 @@ from orchestrator.benchmarks.fetched_names import (
 from orchestrator.benchmarks.models import Fetch
 from orchestrator.database.clock import database_now
 
-#: So long the time of a first request is known, since it was repeated or looked at last.
+#: The time of a first request is forgotten so long after its last repeat.
 KNOWN_S = 600
 RETRY_AFTER_S = 1
 _KEY = re.compile(r"fetch-wait:[0-9a-f]{64}")
@@ -33,7 +33,7 @@ _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class FetchWait:
-    """Of one request: when it was first made, if it is a repeat."""
+    """The wait of one request: when it was first made, if it is a repeat."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
@@ -42,16 +42,16 @@ class FetchWait:
         self.is_waiting = False
 
     def since(self) -> datetime | None:
-        """When it was first made; None for the first time."""
+        """Return when the request was first made; None for the first time."""
         if self._key is None:
             self._key = _key_of(self._request)
             self._since = cache.get(self._key)
         return self._since
 
     def hold(self, error: FetchRunningError) -> Fetch:
-        """Requests the fetch and notes the time; to be called outside of transactions.
+        """Request the fetch and store the time. Call it outside of transactions.
 
-        A request that only reads waits for the fetch that somebody else has requested.
+        A request that only reads waits for a fetch that another request started.
         """
         self.is_waiting = True
         if self._request.method in _READS:
@@ -63,17 +63,17 @@ class FetchWait:
 
     @property
     def key(self) -> str:
-        """What `is_fetch_awaited` knows this request by; empty where it was not held."""
+        """The key of this request for `is_fetch_awaited`; empty if it does not wait."""
         return self._key or ""
 
     def end(self) -> None:
-        """The next request of this kind is another one."""
+        """Forget the time: the next request of this kind is a new one."""
         if self._since is not None and self._key is not None and not self.is_waiting:
             cache.delete(self._key)
 
 
 def fetch_waits(get_response: Callable[[HttpRequest], HttpResponse]) -> object:
-    """Gives each request its `fetch_wait`; one that only reads is answered from the last fetch."""
+    """Middleware: set `fetch_wait` on each request. One that only reads uses the last fetch."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         wait = FetchWait(request)
@@ -88,16 +88,16 @@ def fetch_waits(get_response: Callable[[HttpRequest], HttpResponse]) -> object:
 
 
 def ask_again(response: HttpResponse) -> HttpResponse:
-    """The answer to a request that has to wait, which is no fault to be logged."""
+    """Return the response to a request that has to wait, marked so that Django does not log it."""
     response.headers["Retry-After"] = str(RETRY_AFTER_S)
     response._has_been_logged = True  # type: ignore[attr-defined]
     return response
 
 
 def is_fetch_awaited(fetch: Fetch, key: str) -> bool:
-    """Whether the request with this key has to wait longer; its time is kept while somebody looks.
+    """Return whether the request with this key still has to wait, and keep its time.
 
-    Where the key is empty or forgotten, it waits for the fetch that is queued or running.
+    If the key is empty or forgotten, it waits for the fetch that is queued or running.
     """
     since = cache.get(key) if _KEY.fullmatch(key) else None
     if since is None:
@@ -123,9 +123,9 @@ def _key_of(request: HttpRequest) -> str:
 
 
 def _content_of(request: HttpRequest) -> bytes:
-    """The fields of a form, or the body of another request.
+    """Return the fields of a form, or the body of another request.
 
-    A page that sends a form again has another CSRF token, and may encode the form another way.
+    A form that is sent again has another CSRF token and may be encoded differently.
     """
     if request.content_type in _FORMS:
         fields = [item for item in request.POST.lists() if item[0] != "csrfmiddlewaretoken"]

@@ -1,22 +1,22 @@
-"""What a process does with memory that it has freed."""
+"""Settings of glibc's allocator that return freed memory to the system."""
 
 import ctypes
 
 # From glibc's malloc.h.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 
-#: Blocks of this size and more go back to the system as soon as they are freed: a load tool that is
-#: read to be sent has 24 MiB. Arrays of a chart are smaller and stay cheap.
+#: Blocks of this size and larger return to the system as soon as they are freed. A load tool that
+#: is read into memory to be sent has 24 MiB. Arrays of a chart are smaller and stay cheap.
 LARGE_BYTES = 2**20
-#: Of which threads take their blocks; eight for each processor otherwise.
+#: Number of arenas that threads allocate from. The default of glibc is eight per processor.
 ARENAS = 2
 
 
 def give_freed_memory_back() -> None:
-    """Lets no thread keep what another one could use; without glibc it does nothing.
+    """Keep threads from hoarding freed memory. Without glibc this does nothing.
 
-    By itself glibc keeps, for each thread, the most that it ever needed: once a large block was
-    freed, it takes later ones of that size from memory that is not given back.
+    By default glibc raises the threshold for large blocks when one is freed. Later blocks of that
+    size then come from an arena, which keeps its memory for each thread.
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)
     if set_option is not None:
@@ -26,10 +26,10 @@ def give_freed_memory_back() -> None:
 
 
 def give_free_pages_back() -> None:
-    """Gives the system what lies free between blocks in use; some milliseconds, for now and then.
+    """Return free pages between used blocks to the system. It takes some milliseconds.
 
-    By itself glibc gives back no more than the free end of an arena, so that a process that works
-    for weeks grows by what falls between.
+    By default glibc returns only the free end of an arena, so that fragmentation makes a process
+    grow over weeks.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

@@ -1,4 +1,4 @@
-"""Where the installation stands now, as the database says: no names, of all teams together."""
+"""The present state of the installation from the database: counts over all teams, without names."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ from orchestrator.runs.states import JOB_ACTIVE, JobState
 
 Samples = Mapping[tuple[tuple[str, str], ...], float]
 
-#: A job that nobody took up for so long lacks workers.
+#: A job that has waited so long for a worker is overdue.
 OVERDUE_S = 10.0
 FETCH_STATES = ("running", "queued", "failed", "done", "never")
-#: The first words of phases. What a host tells is text of its own: any other word is `other`.
+#: First words of phases. A host sends free text: every other word becomes `other`.
 PHASES = (
     "connecting", "sending", "building", "starting", "searching", "warming", "checking",
     "measuring", "stopping", "cooling",
@@ -28,7 +28,7 @@ PHASES = (
 
 
 def database_figures() -> dict[str, Samples]:
-    """Name of a metric → its samples. Each is a query by an index, or of a small table."""
+    """Return samples by name of the metric. Each query uses an index or reads a small table."""
     return {**_queue(), **_jobs(), **_leases(), **_hosts(), **_deliveries(), **_fetches()}
 
 
@@ -79,7 +79,7 @@ def _deliveries() -> dict[str, Samples]:
 
 
 def _fetches() -> dict[str, Samples]:
-    """One row a project, so that the states of all of them can be counted here."""
+    """Count the fetches by state. Each project has one row, so all can be read here."""
     states = Counter(dict.fromkeys(FETCH_STATES, 0))
     states.update(fetch.state for fetch in Fetch.objects.all())
     return {"pitwall_fetches": _labelled("state", states)}

@@ -1,9 +1,8 @@
 """A container's health check: `python -m orchestrator.operations.health_check KIND [URL]`.
 
-KIND is web, worker, fetcher or beat.
+KIND is web, worker, fetcher or beat. `URL` is the address of the web process, by default port 8000.
 
-Exit status 0 if the process of this machine is alive. It loads no Django: it runs often. `URL` is
-where the web process answers, if not at port 8000.
+Exit status 0 if the process of this machine is alive. It loads no Django, since it runs often.
 """
 
 import os
@@ -47,7 +46,7 @@ def _process(kind: str) -> str:
     try:
         known = load_heartbeats(redis_of(url), queue)
     except RedisError as error:
-        # It is Redis that is ill: a restart of this process would fix nothing.
+        # The fault is in Redis: a restart of this process would not help.
         print(f"Redis cannot be asked: {error}")
         return ""
     here = [each for each in known if each.kind == kind and each.machine == machine]

@@ -1,7 +1,7 @@
-"""A thread of each process: it says it is alive, hands on what was counted, and tidies memory.
+"""A thread of each process that sends heartbeats, passes on counters and tidies memory.
 
-It ends a process that is stuck: Docker, systemd and gunicorn restart a process that has exited,
-and Docker does not restart one whose health check fails.
+It ends a process that is stuck. Docker, systemd and gunicorn restart a process that has exited, but
+Docker does not restart a container whose health check fails.
 """
 
 import contextlib
@@ -26,18 +26,19 @@ from orchestrator.operations.stuck_threads import BUSY, MAIN_LOOP
 
 logger = logging.getLogger(__name__)
 
-#: Beats from one tidying to the next.
+#: Number of heartbeats between two runs of the memory tidying.
 TIDY_EVERY = 12
-#: All threads were at work for so long and none got further, or the main loop did not turn.
+#: A process is stuck if all threads were busy for so long without progress, or if the main loop did
+#: not turn.
 STUCK_S = 300.0
-#: A process that ends itself has so many seconds to log why.
+#: Seconds that a stuck process has to log the reason.
 _LOG_S = 10
-#: A worker whose threads hang ends itself when no step can be the reason any more.
+#: A worker with hanging threads ends after this time: every step would have reached its limit.
 END_S = max(STEP_S.values()) + STUCK_S
 
 
 class HeartbeatThread:
-    """`kind` is said to be alive; None: only counts are handed on, as by web processes."""
+    """Sends heartbeats for `kind`. None, as for web processes: it only passes on counters."""
 
     def __init__(self, kind: str | None) -> None:
         self.kind = kind
@@ -50,7 +51,8 @@ class HeartbeatThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """What was counted until now still counts; the process is not missed."""
+        """Pass on the remaining counters, and delete the heartbeat so that the process is not
+        missed."""
         self._end.set()
         self._thread.join(timeout=2)
         with contextlib.suppress(RedisError):
@@ -60,15 +62,15 @@ class HeartbeatThread:
                 delete_heartbeat(our_redis(), queue, self.kind, own_name())
 
     def _is_stuck(self) -> bool:
-        """A worker that ends no task any more is not said to be alive.
+        """Return whether a worker ends no task any more. It then sends no heartbeat.
 
-        Fetches of repositories may take long by nature.
+        Fetches of repositories may take long, so a fetcher is never stuck.
         """
         threads = settings.CELERY_WORKER_CONCURRENCY
         return self.kind == "worker" and BUSY.is_stuck(threads, STUCK_S)
 
     def problem(self) -> str:
-        """Why this process has to end; empty while it works."""
+        """Return why this process has to end; empty while it works."""
         if MAIN_LOOP.is_stuck(STUCK_S):
             return f"its main loop has not turned for {STUCK_S:.0f} s"
         if self.kind == "worker":
@@ -89,11 +91,11 @@ class HeartbeatThread:
             hand_on()
             self._silent = False
         except RedisError as error:
-            # Without Redis, main loops wait for it.
+            # Main loops wait for Redis while it is away.
             MAIN_LOOP.excuse()
-            # Once, and not each time: Redis may be away for long.
+            # Log it once: Redis may be away for long.
             if not self._silent:
-                logger.warning("nothing is counted or said to be alive: %s", error)
+                logger.warning("no heartbeat and no counters can be sent: %s", error)
             self._silent = True
 
     def _run(self) -> None:
@@ -108,18 +110,19 @@ class HeartbeatThread:
             if self._end.wait(EVERY_S):
                 return
             if time.monotonic() - began > 3 * EVERY_S:
-                # The whole process stood still, such as in a container that was paused.
+                # The whole process was paused, for example with its container.
                 MAIN_LOOP.excuse()
                 BUSY.note_progress()
 
 
 def end_stuck_process(problem: str) -> None:
-    """At once: what is stuck would hold up an orderly end. Claims run out, and others go on."""
-    # Where even the log hangs, the system ends the process.
+    """Exit at once: stuck threads would block an orderly end. Claims expire, and other workers go
+    on."""
+    # If logging hangs as well, the system ends the process.
     signal.alarm(_LOG_S)
     try:
-        logger.critical("%s: this process ends itself, so that another takes its place", problem)
-        # By number: Celery's sys.stderr is no file.
+        logger.critical("%s: this process exits, so that another replaces it", problem)
+        # By descriptor: Celery replaces sys.stderr with an object that is no file.
         faulthandler.dump_traceback(file=2, all_threads=True)
     finally:
         os._exit(1)
@@ -129,7 +132,7 @@ _heartbeats: HeartbeatThread | None = None
 
 
 def start_heartbeats(kind: str | None) -> None:
-    """One thread a process; a fork begins another."""
+    """Start one thread per process. A forked process starts its own."""
     global _heartbeats
     if _heartbeats is None or _heartbeats._process != os.getpid():
         _heartbeats = HeartbeatThread(kind)

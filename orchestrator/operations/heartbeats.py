@@ -1,6 +1,6 @@
 """Heartbeats of workers and beats, stored in Redis by the clock of Redis.
 
-Needs no Django: the health check of a container imports it too.
+This module must not import Django: the health check of a container uses it too.
 """
 
 import os
@@ -23,8 +23,7 @@ KINDS = ("beat", "worker", "fetcher")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """The last heartbeat of a process. `kind`: one of KINDS; `name`: machine name and process
-    id."""
+    """The last heartbeat of a process. `kind`: one of KINDS; `name`: machine and process id."""
 
     kind: str
     name: str
@@ -44,7 +43,7 @@ def own_name() -> str:
 
 
 def record_heartbeat(redis: Redis, queue: str, kind: str, name: str) -> None:
-    """Raises RedisError if Redis cannot be reached."""
+    """Store a heartbeat. Raise RedisError if Redis does not answer."""
     now = _now(redis)
     key = name_of(queue, "heartbeats")
     with redis.pipeline(transaction=False) as pipe:
@@ -54,9 +53,9 @@ def record_heartbeat(redis: Redis, queue: str, kind: str, name: str) -> None:
 
 
 def load_heartbeats(redis: Redis, queue: str) -> list[Heartbeat]:
-    """The processes that sent a heartbeat within FORGET_S, newest first.
+    """Return the processes that sent a heartbeat within FORGET_S, newest first.
 
-    Raises RedisError if Redis cannot be reached.
+    Raise RedisError if Redis does not answer.
     """
     now = _now(redis)
     rows: Any = redis.zrevrange(name_of(queue, "heartbeats"), 0, -1, withscores=True)
@@ -68,7 +67,7 @@ def load_heartbeats(redis: Redis, queue: str) -> list[Heartbeat]:
 
 
 def delete_heartbeat(redis: Redis, queue: str, kind: str, name: str) -> None:
-    """Deletes the heartbeat of a process that ends in order."""
+    """Delete the heartbeat of a process that ends in order."""
     redis.zrem(name_of(queue, "heartbeats"), f"{kind} {name}")
 
 

@@ -1,6 +1,7 @@
-"""The scheduler of beat: of any number of them one sends the ticks, and another follows if it dies.
+"""Celery's scheduler with leader election: one of several beats sends the ticks.
 
-It keeps no file: all ticks are seconds apart, and one too many costs nothing.
+If the leader dies, another beat takes over. There is no schedule file: all ticks are seconds apart,
+and an additional tick is harmless.
 """
 
 import logging
@@ -16,9 +17,9 @@ from orchestrator.operations.stuck_threads import MAIN_LOOP
 
 logger = logging.getLogger(__name__)
 
-#: Whoever holds the ticks and is not heard for so long has lost them.
+#: A leader that does not renew its lock for so long has lost it.
 HOLD_S = 10
-#: So often the hold is renewed, and the others ask whether it is free.
+#: Interval at which the leader renews its lock and the others try to take it.
 ASK_S = 2.0
 
 _RENEW = """
@@ -29,7 +30,7 @@ _RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS
 
 
 class LeaderScheduler(Scheduler):
-    """Sends ticks only while it holds them; one that is sent twice is harmless."""
+    """Sends ticks only while it is the leader. A tick that is sent twice is harmless."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._holds = False
@@ -46,12 +47,12 @@ class LeaderScheduler(Scheduler):
         return min(float(super().tick(*args, **kwargs)), ASK_S)
 
     def close(self) -> None:
-        """The next one need not wait until the hold runs out."""
+        """Release the lock, so that the next leader need not wait until it expires."""
         if self._holds:
             try:
                 our_redis().eval(_RELEASE, 1, _key(), own_name())
             except RedisError as error:
-                logger.info("the ticks are given up when their time is over: %s", error)
+                logger.info("the lock of the ticks is not released and will expire: %s", error)
         super().close()
 
     def _take_or_keep(self) -> bool:

@@ -1,4 +1,4 @@
-"""Hears from PostgreSQL which runs changed their state: one connection a process, one thread."""
+"""Listens to PostgreSQL's notices about changed runs: one connection and one thread per process."""
 
 import logging
 import threading
@@ -10,19 +10,21 @@ from orchestrator.core.waits import WaitBook
 
 logger = logging.getLogger(__name__)
 
-#: The trigger of runs/migrations/0017 sends there.
+#: The trigger of runs/migrations/0017 sends to this channel.
 CHANNEL = "pitwall_run_state"
-#: Of its sessions, in pg_stat_activity.
+#: The application name of its sessions in pg_stat_activity.
 NAME = "pitwall-listener"
-#: So often a silent connection is asked whether it still works.
+#: Interval at which a silent connection is checked.
 CHECK_S = 15.0
 #: Pauses between attempts to connect, in seconds; the last one repeats.
 PAUSES_S = (0.2, 1.0, 2.0, 5.0)
 
 
 class Listener:
-    """Fires the topics of a book. After each new connection all are fired: changes of the time
-    without one were missed."""
+    """Fires the topics of a wait book.
+
+    After each new connection it fires all topics, because it missed the changes while it had none.
+    """
 
     def __init__(self, book: WaitBook) -> None:
         self._book = book
@@ -31,7 +33,7 @@ class Listener:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Does nothing where it runs already. The thread ends with its process."""
+        """Start the thread unless it runs already. It ends with its process."""
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
@@ -50,11 +52,11 @@ class Listener:
                     failures = 0
                     self._follow(session)
             except Exception as error:
-                # Whoever waits would wait to the end of its time without this thread.
+                # Without this thread every waiting request would wait until its timeout.
                 is_known = isinstance(error, psycopg.Error | OSError)
                 if not failures:
                     logger.warning(
-                        "changes of runs are not heard: %s", error, exc_info=not is_known
+                        "cannot listen to changes of runs: %s", error, exc_info=not is_known
                     )
                 self._end.wait(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
                 failures += 1

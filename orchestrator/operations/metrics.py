@@ -1,6 +1,6 @@
-"""All that `/metrics` tells: what the database, Redis and the processes say at this moment.
+"""The text of `/metrics`: the present state of the database, Redis and the processes.
 
-Whatever process is asked answers for all of them: it is scraped at one address.
+Every process answers for all of them, because Prometheus scrapes one address.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,10 @@ from orchestrator.operations.our_redis import our_redis
 
 
 def metrics_text() -> str:
-    """In Prometheus's format; what cannot be asked is left out, and `pitwall_up` says so."""
+    """Return the metrics in Prometheus's format.
+
+    A part that does not answer is left out, and its `pitwall_up` is 0.
+    """
     found: dict[str, Samples] = {}
     up: dict[Labels, float] = {}
     for part, ask in (("database", database_figures), ("redis", _redis_figures)):

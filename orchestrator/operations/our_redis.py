@@ -1,4 +1,4 @@
-"""The Redis that the settings name, and this installation's keys there."""
+"""The Redis of the settings, and the keys of this installation in it."""
 
 from django.conf import settings
 from redis import Redis

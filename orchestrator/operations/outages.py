@@ -1,7 +1,7 @@
-"""One line when PostgreSQL or Redis goes away and one when it is back, in place of traces.
+"""One log line when PostgreSQL or Redis goes away and one when it is back, instead of tracebacks.
 
-Everything that a process logs about an absent server is counted meanwhile, whoever logs it: Django,
-Celery, kombu or we. A filter of the log's handler sees all of it.
+Other messages about the absent server (from Django, Celery, kombu or Pitwall) are only counted. A
+filter on the log handler sees all of them.
 """
 
 import logging
@@ -22,7 +22,7 @@ from orchestrator.operations.our_redis import our_redis
 
 logger = logging.getLogger(__name__)
 
-#: Classes and codes of PostgreSQL's errors that mean a lost connection or a server that stops.
+#: Classes and codes of PostgreSQL's errors for a lost connection or a server that stops.
 _AWAY_STATES = ("08", "57P")
 _REDIS_AWAY = (redis.ConnectionError, redis.TimeoutError, kombu.exceptions.OperationalError)
 _MOST_CAUSES = 10
@@ -36,14 +36,14 @@ class Outage:
 
 
 class Outages:
-    """Which servers are away, by name; safe for use by several threads."""
+    """The servers that are away, by name. Safe for use by several threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._away: dict[str, Outage] = {}
 
     def note(self, service: str) -> bool:
-        """Counts a message; True for the first one of an outage."""
+        """Count a message. Return True for the first one of an outage."""
         with self._lock:
             if outage := self._away.get(service):
                 outage.left_out += 1
@@ -52,7 +52,8 @@ class Outages:
             return True
 
     def explain(self, record: logging.LogRecord) -> bool:
-        """Whether a record is only that of a page which was answered with 503 meanwhile."""
+        """Return whether a record only reports a page that was answered with 503 during an
+        outage."""
         if not self._away or getattr(record, "status_code", 0) != HTTPStatus.SERVICE_UNAVAILABLE:
             return False
         with self._lock:
@@ -61,7 +62,7 @@ class Outages:
         return True
 
     def look(self) -> None:
-        """Asks those that are away whether they are back."""
+        """Ask each server that is away whether it is back."""
         for service in list(self._away):
             if _ANSWERS[service]():
                 with self._lock:
@@ -92,7 +93,7 @@ class OutageFilter(logging.Filter):
 
 
 def service_of(error: BaseException) -> str | None:
-    """The server whose absence is this error; None where it is another error."""
+    """Return the server whose absence caused this error; None for another error."""
     if isinstance(error, _REDIS_AWAY):
         return "Redis"
     if not isinstance(error, psycopg.InterfaceError | psycopg.OperationalError):
@@ -104,7 +105,7 @@ def service_of(error: BaseException) -> str | None:
 
 
 def _errors_of(record: logging.LogRecord) -> Iterator[BaseException]:
-    """The exceptions of a record and their causes."""
+    """Yield the exceptions of a record and their causes."""
     arguments = record.args if isinstance(record.args, tuple) else ()
     error = record.exc_info[1] if record.exc_info else None
     firsts = [error, *(each for each in arguments if isinstance(each, BaseException))]

@@ -1,7 +1,7 @@
-"""`/healthz`, `/readyz` and `/metrics`: for what watches Pitwall, and not for people.
+"""`/healthz`, `/readyz` and `/metrics` for monitoring.
 
-They are answered before all else: a probe names the machine's address and not one of
-PITWALL_ALLOWED_HOSTS, has no session, and is no page whose time counts.
+They are answered before all other middleware. A probe uses the machine's address instead of one of
+PITWALL_ALLOWED_HOSTS, has no session, and does not count as a page in the metrics.
 """
 
 import hmac
@@ -39,12 +39,12 @@ def probes(get_response: GetResponse) -> GetResponse:
 
 
 def _healthz(_: HttpRequest) -> HttpResponse:
-    """This process answers; a restart would fix nothing else."""
+    """Return 200: this process answers. A restart would fix nothing else."""
     return HttpResponse("alive\n", content_type="text/plain; charset=utf-8")
 
 
 def _readyz(request: HttpRequest) -> HttpResponse:
-    """503 where pages cannot be served; with `?engine`, also while no worker or beat is heard."""
+    """Return 503 if pages cannot be served; with `?engine`, also if a worker or beat is missing."""
     found = recent_parts()
     wanted = [part for part in found if part.needed or "engine" in request.GET]
     ready = not any(part.problem for part in wanted)
@@ -62,7 +62,7 @@ def _may_see_metrics(request: HttpRequest) -> bool:
     if token := settings.METRICS_TOKEN:
         given = request.headers.get("Authorization", "")
         return hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
-    # Settings that name a proxy: it need not add a header to what it passes on.
+    # Only settings show a proxy: it need not add a header to a request.
     if settings.HTTPS or settings.ALLAUTH_TRUSTED_PROXY_COUNT:
         return False
     return is_of_this_machine(request.META.get("REMOTE_ADDR", ""), request.headers)

@@ -1,4 +1,4 @@
-"""What each process does when it begins and when it ends."""
+"""What each process does when it starts and when it ends."""
 
 from django.conf import settings
 
@@ -10,13 +10,14 @@ from orchestrator.operations.tracing import start_tracing, stop_tracing
 
 
 def begin_process(process: str) -> None:
-    """`web`, `worker`, `fetcher` or `beat`; called in the process itself, after its fork."""
+    """Initialise a `web`, `worker`, `fetcher` or `beat`; called in the process itself, after its
+    fork."""
     give_freed_memory_back()
     limit_sessions(process)
     if settings.TRACES:
         start_tracing(process)
     limit_garbage(process)
-    # Web processes tell by answering that they are alive.
+    # Web processes need no heartbeat: they answer requests.
     start_heartbeats(None if process == "web" else process)
 
 

@@ -1,4 +1,4 @@
-"""How many requests somebody makes in a minute, counted in Redis for all web processes at once."""
+"""Rate limits: requests per minute, counted in Redis for all web processes together."""
 
 import logging
 import time
@@ -15,17 +15,17 @@ from orchestrator.operations.our_redis import our_redis
 logger = logging.getLogger(__name__)
 
 WINDOW_S = 60
-#: So long after a failure nothing is counted.
+#: After an error of Redis nothing is counted for this time.
 REST_S = 5.0
-#: How many times the rate of a visitor an address has for webhooks.
+#: The limit of an address for webhooks, as a multiple of a visitor's limit.
 HOOKS_OF_AN_ADDRESS = 10
-#: Characters of a hook's id.
+#: Maximum length of a hook's id.
 _MOST_HOOK = 36
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """Where somebody stands in the present minute; `whose` begins a sentence."""
+    """The use of a limit in the present minute. `whose` starts a sentence."""
 
     limit: int
     used: int
@@ -45,7 +45,8 @@ class Rate:
 
 
 class _Counter:
-    """Fixed windows: one increment a request, and an expiry with the first of each."""
+    """Counts in fixed windows: one increment per request, and an expiry with the first of each
+    window."""
 
     def __init__(self) -> None:
         self._silent_until = 0.0
@@ -62,7 +63,7 @@ class _Counter:
             if used == 1:
                 redis.expire(name, 2 * WINDOW_S)
         except RedisError as error:
-            # Better uncounted than refused: what is asked for needs no Redis.
+            # Accept rather than refuse: the request itself may not need Redis.
             self._silent_until = time.monotonic() + REST_S
             logger.warning("requests are not counted: %s", error)
             return None
@@ -74,19 +75,21 @@ _counter = _Counter()
 
 
 def count(key: str, limit: int, whose: str) -> Rate | None:
-    """Counts a request; None where `limit` is 0, and while there is no Redis."""
+    """Count a request; None if `limit` is 0 or Redis does not answer."""
     return _counter.count(key, limit, whose) if limit else None
 
 
 def count_visitor(request: HttpRequest) -> Rate | None:
-    """Counts a request without a session or a valid token, by the address that our own proxies
-    saw."""
+    """Count a request without a session or a valid token, by the client address from our own
+    proxies."""
     return count(f"address:{_network(request)}", settings.VISITOR_REQUESTS_A_MINUTE, "your address")
 
 
 def count_hook(request: HttpRequest, hook: str) -> Rate | None:
-    """Counts a request to a webhook: as many as a visitor's for each hook. A forge sends those of
-    many projects from few addresses: an address has more."""
+    """Count a request to a webhook: each hook has the limit of a visitor.
+
+    An address has more, since a forge sends webhooks of many projects from few addresses.
+    """
     limit = settings.VISITOR_REQUESTS_A_MINUTE
     rate = count(f"hooks-of:{_network(request)}", HOOKS_OF_AN_ADDRESS * limit, "your address")
     if rate is None or rate.is_exceeded:

@@ -1,4 +1,4 @@
-"""Whether this web process can do its work, and whether the engine behind it does its own."""
+"""Whether this web process can serve pages, and whether the engine works."""
 
 import threading
 import time
@@ -17,14 +17,15 @@ from orchestrator.operations.our_redis import our_redis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """`needed`: without it no page can be served. `problem` is empty where all is well."""
+    """A part that is checked. `needed`: no page works without it. `problem`: empty if all is
+    well."""
 
     name: str
     needed: bool
     problem: str = ""
 
 
-#: Everybody may ask: the database and Redis are asked once in so many seconds.
+#: Everybody may ask, so the database and Redis are asked at most once in this time.
 RECENT_S = 1.0
 
 _migrated = False
@@ -33,7 +34,7 @@ _recent: tuple[float, list[Part]] | None = None
 
 
 def recent_parts() -> list[Part]:
-    """`parts`, at most RECENT_S old; one thread asks for them at a time."""
+    """Return `parts`, at most RECENT_S old. Only one thread asks at a time."""
     global _recent
     with _lock:
         if _recent is None or time.monotonic() - _recent[0] >= RECENT_S:
@@ -43,7 +44,7 @@ def recent_parts() -> list[Part]:
 
 
 def parts() -> list[Part]:
-    """In the order in which they rest on each other."""
+    """Check all parts. A later part depends on earlier ones."""
     return [
         Part(name=name, needed=name not in heartbeats.KINDS, problem=ask())
         for name, ask in _PARTS.items()
@@ -60,7 +61,8 @@ def _database() -> str:
 
 
 def _migrations() -> str:
-    """Asked until all are there: none is taken back under a running process."""
+    """Return what is missing. After success it is not asked again: nobody reverts one at run
+    time."""
     global _migrated
     if not _migrated:
         try:

@@ -1,4 +1,4 @@
-"""The Redis that all processes share, and the names that this installation uses there."""
+"""The Redis that all processes share, and the names of this installation's keys in it."""
 
 from functools import lru_cache
 from typing import Any
@@ -8,17 +8,17 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-#: A Redis that hangs must not hold up what only counts or looks there.
+#: Timeout for counters and look-ups: a Redis that hangs must not hold them up.
 PATIENCE_S = 0.25
 
 
 @lru_cache(maxsize=4)
 def redis_of(url: str) -> Redis:
-    """The server of a broker's address; kombu writes that of a socket in a way of its own."""
+    """Return a client for a broker's address. kombu has a special form for addresses of sockets."""
     patience: dict[str, Any] = {
         "socket_timeout": PATIENCE_S,
         "socket_connect_timeout": PATIENCE_S,
-        # By itself the client tries three times more, with seconds between: a thread waits for it.
+        # By default the client retries three times with seconds between, while a thread waits.
         "retry": Retry(NoBackoff(), 0),
     }
     if not url.startswith("redis+socket://"):
@@ -30,5 +30,5 @@ def redis_of(url: str) -> Redis:
 
 
 def name_of(queue: str, what: str) -> str:
-    """A key of this installation: two may share a Redis under different queues."""
+    """Return a key of this installation. Two may share a Redis if their queues differ."""
     return f"pitwall:{queue}:{what}"

@@ -1,4 +1,4 @@
-"""What holds for every request: its id in the log, its time in the metrics, its span."""
+"""Middleware for every request: its id in the log, its time in the metrics, its span."""
 
 import re
 import time
@@ -14,7 +14,7 @@ from orchestrator.core.waits import wait_in
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
-#: An id that a proxy gave; anything else is not repeated in the log.
+#: The id that a proxy gave is used only in this form.
 _ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
@@ -31,7 +31,7 @@ def watched(get_response: GetResponse) -> GetResponse:
             mark_span(route=route, status=response.status_code)
         wait = wait_in(request.META)
         if wait is not None and wait.asked_to_park:
-            return response  # to be handled again: only the answer counts
+            return response  # handled again later: only the final response counts
         seconds = time.perf_counter() - began
         observe("pitwall_http_request_seconds", seconds, route=route, method=str(method))
         count("pitwall_http_responses_total", method=str(method), status=str(response.status_code))
@@ -42,6 +42,6 @@ def watched(get_response: GetResponse) -> GetResponse:
 
 
 def _route(request: HttpRequest) -> str:
-    """The pattern of the address, without what stands in it: ids and names of teams."""
+    """Return the URL pattern of the request, which contains no ids and no names of teams."""
     match = request.resolver_match
     return f"/{match.route}" if match else "unknown or static"

@@ -1,14 +1,14 @@
-"""Whether the threads of this process still end what they do, and whether its main loop turns."""
+"""Detects threads that no longer finish their work, and a main loop that no longer turns."""
 
 import threading
 import time
 
 
 class Busy:
-    """Counts the tasks or requests that go on, and knows when one ended last.
+    """Counts the tasks or requests that are running, and remembers when the last one ended.
 
-    A worker in which all threads hang ends no task any more, not even the tick of each second.
-    `threads`: of a web process, which knows its own number.
+    If all threads of a worker hang, no task ends any more, not even the tick of each second.
+    `threads`: the number of threads of a web process, which sets it itself.
     """
 
     def __init__(self) -> None:
@@ -29,18 +29,18 @@ class Busy:
             self._moved = time.monotonic()
 
     def note_progress(self) -> None:
-        """One that goes on has got further: a client of the web server that sends or reads."""
+        """Note that a running task made progress, such as a client that sends or reads."""
         with self._lock:
             self._moved = time.monotonic()
 
     def is_stuck(self, threads: int, after_s: float) -> bool:
-        """Whether all of so many threads are at work and none has ended its task for so long."""
+        """Return whether `threads` or more tasks run and none ended or progressed for `after_s`."""
         with self._lock:
             return self._running >= threads and time.monotonic() - self._moved >= after_s
 
 
 class MainLoop:
-    """Knows when the main loop turned last; a loop that was never noted is not watched."""
+    """Remembers when the main loop last turned. A loop that never turned is not watched."""
 
     def __init__(self) -> None:
         self._turned: float | None = None
@@ -50,12 +50,12 @@ class MainLoop:
         self._turned = time.monotonic()
 
     def excuse(self) -> None:
-        """What it waited until now does not count: others were the cause."""
+        """Restart the clock: something else kept the loop waiting."""
         if self._turned is not None:
             self.note_turn()
 
     def end(self) -> None:
-        """It is watched no more: it stops turning before the last tasks have ended."""
+        """Stop watching: the loop stops turning before the last tasks have ended."""
         self._is_ending = True
 
     def is_stuck(self, after_s: float) -> bool:
@@ -64,6 +64,6 @@ class MainLoop:
         return self._turned is not None and time.monotonic() - self._turned >= after_s
 
 
-#: Of this process.
+#: For this process.
 BUSY = Busy()
 MAIN_LOOP = MainLoop()

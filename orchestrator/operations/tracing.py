@@ -1,7 +1,7 @@
-"""Traces by OpenTelemetry, where PITWALL_TRACES asks for them.
+"""OpenTelemetry traces, if PITWALL_TRACES is set.
 
-The packages of `requirements/traces.txt` are needed only then. Where traces go is told by
-OpenTelemetry's own variables, such as OTEL_EXPORTER_OTLP_ENDPOINT.
+Only then are the packages of `requirements/traces.txt` needed. OpenTelemetry's own variables, such
+as OTEL_EXPORTER_OTLP_ENDPOINT, set where traces go.
 """
 
 import importlib
@@ -15,7 +15,7 @@ from orchestrator.core.spans import trace_with
 
 
 class _OpenTelemetry:
-    """Spans of one process, sent in batches from a thread of its own."""
+    """Spans of one process, sent in batches by a separate thread."""
 
     def __init__(self, process: str) -> None:
         self._trace = importlib.import_module("opentelemetry.trace")
@@ -42,7 +42,7 @@ class _OpenTelemetry:
         over.end(end_time=_ns(ended))
 
     def close(self) -> None:
-        """What waits to be sent is sent first."""
+        """Send the spans that wait, then stop."""
         self._provider.shutdown()
 
 
@@ -50,7 +50,7 @@ _started: _OpenTelemetry | None = None
 
 
 def start_tracing(process: str) -> None:
-    """Once a process, after its fork: the exporter sends from a thread of its own."""
+    """Start the exporter. Call it once per process, after its fork: the exporter has a thread."""
     global _started
     try:
         _started = _OpenTelemetry(process)
@@ -62,7 +62,7 @@ def start_tracing(process: str) -> None:
 
 
 def stop_tracing() -> None:
-    """Spans that begin from now on are dropped."""
+    """Stop the exporter. Later spans are dropped."""
     trace_with(None)
     if _started is not None:
         _started.close()

@@ -1,4 +1,4 @@
-"""What holds for every task: its lines in the log carry its name, and its time is counted."""
+"""Signals of every task: its log lines carry its name, and its time is counted."""
 
 import time
 from typing import Any

@@ -1,1 +1,1 @@
-"""Connections of the web server: who may hold a thread, and for how long."""
+"""Connections of the web server: which of them get a thread, and for how long."""

@@ -1,19 +1,19 @@
-"""Answers to requests that Pitwall itself never sees, as problem documents."""
+"""Problem documents for requests that do not reach Pitwall's code."""
 
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
 
-#: Bytes of the first line of a request: long filters of long lists fit in.
+#: The most bytes of a request line: long filters of long lists fit.
 MOST_LINE_BYTES = 8190
-#: Of answers of a server that has too much to do, in seconds.
+#: Retry-After of answers of an overloaded server, in seconds.
 RETRY_AFTER_S = 5
 
 
 def problem(
     status: HTTPStatus, title: str, detail: str, *, retry_after_s: int | None = None
 ) -> bytes:
-    """The whole answer; the connection is closed after it."""
+    """Return the whole response; the connection is closed after it."""
     document = {"type": "about:blank", "title": title, "status": int(status), "detail": detail}
     headers = {"Content-Type": "application/problem+json"}
     if retry_after_s is not None:
@@ -22,7 +22,7 @@ def problem(
 
 
 def busy_page(html: str) -> bytes:
-    """For people what BUSY is for programs."""
+    """Return the response for browsers that corresponds to BUSY."""
     headers = {
         "Content-Type": "text/html; charset=utf-8",
         "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'",

@@ -1,4 +1,5 @@
-"""A client's connection: what came and was not handled, what is to go and was not taken."""
+"""A client's connection, with received bytes that are not handled and bytes that are not sent
+yet."""
 
 import contextlib
 import errno
@@ -19,7 +20,7 @@ _PIECE_BYTES = 64 * 1024
 
 
 class State(Enum):
-    """Who has the connection: the poller, but for HANDLED (a thread) and CLOSED (nobody)."""
+    """The poller owns the connection, except in HANDLED (a thread) and CLOSED (nobody)."""
 
     READING = auto()
     HANDLED = auto()
@@ -31,12 +32,13 @@ class State(Enum):
 
 
 class Connection:
-    """What gunicorn's `handle` takes for a connection, over a socket that never blocks.
+    """The connection object for gunicorn's `handle`, over a socket that never blocks.
 
     It belongs to the worker's main thread, and to one other thread while that handles a request.
     """
 
-    #: Of gunicorn's own connections: whether it has to wait for the first byte, or speak HTTP/2.
+    #: Attributes of gunicorn's own connections: whether to wait for the first byte, whether it is
+    #: HTTP/2.
     initialized, data_ready, is_http2 = True, True, False
 
     def __init__(
@@ -47,10 +49,11 @@ class Connection:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, pace.KERNEL_UNSENT_BYTES)
         self.cfg, self.raw, self.client, self.server = cfg, raw, client, server
         self.shares = shares
-        #: Whose shares it takes from; changed between requests alone.
+        #: The shares that it takes from; they change only between requests.
         self.owner = owner
         self.places: list[Share] = []
-        #: When it was accepted, its last request began to come, or its last answer was sent.
+        #: When it was accepted, when its last request began to arrive, or when its last answer was
+        #: sent.
         self.since = pace.now()
         self.state = State.READING
         self.deadline = pace.now() + pace.SILENT_S
@@ -66,12 +69,13 @@ class Connection:
         self.parser: Any = None
 
     def init(self) -> None:
-        """gunicorn calls it before each request; `begin_request` has done it."""
+        """Do nothing: gunicorn calls it before each request, and `begin_request` has done the
+        work."""
 
     # In the main thread.
 
     def receive(self) -> int | None:
-        """How many bytes came; 0 where the client is gone, None where there are none yet."""
+        """Return how many bytes arrived; 0 if the client is gone, None if there are none yet."""
         try:
             data = self.raw.recv(_PIECE_BYTES)
         except (BlockingIOError, InterruptedError):
@@ -84,8 +88,11 @@ class Connection:
         return len(data)
 
     def stage(self) -> Stage:
-        """Where the first request of `incoming` stands; its body may take longer than its head.
-        OSError where the client is gone."""
+        """Return the stage of the first request in `incoming`. A body may take longer than its
+        head.
+
+        Raise OSError if the client is gone.
+        """
         before = self.frame
         if before is None or len(self.incoming) >= before.size:
             self.frame = before = frame_of(self.incoming)
@@ -96,7 +103,8 @@ class Connection:
         return before.stage
 
     def take_place(self, share: Share) -> bool:
-        """Whether there was one left for its owner; `free_places` gives all back."""
+        """Take a place of `share` and return True if its owner may have one. `free_places` returns
+        all."""
         if not share.take(self.owner):
             return False
         self.places.append(share)
@@ -107,8 +115,11 @@ class Connection:
             self.places.pop().free(self.owner)
 
     def begin_request(self) -> bool:
-        """Takes the first request out of `incoming`, for a thread to handle. False, and nothing is
-        taken, where its owner or the process has as many bytes of requests as it may."""
+        """Take the first request out of `incoming`, for a thread to handle, and return True.
+
+        Return False, and take nothing, if its owner or the process has reached the limit of request
+        bytes.
+        """
         assert self.frame is not None
         streamed = self.frame.stage is Stage.STREAMED
         size = len(self.incoming) if streamed else self.frame.size
@@ -123,12 +134,13 @@ class Connection:
         return True
 
     def repeat_request(self) -> None:
-        """The same request once more."""
+        """Prepare the same request to be handled once more."""
         self.sock.feed(self.request, streamed=False)
         self.parser = http.get_parser(self.cfg, self.sock, self.client)
 
     def end_request(self) -> None:
-        """What a streamed request left of the bytes that came belongs to the next one."""
+        """Return received bytes that a streamed request left over to `incoming`, for the next
+        request."""
         if self.streamed and self.parser is not None:
             self.incoming[:0] = self.parser.unreader.take_buffered() + self.sock.rest()
         self._drop_request()
@@ -139,12 +151,13 @@ class Connection:
         self.request = b""
 
     def put(self, data: bytes) -> None:
-        """Adds it to what is to go to the client."""
+        """Add data to what is sent to the client."""
         self.outgoing += data
         self.shares.outgoing.take_anyway(self.owner, len(data))
 
     def flush(self) -> bool:
-        """Sends what the client takes now; OSError where it is gone. True once all is sent."""
+        """Send what the client accepts now; return True once all is sent. Raise OSError if it is
+        gone."""
         while self.outgoing:
             try:
                 sent = self.raw.send(self.outgoing[:_PIECE_BYTES])
@@ -159,7 +172,7 @@ class Connection:
             self.raw.shutdown(socket.SHUT_WR)
 
     def close(self, graceful: bool = False) -> None:
-        """At once; what was not sent is lost."""
+        """Close at once; unsent data is lost."""
         self.state = State.CLOSED
         self.shares.outgoing.free(self.owner, len(self.outgoing))
         self.outgoing.clear()
@@ -170,16 +183,18 @@ class Connection:
 
 
 class Channel:
-    """The socket of one request, as gunicorn sees it: it gives no byte beyond the request, and
-    takes an answer without waiting for the client, as long as there is room to keep it."""
+    """The socket of one request for gunicorn: it yields no byte beyond the request.
+
+    It accepts an answer without waiting for the client as long as there is room in the buffer.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._given = memoryview(b"")
         self._streamed = False
         self._timeout: float | None = None
-        #: How long the client may let a thread wait from now on. Only waiting takes from it: what
-        #: the view does meanwhile does not count.
+        #: How long the client may let a thread wait from now on. Only waiting counts: the time that
+        #: the view needs does not.
         self._patience_s = 0.0
 
     def feed(self, request: bytes, *, streamed: bool) -> None:
@@ -191,7 +206,8 @@ class Channel:
         return rest
 
     def recv(self, size: int) -> bytes:
-        """b"" at the end of the request. ConnectionResetError where a body comes too slowly."""
+        """Return b"" at the end of the request. Raise ConnectionResetError if a body arrives too
+        slowly."""
         if self._given:
             data, self._given = bytes(self._given[:size]), self._given[size:]
             return data
@@ -215,7 +231,7 @@ class Channel:
                 raise ConnectionResetError(errno.ECONNRESET, "the request comes too slowly")
 
     def sendall(self, data: bytes) -> None:
-        """BrokenPipeError where the client is gone, or takes its answer too slowly."""
+        """Raise BrokenPipeError if the client is gone, or reads its answer too slowly."""
         connection = self.connection
         connection.put(data)
         try:
@@ -233,8 +249,8 @@ class Channel:
         return pace.LEAST_UNSENT_BYTES if is_full else pace.MOST_UNSENT_BYTES
 
     def _wait_for_client(self) -> None:
-        """Until the answer has room again; few threads may do that at once, for a client and for
-        all."""
+        """Wait until the buffer has room again. Few threads may wait at once, per client and in
+        total."""
         connection = self.connection
         if not connection.shares.slow.take(connection.owner):
             raise BrokenPipeError(errno.EPIPE, "too many clients take their answers slowly")
@@ -251,7 +267,7 @@ class Channel:
             connection.shares.slow.free(connection.owner)
 
     def send(self, data: bytes) -> int:
-        """gunicorn's own CONTINUE is left out where the body is here already."""
+        """Leave out gunicorn's own CONTINUE if the body has already arrived."""
         if data != CONTINUE or self._streamed:
             self.sendall(data)
         return len(data)
@@ -269,10 +285,10 @@ class Channel:
         return self.connection.raw.fileno()
 
     def shutdown(self, how: int) -> None:
-        """The main thread closes, once all is sent."""
+        """Do nothing: the main thread closes the socket once all is sent."""
 
     def close(self) -> None:
-        """The same."""
+        """Do nothing, as in `shutdown`."""
 
 
 def _is_ready(raw: socket.socket, event: int, patience_s: float) -> bool:

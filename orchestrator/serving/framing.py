@@ -1,7 +1,7 @@
-"""How much of a connection's bytes belongs to the first request among them.
+"""Find the end of the first request in the bytes of a connection.
 
-Only to know when a thread can begin: gunicorn parses the same bytes again, and refuses what is
-wrong with them.
+This only decides when a thread can begin. gunicorn parses the same bytes again, and refuses
+malformed requests.
 """
 
 import re
@@ -10,7 +10,7 @@ from enum import Enum, auto
 
 #: A longer head is left to gunicorn, which refuses it.
 MOST_HEAD_BYTES = 64 * 1024
-#: A longer body is read by a thread; there are few for that. All forms and JSON are shorter.
+#: A longer body is read by a thread, and few threads do that. All forms and JSON are shorter.
 MOST_BODY_BYTES = 2_750_000
 
 _LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:([^\r\n]*)", re.IGNORECASE)
@@ -21,13 +21,15 @@ _FORWARDED = re.compile(rb"\r\nx-forwarded-for[ \t]*:([^\r\n]*)", re.IGNORECASE)
 _ACCEPT_HTML = re.compile(rb"\r\naccept[ \t]*:[^\r\n]*text/html", re.IGNORECASE)
 _OLD_VERSION = re.compile(rb"[^\r\n]* HTTP/1\.0\r\n")
 
-#: What a client waits for that sends `Expect: 100-continue`.
+#: A client that sends `Expect: 100-continue` waits for this.
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Stage(Enum):
-    """INCOMPLETE: more has to come. COMPLETE: a thread needs no more bytes. STREAMED: the thread
-    has to read the body."""
+    """INCOMPLETE: more bytes have to come. COMPLETE: a thread needs no more bytes.
+
+    STREAMED: the thread has to read the body.
+    """
 
     INCOMPLETE = auto()
     COMPLETE = auto()
@@ -36,8 +38,10 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """`size`: bytes of the request; `has_head`: whether its head came; `expects`: whether the
-    client waits for CONTINUE before it sends the body."""
+    """`size`: bytes of the request. `has_head`: whether its head has arrived.
+
+    `expects`: whether the client waits for CONTINUE before it sends the body.
+    """
 
     stage: Stage
     size: int
@@ -46,7 +50,7 @@ class Frame:
 
 
 def frame_of(received: bytes | bytearray) -> Frame:
-    """Where the request stands that `received` begins with."""
+    """Return the frame of the first request in `received`."""
     end = received.find(b"\r\n\r\n")
     if end < 0 or end + 4 > MOST_HEAD_BYTES:
         if len(received) > MOST_HEAD_BYTES:
@@ -58,7 +62,8 @@ def frame_of(received: bytes | bytearray) -> Frame:
     expected = [value.strip().lower() for value in _EXPECT.findall(head)]
     is_odd = (bool(lengths) and plain is None) or expected not in ([], [b"100-continue"])
     if _CODED.search(head) or is_odd:
-        # Another length than gunicorn's would make a body the next request: it reads that itself.
+        # A length that gunicorn reads differently would make a body the next request. gunicorn
+        # therefore reads it itself.
         return Frame(stage=Stage.STREAMED, size=end + 4, has_head=True)
     body = int(plain[1]) if plain else 0
     size = end + 4 + body
@@ -70,7 +75,7 @@ def frame_of(received: bytes | bytearray) -> Frame:
 
 
 def client_of(received: bytes | bytearray, peer: str, proxies: int) -> str:
-    """The address of the client: the one that the outermost of so many own proxies saw."""
+    """Return the address of the client: the one that the outermost of `proxies` own proxies saw."""
     end = received.find(b"\r\n\r\n")
     if not proxies or end < 0:
         return peer
@@ -80,11 +85,12 @@ def client_of(received: bytes | bytearray, peer: str, proxies: int) -> str:
 
 
 def path_of(received: bytes | bytearray) -> bytes:
-    """The path of the first line, as it was sent, without its query; empty where there is none."""
+    """Return the path of the request line as it was sent, without its query; empty if there is
+    none."""
     words = bytes(received[:256]).lstrip(b"\r\n").split(b" ", 2)
     return words[1].partition(b"?")[0] if len(words) > 1 else b""
 
 
 def accepts_html(received: bytes | bytearray) -> bool:
-    """Whether it is a browser that asks for a page."""
+    """Return whether a browser asks for a page."""
     return bool(_ACCEPT_HTML.search(received, 0, MOST_HEAD_BYTES))

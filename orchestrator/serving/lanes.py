@@ -1,4 +1,4 @@
-"""Which threads handle a request, and how many requests may wait for them."""
+"""The threads that handle requests, and how many requests may wait for them."""
 
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from orchestrator.core.addresses import is_loopback
 from orchestrator.serving.shares import MOST_PROBES, Share
 
-#: Each has a thread of its own, so that none is delayed by requests or by the others.
+#: Each probe has a separate thread, so that neither requests nor other probes delay it.
 PROBES = (b"/healthz", b"/readyz", b"/metrics")
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Threads, and the places of those that they handle or that wait for them."""
+    """Threads, and places for the requests that they handle or that wait for them."""
 
     pool: Executor
     places: Share
 
 
 class Lanes:
-    """`pool` and `places` are of all requests but probes."""
+    """`pool` and `places` are for all requests except probes."""
 
     def __init__(self, pool: Executor, places: Share) -> None:
         self.requests = Lane(pool, places)
@@ -28,8 +28,8 @@ class Lanes:
         self._own_probes = {path: Lane(pool, Share(MOST_PROBES)) for path, pool in pools.items()}
 
     def lane_for(self, path: bytes, owner: str) -> Lane:
-        """Of a request whose body is short. Strangers take no place from the health check of this
-        machine."""
+        """Return the lane of a request with a short body. Strangers take no place from the health
+        check of this machine."""
         probes = self._own_probes if is_loopback(owner) else self._probes
         return probes.get(path, self.requests)
 

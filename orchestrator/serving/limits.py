@@ -1,4 +1,4 @@
-"""How many connections and waiting requests a process has."""
+"""How many connections and waiting requests a process may have."""
 
 import resource
 
@@ -6,12 +6,13 @@ from django.conf import settings
 
 from orchestrator.core.waits import WaitLimits
 
-#: Files of a process that are no connections: of the database, of Redis, of itself.
+#: Files that are not connections: of the database, of Redis, of the process itself.
 _OTHER_FILES = 100
 
 
 def most_connections(wanted: int) -> int:
-    """`wanted`, or fewer where the system allows too few open files; asks it for more before."""
+    """Raise the limit of open files if possible, and return `wanted` or the number that it
+    allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY or hard >= wanted + _OTHER_FILES:
         needed = wanted + _OTHER_FILES

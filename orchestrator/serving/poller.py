@@ -1,4 +1,4 @@
-"""The main loop of a worker: it reads whole requests, sends kept answers, and bounds their time."""
+"""The main loop of a worker: it reads whole requests, sends kept answers, and limits their time."""
 
 import contextlib
 import errno
@@ -18,14 +18,14 @@ from orchestrator.serving.framing import Stage, accepts_html, client_of
 from orchestrator.serving.limits import most_connections
 from orchestrator.serving.shares import Shares
 
-#: So often deadlines are looked at.
+#: Interval at which deadlines are checked.
 TICK_S = 0.25
 #: No connection is accepted for so long after the system refused one.
 PAUSE_S = 1.0
 
 
 class Poller(ThreadWorker):
-    """Who inherits from it handles the requests: `_begin` gets each one that has come."""
+    """A subclass handles the requests: `_begin` gets each complete one."""
 
     def init_process(self) -> None:
         self.shares = Shares.for_threads(self.cfg.threads)
@@ -42,11 +42,11 @@ class Poller(ThreadWorker):
         raise NotImplementedError
 
     def _wake(self, connection: Connection) -> None:
-        """A request that was set aside is handled again."""
+        """Handle a parked request again."""
         raise NotImplementedError
 
     def _end_waits(self) -> None:
-        """Whoever waits is answered now: the process ends."""
+        """Answer all waiting requests now, because the process ends."""
         raise NotImplementedError
 
     def _end(self) -> None:
@@ -68,7 +68,7 @@ class Poller(ThreadWorker):
         self._stop()
 
     def _stop(self) -> None:
-        """Whoever sends may end within the time of grace."""
+        """Stop accepting. Requests that are being sent may end within the graceful timeout."""
         self.alive = False
         self.set_accept_enabled(False)
         self._end_waits()
@@ -89,12 +89,12 @@ class Poller(ThreadWorker):
     # New connections.
 
     def _make_room(self) -> bool:
-        """Whether one more may come. Where all places are taken, the connection that has been
-        silent for longest loses its own."""
+        """Return whether one more connection fits. If all places are taken, close the one that has
+        been silent for longest."""
         return len(self.connections) < self.worker_connections or self._close_a_silent_one()
 
     def _close_a_silent_one(self) -> bool:
-        """Of those that have no whole request. A new connection has a moment to send one."""
+        """Close one of those without a whole request. A new connection has ENTRY_S to send one."""
         latest = pace.now() - pace.ENTRY_S
         silent = [each for each in self._in(State.READING) if each.since <= latest]
         if silent:
@@ -106,7 +106,7 @@ class Poller(ThreadWorker):
             raw, client = listener.accept()
         except OSError as error:
             if error.errno not in (errno.EAGAIN, errno.ECONNABORTED):
-                # Mostly no file is left; others may hold them, and for a short time.
+                # Usually there is no free file descriptor, and only for a short time.
                 self.log.warning("No connection can be accepted: %s", error)
                 self.accepts_from = pace.now() + PAUSE_S
                 self._close_a_silent_one()
@@ -142,7 +142,8 @@ class Poller(ThreadWorker):
             self._close(connection)
 
     def _bound_incoming(self) -> None:
-        """Pipelined requests of a connection that is handled count as well, and are bounded."""
+        """Limit pipelined requests too, which arrive while a request of the connection is
+        handled."""
         incoming = sum(len(each.incoming) for each in self.connections)
         if incoming <= pace.MOST_INCOMING_BYTES:
             return
@@ -161,7 +162,8 @@ class Poller(ThreadWorker):
         self._refuse(connection, self.busy_page if is_page else document, reason)
 
     def _refuse(self, connection: Connection, answer: bytes, reason: str) -> None:
-        """Answers the request that comes, and closes. Nothing was done for it."""
+        """Answer the request that arrives, and close the connection. Nothing was done for the
+        request."""
         self.log.info("A request was refused: %s.", reason)
         self._unwatch(connection)
         connection.incoming.clear()
@@ -169,14 +171,14 @@ class Poller(ThreadWorker):
         connection.put(answer)
         self._dispatch(self._flush, connection)
 
-    # What a connection goes through.
+    # The states of a connection.
 
     def _watch(self, connection: Connection, state: State, events: int, callback: Any) -> None:
         connection.state = state
         self.poller.register(connection.raw, events, partial(self._dispatch, callback, connection))
 
     def _dispatch(self, callback: Any, connection: Connection, _raw: Any = None) -> None:
-        """Nothing that a client does may end the main loop."""
+        """Run a callback. No error of a client may end the main loop."""
         try:
             callback(connection)
         except Exception as error:
@@ -215,7 +217,7 @@ class Poller(ThreadWorker):
             self._come(connection)
 
     def _come(self, connection: Connection) -> None:
-        """A request has come."""
+        """Handle a complete request."""
         proxies = settings.ALLAUTH_TRUSTED_PROXY_COUNT
         peer = _peer_of(connection.client)
         connection.owner = network_of(client_of(connection.incoming, peer, proxies))
@@ -255,9 +257,9 @@ class Poller(ThreadWorker):
 
 
 def _peer_of(client: Any) -> str:
-    """The address of a socket's other end; empty for a UNIX socket."""
+    """Return the address of a socket's other end; empty for a UNIX socket."""
     return str(client[0]) if isinstance(client, tuple) and client else ""
 
 
-#: Who has these connections bounds their time.
+#: Connections in these states have no deadline here: their owner limits the time.
 _UNBOUNDED = frozenset({State.HANDLED, State.CLOSED})

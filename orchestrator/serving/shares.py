@@ -1,4 +1,4 @@
-"""What the connections of a process share: how much of it is taken, by all and by each client."""
+"""Resources that the connections of a process share, with limits in total and per client."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from threading import Lock
 
 #: Requests that a thread handles or that wait for one.
 MOST_REQUESTS = 1_000
-#: Their bytes, and those of requests that wait for a change.
+#: Bytes of those, and of requests that wait for a change.
 MOST_REQUEST_BYTES = 64 * 2**20
-#: Of answers that clients have not taken yet.
+#: Bytes of answers that clients have not read yet.
 MOST_OUTGOING_BYTES = 64 * 2**20
 #: Probes that wait for the thread of their path.
 MOST_PROBES = 8
@@ -24,7 +24,7 @@ class Share:
         self.total = 0
 
     def take(self, client: str, amount: int = 1) -> bool:
-        """Whether there was as much left; nothing is taken where there was not."""
+        """Take `amount` and return True if that much is left. Otherwise take nothing."""
         with self._lock:
             own = self._taken[client] + amount
             if self.total + amount > self._most or own > self._most_of_one:
@@ -53,8 +53,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Of one process. `slow`: threads that wait for a client to take its answer; `uploads`:
-    threads that read a body."""
+    """The shares of one process. `slow`: threads that wait for a client to read its answer.
+
+    `uploads`: threads that read a body.
+    """
 
     requests: Share
     request_bytes: Share

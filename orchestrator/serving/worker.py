@@ -1,8 +1,9 @@
-"""The worker of gunicorn that Pitwall is served by (docs/decisions/0044).
+"""The gunicorn worker that serves Pitwall (docs/decisions/0044).
 
-A thread is given to a request when all of it has come, and is free again when its answer is kept
-to be sent. Requests that wait for a change have no thread, and probes have threads of their own.
-Rests on gunicorn's ThreadWorker, whose version is pinned: tests/serving says what of it.
+A request gets a thread when all of it has arrived. The thread is free again when the answer is in
+the send buffer. Requests that wait for a change have no thread, and probes have separate threads.
+It builds on gunicorn's ThreadWorker, whose version is pinned; tests/serving checks the internals
+that it uses.
 """
 
 import math
@@ -24,12 +25,12 @@ from orchestrator.serving.lanes import Lane, Lanes
 from orchestrator.serving.limits import wait_limits
 from orchestrator.serving.poller import Poller
 
-#: Requests that waited and are handled again at the same time: interactive ones come between.
+#: The most parked requests that are handled again at the same time, so that others run in between.
 MOST_WOKEN = 2
 
 
 class ParkedError(Exception):
-    """Not a failure: the request is to be set aside."""
+    """Not a failure: the request is to be parked."""
 
 
 class Worker(Poller):
@@ -68,7 +69,7 @@ class Worker(Poller):
         self.lanes.shutdown()
         super()._end()
 
-    # From a whole request to its answer, in the main thread.
+    # From a complete request to its answer, in the main thread.
 
     def _begin(self, connection: Connection) -> None:
         connection.state = State.QUEUED
@@ -82,7 +83,7 @@ class Worker(Poller):
             connection.deadline = pace.now() + pace.UPLOAD_WAIT_S
 
     def _enter(self, connection: Connection, lane: Lane) -> None:
-        """Into the queue for a thread, where there is room."""
+        """Queue the request for a thread, or refuse it if there is no room."""
         if not (connection.take_place(lane.places) and connection.begin_request()):
             connection.free_places()
             self._refuse_as_busy(connection, answers.BUSY, "too many wait for a thread")
@@ -101,7 +102,7 @@ class Worker(Poller):
         done.add_done_callback(partial(self.method_queue.defer, self._finish, connection))
 
     def _finish(self, connection: Connection, done: "Future[Any]") -> None:
-        """After a thread: the request is answered, or set aside."""
+        """After its thread: answer the request or park it."""
         wait = connection.wait
         if wait is not None and wait.asked_to_park:
             self._dispatch(self._park, connection)
@@ -128,7 +129,7 @@ class Worker(Poller):
         connection.was_woken = False
 
     def _begin_uploads(self) -> None:
-        """In the order in which they came, but for clients that have their share."""
+        """Start uploads in order of arrival, except for clients that have used up their share."""
         waiting, self.uploads = self.uploads, deque()
         for connection in waiting:
             if connection.state is not State.QUEUED:
@@ -158,7 +159,7 @@ class Worker(Poller):
             self._unwatch(connection)
 
     def _wake_later(self, connection: Connection) -> None:
-        """From any thread."""
+        """Wake the request; may be called from any thread."""
         self.method_queue.defer(self._wake, connection)
 
     def _wake(self, connection: Connection) -> None:
@@ -182,7 +183,8 @@ class Worker(Poller):
     # In a thread.
 
     def _handle_watched(self, connection: Connection) -> Any:
-        """A process whose threads all hang ends itself; probes do not count."""
+        """Handle a request and count it: a process whose threads all hang exits. Probes do not
+        count."""
         BUSY.begin()
         try:
             return self.handle(connection)
@@ -196,7 +198,8 @@ class Worker(Poller):
             return True
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
-        """Answers an address that is too long with a problem document, as the API does all."""
+        """Answer an address that is too long with a problem document, like all errors of the
+        API."""
         if not isinstance(exc, LimitRequestLine):
             super().handle_error(req, client, addr, exc)
             return
@@ -205,7 +208,7 @@ class Worker(Poller):
 
 
 def _is_kept(connection: Connection, done: "Future[Any]") -> bool:
-    """Whether the client may send its next request on the same connection."""
+    """Return whether the client may send its next request on the same connection."""
     if done.cancelled() or done.exception() is not None:
         connection.is_broken = True
         return False

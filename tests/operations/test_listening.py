@@ -38,4 +38,4 @@ def test_an_unexpected_error_is_logged_and_does_not_end_the_thread(
     listener.stop()
     (thread,) = [each for each in threading.enumerate() if each.name == "listener"]
     thread.join()
-    assert "changes of runs are not heard: 'a mistake'" in caplog.text
+    assert "cannot listen to changes of runs: 'a mistake'" in caplog.text

@@ -36,8 +36,8 @@ CHECKS: tuple[Check, ...] = (
 
 
 class Command(BaseCommand):
-    help = "Check this deployment and say what to fix; exit status 1 where something must be."
-    # It tells of what Django's own checks would stop it for.
+    help = "Check this deployment and say what to fix. Exit status 1 if something must be fixed."
+    # Django's own checks would stop it because of the faults that it reports.
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
