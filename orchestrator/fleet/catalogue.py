@@ -1,10 +1,10 @@
-"""Hardware profiles that public reports name, as far as those reports describe them."""
+"""Hardware profiles that public reports name, with the facts that the reports give."""
 
 from typing import Any
 
 _GIB = 1024**3
 
-#: slug → name and facts; what a report does not say is left out, and so unknown.
+#: slug → name and facts; facts that a report does not give are left out and so unknown.
 PROFILES: dict[str, dict[str, Any]] = {
     "thinkpad-t490s": {
         "name": "Lenovo ThinkPad T490s",

@@ -1,4 +1,4 @@
-"""Requests for the checks of hosts: a web request asks, a worker claims and carries them out."""
+"""Requests for the checks of hosts: a web process adds them, a worker claims and executes them."""
 
 import uuid
 from datetime import timedelta
@@ -10,25 +10,26 @@ from orchestrator.core.heartbeat import Claim
 from orchestrator.database.row_claims import claim_of_row
 from orchestrator.fleet.models import CheckRequest, Host
 
-#: A worker that has not renewed its claim for this long is taken for dead.
+#: A worker is considered dead if its claim was not renewed for this long.
 CLAIM_S = 30.0
 
 
 def request_check(host: Host) -> None:
-    """Asks for the checks that are left; once, however often it is asked.
+    """Request the remaining checks of a host; a second request changes only the time.
 
-    One that comes while a worker carries them out outlives that worker: see `end_request`.
+    A request that arrives while a worker executes the checks is kept: see `end_request`.
     """
     CheckRequest.objects.update_or_create(host=host, defaults={"requested_at": Now()})
 
 
 def due_requests() -> list[uuid.UUID]:
-    """The hosts whose checks no living worker carries out."""
+    """Return the hosts with a request that no living worker has claimed."""
     return list(_free().order_by("requested_at").values_list("host_id", flat=True)[:100])
 
 
 def take_request(host_id: uuid.UUID) -> CheckRequest | None:
-    """The request, claimed by the caller; None if there is none, or somebody else has it."""
+    """Claim the request for the caller and return it; None if there is none or another worker has
+    it."""
     mine = _free().filter(host=host_id)
     until = Now() + timedelta(seconds=CLAIM_S)
     if not mine.update(claim=uuid.uuid4(), claimed_until=until, tries=F("tries") + 1):
@@ -37,18 +38,18 @@ def take_request(host_id: uuid.UUID) -> CheckRequest | None:
 
 
 def claim_of(request: CheckRequest, *, since: float) -> Claim:
-    """For a heartbeat; `since`: monotonic seconds, before the request was taken."""
+    """Return a claim for the heartbeat. `since`: monotonic seconds before the request was taken."""
     held = CheckRequest.objects.filter(pk=request.pk, claim=request.claim)
     return claim_of_row(held, until="claimed_until", lasts_s=CLAIM_S, since=since)
 
 
 def note_progress(request: CheckRequest) -> None:
-    """A step was tried to its end: deaths of workers count anew."""
+    """Reset the count of tries after a finished step: only deaths of workers count."""
     CheckRequest.objects.filter(pk=request.pk, claim=request.claim).update(tries=1)
 
 
 def end_request(request: CheckRequest) -> None:
-    """Removes the request, or frees it where somebody has asked again since it was taken."""
+    """Remove the request, or free it if the checks were requested again since it was taken."""
     mine = CheckRequest.objects.filter(pk=request.pk, claim=request.claim)
     deleted, _ = mine.filter(requested_at=request.requested_at).delete()
     if not deleted:

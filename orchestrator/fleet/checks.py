@@ -1,6 +1,6 @@
-"""The checks of a host: which there are, how each went, and what a host is after them.
+"""The checks of a host: their steps and results, and the state of the host after them.
 
-Nothing is lost where one fails: the host is kept, and not used before it is fixed.
+A failed check loses nothing: the host is kept, but not used until it is fixed.
 """
 
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ from orchestrator.fleet.models import (
     HostTransport,
 )
 
-#: After these the next step is tried; the others wait for somebody.
+#: After these outcomes the next step is tried; the others wait for a person.
 GOES_ON = frozenset({CheckOutcome.PASSED, CheckOutcome.WARNING})
 #: The checks of the machine that the workers run on.
 LOCAL_STEPS = (CheckStep.PYTHON, CheckStep.AGENT, CheckStep.TOOLS, CheckStep.QUIET)
 
-#: What to do, and the command or line for it ("" where there is none).
+#: What to do, and the command or line for it ("" if there is none).
 Remedy = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What the try of a step found."""
+    """The result of one try of a step."""
 
     outcome: CheckOutcome
     message: str
@@ -38,9 +38,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckList:
-    """The steps of a host in their order, each with how it went; None where it was not tried.
+    """The steps of a host in order, each with its result; None if it was not tried.
 
-    `running`: a worker goes on with them, or will in a moment.
+    `running`: a worker executes them now or soon.
     """
 
     rows: tuple[tuple[CheckStep, HostCheck | None], ...]
@@ -48,13 +48,13 @@ class CheckList:
 
     @property
     def blocked(self) -> HostCheck | None:
-        """What waits for somebody: nothing after it is tried."""
+        """The check that waits for a person; no later step is tried."""
         tried = (check for _, check in self.rows if check is not None)
         return next((check for check in tried if check.outcome not in GOES_ON), None)
 
     @property
     def next_step(self) -> CheckStep | None:
-        """The first that was not tried; None at the end, and while something is blocked."""
+        """The first step that was not tried; None at the end, and while a step is blocked."""
         if self.blocked:
             return None
         return next((step for step, check in self.rows if check is None), None)
@@ -79,21 +79,23 @@ def steps_of(host: Host) -> tuple[CheckStep, ...]:
 
 
 def checks_of(host: Host) -> CheckList:
-    """Get the host through `host_for`."""
+    """Return the checks of a host. Get the host through `host_for`."""
     found = {check.step: check for check in host.checks.all()}
     rows = tuple((step, found.get(step)) for step in steps_of(host))
     return CheckList(rows=rows, running=CheckRequest.objects.filter(host=host).exists())
 
 
 def begin_again(*, host: Host, step: CheckStep) -> None:
-    """What was found from this step on is tried anew: the later ones rest on it."""
+    """Discard the results from this step on, so that they are tried again: later steps depend on
+    it."""
     steps = steps_of(host)
     later = steps[steps.index(step) :] if step in steps else ()
     HostCheck.objects.filter(host=host, step__in=later).delete()
 
 
 def note_check(*, host: Host, step: CheckStep, finding: Finding, seconds: float) -> CheckList:
-    """Keeps how a try went. A host that was being set up is ready once it is through."""
+    """Store the result of a try. When all steps have passed, a host that was being set up is
+    ready."""
     with transaction.atomic():
         HostCheck.objects.update_or_create(
             host=host,

@@ -1,4 +1,4 @@
-"""From a host's row to an open transport."""
+"""Open a transport to a host from its row."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from orchestrator.transport.ssh import SshAddress, SshTransport
 
 
 def connect(host: Host) -> Transport:
-    """An open transport to the host; HostError subclasses say why there is none."""
+    """Return an open transport to the host. Subclasses of HostError say why there is none."""
     if host.state in UNUSABLE:
         raise HostSetupError(
             f"{host.name}: {host.get_state_display().lower()}; see the host's page"

@@ -1,4 +1,4 @@
-"""Hosts that measure without us: known only by the results that are sent from there."""
+"""External hosts: machines that measure without Pitwall and send their results."""
 
 from django.db import transaction
 
@@ -12,9 +12,9 @@ PROFILE = "external"
 
 
 def host_told(*, member: Member, name: str, profile: str | None = None) -> Host:
-    """The team's host of this name; where there is none, a new one that is never used for runs.
+    """Return the team's host of this name. If there is none, create one that no run can use.
 
-    `profile` is that of a new host, made where it is new as well. Who asks at the same time gets
+    `profile` is the profile of a new host; it is created too if it is new. Concurrent calls return
     the same host.
     """
     member.require(Role.MEMBER, to="send results")

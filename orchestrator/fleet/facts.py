@@ -1,4 +1,4 @@
-"""What a host says of itself, set against what it said before and what its profile says. Pure."""
+"""Compare the facts that a host reports with its earlier facts and with its profile. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -7,9 +7,9 @@ from typing import Any
 
 Facts = Mapping[str, Any]
 
-#: What makes a machine what it is, where an agent does not say it by itself in `static`.
+#: Facts that identify a machine, for agents that do not list them in `static`.
 STATIC = ("cpu_model", "cores", "threads", "memory_bytes", "kernel", "governor", "machine")
-#: By so much may a number differ from the profile's: kernels keep some memory to themselves.
+#: Relative difference that a number may have from the profile's: kernels reserve some memory.
 TOLERANCE = {"memory_bytes": 0.1, "base_clock_mhz": 0.05, "boost_clock_mhz": 0.05}
 
 
@@ -23,9 +23,9 @@ class Contradiction:
 
 
 def changed_facts(before: Facts, after: Facts) -> dict[str, list[Any]]:
-    """The facts that make the machine and are other ones than before, as fact → [before, after].
+    """Return the identifying facts that changed, as fact → [before, after].
 
-    What was unknown on either side is no change: another agent may read more or less.
+    A fact that is unknown on either side is no change: another agent may report more or fewer.
     """
     old, new = before.get("static"), after.get("static")
     if not isinstance(old, Mapping) or not isinstance(new, Mapping):
@@ -38,7 +38,7 @@ def changed_facts(before: Facts, after: Facts) -> dict[str, list[Any]]:
 
 
 def profile_fields(facts: Facts) -> dict[str, Any]:
-    """A profile's fields as far as a host's facts tell them; what they do not tell is left out."""
+    """Return the fields of a profile that the facts of a host contain."""
     system = " ".join(str(facts[key]) for key in ("os_name", "os_version") if facts.get(key))
     found = {
         "cpu_model": str(facts.get("cpu_model") or "")[:120],
@@ -53,7 +53,7 @@ def profile_fields(facts: Facts) -> dict[str, Any]:
 
 
 def contradictions(profile: Facts, facts: Facts) -> list[Contradiction]:
-    """The fields in which the host is not what its profile says, where both are known."""
+    """Return the fields in which the host differs from its profile, where both are known."""
     told = profile_fields(facts)
     return [
         Contradiction(field=name, profile=profile[name], host=value)
@@ -75,5 +75,6 @@ def _words(text: str) -> set[str]:
 
 
 def _whole(value: Any, limit: int = 2**31 - 1) -> int | None:
-    """A host may say anything: only what a profile can hold is taken."""
+    """Return the value if it is a whole number that a profile can hold: a host may report
+    anything."""
     return round(value) if isinstance(value, int | float) and 0 < value <= limit else None

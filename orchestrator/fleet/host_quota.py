@@ -1,4 +1,4 @@
-"""How many hosts a team has, and whether it may have another."""
+"""The number of hosts of a team, and whether it may have another."""
 
 from django.conf import settings
 
@@ -8,21 +8,24 @@ from orchestrator.fleet.models import HardwareProfile, Host, HostState, HostTran
 
 
 def hosts_counted(team: Team) -> int:
-    """Those that Pitwall measures on: neither retired ones nor the names of others' machines."""
+    """Return how many hosts Pitwall measures on, without retired and external ones."""
     counted = Host.objects.filter(team=team).exclude(state=HostState.RETIRED)
     return counted.exclude(transport=HostTransport.EXTERNAL).count()
 
 
 def check_room(team: Team) -> None:
-    """Call it inside the transaction that adds a host; ConflictError where the team has enough."""
+    """Raise ConflictError if the team has enough hosts. Call it in the transaction that adds
+    one."""
     quotas = lock_quotas(team)
     if quotas.hosts is not None:
         check_hosts(team=team, quotas=quotas, used=hosts_counted(team))
 
 
 def check_room_for_names(team: Team, *, hosts: int = 0, profiles: int = 0) -> None:
-    """Before so many external hosts and profiles are added, inside the transaction that adds them;
-    QuotaExceededError where the team has enough."""
+    """Raise QuotaExceededError if so many more external hosts and profiles are too many.
+
+    Call it inside the transaction that adds them.
+    """
     Team.objects.select_for_update(no_key=True).get(pk=team.pk)
     external = Host.objects.filter(team=team, transport=HostTransport.EXTERNAL)
     if hosts and external.count() + hosts > settings.MAX_EXTERNAL_HOSTS:

@@ -1,4 +1,4 @@
-"""Looking after hosts: when they may work, how they are tuned, who holds them back and why."""
+"""Settings and states of hosts: open hours, tuning, maintenance, quarantine, retirement."""
 
 import ipaddress
 import re
@@ -35,7 +35,7 @@ _MAY_FOLLOW: Mapping[HostState, frozenset[HostState]] = {
             HostState.MAINTENANCE,
         }
     ),
-    # Whoever is at work on a host in maintenance must not find it in another state.
+    # A member who works on a host in maintenance must not find it in another state.
     HostState.QUARANTINED: frozenset({HostState.READY, HostState.UNREACHABLE}),
     HostState.READY: frozenset({HostState.MAINTENANCE, HostState.QUARANTINED, HostState.RETIRED}),
     HostState.RETIRED: frozenset(HostState) - {HostState.RETIRED, HostState.EXTERNAL},
@@ -54,9 +54,9 @@ def set_host_care(
     tuning: Mapping[str, object] | None = None,
     run_as: str | None = None,
 ) -> Host:
-    """Changes what is given and leaves the rest. Jobs that run already are not affected.
+    """Change the given settings and keep the others. Jobs that already run are not affected.
 
-    Whether the host can start programs as another user `run_as` is for its checks to find out.
+    Whether the host can start programs as the user `run_as` is left to its checks.
     """
     member.require(Role.MAINTAINER, to="change the settings of a host")
     host = selectors.host_for(member, host_id)
@@ -88,7 +88,7 @@ def set_host_care(
 
 
 def put_in_maintenance(*, member: Member, host_id: UUID, reason: str = "") -> Host:
-    """Nothing new starts on the host; what runs there may end. See `release_host`."""
+    """Start nothing new on the host; running jobs may end. See `release_host`."""
     member.require(Role.MEMBER, to="put a host in maintenance")
     host = selectors.host_for(member, host_id)
     message = f"{member.user.get_username()}: {_short(reason, 500, 'reason')}".removesuffix(": ")
@@ -99,7 +99,7 @@ def put_in_maintenance(*, member: Member, host_id: UUID, reason: str = "") -> Ho
 
 
 def quarantine(*, host: Host, reason: str) -> bool:
-    """Pitwall itself stops using a host; False where somebody holds it already."""
+    """Quarantine a host automatically. Return False if it is already held."""
     with transaction.atomic():
         mine = Host.objects.filter(pk=host.pk, state__in=_MAY_FOLLOW[HostState.QUARANTINED])
         if not mine.update(state=HostState.QUARANTINED, message=reason[:2000]):
@@ -109,7 +109,7 @@ def quarantine(*, host: Host, reason: str) -> bool:
 
 
 def release_host(*, member: Member, host_id: UUID) -> Host:
-    """Lets jobs run again on a host that is in maintenance, quarantined or retired."""
+    """Let jobs run again on a host that is in maintenance, quarantined or retired."""
     member.require(Role.MEMBER, to="release a host")
     host = selectors.host_for(member, host_id)
     if host.state == HostState.RETIRED:
@@ -125,7 +125,7 @@ def release_host(*, member: Member, host_id: UUID) -> Host:
 
 
 def retire_host(*, member: Member, host_id: UUID) -> Host:
-    """Takes a host out of use; its results are kept."""
+    """Take a host out of use; its results are kept."""
     member.require(Role.MAINTAINER, to="retire a host")
     host = selectors.host_for(member, host_id)
     with transaction.atomic():
@@ -135,12 +135,12 @@ def retire_host(*, member: Member, host_id: UUID) -> Host:
 
 
 def may_become(host: Host, state: HostState) -> bool:
-    """Whether the rules allow a host to be put into that state now."""
+    """Return whether the rules allow this transition of the host now."""
     return HostState(host.state) in _MAY_FOLLOW[state]
 
 
 def _move(host: Host, state: HostState, **changes: Any) -> None:
-    """The transition, unless the host's state of this moment forbids it."""
+    """Change the state unless the host's present state forbids it."""
     allowed = _MAY_FOLLOW[state]
     if not Host.objects.filter(pk=host.pk, state__in=allowed).update(state=state, **changes):
         host.refresh_from_db(fields=["state"])

@@ -1,4 +1,4 @@
-"""Machines: their kinds, the way to each, and what each said of itself."""
+"""Hosts: their hardware profiles, their addresses and keys, and the facts that they report."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -11,7 +11,7 @@ from orchestrator.fleet.windows import OpenHours, parse
 
 
 class HardwareProfile(models.Model):
-    """A kind of machine. What is not known stays null."""
+    """A kind of machine. Unknown facts are null."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="profiles")
     slug = models.SlugField(max_length=60)
@@ -36,7 +36,7 @@ class HardwareProfile(models.Model):
 
 
 class Credential(models.Model):
-    """A private key to log in with; encrypted at rest by the key of the installation."""
+    """A private key to log in with; encrypted at rest with the key of the installation."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="credentials")
@@ -65,9 +65,9 @@ class HostState(models.TextChoices):
     EXTERNAL = "external", "Measured elsewhere"
 
 
-#: A host in one of these can be asked for by nobody: it is not a host of ours yet, or no more.
+#: No run can ask for a host in one of these states: it is not in use yet, or no longer.
 UNUSABLE = frozenset({HostState.UNCONFIRMED, HostState.RETIRED, HostState.EXTERNAL})
-#: No job is given to a host in one of these; what runs there already may end.
+#: A host in one of these states gets no job; running jobs may end.
 HELD = UNUSABLE | {HostState.MAINTENANCE, HostState.QUARANTINED}
 
 
@@ -78,8 +78,10 @@ class HostTransport(models.TextChoices):
 
 
 class Host(models.Model):
-    """One machine. An SSH host is used only once its key is confirmed; an external one never:
-    somebody measures there without us and sends the results."""
+    """One machine. An SSH host is used only after its key is confirmed.
+
+    An external host is never used: another system measures there and sends the results.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="hosts")
@@ -156,7 +158,7 @@ class Host(models.Model):
 
 
 class HostSnapshot(models.Model):
-    """What a host said of itself before a job; insert-only."""
+    """The facts that a host reported before a job; insert-only."""
 
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="snapshots")
     facts = models.JSONField()
@@ -171,9 +173,9 @@ class HostSnapshot(models.Model):
 
 
 class HostChange(models.Model):
-    """A snapshot that differs from the one before in what a machine is: a new epoch of the host.
+    """A snapshot with other identifying facts than the one before: a new epoch of the host.
 
-    Numbers from both sides of it are not those of the same machine. Insert-only.
+    Values from before and after it are those of different machines. Insert-only.
     """
 
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="changes")
@@ -190,7 +192,7 @@ class HostChange(models.Model):
 
 
 class CheckStep(models.TextChoices):
-    """What is tried on a host before it is used, in this order: each rests on those before it."""
+    """The steps to check a host before it is used; each depends on the ones before."""
 
     REACH = "reach", "Address and port"
     KEY = "key", "Host key"
@@ -210,7 +212,7 @@ class CheckOutcome(models.TextChoices):
 
 
 class HostCheck(models.Model):
-    """How the last try of a step went; the next try takes its place."""
+    """The result of the last try of a step; the next try replaces it."""
 
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="checks")
     step = models.CharField(max_length=8, choices=CheckStep.choices)
@@ -235,7 +237,7 @@ class HostCheck(models.Model):
 
 
 class CheckRequest(models.Model):
-    """Somebody asked for the checks of a host; until they have ended. A worker has the `claim`."""
+    """A request to check a host; it lasts until the checks have ended. A worker has the `claim`."""
 
     host = models.OneToOneField(
         Host, on_delete=models.CASCADE, primary_key=True, related_name="check_request"

@@ -1,14 +1,15 @@
-"""Programs that a host said it has. Pure."""
+"""Programs that a host reports. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-#: Where facts tell of programs.
+#: Keys of facts that contain programs.
 _KINDS = ("tools", "languages", "programs")
 
 
 def program_in(facts: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    """What a host's facts tell of a program by its command's name; None where it has none."""
+    """Return the facts about a program by the name of its command; None if the host does not have
+    it."""
     for kind in _KINDS:
         found = (facts.get(kind) or {}).get(name)
         if isinstance(found, Mapping) and found.get("path"):
@@ -17,5 +18,5 @@ def program_in(facts: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
 
 
 def versions_in(facts: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The versions of these programs; None for those that are missing or do not tell it."""
+    """Return the versions of these programs; None for a missing program or an unknown version."""
     return {name: (program_in(facts, name) or {}).get("version") for name in sorted(names)}

@@ -22,14 +22,16 @@ from orchestrator.fleet.models import (
 )
 from orchestrator.fleet.windows import OpenHours, parse
 
-#: An unreachable host is tried again after so long.
+#: An unreachable host is tried again after this time.
 TRY_AGAIN_AFTER = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsableHost:
-    """A host that may be given a job now, as far as its state goes; whether it is open is asked
-    by `hours.seconds_left(now, timezone)`."""
+    """A host whose state allows a job now.
+
+    `hours.seconds_left(now, timezone)` says whether it is open.
+    """
 
     id: UUID
     name: str
@@ -55,7 +57,7 @@ def hosts_of(member: Member) -> QuerySet[Host]:
 
 
 def own_hosts_of(member: Member) -> QuerySet[Host]:
-    """Without those that measure without us: what a run may ask for is among these."""
+    """Return hosts that a run may ask for: all but the external ones."""
     return hosts_of(member).exclude(transport=HostTransport.EXTERNAL)
 
 
@@ -71,7 +73,7 @@ def host_for(member: Member, host_id: UUID) -> Host:
 
 
 def own_host_for(member: Member, host_id: UUID) -> Host:
-    """One that we reach; ConflictError for one that measures without us."""
+    """Return a host that Pitwall can reach. Raise ConflictError for an external one."""
     host = host_for(member, host_id)
     if host.transport == HostTransport.EXTERNAL:
         raise ConflictError(f"{host} is an external host: only its results are imported")
@@ -86,9 +88,10 @@ def host_named(member: Member, name: str) -> Host:
 
 
 def hosts_named(member: Member, names: list[str]) -> list[Host]:
-    """The hosts of these names, in their order; InvalidRequestError names one that is missing.
+    """Return the hosts of these names, in their order. InvalidRequestError names one that is
+    missing.
 
-    Those that measure without us are none of them.
+    External hosts count as missing.
     """
     hosts = member.team.hosts.exclude(transport=HostTransport.EXTERNAL).select_related("profile")
     found = {host.name: host for host in hosts.filter(name__in=names)}
@@ -113,18 +116,19 @@ def latest_snapshot(host: Host) -> HostSnapshot | None:
 
 
 def contradictions_of(host: Host) -> list[Contradiction]:
-    """Where the host's newest facts are not those of its profile."""
+    """Return the fields in which the host's latest facts differ from its profile."""
     snapshot = latest_snapshot(host)
     return contradictions(vars(host.profile), snapshot.facts) if snapshot else []
 
 
 def changes_of(host: Host) -> QuerySet[HostChange]:
-    """When the host became another machine, oldest first; get the host through `host_for`."""
+    """Return the epochs of a host, oldest first. Get the host through `host_for`."""
     return host.changes.order_by("at")
 
 
 def usable_hosts(team_ids: Collection[int]) -> list[UsableHost]:
-    """The hosts of these teams that are ready, or unreachable for long enough to try again."""
+    """Return the hosts of these teams that are ready, or have been unreachable long enough to try
+    again."""
     ready = Q(state=HostState.READY)
     again = Q(unreachable_at=None) | Q(unreachable_at__lte=utc_now() - TRY_AGAIN_AFTER)
     hosts = Host.objects.filter(

@@ -1,4 +1,4 @@
-"""Writes of profiles, credentials, hosts and what hosts say of themselves."""
+"""Writes of profiles, credentials, hosts and their facts."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +44,7 @@ SEEN_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewHost:
-    """What a user says of a host to be reached over SSH."""
+    """The fields that a user enters for a new SSH host."""
 
     name: str
     profile_slug: str
@@ -58,7 +58,7 @@ class NewHost:
 
 
 def save_profile(*, member: Member, slug: str, name: str, **facts: Any) -> HardwareProfile:
-    """A hardware profile, made or brought up to date; unknown facts are left out or None."""
+    """Create or update a hardware profile; unknown facts are left out or None."""
     member.require(Role.MEMBER, to="change hardware profiles")
     check_word(NAME, slug, "slug", "lower-case letters, digits and dashes")
     with transaction.atomic():
@@ -73,7 +73,7 @@ def save_profile(*, member: Member, slug: str, name: str, **facts: Any) -> Hardw
 
 
 def add_credential(*, member: Member, name: str, private_key: str | None = None) -> Credential:
-    """A key pair to log in with: the one given, or a new Ed25519 pair."""
+    """Create a key pair to log in with: the given one, or a new Ed25519 pair."""
     member.require(Role.MAINTAINER, to="add a key")
     if not name.strip():
         raise InvalidRequestError("give the key a name", field="name")
@@ -97,10 +97,10 @@ def add_credential(*, member: Member, name: str, private_key: str | None = None)
 
 
 def add_host(*, member: Member, new: NewHost) -> tuple[Host, HostKey]:
-    """A host to be confirmed, with the key that it showed just now; for scripts.
+    """Add a host and return it with the key that it showed just now; for scripts.
 
-    The host is not used before `confirm_host_key` pins that key. HostError where it cannot be
-    reached: then nothing is written.
+    The host is not used before `confirm_host_key` pins that key. Raise HostError, and write
+    nothing, if it cannot be reached.
     """
     _check_for_entry(member, new)
     shown = scan_host_key(new.address, new.port, SCAN_TIMEOUT_S, networks=settings.HOST_NETWORKS)
@@ -108,7 +108,7 @@ def add_host(*, member: Member, new: NewHost) -> tuple[Host, HostKey]:
 
 
 def enter_host(*, member: Member, new: NewHost) -> Host:
-    """A host as somebody describes it; nobody has tried yet whether it is there.
+    """Add a host as described by the user, without trying to reach it.
 
     It is not used before its checks have passed (`fleet.checks`).
     """
@@ -132,7 +132,7 @@ def enter_host(*, member: Member, new: NewHost) -> Host:
 
 
 def add_local_host(*, member: Member, name: str, profile: HardwareProfile, python: str) -> Host:
-    """The machine that the workers run on, as a host; there is nothing to confirm."""
+    """Add the machine that the workers run on as a host; there is no key to confirm."""
     member.require(Role.MAINTAINER, to="add a host")
     with transaction.atomic():
         if not member.team.hosts.filter(name=name).exists():
@@ -156,7 +156,7 @@ def _local_host(team: Team, name: str, profile: HardwareProfile, python: str) ->
 
 
 def pin_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
-    """Pins the key that the member has looked at; `host_key` as `ssh-ed25519 AAAA…`."""
+    """Pin the key that the member has compared; `host_key` as `ssh-ed25519 AAAA…`."""
     member.require(Role.MAINTAINER, to="confirm a host key")
     host = selectors.own_host_for(member, host_id)
     pinned = HostKey.parse(host_key).line
@@ -167,9 +167,9 @@ def pin_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
 
 
 def confirm_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
-    """Pins a key and lets the host be used at once, unchecked; for scripts.
+    """Pin a key and let the host be used at once, without checks; for scripts.
 
-    What somebody else holds (maintenance, quarantine, retirement) stays held.
+    A host in maintenance, in quarantine or retired stays so.
     """
     with transaction.atomic():
         host = pin_host_key(member=member, host_id=host_id, host_key=host_key)
@@ -182,7 +182,7 @@ def confirm_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
 
 
 def remove_host(*, member: Member, host_id: UUID) -> None:
-    """Removes a host that never measured; one with history is retired instead."""
+    """Remove a host that never measured. Retire one that did, to keep its results."""
     member.require(Role.MAINTAINER, to="remove a host")
     host = selectors.host_for(member, host_id)
     with transaction.atomic():
@@ -198,10 +198,10 @@ def remove_host(*, member: Member, host_id: UUID) -> None:
 
 
 def note_host_error(*, host: Host, error: HostError) -> None:
-    """Shows on the host's page why it could not be used.
+    """Store why the host could not be used, to be shown on its page.
 
-    A host that only a person can make usable again (another key, a refused login) is quarantined,
-    so that it does not fail the jobs of the whole queue.
+    A host that only a person can fix (another key, a refused login) is quarantined, so that it does
+    not fail the jobs of the whole queue.
     """
     count("pitwall_host_failures_total", kind=type(error).__name__.removesuffix("Error"))
     if isinstance(error, HostKeyMismatchError | LoginRefusedError):
@@ -214,9 +214,9 @@ def note_host_error(*, host: Host, error: HostError) -> None:
 
 
 def note_host_seen(*, host: Host) -> None:
-    """The host has answered; one that is held stays held, with its message.
+    """Store that the host has answered. A host that is held stays held, with its message.
 
-    Written at most each SEEN_S while nothing changes: jobs look at their hosts often.
+    Unless something changes, it writes at most once per SEEN_S: jobs check their hosts often.
     """
     fresh = host.last_seen_at and (utc_now() - host.last_seen_at).total_seconds() < SEEN_S
     if fresh and host.state == HostState.READY:
@@ -231,7 +231,7 @@ def note_host_seen(*, host: Host) -> None:
 
 @transaction.atomic
 def record_snapshot(*, host: Host, facts: dict[str, Any]) -> HostSnapshot:
-    """Stores what the host says of itself, and whether it has become another machine since."""
+    """Store the facts that the host reports, and a HostChange if it has become another machine."""
     note_host_seen(host=host)
     before = selectors.latest_snapshot(host)
     snapshot = HostSnapshot.objects.create(
@@ -248,7 +248,7 @@ def record_snapshot(*, host: Host, facts: dict[str, Any]) -> HostSnapshot:
 
 
 def _fill_profile(profile: HardwareProfile, told: dict[str, Any]) -> None:
-    """What a profile leaves open is what the first host of its kind says; never overwritten."""
+    """Fill unknown fields of a profile from the first host of its kind. Never overwrite a field."""
     if any(not getattr(profile, name) for name in told):
         profile = HardwareProfile.objects.select_for_update().get(pk=profile.pk)
         new = {name: value for name, value in told.items() if not getattr(profile, name)}
@@ -256,7 +256,7 @@ def _fill_profile(profile: HardwareProfile, told: dict[str, Any]) -> None:
 
 
 def _delete(host: Host) -> bool:
-    """False where jobs, trials or requests refer to the host."""
+    """Delete the host. Return False if jobs, trials or requests refer to it."""
     try:
         with transaction.atomic():
             host.delete()

@@ -1,4 +1,4 @@
-"""The ways to hosts over SSH: what is said of them, checked, and changed."""
+"""The SSH settings of hosts: checks and changes."""
 
 import re
 from uuid import UUID
@@ -17,7 +17,7 @@ from orchestrator.transport.networks import ForbiddenHostError, check_literal
 _ADDRESS = re.compile(r"^[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}$")
 _LOGIN = re.compile(r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$")
 NAME = re.compile(r"^[a-z0-9][a-z0-9_-]{0,59}$")
-#: A plain name as `useradd` takes it: nothing that a command line could read otherwise.
+#: A plain name as `useradd` accepts it: a command line cannot read it in another way.
 _USER = re.compile(r"^[a-z_][a-z0-9_-]{0,31}$")
 _PATH = re.compile(r"^[A-Za-z0-9_./+-]{1,255}$")
 
@@ -33,7 +33,7 @@ def change_way(
     work_dir: str,
     python: str,
 ) -> Host:
-    """Another way to a host on which nothing runs; a pinned key stays pinned."""
+    """Change how an idle host is reached; a pinned key stays pinned."""
     member.require(Role.MAINTAINER, to="change the SSH settings of a host")
     host = selectors.own_host_for(member, host_id)
     if host.transport != HostTransport.SSH:
@@ -51,7 +51,7 @@ def change_way(
         )
         if not changed:
             raise ConflictError(
-                f"a job runs on {host}: change the way to it when the job has ended"
+                f"a job runs on {host}: change its SSH settings when the job has ended"
             )
         record_audit(member=member, action="host.way_changed", subject=host)
     return selectors.own_host_for(member, host_id)
@@ -78,7 +78,7 @@ def check_way(address: str, port: int, login: str, work_dir: str, python: str) -
 
 
 def checked_user(text: str) -> str:
-    """The user that measured code runs as on a host; empty: the one that Pitwall logs in as."""
+    """Return the user that measured code runs as on a host; empty: the login user."""
     name = text.strip()
     if name == "root":
         raise InvalidRequestError(

@@ -1,4 +1,4 @@
-"""How warm the hosts of a team were when they were last looked at."""
+"""The latest temperatures of a team's hosts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,13 +9,14 @@ from uuid import UUID
 from orchestrator.accounts.members import Member
 from orchestrator.fleet.models import HostSnapshot
 
-#: How drivers name the sensors of a CPU; others are of disks, boards and radios.
+#: Prefixes of the names that drivers give to sensors of a CPU; others are of disks, boards and
+#: radios.
 _CPU_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu", "x86_pkg_temp", "soc")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warmth:
-    """The hottest sensor of the CPU, or of the machine where none is known to be of the CPU."""
+    """The hottest sensor of the CPU, or of the machine if no CPU sensor is known."""
 
     sensor: str
     celsius: float
@@ -23,7 +24,7 @@ class Warmth:
 
 
 def warmth_of_hosts(member: Member) -> dict[UUID, Warmth]:
-    """By host, from its newest snapshot; hosts that do not tell are left out."""
+    """Return temperatures by host, from its latest snapshot; hosts without sensors are left out."""
     newest = (
         HostSnapshot.objects.filter(host__team=member.team)
         .order_by("host_id", "-taken_at")
@@ -39,7 +40,7 @@ def warmth_of_hosts(member: Member) -> dict[UUID, Warmth]:
 
 
 def hottest(told: Any) -> tuple[str, float] | None:
-    """`told`: degrees Celsius by sensor, as a host's facts have them."""
+    """Return the name and value of the hottest sensor. `told`: °C by sensor, from a host's facts."""
     if not isinstance(told, Mapping):
         return None
     known = {str(name): value for name, value in told.items() if isinstance(value, int | float)}

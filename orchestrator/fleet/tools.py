@@ -1,4 +1,4 @@
-"""Which load tools the hosts of a team have, by what each last said of itself."""
+"""The load tools on a team's hosts, from each host's latest facts."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +10,9 @@ from orchestrator.loadtools.registry import TOOLS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledTool:
-    """A load tool on the PATH of a host. `version` is None where it did not tell, with a `why`.
+    """A load tool on the PATH of a host. If `version` is None, it is unknown and `why` says why.
 
-    `fit`: Pitwall would use it, as far as its version goes.
+    `fit`: Pitwall would use this version.
     """
 
     host: Host
@@ -24,7 +24,7 @@ class InstalledTool:
 
 
 def installed_tools(member: Member) -> dict[str, list[InstalledTool]]:
-    """By the tool's name, for each tool of the registry; hosts that have it, by name."""
+    """Return the hosts that have each load tool of the registry, by the tool's name."""
     newest = (
         HostSnapshot.objects.filter(host__team=member.team)
         .select_related("host")

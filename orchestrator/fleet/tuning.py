@@ -1,6 +1,6 @@
-"""What may be asked of a host to make its measurements steadier, and in which words. Pure.
+"""Settings of a host that make its measurements steadier, with the allowed values. Pure.
 
-The agent's `tuning.py` sets these for a round and puts back what was there before.
+The agent's `tuning.py` applies them for a round and then restores the previous values.
 """
 
 import re
@@ -12,7 +12,7 @@ from orchestrator.core.errors import InvalidRequestError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knob:
-    """`words` are all that may be asked for; without them `pattern` describes it."""
+    """`words` are the allowed values; if there are none, `pattern` describes them."""
 
     title: str
     expected: str
@@ -41,7 +41,7 @@ KNOBS: Mapping[str, Knob] = {
 
 
 def checked_tuning(tuning: Mapping[str, object]) -> dict[str, str]:
-    """The knobs that are set, as the agent takes them; empty values are left out."""
+    """Return the knobs that are set, in the agent's form; empty values are left out."""
     wanted = {name: str(value).strip() for name, value in tuning.items() if value not in ("", None)}
     for name, word in wanted.items():
         if name not in KNOBS:

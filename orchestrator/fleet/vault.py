@@ -1,4 +1,4 @@
-"""What hosts need of the vault: here a seal that does not open is a fault of the set-up."""
+"""Unseal columns of hosts. A seal that does not open is a fault of the host's set-up."""
 
 from django.db.models import Model
 
@@ -10,7 +10,7 @@ __all__ = ["seal", "unseal"]
 
 
 def unseal(row: Model, column: str) -> str:
-    """What is sealed in that column; HostSetupError where none of our keys opens it."""
+    """Return the unsealed value of a column. Raise HostSetupError if no key opens it."""
     try:
         return vault.unseal(row, column)
     except BrokenSealError as error:

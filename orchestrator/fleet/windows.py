@@ -1,12 +1,12 @@
 """The hours at which a host may run jobs, such as `mon-fri 20:00-07:00; sat-sun`. Pure.
 
 A text has parts, separated by `;`. A part has days, times, or both: days as `mon`, `mon-fri` or
-`mon,wed,fri`, times as `20:00-07:00` or `09:00-12:00, 13:00-17:00`. Without days a part means every
-day, without times the whole day. Times are those of the host's time zone; a span over midnight
+`mon,wed,fri`, times as `20:00-07:00` or `09:00-12:00, 13:00-17:00`. Without days a part applies to
+every day, without times to the whole day. Times are in the host's time zone. A span over midnight
 belongs to the day on which it begins. An empty text means always.
 
-Where a zone leaves an hour out, a time within it means the instant at which the clock jumps; where
-an hour comes twice, the first one is meant. So spans that touch in words always touch in time.
+If a clock change skips an hour, a time within it means the instant of the change. If an hour comes
+twice, the first one is meant. Therefore adjacent spans are adjacent in real time too.
 """
 
 import re
@@ -22,16 +22,16 @@ DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY_MINUTES = 24 * 60
 _WEEK_MINUTES = 7 * _DAY_MINUTES
 _TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)|24:00")
-#: Longer than any closed time can be, also where the only window of a week is left out once.
+#: Longer than any closed time, even if a clock change removes the only window of a week.
 _HORIZON_DAYS = 16
 
-#: Two instants, the end excluded.
+#: Two instants; the end is excluded.
 Span = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Open from `start` to `end`, in minutes of the wall clock since midnight of `day`.
+    """Open from `start` to `end`, in minutes of wall clock time since midnight of `day`.
 
     `day` counts from Monday as 0. `end` may be as late as midnight of the day after next.
     """
@@ -43,7 +43,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoursNow:
-    """Whether it is open, and until when (in UTC) that stays so; None for ever."""
+    """Whether the host is open, and until when (in UTC) that stays so; None: permanently."""
 
     is_open: bool
     until: datetime | None
@@ -60,7 +60,7 @@ class OpenHours:
         return not self.windows or _closed_minutes(self.windows) == 0
 
     def seconds_left(self, now: datetime, timezone: str) -> float | None:
-        """For how long it stays open from `now` (aware) on; None if closed, inf if for ever."""
+        """Return how long it stays open from `now` (aware); None if closed, inf without an end."""
         if self.always:
             return float("inf")
         for start, end in self._spans(now, zone_of(timezone)):
@@ -69,7 +69,7 @@ class OpenHours:
         return None
 
     def next_open(self, now: datetime, timezone: str) -> datetime:
-        """The first instant from `now` (aware) on at which it is open, in UTC."""
+        """Return the first instant in UTC, from `now` (aware) on, at which it is open."""
         if self.always:
             return now.astimezone(UTC)
         for start, end in self._spans(now, zone_of(timezone)):
@@ -78,7 +78,7 @@ class OpenHours:
         raise AssertionError("a window opens at least every other week")
 
     def at(self, now: datetime, timezone: str) -> HoursNow:
-        """How it is at `now` (aware)."""
+        """Return whether it is open at `now` (aware), and until when."""
         left = self.seconds_left(now, timezone)
         if left is None:
             return HoursNow(is_open=False, until=self.next_open(now, timezone))
@@ -86,7 +86,8 @@ class OpenHours:
         return HoursNow(is_open=True, until=closes)
 
     def _spans(self, now: datetime, zone: ZoneInfo) -> list[Span]:
-        """The open spans from yesterday to the horizon, in order, those that touch as one."""
+        """Return the open spans from yesterday to the horizon in order; adjacent spans are
+        merged."""
         today = now.astimezone(zone).date()
         days = (today + timedelta(days=offset) for offset in range(-2, _HORIZON_DAYS))
         return _joined(sorted(span for day in days for span in self._spans_of(day, zone)))
@@ -101,7 +102,7 @@ class OpenHours:
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> OpenHours:
-    """The hours that `text` describes; InvalidRequestError names the part that is wrong."""
+    """Parse open hours. InvalidRequestError names the part that is wrong."""
     if not text.strip():
         return OpenHours()
     parts = [part.strip() for part in text.lower().split(";")]
@@ -111,7 +112,7 @@ def parse(text: str) -> OpenHours:
 
 @lru_cache(maxsize=256)
 def zone_of(name: str) -> ZoneInfo:
-    """The time zone of that name; InvalidRequestError where there is none."""
+    """Return the time zone of that name. Raise InvalidRequestError if there is none."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
@@ -121,7 +122,8 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def instant_of(day: date, minutes: int, zone: ZoneInfo) -> datetime:
-    """The first instant, in UTC, at which the zone's clock shows that wall time or a later one."""
+    """Return the first instant, in UTC, at which the zone's clock shows that wall time or a later
+    one."""
     wall = datetime.combine(day, time()) + timedelta(minutes=minutes)
     first = wall.replace(tzinfo=zone).astimezone(UTC)
     if first.astimezone(zone).replace(tzinfo=None) == wall:
@@ -130,7 +132,8 @@ def instant_of(day: date, minutes: int, zone: ZoneInfo) -> datetime:
 
 
 def _jump(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
-    """The instant between the two at which the zone's clock is put forward; to the second."""
+    """Return the instant between the two at which the zone's clock is put forward; to the
+    second."""
     offset = after.astimezone(zone).utcoffset()
     while (after - before) > timedelta(seconds=1):
         middle = before + (after - before) / 2
@@ -154,7 +157,7 @@ def _joined(spans: list[Span]) -> list[Span]:
 
 @lru_cache(maxsize=1024)
 def _closed_minutes(windows: tuple[Window, ...]) -> int:
-    """How many minutes of a week without clock changes no window covers."""
+    """Return how many minutes of a week without clock changes are in no window."""
     covered: set[int] = set()
     for window in windows:
         begin = window.day * _DAY_MINUTES
@@ -163,7 +166,7 @@ def _closed_minutes(windows: tuple[Window, ...]) -> int:
 
 
 def _windows_of(part: str) -> Iterator[Window]:
-    """The windows of one part: its days times its times."""
+    """Yield the windows of one part: each of its days with each of its times."""
     days = re.split(r"\d", part, maxsplit=1)[0]
     times_text = part[len(days) :]
     times = [_times_of(each.strip(), part) for each in times_text.split(",") if times_text]

@@ -1,1 +1,1 @@
-"""GitHub, GitLab and Gitea: what they tell of pushes and comments, and what they are told."""
+"""GitHub, GitLab and Gitea: their webhooks about pushes and comments, and Pitwall's answers."""

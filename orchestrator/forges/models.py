@@ -1,4 +1,4 @@
-"""A project's connection to the forge that keeps its repository, and what came of it."""
+"""A project's connection to the forge of its repository, and the requests that arrive over it."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -17,12 +17,12 @@ class ForgeKind(models.TextChoices):
 
 
 class Connection(models.Model):
-    """Where a project's pull requests are, and what may be asked for there.
+    """The forge of a project's pull requests, and what users may request there.
 
-    `sealed_secret` verifies what the forge sends; `sealed_token` is for its API (null: Pitwall
-    only listens). `allowed_users` are names on the forge; what they ask for is measured on `hosts`
-    within `budget_minutes` of machine time, as a run of `created_by`. `fetch_due_at`: since when
-    there is something to fetch.
+    `sealed_secret` verifies what the forge sends; `sealed_token` is for its API (null: Pitwall only
+    receives). `allowed_users` are names on the forge. Their requests are measured on `hosts` within
+    `budget_minutes` of machine time, as a run of `created_by`. `fetch_due_at`: since when a fetch
+    is due.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -45,7 +45,7 @@ class Connection(models.Model):
 
 
 class ReceivedWebhook(models.Model):
-    """A verified delivery of the forge, and what came of it; each id counts once."""
+    """A verified delivery of the forge, and its outcome; each id counts once."""
 
     connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="webhooks")
     delivery_id = models.CharField(max_length=100)
@@ -67,11 +67,11 @@ class ReceivedWebhook(models.Model):
 
 
 class PullRequest(models.Model):
-    """One that somebody asked a benchmark of (a merge request on GitLab).
+    """A pull request with a requested benchmark (a merge request on GitLab).
 
-    `comment_id` is the forge's name of our comment, `published` the digest of what it says. At
-    `next_at` there is something to do; a worker that does it has the `claim` until `claimed_until`,
-    and renews it. Both times are of the database's clock.
+    `comment_id` is the forge's id of our comment, `published` the digest of its text. Work is due
+    at `next_at`. The worker that does it has the `claim` until `claimed_until` and renews it. Both
+    times are by the database's clock.
     """
 
     connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="pulls")
@@ -103,10 +103,10 @@ class RequestState(models.TextChoices):
 
 
 class BenchmarkRequest(models.Model):
-    """`/benchmark <name>` in a comment: of the commit that was the head then, and no later one.
+    """`/benchmark <name>` in a comment: for the commit that was the head at that time.
 
-    `requested_by` is a name on the forge. What comes from a fork waits until a member has approved
-    its `head_sha`. `status` is what the forge was told of that commit last.
+    `requested_by` is a name on the forge. A request from a fork waits until a member has approved
+    its `head_sha`. `status` is the last commit status that was sent to the forge.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

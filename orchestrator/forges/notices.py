@@ -1,7 +1,7 @@
-"""What a forge sends: whether it is from there, and what it says. No database.
+"""Verify and parse the webhooks of forges. No database.
 
-Nothing of a payload is believed but names: the repository is the one that the project is
-configured with, and where its head is the forge's API is asked.
+Only names are used from a payload. The repository must be the configured one, and the forge's API
+is asked for the head.
 """
 
 import hashlib
@@ -15,14 +15,14 @@ from typing import Any
 from orchestrator.core.errors import InvalidRequestError
 
 _COMMAND = re.compile(r"^/benchmark[ \t]+([a-z0-9][a-z0-9-]{0,59})[ \t]*\r?$", re.MULTILINE)
-#: Of one comment.
+#: The most benchmarks of one comment.
 MOST_COMMANDS = 3
 _ID = re.compile(r"^[A-Za-z0-9_.:-]{1,100}$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """`repository` is what the payload names, to be compared with the one that was configured."""
+    """`repository` is the name in the payload, to be compared with the configured one."""
 
     event: str
     delivery_id: str
@@ -38,7 +38,7 @@ class Push(Notice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment(Notice):
-    """A new comment on a pull request, with `/benchmark <name>` in a line of its own."""
+    """A new comment on a pull request, with `/benchmark <name>` on a separate line."""
 
     number: int
     note_id: str
@@ -47,7 +47,7 @@ class Comment(Notice):
 
 
 def is_genuine(kind: str, secret: str, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether whoever sent this knows the secret; compared in constant time."""
+    """Return whether the sender knows the secret; compared in constant time."""
     if kind == "gitlab":
         # GitLab sends the secret itself.
         return hmac.compare_digest(_bytes(headers.get("X-Gitlab-Token", "")), secret.encode())
@@ -59,7 +59,8 @@ def is_genuine(kind: str, secret: str, headers: Mapping[str, str], body: bytes) 
 
 
 def read_notice(kind: str, headers: Mapping[str, str], body: bytes) -> Notice:
-    """A Push, a Comment, or a Notice of something else; InvalidRequestError for what is none."""
+    """Return a Push, a Comment, or a Notice of another event. Raise InvalidRequestError
+    otherwise."""
     try:
         data = json.loads(body)
         return _READERS[kind](headers, body, data)
@@ -76,7 +77,7 @@ def _github(headers: Mapping[str, str], body: bytes, data: dict[str, Any]) -> No
     first = _first(event, given, body, (data.get("repository") or {}).get("full_name", ""))
     if event == "push":
         return Push(**first, branch=_branch(data["ref"]))
-    # Gitea calls a comment on a pull request by a name of its own.
+    # Gitea has a separate event name for a comment on a pull request.
     on_pull = event in {"issue_comment", "pull_request_comment"}
     pull = on_pull and (data.get("is_pull") or (data.get("issue") or {}).get("pull_request"))
     if not pull or data.get("action") != "created":
@@ -117,7 +118,8 @@ def _comment(first: dict[str, str], number: object, note: object, user: str, tex
 
 
 def _first(event: str, given: str | None, body: bytes, repository: str) -> dict[str, str]:
-    """An id is made of the body where the forge sends none that can be kept."""
+    """Return the key of a delivery. If the forge sends no usable id, it is derived from the
+    body."""
     own = given if given and _ID.match(given) else hashlib.sha256(body).hexdigest()
     return {"event": str(event)[:60], "delivery_id": own, "repository": str(repository)}
 

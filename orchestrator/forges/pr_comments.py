@@ -1,4 +1,4 @@
-"""What a pull request is told: one comment with a part for each benchmark, and commit statuses."""
+"""Texts for pull requests: one comment with a part for each benchmark, and commit statuses."""
 
 from urllib.parse import urlencode
 
@@ -23,20 +23,20 @@ MOST_OPEN = 5
 
 
 def comment_of(pull: PullRequest) -> str:
-    """In Markdown: the newest request of each benchmark, in the order of their names."""
+    """Return the comment in Markdown: the latest request of each benchmark, by name."""
     rows = pull.requests.select_related("run__definition__benchmark__project", "run__team")
     newest: dict[str, BenchmarkRequest] = {}
     for each in rows.order_by("-pk"):
         newest.setdefault(each.benchmark, each)
     parts = [_part(newest[name]) for name in sorted(newest)]
-    text = "\n\n".join(["<!-- Pitwall writes this comment anew -->", *parts])
+    text = "\n\n".join(["<!-- Pitwall updates this comment -->", *parts])
     return text[:MOST_TEXT]
 
 
 def status_of(request: BenchmarkRequest) -> Status | None:
-    """Of the commit that was measured; None where nothing is known of it yet.
+    """Return the status of the measured commit; None if nothing is known yet.
 
-    Only a regression fails it: what is inconclusive is said, and holds nobody up.
+    Only a regression fails it. An inconclusive result is reported, but blocks nobody.
     """
     run = request.run
     if run is None:
@@ -111,7 +111,7 @@ def _result(request: BenchmarkRequest, run: Run) -> str:
 
 
 def _open_cases(report: ComparisonReport) -> str:
-    """What is inconclusive, and how long it would take to settle."""
+    """Return which cases are inconclusive, and how long it would take to settle them."""
     cases = [case for case in report.cases if case.verdict == "inconclusive"]
     if not cases:
         return ""
@@ -136,7 +136,7 @@ def _address(report: ComparisonReport) -> str:
 
 
 def _quoted(text: str) -> str:
-    """The words of others, where they mention nobody and link to nothing."""
+    """Quote text of others so that it mentions nobody and links to nothing."""
     return _code(text[:500]) if text.strip() else "see its page."
 
 

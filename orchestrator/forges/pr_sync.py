@@ -1,7 +1,7 @@
-"""What is asked for on pull requests, taken from the comment to the run and back to the forge.
+"""Process benchmark requests on pull requests, from the comment to the run and back to the forge.
 
-A tick finds what is due, and wakes a task for each pull request; one worker at a time has it. Each
-step may run twice: a request is pinned, started and reported by guarded writes.
+A tick finds what is due and wakes a task for each pull request; one worker at a time has it. Each
+step may run twice: conditional updates pin, start and report a request.
 """
 
 import logging
@@ -45,37 +45,37 @@ from orchestrator.transport.http import DeliveryError
 
 logger = logging.getLogger(__name__)
 
-#: A worker that has not renewed its claim for this long is taken for dead.
+#: A worker is considered dead if its claim was not renewed for this long.
 CLAIM_S = 60.0
-#: Of one pull request so many requests are taken further at a time.
+#: The most requests of one pull request that are processed at a time.
 MOST_REQUESTS = 20
-#: So often a run under way is looked at.
+#: Interval of checks of a running run.
 LOOK_EVERY = timedelta(seconds=15)
-#: And so often one that waits for a fetch.
+#: Interval of checks of a request that waits for a fetch.
 FETCH_LOOK_EVERY = timedelta(seconds=2)
-#: A fetch is requested so often for a commit: a single ref may fail or be crowded out.
+#: The most fetches for a commit: a single ref may fail or be crowded out.
 MOST_FETCHES = 3
-#: For so long a ref may wait for its turn among those of other pull requests.
+#: The longest time that a ref may wait behind those of other pull requests.
 REF_PATIENCE = timedelta(hours=1)
-#: After so many seconds a forge that did not answer is asked again; after the last it is given up.
+#: Pauses after a forge did not answer, in seconds; after the last one Pitwall gives up.
 PAUSES_S = (15, 60, 300, 1800, 7200)
 _OPEN = (RequestState.REQUESTED, RequestState.APPROVED, RequestState.STARTED)
 
 
 def due_pulls() -> list[int]:
-    """The pull requests that are due and that no worker has: of each team the first ones first."""
+    """Return the due pull requests that no worker has, in an order that is fair to teams."""
     due = PullRequest.objects.filter(_free(), next_at__lte=Now())
     return first_of_each_team(due, team="connection__project__team")
 
 
 def team_of(pull_id: int) -> int | None:
-    """The key of the team whose repository has this pull request."""
+    """Return the key of the team whose repository has this pull request."""
     found = PullRequest.objects.filter(pk=pull_id)
     return found.values_list("connection__project__team", flat=True).first()
 
 
 def follow(pull_id: int) -> bool:
-    """Takes a pull request as far as can be done now; False where another worker has it."""
+    """Process a pull request as far as possible now. Return False if another worker has it."""
     since = time.monotonic()
     pull = _claimed(pull_id)
     if pull is None:
@@ -84,11 +84,12 @@ def follow(pull_id: int) -> bool:
     kept = claim_of_row(held, until="claimed_until", lasts_s=CLAIM_S, since=since)
     try:
         with HEARTBEAT.keeping(kept) as claim:
-            claim.begin("the pull request", math.inf)  # Each call of the forge has a limit.
+            claim.begin("the pull request", math.inf)  # Each call of the forge has a timeout.
             _follow(pull, claim)
     except ClaimLost:
-        # A member, or another worker: where the claim is still ours it is looked at again.
-        logger.info("the pull request %s was changed by somebody else", pull_id)
+        # A member or another worker changed it. If the claim is still ours, the next tick tries
+        # again.
+        logger.info("the pull request %s was changed by another process or a member", pull_id)
         _let_go(pull, timedelta(), tries=pull.tries, problem="")
     except Exception:
         logger.exception("the pull request %s could not be followed", pull_id)
@@ -117,7 +118,8 @@ def _free() -> Q:
 
 
 def _claimed(pull_id: int) -> PullRequest | None:
-    """The pull request, claimed by the caller; None if another worker has it, or it is not due."""
+    """Claim the pull request for the caller. Return None if another worker has it or it is not
+    due."""
     due = PullRequest.objects.filter(_free(), pk=pull_id, next_at__lte=Now())
     until = Now() + timedelta(seconds=CLAIM_S)
     if not due.update(claim=uuid.uuid4(), claimed_until=until):
@@ -127,7 +129,7 @@ def _claimed(pull_id: int) -> PullRequest | None:
 
 
 def _waits(request: BenchmarkRequest, pull: PullRequest, forge: Forge, claim: Claim) -> bool:
-    """Takes it further; whether it has to wait for a fetch."""
+    """Process the request, and return whether it has to wait for a fetch."""
     claim.check()
     try:
         _step(request, pull, forge)
@@ -146,7 +148,8 @@ def _step(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
 
 
 def _change(request: BenchmarkRequest, **changes: Any) -> None:
-    """Writes to a request as it was read; ClaimLost where somebody else has taken it further."""
+    """Update a request if it is as it was read. Raise ClaimLost if another worker has changed
+    it."""
     same = BenchmarkRequest.objects.filter(pk=request.pk, state=request.state, run=request.run)
     if not same.update(**changes):
         raise ClaimLost
@@ -159,12 +162,12 @@ def _may_start(request: BenchmarkRequest) -> bool:
 
 
 def _has_ended(request: BenchmarkRequest) -> bool:
-    # A run may have been removed since.
+    # The run may have been removed since.
     return request.run is None or request.run.state in RUN_ENDED
 
 
 def _pin(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
-    """What is pushed from now on is not what was asked for."""
+    """Pin the head commit. Later pushes were not part of the request."""
     if not request.head_sha:
         try:
             facts = forge.pull_request(pull.number)
@@ -192,8 +195,8 @@ def _start(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
 
 @transaction.atomic
 def _create_run(request: BenchmarkRequest, connection: Connection, baseline: str) -> None:
-    """Creates the run, or raises ClaimLost where there is one: both are one transaction."""
-    # Whoever else starts it waits here, and then finds another state.
+    """Create the run, or raise ClaimLost if there is one: both are in one transaction."""
+    # A concurrent worker waits here, and then finds another state.
     BenchmarkRequest.objects.select_for_update().filter(pk=request.pk).first()
     member = _member(request, connection)
     run = create_run(
@@ -205,7 +208,8 @@ def _create_run(request: BenchmarkRequest, connection: Connection, baseline: str
 
 
 def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: str) -> str:
-    """Where the pull request left its base; its commit, from a fork or not, is here afterwards."""
+    """Return the merge base with the target branch. Afterwards the commit is in the mirror, even
+    from a fork."""
     repository = repository_of(connection.project)
     if not repository.has(request.head_sha):
         _check_fetched(request, connection, ref)
@@ -230,9 +234,9 @@ def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: st
 
 
 def _check_fetched(request: BenchmarkRequest, connection: Connection, ref: str) -> None:
-    """Returns once a fetch for the pull request succeeded; FetchRunningError before.
+    """Return after a fetch for the pull request succeeded; raise FetchRunningError before.
 
-    It may have left the ref out: see `_check_ref_tried`.
+    The fetch may have left the ref out: see `_check_ref_tried`.
     """
     asked_at = request.fetch_requested_at
     if asked_at is None:
@@ -242,7 +246,7 @@ def _check_fetched(request: BenchmarkRequest, connection: Connection, ref: str) 
 
 
 def _check_ref_tried(request: BenchmarkRequest, connection: Connection, ref: str) -> None:
-    """Returns once another fetch would not bring the ref either; FetchRunningError before."""
+    """Return if another fetch would not bring the ref either; raise FetchRunningError before."""
     since = request.fetch_requested_at or request.at
     if ref in fetch_of(connection.project).refs and database_now() < since + REF_PATIENCE:
         raise FetchRunningError(connection.project)
@@ -274,18 +278,21 @@ def _run_request(request: BenchmarkRequest, connection: Connection, baseline: st
 
 
 def _member(request: BenchmarkRequest, connection: Connection) -> Member:
-    """Who answers for the run: of a fork who approved it, else who set the connection up."""
+    """Return the member who is responsible for the run.
+
+    For a fork it is the one who approved it, otherwise the one who set up the connection.
+    """
     user = request.approved_by if request.from_fork else connection.created_by
     if user is None:
         raise InvalidRequestError(
-            "who connected this project has no account any more; a maintainer saves its settings "
-            "again"
+            "the member who connected this project has no account any more; a maintainer has to "
+            "save its settings again"
         )
     return member_for_user(user, connection.project.team.slug)
 
 
 def _tell(pull: PullRequest, forge: Forge, claim: Claim) -> None:
-    """The comment and the statuses, where they say something else than before."""
+    """Write the comment and the statuses if they have changed."""
     pull.problem = ""
     told_of = pull.requests.exclude(head_sha="").select_related("run__team")
     for request in told_of[:MOST_REQUESTS]:
@@ -293,7 +300,7 @@ def _tell(pull: PullRequest, forge: Forge, claim: Claim) -> None:
         status = status_of(request)
         told = f"{status.state}: {status.text}"[:300] if status else ""
         if status is not None and told != request.status:
-            # Whoever may not set statuses may still comment.
+            # A token that may not set statuses may still comment.
             pull.problem = _try_status(forge, request.head_sha, status)
             BenchmarkRequest.objects.filter(pk=request.pk).update(status=told)
     text = comment_of(pull)
@@ -306,7 +313,7 @@ def _tell(pull: PullRequest, forge: Forge, claim: Claim) -> None:
     except ForgeRefusedError as error:
         if error.status != 404 or not pull.comment_id:
             raise
-        # Somebody has deleted it.
+        # A user has deleted the comment.
         comment = forge.write_comment(pull.number, "", text)
     mine = PullRequest.objects.filter(pk=pull.pk, claim=pull.claim)
     if not mine.update(comment_id=comment, published=digest):
@@ -331,7 +338,7 @@ def _again(pull: PullRequest, error: DeliveryError) -> None:
 
 
 def _put_back(pull: PullRequest, problem: str) -> None:
-    """It is tried again later; after the last try it is given up."""
+    """Try again later, or give up after the last try."""
     if pull.tries >= len(PAUSES_S):
         _give_up(pull, problem)
         return
@@ -341,7 +348,7 @@ def _put_back(pull: PullRequest, problem: str) -> None:
 
 @transaction.atomic
 def _give_up(pull: PullRequest, problem: str) -> None:
-    """Refuses what was not started; runs that were started go on, and nothing tells of them."""
+    """Decline the requests that were not started. Started runs continue, but are not reported."""
     if not _let_go(pull, None, tries=0, problem=problem):
         return
     logger.warning("%s: given up: %s", pull, problem)
@@ -351,9 +358,9 @@ def _give_up(pull: PullRequest, problem: str) -> None:
 
 
 def _let_go(pull: PullRequest, pause: timedelta | None, *, tries: int, problem: str) -> bool:
-    """Frees the claim; False where another worker has it.
+    """Release the claim. Return False if another worker has it.
 
-    What was asked for meanwhile keeps its time: it is looked at again at once.
+    If a request arrived in the meantime, its due time stays, so that it is processed at once.
     """
     mine = PullRequest.objects.filter(pk=pull.pk, claim=pull.claim)
     mine.filter(next_at=pull.next_at).update(next_at=None if pause is None else Now() + pause)

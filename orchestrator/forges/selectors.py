@@ -1,4 +1,4 @@
-"""Reads of connections and of what was asked for on pull requests."""
+"""Reads of connections and of benchmark requests on pull requests."""
 
 from uuid import UUID
 
@@ -11,13 +11,13 @@ from orchestrator.forges.models import BenchmarkRequest, Connection, ReceivedWeb
 
 
 def connection_of(member: Member, project: Project) -> Connection | None:
-    """The project is one of `project_for` this member."""
+    """Return the connection. The project is one of `project_for` this member."""
     rows = Connection.objects.filter(project=project, project__team=member.team)
     return rows.select_related("project", "created_by").first()
 
 
 def connection_for(member: Member, project: Project) -> Connection:
-    """The same, of a project that has to be connected."""
+    """Return the connection. Raise NotFoundError if the project has none."""
     connection = connection_of(member, project)
     if connection is None:
         raise NotFoundError(f"the project {project.name} is not connected with a forge")
@@ -43,7 +43,8 @@ def received_webhooks(connection: Connection) -> QuerySet[ReceivedWebhook]:
 
 
 def connection_at(connection_id: UUID) -> Connection:
-    """For a forge that calls: it is no member, and shows by its signature who it is."""
+    """Return the connection for a webhook. The forge is no member; its signature authenticates
+    it."""
     rows = Connection.objects.select_related("project__team")
     found = rows.filter(pk=connection_id).first()
     if found is None:

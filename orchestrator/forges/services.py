@@ -1,4 +1,4 @@
-"""Writes of connections by people."""
+"""Writes of connections by members."""
 
 import re
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ _LONGEST_HOST = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewConnection:
-    """An empty `api_url` is the usual one of the forge; an empty token keeps what is there."""
+    """An empty `api_url` is the forge's default; an empty token keeps the present one."""
 
     kind: str
     repository: str
@@ -53,7 +53,7 @@ class NewConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedConnection:
-    """`secret` is for the forge's webhook: shown once, and empty where there was one already."""
+    """`secret` is for the forge's webhook: shown once, and empty if there was one already."""
 
     connection: Connection
     secret: str
@@ -65,7 +65,7 @@ def save_connection(*, member: Member, project: Project, new: NewConnection) -> 
     fields = _checked(new)
     old = connection_of(member, project)
     if old is not None and not new.token and old.api_url != fields["api_url"]:
-        # Else whoever changes the address gets the token sent there.
+        # Otherwise a member who changes the address would get the token sent to it.
         raise InvalidRequestError(
             "the address has changed: give the token for it as well", field="token"
         )
@@ -86,7 +86,7 @@ def save_connection(*, member: Member, project: Project, new: NewConnection) -> 
 
 @transaction.atomic
 def renew_secret(*, member: Member, project: Project) -> str:
-    """A new secret for the webhook; what is signed with the old one is refused from now on."""
+    """Create a new secret for the webhook; signatures with the old one are refused from now on."""
     member.require(Role.MAINTAINER, to="make a new webhook secret")
     connection = connection_for(member, project)
     secret = new_secret(Kind.FORGE_WEBHOOK).text
@@ -107,14 +107,14 @@ def disconnect(*, member: Member, project: Project) -> None:
 
 @transaction.atomic
 def approve(*, member: Member, request_id: UUID, sha: str) -> BenchmarkRequest:
-    """Lets a commit of a fork be measured: the one that the member has seen, and no other."""
+    """Allow a fork's commit to be measured: only the one that the member has reviewed."""
     member.require(Role.MEMBER, to="approve a benchmark of a fork")
     request = request_for(member, request_id)
     waiting = BenchmarkRequest.objects.filter(
         pk=request.pk, state=RequestState.WAITING, head_sha=sha
     )
     if not waiting.update(state=RequestState.APPROVED, approved_by=member.actor, message=""):
-        raise ConflictError("this does not wait for an approval any more; look at it again")
+        raise ConflictError("this no longer waits for an approval; reload the page")
     _wake(request.pull)
     record_audit(member=member, action="benchmark_request.approved", subject=_subject(request))
     return request
@@ -126,7 +126,7 @@ def decline(*, member: Member, request_id: UUID) -> BenchmarkRequest:
     request = request_for(member, request_id)
     waiting = BenchmarkRequest.objects.filter(pk=request.pk, state=RequestState.WAITING)
     if not waiting.update(state=RequestState.DECLINED, message="A member of the team declined it."):
-        raise ConflictError("this does not wait for an approval any more")
+        raise ConflictError("this no longer waits for an approval")
     _wake(request.pull)
     record_audit(member=member, action="benchmark_request.declined", subject=_subject(request))
     return request
@@ -134,9 +134,9 @@ def decline(*, member: Member, request_id: UUID) -> BenchmarkRequest:
 
 @transaction.atomic
 def report_run(*, member: Member, run_id: UUID, number: int) -> BenchmarkRequest:
-    """Has a pull request told of a run that somebody else has started for it, such as its CI.
+    """Report a run on a pull request that was started by another system, such as its CI.
 
-    May be asked again: a run is told of on one pull request only.
+    It may be called again: a run is reported on one pull request only.
     """
     member.require(Role.MEMBER, to="report a run on a pull request")
     run = run_for(member, run_id)
@@ -206,7 +206,7 @@ def _api_url(new: NewConnection) -> str:
     check_web_address(url, field="api_url")
     networks = settings.ALLOWED_INTERNAL_NETWORKS
     if url.startswith("http:") and not networks:
-        raise InvalidRequestError("expected https: a token travels there", field="api_url")
+        raise InvalidRequestError("expected https: a token is sent there", field="api_url")
     try:
         refuse_internal(url, allowed=networks)
     except ForbiddenAddressError as error:

@@ -1,4 +1,4 @@
-"""What follows from a verified notice of a forge; each delivery counts once."""
+"""Handle verified webhooks of a forge; each delivery counts once."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -15,19 +15,19 @@ from orchestrator.forges.models import BenchmarkRequest, Connection, PullRequest
 from orchestrator.forges.notices import Comment, Notice, Push, is_genuine, read_notice
 from orchestrator.runs.models import Schedule
 
-#: The bodies of a large push have some hundred kB.
+#: Bodies of a large push have some hundred kB.
 MOST_BYTES = 5_000_000
 KEPT = timedelta(days=30)
 
 
 def receive(connection: Connection, headers: Mapping[str, str], body: bytes) -> str:
-    """What came of it, in words for the forge's own log of deliveries.
+    """Handle a delivery and return the outcome as text for the forge's log of deliveries.
 
-    PermissionRefusedError where the signature is not that of the connection's secret.
+    Raise PermissionRefusedError if the signature was not made with the connection's secret.
     """
     if not is_genuine(connection.kind, unseal(connection, "sealed_secret"), headers, body):
         raise PermissionRefusedError(
-            "the signature does not fit: set the secret that Pitwall showed for this webhook"
+            "the signature does not match: set the secret that Pitwall showed for this webhook"
         )
     notice = read_notice(connection.kind, headers, body)
     try:
@@ -41,12 +41,12 @@ def receive(connection: Connection, headers: Mapping[str, str], body: bytes) -> 
             webhook.outcome = _take(connection, notice)
             webhook.save(update_fields=["outcome"])
     except IntegrityError:
-        return "seen already, nothing done"
+        return "received before, nothing done"
     return webhook.outcome
 
 
 def forget_old(now: datetime) -> None:
-    """Deliveries that no forge sends again."""
+    """Delete deliveries that no forge sends again."""
     old = ReceivedWebhook.objects.filter(at__lt=now - KEPT).values_list("pk", flat=True)[:500]
     ReceivedWebhook.objects.filter(pk__in=list(old)).delete()
 
@@ -64,7 +64,7 @@ def _take(connection: Connection, notice: Notice) -> str:
 
 
 def _pushed(connection: Connection, push: Push) -> str:
-    """The schedules of the branch are due now: the next tick looks for its new commits."""
+    """Make the schedules of the branch due: the next tick looks for its new commits."""
     now = database_now()
     request_fetch(connection.project, urgent=False)
     if not push.branch:

@@ -1,1 +1,1 @@
-"""The way to a machine: run a command, put a file, get a file, close."""
+"""Access to a machine: run a command, put a file, get a file, close."""

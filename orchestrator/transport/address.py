@@ -1,4 +1,4 @@
-"""Where a host is and how it proves that it is the one we mean."""
+"""The address of a host, and the key that proves its identity."""
 
 import base64
 import binascii
@@ -22,7 +22,8 @@ class HostKey:
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """From `ssh-ed25519 AAAA… [comment]`, as in a `.pub` file; else InvalidRequestError."""
+        """Parse `ssh-ed25519 AAAA… [comment]`, as in a `.pub` file. Raise InvalidRequestError
+        otherwise."""
         match = _LINE.fullmatch(line.strip())
         if match is None or not _names_its_type(match[2], match[1]):
             raise InvalidRequestError(
@@ -34,12 +35,12 @@ class HostKey:
 
     @classmethod
     def from_blob(cls, key_type: str, blob: bytes) -> Self:
-        """From the key in SSH's binary form."""
+        """Return the key from SSH's binary form."""
         return cls(type=key_type, base64=base64.b64encode(blob).decode())
 
     @property
     def line(self) -> str:
-        """`ssh-ed25519 AAAA…`: what is kept and pinned."""
+        """`ssh-ed25519 AAAA…`: the form in which it is stored and pinned."""
         return f"{self.type} {self.base64}"
 
     @property
@@ -51,11 +52,11 @@ class HostKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshAddress:
-    """All that is needed to log in at a host.
+    """Everything that is needed to log in to a host.
 
-    `host_key` is the pinned public key (`ssh-ed25519 AAAA…`), `private_key` ours as OpenSSH PEM
-    text without passphrase, `work_dir` absolute or relative to the login's home. `networks`: those
-    that the host may be in, see `transport.networks`.
+    `host_key` is the pinned public key (`ssh-ed25519 AAAA…`). `private_key` is ours as OpenSSH PEM
+    text without passphrase. `work_dir` is absolute or relative to the login's home. `networks`: the
+    networks that the host may be in, see `transport.networks`.
     """
 
     host: str
@@ -74,12 +75,13 @@ class SshAddress:
 
 
 def place(host: str, port: int) -> str:
-    """`host:port` for messages; an IPv6 address in brackets."""
+    """Return `host:port` for messages, with an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _names_its_type(blob_base64: str, key_type: str) -> bool:
-    """An SSH key blob starts with the length and the name of its type."""
+    """Return whether the blob has the key type: it starts with the length and the name of its
+    type."""
     try:
         blob = base64.b64decode(blob_base64, validate=True)
     except binascii.Error:

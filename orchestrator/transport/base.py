@@ -1,4 +1,4 @@
-"""What every way to a machine can do, and the values that pass through it."""
+"""The interface of all transports, and its values."""
 
 import io
 import re
@@ -16,65 +16,66 @@ _PATH = re.compile(r"[A-Za-z0-9._/-]+", re.ASCII)
 
 
 class CommandTimedOutError(HostError):
-    """A command took longer than it was given; it was told to stop."""
+    """A command exceeded its timeout and was stopped."""
 
     transient = True
 
 
 class TooLargeError(HostError):
-    """A file is larger than was wanted; to ask again changes nothing."""
+    """A file is larger than the limit; a retry does not help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
-    """A command that ended; `exit_status` is 0 to 255, as in a shell: 128 + n after signal n."""
+    """A command that ended. `exit_status` is 0 to 255, as in a shell: 128 + n after signal n."""
 
     exit_status: int
     stdout: bytes
     stderr: bytes
 
 
-#: What is written to a machine: bytes, or an open file of any size.
+#: Content to write to a machine: bytes, or an open file of any size.
 Content = bytes | BinaryIO
 
 
 class Transport(Protocol):
-    """An open way to one machine. Used by one thread at a time; a context manager that closes.
+    """An open connection to one machine, for one thread at a time. As a context manager it closes
+    itself.
 
-    Paths are relative to the work directory, which exists once the transport is open. They hold
-    letters, digits, `.`, `_`, `-` and `/` and no `..`; any other raises InvalidRequestError. Every
-    verb may raise a HostError, whose `transient` says whether the same step may work later.
+    Paths are relative to the work directory, which exists once the transport is open. They may
+    contain letters, digits, `.`, `_`, `-` and `/` but no `..`; otherwise InvalidRequestError is
+    raised. Every verb may raise a HostError, whose `transient` says whether a retry may help.
     """
 
     def run(self, argv: Sequence[str], *, timeout_s: float) -> Completed:
-        """Run a program in the work directory, without stdin or terminal, to the end of its output.
+        """Run a program in the work directory, without stdin or terminal, until its output ends.
 
-        A program that cannot be found ends with status 127, as in a shell; a status other than 0
-        is no error here. After `timeout_s` the program and its process group are stopped and
+        A missing program ends with status 127, as in a shell; a status other than 0 is no error
+        here. After `timeout_s` the program and its process group are stopped and
         CommandTimedOutError is raised. More than 8 MiB of stdout or of stderr is a HostError.
         """
         ...
 
     def put(self, content: Content, path: str, *, mode: int = 0o644) -> None:
-        """Write a file whole or not at all, over an older one, and make its parent folders.
+        """Write a file atomically, replacing an older one, and create its parent folders.
 
-        An open file is read from where it is to its end, in pieces.
+        An open file is read in pieces from its present position to its end.
         """
         ...
 
     def get(self, path: str, *, limit: int) -> bytes:
-        """The content of a file of at most `limit` bytes.
+        """Return the content of a file of at most `limit` bytes.
 
-        Raises NotFoundError if it is not there and TooLargeError if it is larger.
+        Raise NotFoundError if it does not exist and TooLargeError if it is larger.
         """
         ...
 
     def is_open(self) -> bool:
-        """False once the connection is known to be gone; asks nothing of the host."""
+        """Return False once the connection is known to be closed; the host is not contacted."""
         ...
 
     def close(self) -> None:
-        """End the connection; commands that detached themselves live on. May be called twice."""
+        """End the connection. Detached commands continue. May be called twice."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -88,7 +89,7 @@ class Transport(Protocol):
 
 
 def size_of(content: Content) -> int:
-    """In bytes; of an open file what is left from where it is."""
+    """Return the size in bytes; of an open file, the rest from its present position."""
     if isinstance(content, bytes):
         return len(content)
     start = content.tell()
@@ -98,7 +99,7 @@ def size_of(content: Content) -> int:
 
 
 def pieces_of(content: Content) -> Iterator[bytes]:
-    """The content in pieces of at most 1 MiB."""
+    """Yield the content in pieces of at most 1 MiB."""
     source = io.BytesIO(content) if isinstance(content, bytes) else content
     while piece := source.read(_PIECE_BYTES):
         yield piece
@@ -123,7 +124,7 @@ class Closing:
 
 
 class Output:
-    """Collects what a command writes; HostError as soon as a stream passes the limit."""
+    """Collects the output of a command. Raises HostError as soon as a stream exceeds the limit."""
 
     def __init__(self) -> None:
         self.stdout = bytearray()
@@ -139,7 +140,7 @@ class Output:
 
 
 def checked_path(path: str) -> str:
-    """The path itself, if it is relative, plain and stays below the work directory."""
+    """Return the path if it is relative, plain and below the work directory."""
     if path.startswith("/"):
         raise InvalidRequestError(
             f"The path {path!r} is absolute; give it relative to the work directory."
@@ -149,13 +150,13 @@ def checked_path(path: str) -> str:
 
 
 def checked_work_dir(path: str) -> str:
-    """The work directory itself, if it is plain: absolute, or relative to the login's home."""
+    """Return the work directory if it is plain: absolute, or relative to the login's home."""
     _check_parts(path, path.removeprefix("/").split("/"))
     return path
 
 
 def checked_argv(argv: Sequence[str]) -> list[str]:
-    """The command as a list, if it can be handed to a program at all."""
+    """Return the command as a list if a program can be started with it."""
     if isinstance(argv, str) or not argv or not argv[0]:
         raise InvalidRequestError("A command needs a program: a list of its name and arguments.")
     if any("\0" in argument for argument in argv):

@@ -1,4 +1,4 @@
-"""A command as text for the shell of the other side, and what it sends back."""
+"""Commands as text for the remote shell, and their output."""
 
 import re
 import selectors
@@ -16,14 +16,15 @@ _MARK_LINE = re.compile(rb"(?:^|\n)" + _MARK.encode() + rb" (\d+)\n")
 
 
 class DeadlineError(Exception):
-    """The command has not ended in time."""
+    """The command did not end in time."""
 
 
 def command_line(argv: Sequence[str], work_dir: str) -> str:
-    """The line that runs `argv` in `work_dir`, whatever the login shell is.
+    """Return the line that runs `argv` in `work_dir`, for any login shell.
 
-    It first prints the process group, so that we can stop it, and so that what the login shell's
-    start-up files print before is told apart. The shell stays, so that a signal becomes a status.
+    It first prints the process group, so that the command can be stopped. This mark also separates
+    the output from that of the login shell's start-up files. The shell stays, so that a signal
+    becomes a status.
     """
     script = (
         f'cd {shlex.quote(work_dir)} && echo "{_MARK} $$" && {shlex.join(argv)} </dev/null; exit $?'
@@ -32,21 +33,21 @@ def command_line(argv: Sequence[str], work_dir: str) -> str:
 
 
 def stop_line(group: int) -> str:
-    """The line that ends a process group: politely, and a second later for certain."""
+    """Return the line that ends a process group: SIGTERM, and SIGKILL a second later."""
     stop = f"kill -TERM -{group}; sleep 1; kill -KILL -{group}"
     return f"exec /bin/sh -c {shlex.quote(stop)}"
 
 
 def split_mark(stdout: bytes) -> tuple[int | None, bytes]:
-    """The process group (None if the command never started) and the command's own stdout."""
+    """Return the process group (None if the command never started) and the command's own stdout."""
     match = _MARK_LINE.search(stdout)
     return (int(match[1]), stdout[match.end() :]) if match else (None, stdout)
 
 
 def read_all(channel: paramiko.Channel, output: Output, deadline: float) -> int:
-    """Read both streams to their ends, in step, and return the exit status, -1 if unknown.
+    """Read both streams to their ends and return the exit status, -1 if unknown.
 
-    Raises DeadlineError at `deadline` (monotonic seconds), with what came until then in `output`.
+    Raise DeadlineError at `deadline` (monotonic seconds); `output` then has what arrived before.
     """
     with selectors.DefaultSelector() as selector:
         selector.register(channel.fileno(), selectors.EVENT_READ)
@@ -54,7 +55,8 @@ def read_all(channel: paramiko.Channel, output: Output, deadline: float) -> int:
         while not ended:
             if not selector.select(max(deadline - time.monotonic(), 0)):
                 raise DeadlineError
-            # Looked at before the buffers: what arrives after the look is read in the next turn.
+            # Check this before the buffers: data that arrives after the check is read in the next
+            # turn.
             ended = bool(channel.eof_received or channel.closed)
             _drain(channel, output)
     if not channel.status_event.wait(max(deadline - time.monotonic(), 0)):

@@ -1,4 +1,4 @@
-"""The way to a logged-in SSH connection: socket, handshake, pinned host key, our key."""
+"""Open an SSH connection: socket, handshake, check of the pinned host key, login."""
 
 import contextlib
 import io
@@ -19,13 +19,13 @@ from orchestrator.transport.keys import KeyPair, parse_private_key
 from orchestrator.transport.metered import BoundedPacketizer, MeteredSocket
 from orchestrator.transport.networks import connect_to_host
 
-# A cut link is noticed within about 10 s. paramiko's own keepalive alone never notices it: it
-# only writes. Platforms know different ones of these.
+# These notice a broken link within about 10 s. paramiko's own keepalive alone never does, since it
+# only writes. Platforms support different options.
 _SOCKET_OPTIONS = (
     (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
     (socket.IPPROTO_TCP, "TCP_NODELAY", 1),
     (socket.IPPROTO_TCP, "TCP_KEEPIDLE", 3),
-    (socket.IPPROTO_TCP, "TCP_KEEPALIVE", 3),  # macOS has this for TCP_KEEPIDLE
+    (socket.IPPROTO_TCP, "TCP_KEEPALIVE", 3),  # macOS has this in place of TCP_KEEPIDLE
     (socket.IPPROTO_TCP, "TCP_KEEPINTVL", 2),
     (socket.IPPROTO_TCP, "TCP_KEEPCNT", 3),
     (socket.IPPROTO_TCP, "TCP_USER_TIMEOUT", 8_000),
@@ -43,10 +43,10 @@ _KEY_CLASSES: dict[str, type[paramiko.PKey]] = {
 def scan_host_key(
     host: str, port: int, timeout_s: float, *, networks: Sequence[str] = ()
 ) -> HostKey:
-    """The key that a host shows, without logging in, to be confirmed by a person and pinned.
+    """Return the key that a host shows, without logging in. A person then confirms it.
 
-    Of several keys it is the ed25519 one. Raises UnreachableError or HostSetupError. `networks`:
-    those that the host may be in, see `transport.networks`.
+    Of several keys it is the ed25519 one. Raise UnreachableError or HostSetupError. `networks`: the
+    networks that the host may be in, see `transport.networks`.
     """
     sock = _connect(host, port, timeout_s, networks)
     with contextlib.closing(_handshake(sock, place(host, port), timeout_s, None)) as connection:
@@ -56,11 +56,11 @@ def scan_host_key(
 def open_connection(
     address: SshAddress, *, timeout_s: float
 ) -> tuple[paramiko.Transport, MeteredSocket]:
-    """A connection that is logged in, and its socket; the caller closes it.
+    """Return a logged-in connection and its socket; the caller closes it.
 
-    Each step may take `timeout_s`. Raises UnreachableError, HostSetupError (the two sides have no
-    algorithm in common), HostKeyMismatchError, LoginRefusedError, and InvalidRequestError if the
-    pinned key or our private key cannot be read.
+    Each step may take `timeout_s`. Raise UnreachableError, HostSetupError (no common algorithm),
+    HostKeyMismatchError, LoginRefusedError, or InvalidRequestError if the pinned key or our private
+    key cannot be read.
     """
     pinned = HostKey.parse(address.host_key)
     own = parse_private_key(address.private_key)
@@ -91,7 +91,7 @@ def _handshake(
         if prefer is not None:
             _ask_first_for(connection, prefer)
         connection.start_client(timeout=timeout_s)
-        connection.get_remote_server_key()  # start_client just returns when time is up
+        connection.get_remote_server_key()  # start_client returns silently after a timeout
         undo.pop_all()
     return connection
 
@@ -130,7 +130,7 @@ def _handshake_errors(where: str) -> Iterator[None]:
 
 
 def _ask_first_for(connection: paramiko.Transport, key_type: str) -> None:
-    """Ask for the pinned type first, or a host with several keys might show another one."""
+    """Ask for the pinned type first: a host with several keys might show another one."""
     options = connection.get_security_options()
     wanted = _ALGORITHMS.get(key_type, (key_type,))
     known = tuple(options.key_types)

@@ -1,4 +1,4 @@
-"""A machine that exists only in a test's memory."""
+"""A machine in memory, for tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ Answer = Completed | HostError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What a caller asked for: `what` is the command, or the path alone."""
+    """A call of a verb: `what` is the command, or the path alone."""
 
     verb: str
     what: tuple[str, ...]
 
 
 class FakeTransport(Closing):
-    """A Transport with answers given beforehand.
+    """A Transport with prepared answers.
 
-    `files` maps paths to contents, `modes` paths to modes, `calls` is all that was asked, in
-    order. While `failure` is set, every verb but close raises it.
+    `files` maps paths to contents, `modes` paths to modes; `calls` lists all calls in order. While
+    `failure` is set, every verb but close raises it.
     """
 
     def __init__(self) -> None:
@@ -41,14 +41,14 @@ class FakeTransport(Closing):
         self._answers: list[tuple[tuple[str, ...], list[Answer]]] = []
 
     def answer(self, start: Sequence[str], *answers: Answer) -> None:
-        """Answer commands that start with `start`, in turn; the last answer stays.
+        """Answer commands that start with `start`, in turn; the last answer repeats.
 
-        Of several that fit, the one given last wins.
+        If several prefixes fit, the one given last wins.
         """
         self._answers.insert(0, (tuple(start), list(answers)))
 
     def run(self, argv: Sequence[str], *, timeout_s: float) -> Completed:
-        """The next answer for this command; AssertionError if there is none."""
+        """Return the next answer for this command. Raise AssertionError if there is none."""
         command = tuple(checked_argv(argv))
         self._note("run", *command)
         answer = self._next_answer(command)
@@ -63,7 +63,7 @@ class FakeTransport(Closing):
         self.modes[path] = mode
 
     def get(self, path: str, *, limit: int) -> bytes:
-        """What was put, or what the test laid into `files`."""
+        """Return the content that was put or that the test added to `files`."""
         self._note("get", checked_path(path))
         if path not in self.files:
             raise NotFoundError(f"There is no file {path} on the fake host.")
@@ -72,7 +72,7 @@ class FakeTransport(Closing):
         return self.files[path]
 
     def is_open(self) -> bool:
-        """True until it was closed."""
+        """Return True until it was closed."""
         return not self.closed
 
     def close(self) -> None:
@@ -93,5 +93,5 @@ class FakeTransport(Closing):
 
 
 def succeeded(stdout: bytes = b"", stderr: bytes = b"") -> Completed:
-    """An answer of a command that went well."""
+    """Return the answer of a command that succeeded."""
     return Completed(exit_status=0, stdout=stdout, stderr=stderr)

@@ -1,8 +1,7 @@
-"""One HTTP request to an address that somebody typed: never to one inside our own network.
+"""HTTP requests to an address that a user entered, but never into our internal network.
 
-A name is resolved once, every address that it has is checked, and the connection goes to one that
-was: a name that resolves to something else a moment later gains nothing. Redirects are not
-followed.
+The name is resolved once, every address is checked, and the connection goes to a checked address. A
+name that later resolves to something else therefore gains nothing. Redirects are not followed.
 """
 
 import contextlib
@@ -22,7 +21,7 @@ from orchestrator.core.errors import InvalidRequestError, PitwallError
 TIMEOUT_S = 10.0
 CONNECT_TIMEOUT_S = 5.0
 RESOLVE_TIMEOUT_S = 10.0
-#: More addresses of one name are not tried.
+#: Further addresses of a name are not tried.
 _MOST_ADDRESSES = 8
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -30,11 +29,11 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class DeliveryError(PitwallError):
-    """There is no answer: no connection, a broken one, or none that is allowed."""
+    """There is no answer: no connection, a broken one, or no permitted address."""
 
 
 class UnresolvedError(DeliveryError):
-    """The name of the host means nothing."""
+    """The name of the host cannot be resolved."""
 
 
 class ForbiddenAddressError(DeliveryError):
@@ -43,7 +42,7 @@ class ForbiddenAddressError(DeliveryError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """`body` is the beginning of it, as much as was asked for."""
+    """`body` is the beginning of the response body, up to the requested limit."""
 
     status: int
     body: bytes
@@ -54,9 +53,9 @@ class Answer:
 
 
 def check_web_address(url: str, *, field: str = "url") -> str:
-    """The host of an https or http address; InvalidRequestError where it is none.
+    """Return the host of an https or http address. Raise InvalidRequestError if it is malformed.
 
-    What the host resolves to is looked at when a request is sent.
+    The addresses of the host are checked when a request is sent.
     """
     try:
         parts = urlsplit(url)
@@ -73,9 +72,9 @@ def check_web_address(url: str, *, field: str = "url") -> str:
 
 
 def refuse_internal(url: str, *, allowed: Sequence[str] = ()) -> None:
-    """ForbiddenAddressError for an address in figures that `send` would refuse as well.
+    """Raise ForbiddenAddressError for an IP address that `send` would refuse as well.
 
-    Names are resolved only when something is sent: what they mean today says nothing of tomorrow.
+    Names are resolved only when a request is sent, since their addresses may change.
     """
     parts = urlsplit(url)
     with contextlib.suppress(UnresolvedError):
@@ -93,10 +92,11 @@ def send(
     most_bytes: int = 4096,
     timeout_s: float = TIMEOUT_S,
 ) -> Answer:
-    """The answer of whoever is at `url`, a redirect included; DeliveryError where there is none.
+    """Send a request and return the answer, including a redirect. Raise DeliveryError if there is
+    none.
 
-    `allowed`: networks of our own (`10.1.0.0/16`) that requests may go to. `timeout_s` is for all
-    of it, however slowly the answer trickles in.
+    `allowed`: internal networks (`10.1.0.0/16`) that requests may reach. `timeout_s` limits the
+    whole request, however slowly the answer arrives.
     """
     check_web_address(url)
     parts = urlsplit(url)
@@ -132,9 +132,10 @@ def checked_addresses(
     flags: int = 0,
     timeout_s: float = RESOLVE_TIMEOUT_S,
 ) -> list[str]:
-    """The addresses of the host to connect to, at least one; all of them have to be allowed.
+    """Return the addresses of the host, at least one; all of them must be permitted.
 
-    UnresolvedError where there is none or no answer in time, ForbiddenAddressError for one inside.
+    Raise UnresolvedError if there is none or no answer in time, ForbiddenAddressError if one is
+    internal.
     """
     try:
         found = _resolve(host, port, flags, timeout_s)
@@ -151,13 +152,13 @@ def checked_addresses(
 
 
 def _resolve(host: str, port: int, flags: int, timeout_s: float) -> list[str]:
-    """In a thread of its own: a resolver has no time limit, and its own attempts end it."""
+    """Resolve a name in a separate thread, because a resolver has no timeout."""
     answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
 
     def ask() -> None:
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
-            # A zone (`fe80::1%eth0`) is no part of the address.
+            # Remove the zone (`fe80::1%eth0`).
             plain = (str(each[4][0]).partition("%")[0] for each in found)
             answers.put(list(dict.fromkeys(plain)))
         except Exception as error:
@@ -174,7 +175,8 @@ def _resolve(host: str, port: int, flags: int, timeout_s: float) -> list[str]:
 
 
 def is_internal(address: _Address) -> bool:
-    """Whether it is no public address: loopback, private, link-local, metadata, multicast, …"""
+    """Return whether it is no public address: loopback, private, link-local, metadata, multicast,
+    …"""
     inner = embedded_ipv4(address)
     if inner is not None:
         return is_internal(inner)
@@ -183,7 +185,7 @@ def is_internal(address: _Address) -> bool:
 
 
 def embedded_ipv4(address: _Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address that an IPv6 one only wraps."""
+    """Return the IPv4 address that is embedded in an IPv6 one."""
     if isinstance(address, ipaddress.IPv4Address):
         return None
     if address in _NAT64:
@@ -192,12 +194,12 @@ def embedded_ipv4(address: _Address) -> ipaddress.IPv4Address | None:
 
 
 class _Connection(http.client.HTTPConnection):
-    """To the addresses that were checked, one after the other, whatever the name resolves to."""
+    """Connects to the checked addresses, one after the other, whatever the name resolves to now."""
 
     def __init__(
         self, host: str, port: int, encrypted: bool, addresses: Sequence[str], deadline: float
     ) -> None:
-        # The brackets of an IPv6 literal are for the Host header; http.client adds them.
+        # The brackets of an IPv6 literal belong to the Host header; http.client adds them.
         super().__init__(host, port)
         if encrypted:
             self.default_port = 443
@@ -208,7 +210,7 @@ class _Connection(http.client.HTTPConnection):
         self._keep(self._first_that_answers())
         if self._encrypted:
             context = ssl.create_default_context()
-            # `cut` has to reach the socket during the handshake as well.
+            # Set early, because `cut` must reach the socket during the handshake as well.
             wrapped = context.wrap_socket(
                 self.sock, server_hostname=self.host, do_handshake_on_connect=False
             )
@@ -225,7 +227,7 @@ class _Connection(http.client.HTTPConnection):
 
     def _keep(self, sock: socket.socket) -> None:
         self.sock = sock
-        if self.was_cut:  # It was too early for `cut` to find this socket.
+        if self.was_cut:  # `cut` ran before the socket was set.
             raise TimeoutError
 
     def _first_that_answers(self) -> socket.socket:

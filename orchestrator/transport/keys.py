@@ -1,4 +1,4 @@
-"""The keys that we log in with: made here, or brought by a user."""
+"""Keys to log in with: generated here, or uploaded by a user."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ _MIN_RSA_BITS = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyPair:
-    """A private key as unencrypted OpenSSH PEM, its public line, and that one's `SHA256:…`."""
+    """A private key as unencrypted OpenSSH PEM, its public line, and the fingerprint `SHA256:…`."""
 
     private_openssh: str = field(repr=False)
     public_openssh: str
@@ -24,16 +24,16 @@ class KeyPair:
 
 
 def generate_key() -> KeyPair:
-    """A new ed25519 key."""
+    """Return a new ed25519 key."""
     return _pair(ed25519.Ed25519PrivateKey.generate())
 
 
 def parse_private_key(text: str, passphrase: str | None = None) -> KeyPair:
-    """The key of a private key file, OpenSSH or PEM, ed25519, ECDSA or RSA from 2048 bits.
+    """Parse a private key file: OpenSSH or PEM; ed25519, ECDSA or RSA from 2048 bits.
 
-    A passphrase that the file does not need is ignored. Raises InvalidRequestError, with `field`
-    `private_key` or `passphrase`, if it is no such file, if it is encrypted and the passphrase is
-    missing or wrong, or if its type is not supported.
+    A passphrase that the file does not need is ignored. Raise InvalidRequestError, with `field`
+    `private_key` or `passphrase`, if the file is malformed, if it is encrypted and the passphrase
+    is missing or wrong, or if its type is not supported.
     """
     data = text.replace("\r\n", "\n").strip().encode() + b"\n"
     _check_looks_private(data)

@@ -1,4 +1,4 @@
-"""The machine itself, as a host like any other."""
+"""A transport to the machine that Pitwall runs on."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ from orchestrator.transport.base import (
 
 _CHUNK_BYTES = 65536
 _GRACE_S = 1.0
-#: What programs need of our environment. All else may hold a secret of this server.
+#: Environment variables that programs need. The others may contain secrets of this server.
 _KEPT = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|LD_LIBRARY_PATH"
     r"|SSL_CERT_FILE|SSL_CERT_DIR"
@@ -35,7 +35,8 @@ _KEPT = re.compile(
 
 
 class LocalTransport(Closing):
-    """A Transport to this machine; HostSetupError if the work directory cannot be made."""
+    """A Transport to this machine. Raises HostSetupError if the work directory cannot be
+    created."""
 
     def __init__(self, work_dir: Path) -> None:
         self._work_dir = work_dir
@@ -91,7 +92,7 @@ class LocalTransport(Closing):
         return True
 
     def close(self) -> None:
-        """See Transport.close. A command that another thread waits for is stopped."""
+        """See Transport.close. It stops a command that another thread waits for."""
         process = self._running
         if process is not None:
             _signal_group(process, signal.SIGKILL)
@@ -116,7 +117,7 @@ class LocalTransport(Closing):
         )
 
     def _read(self, path: Path, limit: int) -> bytes:
-        # What is no file, such as a pipe, would keep us waiting.
+        # Open without blocking: a pipe, for example, would keep us waiting.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise HostError(f"{path} is no file.")
@@ -131,7 +132,7 @@ def _environment() -> dict[str, str]:
 
 
 def _make_folders(folder: Path) -> None:
-    """What a job is told and what it says is not for other users of the machine."""
+    """Create private folders: other users of the machine must not read the data of jobs."""
     if not folder.is_dir():
         _make_folders(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -172,7 +173,7 @@ def _read_all(process: subprocess.Popen[bytes], output: Output, deadline: float)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the process group: politely, and a second later for certain."""
+    """End the process group: SIGTERM, and SIGKILL a second later."""
     _signal_group(process, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_GRACE_S)
@@ -180,7 +181,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
-    # macOS answers EPERM for a group in which only the dead are left.
+    # macOS answers EPERM for a group that has only zombies left.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
 

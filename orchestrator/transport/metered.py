@@ -1,8 +1,8 @@
-"""A socket to a host that takes no more bytes than were asked for.
+"""A socket that limits how many bytes a host may send.
 
-paramiko keeps whatever a server sends: a reply longer than the request, a packet of 4 GiB, data
-for a channel beyond its window, a banner without an end. Here it all comes from one socket, and
-each verb says how much may come until the next one.
+paramiko stores whatever a server sends: a reply longer than the request, a packet of 4 GiB, data
+for a channel beyond its window, an endless banner. All of it passes through this socket, and each
+verb sets how much may arrive until the next one.
 """
 
 import socket
@@ -14,16 +14,17 @@ from paramiko.packet import Packetizer
 
 #: More than any packet that we let a server send; OpenSSH's own limit.
 MOST_PACKET_BYTES = 256 * 1024
-#: What a handshake, a login and a few replies of SFTP need, and an idle connection as well.
+#: Enough for a handshake, a login, a few replies of SFTP and an idle connection.
 BESIDE_BYTES = 1024 * 1024
 
 
 class MeteredSocket:
-    """A socket for paramiko; after `allow(n)` so many bytes may come, and those beside."""
+    """A socket for paramiko. After `allow(n)` it accepts n bytes in addition to a fixed
+    allowance."""
 
     def __init__(self, inner: socket.socket) -> None:
         self._inner = inner
-        # paramiko reads in a thread of its own while a verb says how much may come.
+        # paramiko reads in a separate thread while a verb sets the limit.
         self._lock = threading.Lock()
         self._left = BESIDE_BYTES
 
@@ -49,7 +50,7 @@ class MeteredSocket:
 
 
 class BoundedPacketizer(Packetizer):
-    """Packets of a usual size; paramiko itself takes up to 4 GiB for one."""
+    """Limits packets to a usual size; paramiko itself accepts up to 4 GiB."""
 
     def read_all(self, n: int, check_rekey: bool = False) -> bytes:
         if n > MOST_PACKET_BYTES:

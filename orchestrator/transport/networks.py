@@ -1,4 +1,4 @@
-"""Where hosts may be: a name is resolved once, checked, and the checked address connected to."""
+"""Networks of hosts: a name is resolved once, and the connection goes to a checked address."""
 
 import ipaddress
 import socket
@@ -11,16 +11,17 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class ForbiddenHostError(HostSetupError):
-    """Hosts may not be at this address."""
+    """Hosts must not be at this address."""
 
 
 def connect_to_host(
     host: str, port: int, *, timeout_s: float, networks: Sequence[str]
 ) -> socket.socket:
-    """A TCP connection to the first address of the host that answers.
+    """Return a TCP connection to the first address of the host that answers.
 
-    `networks`: those that hosts may be in, such as `10.1.0.0/16`; none: all but this machine
-    itself and link-local ones. ForbiddenHostError, and OSError as of `socket.create_connection`.
+    `networks`: the networks that hosts may be in, such as `10.1.0.0/16`. If there are none, all
+    addresses are permitted except this machine and link-local ones. Raise ForbiddenHostError, or
+    OSError as `socket.create_connection` does.
     """
     last: OSError | None = None
     for address in _checked_addresses(host, port, networks):
@@ -33,7 +34,7 @@ def connect_to_host(
 
 
 def check_literal(host: str, networks: Sequence[str]) -> None:
-    """ForbiddenHostError for an address in figures where hosts may not be; a name says nothing."""
+    """Raise ForbiddenHostError for an IP address where hosts must not be; names are not checked."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -42,11 +43,11 @@ def check_literal(host: str, networks: Sequence[str]) -> None:
 
 
 def _checked_addresses(host: str, port: int, networks: Sequence[str]) -> list[str]:
-    """All addresses of the host, of which each has to be allowed."""
+    """Return all addresses of the host; each must be permitted."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
     for each in addresses:
-        # A zone (`fe80::1%eth0`) is no part of the address.
+        # Remove the zone (`fe80::1%eth0`).
         _check(host, ipaddress.ip_address(each.partition("%")[0]), networks)
     return addresses
 

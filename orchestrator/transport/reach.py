@@ -1,4 +1,4 @@
-"""Whether an SSH server answers at an address, told apart by what is in the way."""
+"""Find out whether an SSH server answers at an address, and if not, why."""
 
 import socket
 import time
@@ -19,29 +19,29 @@ class NoSuchNameError(UnreachableError):
 
 
 class PortRefusedError(UnreachableError):
-    """The machine is there, and nothing listens."""
+    """The machine answers, but no program listens on the port."""
 
 
 class NoAnswerError(UnreachableError):
-    """Nobody answers: off, elsewhere, or behind a firewall."""
+    """No answer: the machine is off, elsewhere, or behind a firewall."""
 
 
 class NotSshError(UnreachableError):
-    """Something else listens there."""
+    """Another program than an SSH server listens there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """The IP address that answered, and how its SSH server calls itself."""
+    """The IP address that answered, and the identification of its SSH server."""
 
     ip: str
     server: str
 
 
 def reach(host: str, port: int, timeout_s: float, *, networks: Sequence[str] = ()) -> Reached:
-    """Who answers there; one of the errors above where no SSH server does.
+    """Return the SSH server that answers there, or raise one of the errors above.
 
-    ForbiddenHostError where hosts may not be: see `transport.networks`.
+    Raise ForbiddenHostError if hosts must not be there: see `transport.networks`.
     """
     where = place(host, port)
     deadline = time.monotonic() + timeout_s

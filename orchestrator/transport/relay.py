@@ -1,8 +1,8 @@
-"""A door on loopback that leads to one checked server: what a program connects through.
+"""A relay on loopback that leads to one checked server.
 
-A program that parses addresses by itself, such as git with curl or ssh, may understand another
-host than we checked. It is given this door instead. The door resolves the name once, checks all its
-addresses, and connects to those and nowhere else, whatever the program asks for.
+A program that parses addresses by itself, such as git with curl or ssh, may connect to another host
+than the one that we checked. It gets the relay's address instead. The relay resolves the name once,
+checks all its addresses, and connects only to those, whatever the program asks for.
 """
 
 import contextlib
@@ -16,14 +16,14 @@ from types import TracebackType
 from typing import Self
 
 CONNECT_TIMEOUT_S = 10.0
-#: A connection that has moved nothing in either direction for so long is closed.
+#: A connection is closed if it moves no data in either direction for so long.
 IDLE_S = 120.0
-#: So is one with a limit `slow_s` on which less than this was moved for so long. Not for less time
-#: than SLOW_S: a server that counts the objects of a large repository sends progress alone for
-#: minutes.
+#: A connection with a limit `slow_s` is also closed if it moves less than this during that time.
+#: The time should not be below SLOW_S: a server that counts the objects of a large repository sends
+#: only progress for minutes.
 SLOW_BYTES_S = 1000
 SLOW_S = 300.0
-#: git opens one connection, or a handful where it fetches file by file.
+#: git opens one connection, or a handful if it fetches file by file.
 MOST_CONNECTIONS = 16
 _CHUNK_BYTES = 1 << 16
 _POLL_S = 5.0
@@ -35,9 +35,9 @@ _UNREACHABLE = b"\x05\x04\x00\x01\x00\x00\x00\x00\x00\x00"
 class Relay:
     """Leads from `127.0.0.1:port` to one of the `addresses` of `host` at `host_port`.
 
-    With `socks` it speaks SOCKS5 and refuses every other host and port; without it, all that
-    connects is led there. `slow_s`: None where only silence ends a connection. A context manager:
-    everything is closed when it ends.
+    With `socks` it speaks SOCKS5 and refuses every other host and port. Without it, every
+    connection is led there. `slow_s`: None if only silence ends a connection. As a context manager
+    it closes everything at its end.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Relay:
             self._closed = True
             left = list(self._sockets)
         for sock in (self._listener, *left):
-            # A thread that waits for it wakes up.
+            # This wakes up a thread that waits for it.
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -113,7 +113,7 @@ class Relay:
             self._room.release()
 
     def _is_asked_for(self, client: socket.socket) -> bool:
-        """Whether the program asks for the one host, as RFC 1928 has it."""
+        """Return whether the program asks for the one host, by SOCKS5 (RFC 1928)."""
         version, methods = _exactly(client, 2)
         _exactly(client, methods)
         if version != 5:
@@ -151,7 +151,7 @@ class Relay:
 
     @contextlib.contextmanager
     def _held(self, sock: socket.socket) -> Iterator[None]:
-        """The socket is closed at the end, and woken up when the relay ends before."""
+        """Close the socket at the end of the block. It is shut down earlier if the relay ends."""
         with sock:
             with self._lock:
                 if self._closed:
@@ -165,7 +165,7 @@ class Relay:
 
 
 class _Traffic:
-    """What was moved in either direction, and whether that is enough to go on."""
+    """The bytes moved in either direction, and whether they suffice."""
 
     def __init__(self, idle_s: float, slow_s: float | None, report: Callable[[str], None]) -> None:
         self._idle_s, self._slow_s, self._report = idle_s, slow_s, report
@@ -179,7 +179,7 @@ class _Traffic:
             self._bytes += count
 
     def check(self) -> None:
-        """TimeoutError where nothing moves any more, or too little."""
+        """Raise TimeoutError if no data, or too little, was moved."""
         with self._lock:
             now = time.monotonic()
             if now - self._moved_at > self._idle_s:
@@ -196,7 +196,7 @@ class _Traffic:
 
 
 def _pump(source: socket.socket, target: socket.socket, traffic: _Traffic) -> None:
-    """Until one side ends, or too little is moved."""
+    """Copy data until one side ends or `traffic` raises."""
     try:
         while True:
             traffic.check()
@@ -237,7 +237,7 @@ def _exactly(sock: socket.socket, size: int) -> bytes:
 
 
 def _plain(host: str) -> str:
-    """One form of each name and address, to compare them."""
+    """Return a normalised form of a name or address, for comparison."""
     name = host.strip("[]").rstrip(".").lower()
     try:
         return str(ipaddress.ip_address(name))

@@ -1,4 +1,4 @@
-"""A machine reached over SSH: any POSIX system with an SSH server and its SFTP."""
+"""A transport over SSH, for any POSIX system with an SSH server and SFTP."""
 
 import contextlib
 import posixpath
@@ -38,9 +38,9 @@ __all__ = ["HostKey", "SshAddress", "SshTransport", "scan_host_key"]
 
 _FILE_TIMEOUT_S = 30.0
 _STOP_TIMEOUT_S = 5.0
-#: For the start of SFTP, and for the work directory.
+#: Timeout of the start of SFTP and of the creation of the work directory.
 _OPEN_S = 45.0
-#: Two streams up to their limit; the packets of a program that writes little at a time take more.
+#: Two streams up to their limit, with room for the headers of many small packets.
 _OUTPUT_BYTES = 8 * OUTPUT_LIMIT_BYTES
 _DYING_S = 0.5
 _FILE_ERRORS = (OSError, EOFError, paramiko.SSHException)
@@ -49,8 +49,8 @@ _FILE_ERRORS = (OSError, EOFError, paramiko.SSHException)
 class SshTransport(Closing):
     """A Transport over one SSH connection, open from construction on.
 
-    Construction raises what `open_connection` raises, and HostSetupError if the host offers no
-    SFTP or the work directory cannot be made there.
+    The constructor raises the errors of `open_connection`, and HostSetupError if the host offers no
+    SFTP or the work directory cannot be created.
     """
 
     def __init__(self, address: SshAddress, *, connect_timeout_s: float = 10.0) -> None:
@@ -94,7 +94,7 @@ class SshTransport(Closing):
         unfinished = posixpath.join(folder, f".{name}.{secrets.token_hex(4)}.part")
         with (
             span("ssh put", address=self._address, path=path),
-            # Each part of it is answered.
+            # The host answers each part.
             self._receiving(size_of(content) // 64),
             self._file_errors(f"write {path}"),
         ):
@@ -111,7 +111,8 @@ class SshTransport(Closing):
         """See Transport.get."""
         with (
             span("ssh get", address=self._address, path=path),
-            # Twice: where answers come faster than paramiko's requests, it asks for parts again.
+            # Twice the size: if answers arrive faster than paramiko's requests, it requests parts
+            # again.
             self._receiving(2 * (limit + limit // 8)),
             self._file_errors(f"read {path}"),
         ):
@@ -130,7 +131,8 @@ class SshTransport(Closing):
 
     @contextlib.contextmanager
     def _receiving(self, count: int) -> Iterator[None]:
-        """So many bytes may come during the block, and few after it: nothing was asked for then."""
+        """Accept `count` bytes during the block, and only a few after it, when nothing is
+        requested."""
         self._socket.allow(count)
         try:
             yield
@@ -139,7 +141,7 @@ class SshTransport(Closing):
 
     @contextlib.contextmanager
     def _closing_after(self, seconds: float) -> Iterator[None]:
-        """A server that answers a byte now and then keeps nobody waiting for longer."""
+        """Close after `seconds`, in case a server sends single bytes to keep us waiting."""
         timer = threading.Timer(seconds, self._connection.close)
         timer.daemon = True
         timer.start()
@@ -231,7 +233,7 @@ class SshTransport(Closing):
 
     def _make_folder(self, folder: str) -> None:
         try:
-            # What a job is told and what it says is not for other users of the machine.
+            # Create private folders: other users of the machine must not read the data of jobs.
             self._sftp.mkdir(folder, 0o700)
         except OSError:
             self._sftp.stat(folder)  # another connection was quicker
@@ -272,7 +274,7 @@ class SshTransport(Closing):
             ) from error
 
     def _is_lost(self) -> bool:
-        # A dying connection ends its channels a moment before it says that it is dead itself.
+        # A dying connection ends its channels a moment before it reports its own end.
         self._connection.join(_DYING_S)
         return not self._connection.is_active()
 

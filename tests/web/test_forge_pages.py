@@ -102,7 +102,7 @@ def test_a_delivery_counts_once(world: World, alice: Client, schedule: Schedule)
     send(secret, PUSH)
     Schedule.objects.update(next_at=utc_now() + timedelta(hours=1))
 
-    assert send(secret, PUSH).content == b"seen already, nothing done\n"
+    assert send(secret, PUSH).content == b"received before, nothing done\n"
     assert due_schedules() == 0
     send(secret, PUSH, delivery="d-2")
     assert due_schedules() == 1

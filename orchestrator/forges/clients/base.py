@@ -1,4 +1,4 @@
-"""What every forge can do, and how it is asked."""
+"""The interface of a forge's API."""
 
 import json
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ MOST_BYTES = 2_000_000
 
 
 class ForgeRefusedError(DeliveryError):
-    """The forge answered, and did not do it. `status` is that of its answer."""
+    """The forge refused a request. `status` is the HTTP status of its answer."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -21,7 +21,7 @@ class ForgeRefusedError(DeliveryError):
 
     @property
     def passing(self) -> bool:
-        """Whether it may work later."""
+        """Whether a retry may help."""
         return self.status >= 500 or self.status in {408, 429}
 
 
@@ -34,7 +34,7 @@ class PullFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """Of a commit: `state` is pending, success, failure or error."""
+    """The status of a commit: `state` is pending, success, failure or error."""
 
     state: str
     context: str
@@ -44,7 +44,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forge(ABC):
-    """DeliveryError where the forge does not answer, ForgeRefusedError where it does otherwise."""
+    """Raises DeliveryError if the forge does not answer, ForgeRefusedError if it refuses."""
 
     api_url: str
     repository: str
@@ -56,21 +56,21 @@ class Forge(ABC):
 
     @abstractmethod
     def pull_ref(self, number: int) -> str:
-        """The ref under which the head of a pull request can be fetched, also that of a fork."""
+        """Return the ref of the head of a pull request, also of one from a fork."""
 
     @abstractmethod
     def write_comment(self, number: int, comment_id: str, text: str) -> str:
-        """Changes the comment, or makes one where the id is empty; its id."""
+        """Change the comment, or create one if the id is empty. Return its id."""
 
     @abstractmethod
     def set_status(self, sha: str, status: Status) -> None: ...
 
     @abstractmethod
     def credentials(self) -> dict[str, str]:
-        """The headers that say who asks."""
+        """Return the headers that authenticate a request."""
 
     def call(self, method: str, path: str, data: dict[str, Any] | None = None) -> Any:
-        """The JSON of the answer."""
+        """Return the JSON of the answer."""
         headers = {**self.credentials(), "Accept": "application/json", "User-Agent": "Pitwall"}
         if data is not None:
             headers["Content-Type"] = "application/json"

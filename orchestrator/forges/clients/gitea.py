@@ -1,4 +1,4 @@
-"""Gitea and Forgejo: the API of GitHub in what is needed here, but for how the token is sent."""
+"""Gitea and Forgejo: GitHub's API as far as needed here, except how the token is sent."""
 
 from orchestrator.forges.clients.github import GitHub
 

@@ -1,4 +1,4 @@
-"""GitHub, also an Enterprise Server of one's own."""
+"""GitHub and GitHub Enterprise Server."""
 
 from orchestrator.forges.clients.base import Forge, PullFacts, Status
 
@@ -10,7 +10,7 @@ class GitHub(Forge):
     def pull_request(self, number: int) -> PullFacts:
         found = self.call("GET", f"{self._path}/pulls/{number}")
         head, base = found["head"], found["base"]
-        # The repository of a fork may be gone.
+        # The repository of a fork may have been deleted.
         home = (head.get("repo") or {}).get("full_name", "")
         return PullFacts(
             head_sha=head["sha"],

@@ -1,4 +1,4 @@
-"""GitLab: pull requests are merge requests there, and comments notes."""
+"""GitLab: pull requests are merge requests there, and comments are notes."""
 
 from urllib.parse import quote
 

@@ -18,7 +18,7 @@ _CLIENTS: dict[str, type[Forge]] = {
 
 
 def forge_of(connection: Connection) -> Forge:
-    """ConflictError where Pitwall has no token for it."""
+    """Return the client of a connection. Raise ConflictError if Pitwall has no token for it."""
     if connection.sealed_token is None:
         raise ConflictError(
             f"Pitwall has no token for {connection}; a maintainer adds one in the project's "
