@@ -1,4 +1,4 @@
-"""What goes wrong with archives beyond the tree of core/errors.py."""
+"""Errors of archives in addition to those of core/errors.py."""
 
 from typing import IO
 
@@ -8,7 +8,7 @@ _WORDS = 2000
 
 
 class ProgramFailedError(PitwallError):
-    """A program of PostgreSQL ended badly; the message has the end of what it said."""
+    """A program of PostgreSQL failed; the message ends with the end of its output."""
 
     def __init__(self, program: str, status: int, said: IO[bytes]) -> None:
         said.seek(0)

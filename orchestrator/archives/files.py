@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, read by their owner alone; copies with their digest."""
+"""Write files atomically and readable only for their owner; copy data with its digest."""
 
 import contextlib
 import hashlib
@@ -16,7 +16,8 @@ _PART = 1 << 20
 def copied(
     source: IO[bytes], out: IO[bytes] | None, told: Callable[[int], None]
 ) -> tuple[int, str]:
-    """Copies what is read, if to anywhere; its size and SHA-256. `told` hears the size so far."""
+    """Copy `source` to `out` (if given). Return size and SHA-256. `told` receives the size so
+    far."""
     size, digest = 0, hashlib.sha256()
     while part := source.read(_PART):
         if out is not None:
@@ -28,11 +29,11 @@ def copied(
 
 @contextlib.contextmanager
 def whole_file(path: Path, *, overwrite: bool = False) -> Iterator[IO[bytes]]:
-    """A file that appears under its name only if the block ends well, safely on the disk."""
+    """Write a file that appears under its name only if the block succeeds, after fsync."""
     if path.exists() and not overwrite:
-        raise ConflictError(f"{path} is there already; name another file, or say --overwrite")
+        raise ConflictError(f"{path} exists already; name another file, or use --overwrite")
     try:
-        # It is made with mode 0600: what is written holds hashes of passwords and addresses.
+        # It has mode 0600, because its content includes hashes of passwords and addresses.
         descriptor, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
         raise InvalidRequestError(f"{path} cannot be written: {error.strerror}") from error

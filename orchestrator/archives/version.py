@@ -1,4 +1,4 @@
-"""Which Pitwall this is, as files that leave it say."""
+"""The version of this Pitwall, for exported files."""
 
 import tomllib
 from pathlib import Path
@@ -7,7 +7,7 @@ from django.conf import settings
 
 
 def pitwall_version() -> str:
-    """`unknown` where the code was installed without its pyproject.toml."""
+    """Return the version; `unknown` if the code was installed without its pyproject.toml."""
     try:
         text = (Path(settings.BASE_DIR) / "pyproject.toml").read_text()
     except OSError:

@@ -40,7 +40,7 @@ def warmth_of_hosts(member: Member) -> dict[UUID, Warmth]:
 
 
 def hottest(told: Any) -> tuple[str, float] | None:
-    """Return the name and value of the hottest sensor. `told`: °C by sensor, from a host's facts."""
+    """Return the name and °C of the hottest sensor. `told`: °C by sensor, from a host's facts."""
     if not isinstance(told, Mapping):
         return None
     known = {str(name): value for name, value in told.items() if isinstance(value, int | float)}

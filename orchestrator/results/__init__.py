@@ -1,1 +1,1 @@
-"""The tables of what was measured, and of what was concluded from it."""
+"""The tables of measurements and of the conclusions from them."""

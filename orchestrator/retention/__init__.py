@@ -1,1 +1,1 @@
-"""What a project keeps and for how long, pins, and the removal of the rest."""
+"""Retention settings, pins, and the removal of old data."""

@@ -1,4 +1,4 @@
-"""Takes rows away, a bounded number at a time, within the caller's transaction."""
+"""Delete rows in batches of limited size, within the caller's transaction."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -22,7 +22,7 @@ from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import Validity
 from orchestrator.stats.histogram import Histogram as Distribution
 
-#: Rows a transaction: files are large, distributions have to be merged, the rest is light.
+#: Rows per transaction: files are large, distributions have to be merged, the rest is light.
 FILES = 500
 DISTRIBUTIONS = 200
 TRIALS = 500
@@ -31,7 +31,7 @@ LIGHT = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """`bytes` as they were stored; `more`: there is more of it."""
+    """`bytes` as they were stored; `more`: some rows of this kind remain."""
 
     rows: int
     bytes: int
@@ -92,17 +92,18 @@ DELETE FROM results_pointhistogram row WHERE row.commit_id = ANY(%s) AND NOT EXI
 
 
 def remove_files(run: Run) -> Gone:
-    """Raw output of the run's trials."""
+    """Delete raw output of the run's trials."""
     return _removed(_REMOVE_FILES, [run.pk, FILES], limit=FILES)
 
 
 def merge_distributions(run: Run) -> Gone:
-    """Merges distributions of its trials into those of their points; loads go unmerged."""
+    """Merge distributions of its trials into those of their points; those of loads are not
+    merged."""
     rows = _next_distributions(run)
     parts: dict[_PointKey, list[tuple[str, bytes]]] = defaultdict(list)
     for _, commit, case, host, kind, validity, encoded in rows:
         parts[_PointKey(commit, case, host, kind)].append((validity, bytes(encoded)))
-    # In one order, so that two runs of the same commits never wait for each other in a circle.
+    # Lock in one order, so that two runs of the same commits cannot deadlock.
     for key in sorted(parts, key=str):
         _merge(run, key, parts[key])
     Histogram.objects.filter(pk__in=[row[0] for row in rows]).delete()
@@ -121,7 +122,7 @@ def merge_distributions(run: Run) -> Gone:
 
 
 def remove_trials(run: Run) -> Gone:
-    """Single trials with their readings; the points that they made stay."""
+    """Delete single trials with their readings; the points that contain them stay."""
     trials = list(Trial.objects.filter(job__run=run).values_list("pk", flat=True)[:TRIALS])
     size = _size_of_trials(trials)
     Reading.objects.filter(pk__in=trials).delete()
@@ -130,12 +131,12 @@ def remove_trials(run: Run) -> Gone:
 
 
 def remove_readings(project: Project, cutoff: datetime, kept: Collection[int]) -> Gone:
-    """Single results that were measured elsewhere; the points that they made stay."""
+    """Delete single imported results; the points that contain them stay."""
     return _removed(_REMOVE_READINGS, [project.pk, cutoff, list(kept), LIGHT], limit=LIGHT)
 
 
 def remove_points(commits: Sequence[int], cutoff: datetime) -> Gone:
-    """Points of these commits, but of those that were measured again since."""
+    """Delete points of these commits, except of commits that were measured again since."""
     gone = _removed(_REMOVE_POINTS, [list(commits), cutoff, LIGHT], limit=LIGHT)
     with connection.cursor() as cursor:
         cursor.execute(_REMOVE_POINT_HISTOGRAMS, [list(commits)])
@@ -143,7 +144,7 @@ def remove_points(commits: Sequence[int], cutoff: datetime) -> Gone:
 
 
 def count(what: Removed, runs: Sequence[Run]) -> Gone:
-    """What there is of these runs."""
+    """Count the rows and bytes of one kind for these runs."""
     ids = [run.pk for run in runs]
     if what == Removed.FILES:
         return _counted(
@@ -192,7 +193,7 @@ def _next_distributions(run: Run) -> list[tuple[Any, ...]]:
 
 
 def _merge(run: Run, key: _PointKey, parts: Sequence[tuple[str, bytes]]) -> None:
-    """Adds distributions to that of their point; what is invalid is counted and left out."""
+    """Merge distributions into that of their point; invalid ones are counted and left out."""
     mine = [encoded for validity, encoded in parts if validity != Validity.INVALID]
     if not mine:
         return

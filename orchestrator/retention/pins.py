@@ -1,4 +1,4 @@
-"""What is kept for ever: what somebody pinned, and what something published rests on."""
+"""What is kept permanently: pinned data, and data that a published result depends on."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -29,9 +29,9 @@ from orchestrator.results.models import (
 from orchestrator.runs.models import GoldenCheck, Run, Schedule, Variant
 from orchestrator.runs.selectors import run_for
 
-#: As many of the newest commits as a report of all has.
+#: Number of latest commits that a report of all commits contains.
 REPORTED_COMMITS = 50
-#: As many golden runs of a host as later ones are compared with.
+#: Number of golden runs of a host that later ones are compared with.
 GOLDEN_RUNS = 30
 
 
@@ -40,8 +40,10 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """Ids, each with the reasons why: of `commits` everything that was measured, of `runs` what
-    they left, and of `points` no more than the points."""
+    """Kept ids with reasons.
+
+    All measurements of `commits` are kept, all data of `runs`, and only the points of `points`.
+    """
 
     commits: Mapping[int, tuple[str, ...]]
     runs: Mapping[UUID, tuple[str, ...]]
@@ -53,20 +55,20 @@ def pins_of(project: Project) -> QuerySet[Pin]:
 
 
 def pin_of(run: Run) -> Pin | None:
-    """That of the run itself; what else keeps it is told on the project's page."""
+    """Return the pin of the run itself. The project's page lists other reasons to keep it."""
     return Pin.objects.select_related("pinned_by").filter(run=run).first()
 
 
 def pin_commit(*, member: Member, project: Project, ref: str, reason: str) -> Pin:
-    """Keeps what was measured of the commit that a hash, a branch or a tag names now."""
-    member.require(Role.MEMBER, to="keep a commit for ever")
+    """Keep the measurements of the commit that a hash, a branch or a tag names now."""
+    member.require(Role.MEMBER, to="pin a commit")
     commit = commit_of_ref(project=project, ref=ref)
     return _pin(member, Pin(project=project, commit=commit), reason)
 
 
 def pin_run(*, member: Member, run_id: UUID, reason: str, project: Project | None = None) -> Pin:
-    """Keeps all that the run left behind; NotFoundError for one of another than `project`."""
-    member.require(Role.MEMBER, to="keep a run for ever")
+    """Keep all data of the run. Raise NotFoundError if it is not a run of `project`."""
+    member.require(Role.MEMBER, to="pin a run")
     run = run_for(member, run_id)
     measured = run.definition.benchmark.project
     if project not in (None, measured):
@@ -76,17 +78,17 @@ def pin_run(*, member: Member, run_id: UUID, reason: str, project: Project | Non
 
 @transaction.atomic
 def unpin(*, member: Member, project: Project, pin_id: int) -> None:
-    """From now on the project's retention holds again; what it would have removed goes soon."""
-    member.require(Role.MEMBER, to="no longer keep something for ever")
+    """Apply the project's retention again: data that is past it is deleted soon."""
+    member.require(Role.MEMBER, to="remove a pin")
     pin = pins_of(project).filter(pk=pin_id).first()
     if pin is None:
-        raise NotFoundError(f"{project.name} keeps nothing of that number for ever")
+        raise NotFoundError(f"{project.name} has no pin with that number")
     record_audit(member=member, action="pin.removed", subject=pin)
     pin.delete()
 
 
 def kept_of(project: Project) -> Kept:
-    """All that the retention of a project must leave alone, and why."""
+    """Return all data that the retention of a project must keep, and why."""
     commits: dict[int, list[str]] = defaultdict(list)
     runs: dict[UUID, list[str]] = defaultdict(list)
     points: dict[int, list[str]] = defaultdict(list)
@@ -112,18 +114,18 @@ def _pin(member: Member, pin: Pin, reason: str) -> Pin:
     pin.reason = reason.strip()[:200]
     pin.pinned_by = member.user
     if not pin.reason:
-        raise InvalidRequestError("say why it is kept for ever", field="reason")
+        raise InvalidRequestError("say why it is kept permanently", field="reason")
     try:
         with transaction.atomic():
             pin.save(force_insert=True)
     except IntegrityError as error:
-        raise ConflictError(f"{pin} is kept for ever already") from error
+        raise ConflictError(f"{pin} is pinned already") from error
     record_audit(member=member, action="pin.added", subject=f"{pin}: {pin.reason}")
     return pin
 
 
 def _reported(report: SavedReport) -> Iterable[int]:
-    """The commits that a saved report shows."""
+    """Return the commits that a saved report shows."""
     asked = _commit_asked(report)
     measured = _measured(report.benchmark)
     if asked in ("newest", "all"):
@@ -132,7 +134,7 @@ def _reported(report: SavedReport) -> Iterable[int]:
     try:
         sha = repository_of(project).resolve(asked)
     except InvalidRequestError:
-        # Nobody can tell now which it is: none of them may go.
+        # The name is ambiguous now: keep all of them.
         return measured
     return project.commits.filter(sha=sha).values_list("pk", flat=True)
 
@@ -151,7 +153,7 @@ def _measured(benchmark: Benchmark) -> QuerySet[Commit, int]:
 
 
 def _baselines_of(schedule: Schedule) -> Iterable[int]:
-    """What its newest run was compared with."""
+    """Return the commits that its latest run was compared with."""
     newest = schedule.runs.order_by("-created_at").first()
     first = Variant.objects.filter(run=newest, position=0) if newest else Variant.objects.none()
     return first.values_list("commit_id", flat=True)
@@ -165,7 +167,7 @@ def _golden_runs(check: GoldenCheck) -> Iterable[UUID]:
 def _note_changes(
     project: Project, commits: dict[int, list[str]], runs: dict[UUID, list[str]]
 ) -> None:
-    """Both ends of confirmed changes, what they were confirmed by, and where histories begin."""
+    """Keep both ends of confirmed changes, their confirmation runs, and the starts of histories."""
     confirmed = ChangePoint.objects.filter(
         series__benchmark__project=project, state=ChangeState.CONFIRMED
     )
@@ -178,7 +180,7 @@ def _note_changes(
             runs[run].append("confirmed a change")
     baselines = Baseline.objects.filter(commit__project=project)
     _note(
-        commits, baselines.values_list("commit_id", flat=True).distinct(), "a history begins here"
+        commits, baselines.values_list("commit_id", flat=True).distinct(), "a history starts here"
     )
 
 

@@ -1,8 +1,8 @@
-"""Takes away what a project keeps no longer, in small batches: raw output first.
+"""Delete data beyond its retention in small batches, raw output first.
 
-Each batch is one transaction that holds the project's Retention row: two workers never prune the
-same project, a change of its settings holds from the next batch on, and whatever is interrupted
-goes on where it was. What went is told by Removal rows.
+Each batch is one transaction that locks the project's Retention row. So two workers never prune the
+same project, and changed settings apply from the next batch on. An interrupted removal continues
+where it stopped. Removal rows record what was deleted.
 """
 
 import logging
@@ -25,12 +25,12 @@ from orchestrator.runs.states import RUN_ENDED
 
 logger = logging.getLogger(__name__)
 
-#: Batches for each look of the tasks at a project; `manage.py prune` goes on until the end.
+#: Batches per project and task; `manage.py prune` continues to the end.
 BATCHES = 20
-#: So long nothing more can be due: retentions are counted in days.
+#: Nothing more can be due within this time: retentions are counted in days.
 CHECK_EVERY = timedelta(hours=1)
 
-#: What goes with a run, in this order, and what takes away a batch of it.
+#: The kinds that are deleted by run, in this order, with the function that deletes a batch.
 _OF_RUNS: dict[Removed, Callable[[Run], Gone]] = {
     Removed.FILES: delete_rows.remove_files,
     Removed.DISTRIBUTIONS: delete_rows.merge_distributions,
@@ -40,7 +40,7 @@ _OF_RUNS: dict[Removed, Callable[[Run], Gone]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """The runs of which something would go, and how much of it."""
+    """The runs with data to delete, and its amount."""
 
     what: Removed
     after_days: int
@@ -50,7 +50,7 @@ class Due:
 
 
 def prune_due(now: datetime) -> None:
-    """A look at each project that may have something to lose; the tasks call it."""
+    """Prune each project that is due; the tasks call it."""
     Retention.objects.bulk_create(
         [Retention(project=project) for project in Project.objects.filter(retention=None)],
         ignore_conflicts=True,
@@ -60,7 +60,7 @@ def prune_due(now: datetime) -> None:
         try:
             prune(project, now, batches=BATCHES)
         except Exception:
-            # One project's trouble must not keep the others from their turn.
+            # An error in one project must not delay the others.
             logger.exception("old results of the project %s cannot be removed", project.pk)
 
 
@@ -71,9 +71,9 @@ def prune(
     batches: int | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> int:
-    """Takes away what is due, all of it or so many batches; how many there were.
+    """Delete what is due, completely or in at most `batches` batches, and return their number.
 
-    `progress` is called after each of them.
+    `progress` is called after each batch.
     """
     Retention.objects.get_or_create(project=project)
     kept = kept_of(project)
@@ -87,7 +87,7 @@ def prune(
 
 
 def what_is_due(project: Project, now: datetime) -> list[Due]:
-    """What `prune` would take away now; nothing is changed."""
+    """Return what `prune` would delete now; nothing is changed."""
     retention = Retention.objects.filter(project=project).first() or Retention(project=project)
     kept = kept_of(project)
     found = []
@@ -105,7 +105,8 @@ def what_is_due(project: Project, now: datetime) -> list[Due]:
 
 @transaction.atomic
 def _batch(project: Project, kept: Kept, now: datetime) -> bool:
-    """Takes away the next batch; False where nothing is left, or another worker is at it."""
+    """Delete the next batch. Return False if nothing is left or another worker prunes the
+    project."""
     held = Retention.objects.select_for_update(skip_locked=True).filter(project=project).first()
     if held is None:
         return False
@@ -123,7 +124,7 @@ def _batch(project: Project, kept: Kept, now: datetime) -> bool:
 
 
 def _days(retention: Retention) -> list[tuple[Removed, int]]:
-    """What this project does not keep for ever, in the order in which it goes."""
+    """Return the kinds that this project does not keep permanently, in the order of deletion."""
     asked = (
         (Removed.FILES, retention.files_days),
         (Removed.DISTRIBUTIONS, retention.distributions_days),
@@ -149,7 +150,7 @@ def _due_runs(project: Project, what: Removed, cutoff: datetime, kept: Kept) -> 
         .exclude(pk__in=list(kept.runs))
         .exclude(Exists(done))
         .exclude(Exists(variants.filter(commit__in=list(kept.commits))))
-        # Pins may have come since `kept` was read.
+        # Pins may have been added since `kept` was read.
         .exclude(Exists(pinned))
         .order_by("ended_at", "pk")
     )

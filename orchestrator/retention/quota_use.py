@@ -1,4 +1,4 @@
-"""How much a team uses of what it may."""
+"""How much of its quotas a team uses."""
 
 from dataclasses import dataclass
 

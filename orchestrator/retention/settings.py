@@ -1,4 +1,4 @@
-"""How long a project keeps what was measured: reads and changes of it."""
+"""How long a project keeps its results: reads and changes."""
 
 from dataclasses import asdict, dataclass
 
@@ -25,7 +25,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Days after the end of a run; None is for ever. `keep_every` only with `points_days`."""
+    """Days after the end of a run; None: permanently. `keep_every` only with `points_days`."""
 
     files_days: int | None
     distributions_days: int | None
@@ -35,17 +35,17 @@ class Wanted:
 
 
 def retention_of(project: Project) -> Retention:
-    """What holds now; it may not be stored yet."""
+    """Return the current settings; they may not be stored yet."""
     return Retention.objects.filter(project=project).first() or Retention(project=project)
 
 
 def save_retention(*, member: Member, project: Project, wanted: Wanted) -> Retention:
-    """InvalidRequestError names the field that the others forbid."""
+    """Store the settings. InvalidRequestError names the field that contradicts the others."""
     member.require(Role.MAINTAINER, to="change how long results are kept")
     _check(wanted)
     with transaction.atomic():
         Retention.objects.get_or_create(project=project)
-        # Waits for the batch that is being pruned; the next one follows the new settings.
+        # Waits for the batch that is being pruned; the next one uses the new settings.
         held = Retention.objects.select_for_update().get(project=project)
         for name, value in asdict(wanted).items():
             setattr(held, name, value)
@@ -64,7 +64,7 @@ def _check(wanted: Wanted) -> None:
         if days is not None and not 1 <= days <= MOST_DAYS:
             raise InvalidRequestError(f"{title}: expected 1 to {MOST_DAYS} days", field=name)
         if days is not None and (least is None or days < least):
-            kept = "for ever" if least is None else f"for {least} days"
+            kept = "permanently" if least is None else f"for {least} days"
             raise InvalidRequestError(
                 f"{title} cannot go before {_NAMES[earlier]}, kept {kept}", field=name
             )

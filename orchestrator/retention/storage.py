@@ -1,4 +1,4 @@
-"""How many bytes a team takes: files and distributions of its trials, and what it imported."""
+"""Storage of a team in bytes: files and distributions of its trials, and imported results."""
 
 from datetime import datetime, timedelta
 
@@ -8,8 +8,8 @@ from django.db.models import Q
 from orchestrator.accounts.models import Team, TeamQuota
 from orchestrator.accounts.quotas import load_quotas, note_storage
 
-#: Counting reads a row of every file: a limit is looked after to within this time where more than
-#: half of it is used, else to within the longer one.
+#: Maximum age of a count, since counting reads a row of every file. The shorter one applies if more
+#: than half of the quota is used.
 STALE, STALE_WITH_ROOM = timedelta(minutes=5), timedelta(hours=1)
 _BYTES = """
 SELECT coalesce((
@@ -37,7 +37,7 @@ SELECT coalesce((
 
 
 def measure_storage(team: Team) -> int:
-    """Counts anew and notes it, as `check_storage` of the quotas reads it."""
+    """Count the bytes and store the result for `check_storage` of the quotas."""
     with connection.cursor() as cursor:
         cursor.execute(_BYTES, [team.pk] * 4)
         used = int(cursor.fetchone()[0])
@@ -46,13 +46,13 @@ def measure_storage(team: Team) -> int:
 
 
 def storage_of(team: Team, now: datetime) -> int:
-    """As it was counted within the last minute; else it is counted now."""
+    """Return the count of the last minute, or count now."""
     lately = TeamQuota.objects.filter(team=team, storage_at__gt=now - timedelta(minutes=1)).first()
     return lately.storage_used if lately else measure_storage(team)
 
 
 def measure_stale(now: datetime) -> None:
-    """Of teams that have a limit, those that were not counted lately."""
+    """Count the storage of teams that have a quota and a stale count."""
     lately = Q(quota__storage_at__gt=now - STALE)
     for team in Team.objects.exclude(lately).select_related("quota"):
         quotas = load_quotas(team)

@@ -1,4 +1,4 @@
-"""The commits of a project of which points may go: what `thinning` says of those measured."""
+"""The commits of a project whose points `thinning` may delete."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -14,9 +14,10 @@ from orchestrator.retention.thinning import Place, spare
 def spare_commits(
     project: Project, every: int, cutoff: datetime, kept: Collection[int]
 ) -> tuple[int, ...]:
-    """Of those made before `cutoff`; tags stay, as `kept` does and what `spare` leaves.
+    """Return commits made before `cutoff` whose points may be deleted.
 
-    None may go while there is no mirror: nobody knows then which commits are tagged.
+    Tags, `kept` commits and those that `spare` keeps stay. Without a mirror there are none, because
+    it is unknown which commits are tagged.
     """
     tagged = repository_of(project).tagged()
     if tagged is None:

@@ -1,4 +1,4 @@
-"""Which commits of a long history stay when old ones are thinned out. Pure."""
+"""Select the commits of a long history that stay when old ones are thinned out. Pure."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ def spare(
     kept: Collection[int] = (),
     changes: Collection[int] = (),
 ) -> tuple[int, ...]:
-    """The commits whose points may go: `old`, and of no further use.
+    """Return the commits of `old` whose points may be deleted.
 
-    `line`: the measured commits in their order. Each whose position is a multiple of `every`
-    stays, so that the answer is the same however often one asks; so do merges, commits of other
-    branches, those that are `kept`, the first and the last, and the neighbours of `changes` (the
-    first commits of new levels), two to each side.
+    `line`: the measured commits in order. Each one whose position is a multiple of `every` stays,
+    so that the result does not depend on how often it is computed. These stay as well: merges,
+    commits of other branches, those in `kept`, the first and the last, and the neighbours of
+    `changes` (the first commits of new levels), two on each side.
     """
     stays = {*kept, *_around(line, changes)}
     stays.update(place.commit for place in (*line[:1], *line[-1:]))
@@ -41,7 +41,7 @@ def spare(
     )
 
 
-#: A level is known by what stands on each side of its edge.
+#: The commits on each side of an edge define its levels.
 _NEIGHBOURS = 2
 
 

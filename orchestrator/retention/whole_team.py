@@ -1,6 +1,6 @@
-"""Removing a team with all that it has measured, in small transactions.
+"""Delete a team with all its data, in small transactions.
 
-What was interrupted is simply begun again: nobody is in the team any more, so nothing is added.
+An interrupted deletion can simply start again: the team has no members, so nothing is added.
 """
 
 import shutil
@@ -28,14 +28,14 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """So many things of one kind that a team has."""
+    """How many objects of one kind a team has."""
 
     title: str
     count: int
 
 
 def holdings_of(team: Team) -> list[Holding]:
-    """What goes with a team, kinds of which it has none included."""
+    """Return what is deleted with a team, including kinds of which it has none."""
     rows: dict[str, QuerySet[Model]] = {
         "members": Membership.objects.filter(team=team),
         "API tokens": ApiToken.objects.filter(team=team, revoked_at=None),
@@ -46,14 +46,14 @@ def holdings_of(team: Team) -> list[Holding]:
         "imported results": Reading.objects.filter(
             case__benchmark__project__team=team, provenance__isnull=False
         ),
-        "sources of imported figures": ReferenceSource.objects.filter(team=team),
+        "sources of reference results": ReferenceSource.objects.filter(team=team),
         "hosts": Host.objects.filter(team=team),
     }
     return [Holding(title=title, count=found.count()) for title, found in rows.items()]
 
 
 def check_is_idle(team: Team) -> None:
-    """ConflictError while a run of the team goes on or waits."""
+    """Raise ConflictError while a run of the team runs or waits."""
     going_on = Run.objects.filter(team=team).exclude(state__in=RUN_ENDED).count()
     if going_on:
         raise ConflictError(
@@ -63,9 +63,9 @@ def check_is_idle(team: Team) -> None:
 
 
 def remove_whole_team(*, team: Team, progress: Progress = lambda done, total, what: None) -> None:
-    """Removes a team with all its rows, mirrors of repositories and folders on this machine.
+    """Delete a team with all its rows, mirrors of repositories and folders on this machine.
 
-    Users stay, and so do the work folders on machines that are reached over SSH.
+    Users stay, and so do the work folders on hosts that are reached over SSH.
     """
     _close(team)
     steps = list(_steps(team))
@@ -78,7 +78,7 @@ def remove_whole_team(*, team: Team, progress: Progress = lambda done, total, wh
 
 @transaction.atomic
 def _close(team: Team) -> None:
-    """From now on nobody and nothing starts, sends or reads anything of the team."""
+    """Revoke everything: from now on no user, token or schedule can use the team."""
     Membership.objects.filter(team=team).delete()
     ApiToken.objects.filter(team=team).delete()
     ShareLink.objects.filter(project__team=team).delete()
@@ -88,7 +88,7 @@ def _close(team: Team) -> None:
 
 
 def _steps(team: Team) -> Iterator[tuple[str, Callable[[], object]]]:
-    """In the order in which one thing holds on to another."""
+    """Yield the steps in the order of dependencies."""
     for run in Run.objects.filter(team=team).only("created_at").order_by("pk"):
         yield f"run of {run.created_at:%Y-%m-%d}", partial(_remove_run, run)
     for case in Case.objects.filter(benchmark__project__team=team).order_by("pk"):
@@ -107,7 +107,7 @@ def _remove_run(run: Run) -> None:
 
 @transaction.atomic
 def _remove_case(case: Case) -> None:
-    """All that was measured of it; the case itself goes with its project."""
+    """Delete all measurements of a case; the case itself is deleted with its project."""
     Reading.objects.filter(case=case).delete()
     PointHistogram.objects.filter(case=case).delete()
     Series.objects.filter(case=case).delete()

@@ -39,8 +39,7 @@ Content = bytes | BinaryIO
 
 
 class Transport(Protocol):
-    """An open connection to one machine, for one thread at a time. As a context manager it closes
-    itself.
+    """An open connection to one machine, for one thread at a time; also a context manager.
 
     Paths are relative to the work directory, which exists once the transport is open. They may
     contain letters, digits, `.`, `_`, `-` and `/` but no `..`; otherwise InvalidRequestError is

@@ -149,7 +149,7 @@ def _check_host_key(address: SshAddress, pinned: HostKey, shown: HostKey) -> Non
     raise HostKeyMismatchError(
         f"{place(address.host, address.port)} showed the host key {shown.fingerprint_sha256} "
         f"({shown.type}), but {pinned.fingerprint_sha256} ({pinned.type}) was confirmed. If the "
-        "machine was set up anew, compare with `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on "
+        "machine was reinstalled, compare with `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on "
         "the machine itself and confirm the new key; if not, another machine answers in its place."
     )
 

@@ -91,7 +91,7 @@ def test_a_team_goes_with_all_that_it_has_measured(db: None, tmp_path: Path, set
     Run.objects.exclude(state="finished").delete()
     assert list((settings.DATA_DIR / "repositories").glob("*.git"))
     told = called("remove_team", "red", "--confirm", "red")
-    assert "go for good" in told
+    assert "are deleted permanently" in told
     assert re.search(r"^  [1-9]\d* projects$", told, re.MULTILINE)
     assert told.endswith("The team Red is removed.\n")
     ours = [model for model in apps.get_models() if model._meta.app_label in OURS]

@@ -286,7 +286,7 @@ def test_it_leaves_nothing_of_a_file_that_is_damaged(small: Path, empty: str) ->
     small.write_bytes(whole)
     tables = json.loads(zipfile.ZipFile(small).read("manifest.json"))["tables"]
     fewer = changed(small, tables={**tables, "public.accounts_team": 7})
-    with pytest.raises(CommandError, match="accounts_team has not the 7 rows of the backup"):
+    with pytest.raises(CommandError, match="accounts_team does not have the 7 rows of the backup"):
         restore(fewer, empty)
     assert contents(empty) == {"rules": []}
 

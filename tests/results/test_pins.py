@@ -106,7 +106,7 @@ def test_both_ends_of_a_confirmed_change_are_kept_and_of_no_other(world: World) 
 def test_where_a_history_begins_anew_is_kept(world: World) -> None:
     case = world.benchmark.cases.get()
     Baseline.objects.create(case=case, commit_id=world.commits[1], reason="new compiler")
-    assert kept_of(world.project).commits == {world.commits[1]: ("a history begins here",)}
+    assert kept_of(world.project).commits == {world.commits[1]: ("a history starts here",)}
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Backups of the whole database over the programs of PostgreSQL."""
+"""Backups of the whole database with PostgreSQL's programs."""

@@ -1,4 +1,4 @@
-"""The whole database into one file: a dump of one instant, and what it says of itself."""
+"""Back up the whole database into one file: a dump of one instant and a manifest."""
 
 import subprocess
 import zipfile
@@ -16,19 +16,19 @@ from orchestrator.archives.files import copied, whole_file
 from orchestrator.archives.version import pitwall_version
 from orchestrator.core.clock import utc_now
 
-#: Called with the bytes that are written.
+#: Called with the number of bytes that are written.
 Written = Callable[[int], None]
 
 
 def back_up(path: Path, *, overwrite: bool = False, written: Written = lambda _: None) -> Manifest:
-    """Writes a backup beside the running Pitwall; the file is there whole or not at all.
+    """Write a backup while Pitwall runs; the file appears only when it is complete.
 
-    ConflictError where there is such a file, or no pg_dump that fits the server.
+    Raise ConflictError if the file exists, or if no pg_dump fits the server.
     """
     server = our_server()
     program = clients_of(server) / "pg_dump"
     with whole_file(path, overwrite=overwrite) as file, zipfile.ZipFile(file, "w") as archive:
-        # What is counted and what pg_dump reads are of the same instant.
+        # The counted rows and those that pg_dump reads are of the same instant.
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             cursor.execute("SELECT pg_export_snapshot()")
@@ -55,7 +55,7 @@ def back_up(path: Path, *, overwrite: bool = False, written: Written = lambda _:
 def _dump(
     program: Path, server: Server, snapshot: str, out: IO[bytes], written: Written
 ) -> tuple[int, str]:
-    """Copies what pg_dump writes; its size and SHA-256."""
+    """Copy the output of pg_dump. Return its size and SHA-256."""
     options = ("--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}")
     with running(program, server, *options, stdout=subprocess.PIPE) as dumping:
         assert dumping.stdout is not None, "it is a pipe"

@@ -1,7 +1,7 @@
-"""PostgreSQL's own programs: those of the server's major version, and how they reach it.
+"""Find and run PostgreSQL's programs of the server's major version.
 
-A pg_dump does not read a newer server, and what a newer pg_restore writes an older server does not
-understand: so both are of the server's own major version.
+pg_dump cannot read a newer server, and an older server does not understand the output of a newer
+pg_restore. Therefore both must have the server's major version.
 """
 
 import contextlib
@@ -28,8 +28,10 @@ _SECRETS = ("password", "sslpassword")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """The database that our settings name. `address` has no secret in it: it goes on command lines,
-    the password into `environment`."""
+    """The database of the settings.
+
+    `address` contains no secret, since it goes on command lines; the password is in `environment`.
+    """
 
     version: str
     major: int
@@ -42,7 +44,8 @@ def our_server() -> Server:
     number = connection.connection.info.server_version
     given = connection.get_connection_params()
     known = {option.keyword.decode() for option in Conninfo.get_defaults()}
-    # Only what was given: the programs may be older than our libpq, and not know all its options.
+    # Pass only the given options: the programs may be older than our libpq, and not know all of
+    # them.
     parts = {name: given[name] for name in given if name in known and name not in _SECRETS}
     password = given.get("password")
     return Server(
@@ -58,7 +61,7 @@ def our_server() -> Server:
 
 
 def clients_of(server: Server) -> Path:
-    """The folder of the programs; ConflictError where there are none of its version."""
+    """Return the folder of the programs. Raise ConflictError if there are none of its version."""
     found = {}
     for folder in _folders():
         major = _major_of(folder)
@@ -82,7 +85,7 @@ def running(
     stdin: int = subprocess.DEVNULL,
     stdout: int = subprocess.DEVNULL,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A program that is connected with the server; ProgramFailedError has what it said."""
+    """Run a program that is connected to the server. ProgramFailedError contains its messages."""
     argv = [str(program), *options, "--no-password", f"--dbname={server.address}"]
     with tempfile.TemporaryFile() as said:
         with subprocess.Popen(
@@ -105,7 +108,7 @@ def _folders() -> Iterator[Path]:
 
 
 def _major_of(folder: Path) -> int | None:
-    """None where one of the programs is missing, or does not run."""
+    """Return the major version; None if one of the programs is missing or does not run."""
     if not all((folder / name).exists() for name in PROGRAMS):
         return None
     try:

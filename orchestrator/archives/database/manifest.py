@@ -1,4 +1,4 @@
-"""What a backup says of itself: `manifest.json` beside `database.dump`, in one zip."""
+"""The manifest of a backup: a zip contains `manifest.json` next to `database.dump`."""
 
 import json
 import zipfile
@@ -18,7 +18,7 @@ _MOST_BYTES = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """`tables`: schema.table → rows. `migrations`: those that were applied, as `app.name`.
+    """`tables`: schema.table → rows. `migrations`: the applied ones, as `app.name`.
 
     `sealing_keys`: ids of the keys that seal its secrets; the keys themselves are not in it.
     """
@@ -41,7 +41,8 @@ class Manifest:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """InvalidRequestError where this is no backup, or one that this Pitwall does not know."""
+    """Raise InvalidRequestError if this is no backup, or one of a version that Pitwall does not
+    know."""
     try:
         with zipfile.ZipFile(path) as archive, archive.open(MANIFEST) as member:
             told = json.loads(member.read(_MOST_BYTES))

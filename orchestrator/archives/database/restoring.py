@@ -1,4 +1,4 @@
-"""A backup into the database, whole or not at all: one transaction, checked before its end."""
+"""Restore a backup in one transaction, which is checked before it commits."""
 
 import contextlib
 import subprocess
@@ -23,7 +23,7 @@ from orchestrator.core.errors import ConflictError, InvalidRequestError
 
 Read = Callable[[int, int], None]
 
-#: All of a schema but what belongs to extensions, whoever made it: a newer Pitwall may have had
+#: Drops everything in a schema except what belongs to extensions. A newer Pitwall may have had
 #: tables that this one does not know.
 _EMPTY_IT = """
 DO $$ DECLARE each record; BEGIN
@@ -38,7 +38,8 @@ DO $$ DECLARE each record; BEGIN
 END $$;
 """
 
-#: What opens something by itself: a backup has those, too, that were revoked after it was made.
+#: Revokes whatever grants access: a backup also contains tokens that were revoked after it was
+#: made.
 _REVOKE = """
 UPDATE public.accounts_apitoken SET revoked_at = now() WHERE revoked_at IS NULL;
 UPDATE public.accounts_invitation SET withdrawn_at = now()
@@ -50,14 +51,17 @@ DELETE FROM public.accounts_shared_cache;
 
 _CHECK = sql.SQL(
     "DO $check$ BEGIN IF (SELECT count(*) FROM {table}) <> {rows} THEN "
-    "RAISE '% has not the % rows of the backup', {name}, {rows}; END IF; END $check$;\n"
+    "RAISE '% does not have the % rows of the backup', {name}, {rows}; END IF; END $check$;\n"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """`missing`: migrations that are still to be applied. `broken`: what no key of ours opens, a
-    line a column; None where that can be told only after `migrate`."""
+    """`missing`: migrations that are still to be applied.
+
+    `broken`: columns with secrets that no key opens, one line per column. It is None if that is
+    known only after `migrate`.
+    """
 
     manifest: Manifest
     missing: tuple[str, ...]
@@ -66,14 +70,14 @@ class Restored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Backup:
-    """A file, what it says of itself, and who is told how far it is read."""
+    """A file with its manifest and the callback for progress."""
 
     path: Path
     manifest: Manifest
     read: Read
 
     def copy_dump(self, out: IO[bytes] | None) -> None:
-        """InvalidRequestError, after the last byte, where the dump is not what was written."""
+        """Copy the dump. Raise InvalidRequestError after the last byte if its SHA-256 differs."""
         all_bytes = self.manifest.dump_bytes
         try:
             with zipfile.ZipFile(self.path) as archive, archive.open(DUMP) as dump:
@@ -82,12 +86,12 @@ class _Backup:
             raise InvalidRequestError(f"{self.path} is damaged: {error}") from error
         if digest != self.manifest.dump_sha256:
             raise InvalidRequestError(
-                f"{self.path} is damaged: the SHA-256 of {DUMP} is not the one noted"
+                f"{self.path} is damaged: the SHA-256 of {DUMP} does not match"
             )
 
 
 def check(path: Path, *, read: Read = lambda _done, _all: None) -> Manifest:
-    """The manifest of a backup that is whole; InvalidRequestError says what is wrong with it."""
+    """Return the manifest of a complete backup. InvalidRequestError says what is wrong with it."""
     manifest = read_manifest(path)
     _Backup(path=path, manifest=manifest, read=read).copy_dump(None)
     return manifest
@@ -100,19 +104,20 @@ def restore(
     revoke_tokens: bool = False,
     read: Read = lambda _done, _all: None,
 ) -> Restored:
-    """Fills the database that our settings name; `replace`: instead of what is in it.
+    """Restore into the database of the settings. `replace`: drop its present content.
 
-    `revoke_tokens`: no API token, session, open invitation or shared link of the backup is good.
+    `revoke_tokens`: API tokens, sessions, open invitations and shared links of the backup become
+    invalid.
 
-    InvalidRequestError where the file cannot be restored here, ConflictError where the database is
-    in use or not empty; nothing has changed then.
+    Raise InvalidRequestError if the file cannot be restored here, ConflictError if the database is
+    in use or not empty. Nothing has changed then.
     """
     manifest = read_manifest(path)
     server = our_server()
     _refuse_unfit(path, manifest, server)
     programs = clients_of(server)
     _refuse_occupied(replace=replace)
-    # What the transaction needs is locked by nobody, ourselves included.
+    # Our own session must not hold locks that the transaction needs.
     connection.close()
     backup = _Backup(path=path, manifest=manifest, read=read)
     before, after = _EMPTY_IT if replace else "", _REVOKE if revoke_tokens else ""
@@ -154,14 +159,14 @@ def _refuse_occupied(*, replace: bool) -> None:
 
 
 def _pour(backup: _Backup, programs: Path, server: Server, *, before: str, after: str) -> None:
-    """pg_restore writes the script, psql carries it out; only a complete one is committed."""
+    """pg_restore writes the script, and psql executes it. Only a complete script is committed."""
     options = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1")
     status = -1
     with tempfile.TemporaryFile() as restore_said:
         with running(programs / "psql", server, *options, stdin=subprocess.PIPE) as carrying_out:
             script = carrying_out.stdin
             assert script is not None, "it is a pipe"
-            # A psql that has ended says itself why.
+            # If psql has ended, its own messages say why.
             with contextlib.suppress(BrokenPipeError), contextlib.closing(script):
                 script.write(f"BEGIN;\n{before}".encode())
                 script.flush()
@@ -173,7 +178,7 @@ def _pour(backup: _Backup, programs: Path, server: Server, *, before: str, after
 
 
 def _write_script(backup: _Backup, program: Path, script: IO[bytes], said: IO[bytes]) -> int:
-    """The status of pg_restore."""
+    """Return the exit status of pg_restore."""
     argv = [str(program), "--no-owner", "--no-privileges", "--file=-"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=script, stderr=said) as writing:
         assert writing.stdin is not None, "it is a pipe"
@@ -183,7 +188,7 @@ def _write_script(backup: _Backup, program: Path, script: IO[bytes], said: IO[by
 
 
 def _checks(manifest: Manifest) -> str:
-    """SQL that fails where a table has not as many rows as were dumped of it."""
+    """Return SQL that fails if a table does not have the number of dumped rows."""
     return "".join(
         _CHECK.format(table=sql.Identifier(*table.split(".", 1)), rows=rows, name=table).as_string(
             None
@@ -193,8 +198,8 @@ def _checks(manifest: Manifest) -> str:
 
 
 def _broken_seals() -> list[str]:
-    """A line for each column of which not all can be opened."""
-    # Each batch gives the same object, which has all that was found until then.
+    """Return one line per column with values that cannot be opened."""
+    # Each batch yields the same object, which contains all that was found so far.
     found = [each for column in sealed_columns() for each in [*reseal(column, write=False)][-1:]]
     return [
         f"{each.column}: {len(each.broken)} of {each.rows} rows, such as {each.broken[0]}"

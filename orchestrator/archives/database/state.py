@@ -1,4 +1,4 @@
-"""What a database holds: its tables with their rows, its migrations, its sessions."""
+"""The content of a database: its tables with their rows, its migrations, its sessions."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type 
 
 
 def tables() -> list[tuple[str, str]]:
-    """Schema and name of each table that is not PostgreSQL's own."""
+    """Return schema and name of each table that is not PostgreSQL's own."""
     with connection.cursor() as cursor:
         cursor.execute(_TABLES)
         return [(schema, name) for schema, name in cursor.fetchall()]
@@ -37,7 +37,7 @@ def _rows(cursor: object, schema: str, name: str) -> int:
 
 
 def other_sessions() -> int:
-    """Of the same database."""
+    """Return the number of other sessions of the same database."""
     with connection.cursor() as cursor:
         cursor.execute(_OTHERS)
         return int(cursor.fetchone()[0])
@@ -49,13 +49,13 @@ def applied_migrations() -> tuple[str, ...]:
 
 
 def unknown_migrations(applied: Iterable[str]) -> list[str]:
-    """Those that this code does not have: the database is of a newer one."""
+    """Return the migrations that this code does not have: the database is of a newer Pitwall."""
     known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
     return sorted(set(applied) - known)
 
 
 def pending_migrations() -> list[str]:
-    """Those that `migrate` has yet to apply, in its order."""
+    """Return the migrations that `migrate` has yet to apply, in order."""
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]

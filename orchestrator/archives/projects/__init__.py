@@ -1,1 +1,1 @@
-"""One project with all that belongs to it, as a file that another Pitwall reads."""
+"""Export one project with all its data to a file, and import it into another Pitwall."""

@@ -1,4 +1,4 @@
-"""A project into one file: see docs/backup.md for its form."""
+"""Export a project into one file; docs/backup.md describes its form."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.results.models import Metric
 from orchestrator.runs.models import Run
 
-#: Called with the rows that are written, and how many there are.
+#: Called with the number of rows written so far, and with the number of all rows.
 Written = Callable[[int, int], None]
 AT_ONCE = 1000
 _PART = 1 << 20
@@ -34,7 +34,8 @@ def export_project(
     overwrite: bool = False,
     written: Written = lambda _done, _all: None,
 ) -> Manifest:
-    """All of it as it is at one instant, without secrets; the file is there whole or not at all."""
+    """Export the project as it is at one instant, without secrets. The file appears only when
+    complete."""
     with (
         whole_file(path, overwrite=overwrite) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
@@ -58,12 +59,12 @@ def export_project(
 
 def _of_project(project: Project) -> dict[str, Any]:
     told = {name: getattr(project, name) for name in OF_PROJECT}
-    # A worker moves secrets out of addresses, but not where there is no sealing key.
+    # A worker moves secrets out of addresses, but only if there is a sealing key.
     return {**told, "repository_url": without_secret(project.repository_url)}
 
 
 class _Writer:
-    """Writes kind after kind; `members` are those that are written."""
+    """Writes the rows, kind by kind; `members` are those that are written."""
 
     def __init__(
         self, archive: zipfile.ZipFile, scope: Scope, written: Written, folder: Path
@@ -76,7 +77,7 @@ class _Writer:
         self._done = 0
 
     def write(self, kind: Kind) -> None:
-        # Next to the target: the folder of temporary files may be memory, and small.
+        # Use a file next to the target: the folder of temporary files may be a small memory disk.
         with tempfile.TemporaryFile(dir=self._folder) as raw:
             lines, values = _Counted(), _Counted()
             with self._archive.open(f"{kind.name}.jsonl", "w", force_zip64=True) as out:
@@ -93,7 +94,8 @@ class _Writer:
                 self.members[f"{kind.name}.bin"] = values.member
 
     def _told(self, kind: Kind, row: Any) -> tuple[dict[str, Any], list[bytes]]:
-        """A row as it stands in a line, and its bytes; of these the line has the number."""
+        """Return a row as a line contains it, and its binary values; the line has only their
+        size."""
         told: dict[str, Any] = {}
         binary: list[bytes] = []
         for each in kind.fields:
@@ -120,7 +122,7 @@ class _Writer:
 
 
 class _Counted:
-    """Counts and hashes what goes through it."""
+    """Counts and hashes the bytes that pass through it."""
 
     def __init__(self) -> None:
         self._rows, self._bytes, self._digest = 0, 0, hashlib.sha256()

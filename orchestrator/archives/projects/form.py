@@ -1,4 +1,4 @@
-"""The form of an exported project: a zip of JSON Lines and, beside some, the bytes of their rows.
+"""The form of an exported project: a zip of JSON Lines and of the binary values of their rows.
 
 `manifest.json` names every member with its rows, bytes and SHA-256; docs/backup.md describes it.
 """
@@ -15,7 +15,7 @@ from orchestrator.core.ids import digest_of
 FORMAT = "pitwall project"
 VERSION = 1
 MANIFEST = "manifest.json"
-#: What an import reads at most.
+#: The most that an import reads.
 MOST_BYTES = 64 * 2**30
 MOST_ROWS = 100_000_000
 MOST_LINE = 64 * 2**20
@@ -24,7 +24,7 @@ MOST_MANIFEST = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One file of the zip; of bytes `rows` is how many values there are."""
+    """One file of the zip. For binary values, `rows` is their number."""
 
     rows: int
     bytes: int
@@ -43,7 +43,7 @@ class Manifest:
 
     @property
     def digest(self) -> str:
-        """Of what is in it, whenever it was exported."""
+        """The digest of the content, whenever it was exported."""
         told = {name: member.sha256 for name, member in self.members.items()}
         return digest_of([dict(self.project), told])
 
@@ -56,7 +56,8 @@ class Manifest:
 
 
 def read_manifest(text: bytes, names: list[str]) -> Manifest:
-    """InvalidRequestError where it is of another form, too large, or the zip has other members."""
+    """Raise InvalidRequestError if it has another form, is too large, or the zip has other
+    members."""
     try:
         told = json.loads(text)
         form, version = told.pop("format"), told.pop("version")
@@ -79,7 +80,7 @@ def read_manifest(text: bytes, names: list[str]) -> Manifest:
 
 
 def _check(manifest: Manifest, names: list[str]) -> None:
-    """No name is ever a path: a member is one of those that are known, and is there once."""
+    """Refuse unknown and repeated members: no name is ever used as a path."""
     allowed = {f"{kind}.{end}" for kind in BY_NAME for end in ("jsonl", "bin")}
     if odd := {*manifest.members} - allowed:
         raise InvalidRequestError(f"{MANIFEST} names what no project has: {sorted(odd)[0]!r}")
@@ -88,7 +89,7 @@ def _check(manifest: Manifest, names: list[str]) -> None:
     if missing := {f"{kind}.jsonl" for kind in BY_NAME} - {*manifest.members}:
         raise InvalidRequestError(f"the archive has no {sorted(missing)[0]}")
     if {*manifest.project} != {*OF_PROJECT}:
-        raise InvalidRequestError(f"{MANIFEST} does not tell of its project what it should")
+        raise InvalidRequestError(f"{MANIFEST} does not describe its project as it should")
     numbers = [n for each in manifest.members.values() for n in (each.rows, each.bytes)]
     if not all(type(number) is int and number >= 0 for number in numbers):
         raise InvalidRequestError(f"{MANIFEST} has a number of rows or bytes that is none")

@@ -1,4 +1,4 @@
-"""A file of `export_project` into a team, whole or not at all."""
+"""Import a file of `export_project` into a team, in one transaction."""
 
 import re
 import zipfile
@@ -32,13 +32,14 @@ from orchestrator.runs.models import Job
 Read = Callable[[int, int], None]
 AT_ONCE = 1000
 ACTION = "project.imported"
-#: What zipfile says of a file that is none, was cut short, altered, encrypted or packed otherwise.
+#: Errors of zipfile for a file that is no zip, truncated, altered, encrypted or packed in another
+#: way.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """`rows` were added; none where the same file was imported before."""
+    """`rows` were added; none if the same file was imported before."""
 
     project: Project
     manifest: Manifest
@@ -48,10 +49,10 @@ class Imported:
 def import_project(
     *, member: Member, path: Path, slug: str = "", read: Read = lambda _done, _all: None
 ) -> Imported:
-    """Makes the project anew in the member's team, as `slug` where that is given.
+    """Create the project in the member's team, as `slug` if that is given.
 
-    ConflictError where the team has another project of that name; InvalidRequestError, and nothing
-    is changed, where the file is damaged or of another form.
+    Raise ConflictError if the team has another project of that name. Raise InvalidRequestError, and
+    change nothing, if the file is damaged or has another form.
     """
     member.require(Role.MAINTAINER, to="import a project")
     try:
@@ -75,7 +76,7 @@ def _manifest(archive: zipfile.ZipFile) -> Manifest:
 
 
 class _Import:
-    """One import; what it learns on the way is here."""
+    """The state of one import."""
 
     def __init__(
         self, member: Member, archive: zipfile.ZipFile, manifest: Manifest, slug: str, read: Read
@@ -87,7 +88,8 @@ class _Import:
     def run(self) -> Imported:
         team = self._member.team
         with transaction.atomic():
-            # Two imports at once into a team: the second waits, and finds what the first made.
+            # Of two concurrent imports into a team, the second waits and then finds what the first
+            # created.
             type(team).objects.select_for_update().get(pk=team.pk)
             known = Project.objects.filter(team=team, slug=self._slug).first()
             if known is not None:
@@ -111,8 +113,8 @@ class _Import:
         )
         if not before.exists():
             raise ConflictError(
-                f"the team has a project {self._slug} already, which is not made of this file; "
-                "choose another name by --as"
+                f"the team has a project {self._slug} already, which was not imported from this "
+                "file; choose another name by --as"
             )
         return Imported(project=project, manifest=self._manifest, rows=0)
 
@@ -148,7 +150,7 @@ class _Import:
             self._write(kind, convert, batch)
 
     def _lines(self, kind: Kind) -> Iterator[dict[str, Any]]:
-        """The parsed lines of a member, which in the end is the one that the manifest names."""
+        """Yield the parsed lines of a member. At the end, check it against the manifest."""
         name = f"{kind.name}.jsonl"
         with MemberBytes.of(self._archive, self._manifest, name) as source:
             for number in range(self._manifest.members[name].rows):
@@ -161,7 +163,7 @@ class _Import:
     def _row(
         self, kind: Kind, convert: Converter, told: dict[str, Any], binary: MemberBytes
     ) -> dict[str, Any] | None:
-        """None where there is such a row already."""
+        """Return the values of a new row; None if the team has the row already."""
         if self._is_there(kind, told):
             return None
         if kind.model is Host:
@@ -173,7 +175,8 @@ class _Import:
         return convert.row(told, binary.take)
 
     def _is_there(self, kind: Kind, told: dict[str, Any]) -> bool:
-        """Machines, and what others published, are of the team and not of the project."""
+        """Return whether the row exists: hosts and reference results belong to the team, not the
+        project."""
         team = self._member.team
         if kind.name == "profiles":
             profile = HardwareProfile.objects.filter(team=team, slug=told["slug"]).first()
@@ -190,7 +193,7 @@ class _Import:
         return kind.name == "figures" and self._ids.was_known("sources", told["source"])
 
     def _free_name(self, model: Any, field: str, name: str) -> str:
-        """The name, or with a number behind it where the team has another of this name."""
+        """Return the name, with a number appended if the team has another object of this name."""
         taken = set(
             model.objects.filter(team=self._member.team, **{f"{field}__startswith": name})
             .values_list(field, flat=True)
@@ -199,7 +202,8 @@ class _Import:
         return next(each for each in choices if each not in taken)
 
     def _report(self, told: dict[str, Any]) -> dict[str, Any]:
-        """It names its benchmark with the project, which may have another name here."""
+        """Return a report with the project's name here: it names its benchmark together with the
+        project."""
         old = re.escape(str(self._manifest.project["slug"]))
         source = re.sub(
             rf"^(benchmark:\s*[\"']?){old}/", rf"\g<1>{self._slug}/", told["source"], flags=re.M
@@ -227,12 +231,12 @@ class _Import:
         self._added += len(rows)
 
     def _settle(self) -> None:
-        """What only the whole shows: every link leads somewhere, and definitions can be read."""
+        """Check the whole: every link has a target, and definitions can be read."""
         try:
             with connection.cursor() as cursor:
                 cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         except DatabaseError as error:
-            raise InvalidRequestError(f"a link leads nowhere: {error}") from error
+            raise InvalidRequestError(f"a link has no target: {error}") from error
         for definition in Definition.objects.filter(benchmark__project=self._project).iterator():
             try:
                 spec_of(definition)

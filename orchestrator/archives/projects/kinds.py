@@ -1,4 +1,4 @@
-"""What belongs to a project, kind by kind, in the order in which one may refer to another."""
+"""The kinds of rows of a project, in an order in which a row refers only to earlier ones."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ from orchestrator.runs.states import RUN_ENDED
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """One project, and what of the team's own things it refers to."""
+    """One project, and the team's objects that it refers to."""
 
     project: Project
 
     @cached_property
     def unended(self) -> frozenset[UUID]:
-        """Runs that are not exported, because they go on."""
+        """Runs that are not exported, because they have not ended."""
         rows = Run.objects.filter(definition__benchmark__project=self.project)
         return frozenset(rows.exclude(state__in=RUN_ENDED).values_list("pk", flat=True))
 
@@ -89,9 +89,12 @@ class Scope:
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Rows of one model. `path` leads from it to the project, `rows` chooses them where there is
-    no such path. Of `left_out` fields, and of links to what is not exported, the new rows get what
-    a new row has, or `fixed`. `run` names the link to a run that has to have ended."""
+    """Rows of one model that belong to a project.
+
+    `path` leads from the model to the project; without a path, `rows` selects them. On import,
+    `left_out` fields and links to rows that are not exported get their defaults, or the values of
+    `fixed`. `run` names the link to a run that must have ended.
+    """
 
     name: str
     model: type[Model]
@@ -103,7 +106,7 @@ class Kind:
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # A column that got another name would be written from then on, be it a secret.
+        # A renamed column would no longer be left out, even if it holds a secret.
         for name in self.left_out:
             self.model._meta.get_field(name)
 
@@ -118,7 +121,7 @@ class Kind:
 
     @cached_property
     def fields(self) -> list[Field[Any, Any]]:
-        """Those that are written, and read again, under their names."""
+        """The fields that are exported and imported under their names."""
         return [
             each
             for each in self.model._meta.concrete_fields
@@ -128,7 +131,7 @@ class Kind:
 
     @cached_property
     def own_key(self) -> bool:
-        """Whether rows are known by a UUID, which stays what it is as long as it is free."""
+        """Whether rows have a UUID, which an import keeps if it is free."""
         key = self.model._meta.pk
         return key is not None and key.get_internal_type() == "UUIDField"
 
@@ -140,8 +143,8 @@ def _out(*names: str) -> frozenset[str]:
 _OF_CASE = "case__benchmark__project"
 _OF_RUN = "definition__benchmark__project"
 _OF_TRIAL = "trial__job__run__definition__benchmark__project"
-#: Of a host only its name and what kind of machine it is: no address, login or key. It is one
-#: that somebody else measures on.
+#: Of a host only its name and profile: no address, login or key. The import makes it an external
+#: host.
 _NOT_OF_HOSTS = _out(*(
     each.name for each in Host._meta.concrete_fields
     if each.name not in {"id", "name", "profile", "tags", "created_at"}
@@ -254,7 +257,7 @@ BY_NAME = {kind.name: kind for kind in KINDS}
 BY_MODEL = {kind.model: kind for kind in KINDS}
 #: A metric is written as its key.
 _KNOWN = frozenset({*BY_MODEL, Metric})
-#: What is told of the project itself; whether it is public is for those who import it.
+#: Fields of the project itself. Whoever imports it decides whether it is public.
 OF_PROJECT = (
     "slug", "name", "repository_url", "default_branch", "branches", "confirm_changes",
     "bisect_changes", "machine_minutes_a_day",

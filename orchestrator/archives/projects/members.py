@@ -1,4 +1,4 @@
-"""Reading the files of an archive: no further than they are said to go, and checked."""
+"""Read the members of an archive, at most up to their stated size, and check them."""
 
 import hashlib
 import zipfile
@@ -9,7 +9,7 @@ from orchestrator.core.errors import InvalidRequestError
 
 
 class MemberBytes:
-    """A member of the archive, read no further than its manifest says, and checked at its end."""
+    """A member of the archive, read up to the size in its manifest and checked at its end."""
 
     def __init__(self, name: str, source: IO[bytes] | None, size: int, sha256: str) -> None:
         self._name, self._source, self._left, self._sha256 = name, source, size, sha256
@@ -37,7 +37,7 @@ class MemberBytes:
 
     def take(self, size: Any) -> bytes:
         if type(size) is not int or not 0 <= size <= min(self._left, MOST_LINE):
-            raise InvalidRequestError(f"{self._name} has not the bytes of this row")
+            raise InvalidRequestError(f"{self._name} does not have the bytes of this row")
         return self._counted(self._source.read(size) if self._source is not None else b"")
 
     def line(self) -> bytes:

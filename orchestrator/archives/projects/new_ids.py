@@ -1,4 +1,4 @@
-"""Ids of an imported project: its own where they are free, others where they are taken."""
+"""Ids of an imported project: its own if they are free, otherwise new ones."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,10 +25,11 @@ _COUNTED = frozenset(
 
 
 class NewIds:
-    """What each id of the archive is here.
+    """Maps each id of the archive to its id here.
 
-    UUIDs stay, unless the definitions are here already: then the project is a copy, and all of its
-    UUIDs are made of the team and its name. Hosts are the team's, and go by themselves.
+    UUIDs stay, unless the definitions exist here already. Then the project is a copy, and all its
+    UUIDs are derived from the team and the project's name. Hosts belong to the team and are mapped
+    separately.
     """
 
     def __init__(self, *, team: Team, slug: str, definitions: Iterable[Any]) -> None:
@@ -43,22 +44,23 @@ class NewIds:
         self._metrics: dict[str, int] = {}
 
     def of(self, kind: str, told: Any) -> Any:
-        """KeyError of a row that was not there before; ValueError of what is no id."""
+        """Return the id of an earlier row. Raise KeyError if there is none, ValueError for a
+        malformed id."""
         if kind in _COUNTED or kind == "hosts":
             return self._here[kind][told]
         if uuid_of(told) not in self._own.get(kind, ()):
-            # It may be the row of another team, whose id somebody knows from a link.
+            # It may be another team's row, whose id the uploader knows from a link.
             raise KeyError(told)
         return self._uuid(told)
 
     def own(self, kind: Kind, told: Any) -> Any:
-        """The id of a row that is about to be written."""
+        """Return the id of a row that is about to be written."""
         if kind.own_key:
             self._own.setdefault(kind.name, set()).add(uuid_of(told))
             return self.of(kind.name, told)
         mine = self._here.setdefault(kind.name, {})
         if type(told) is not int or told in mine:
-            raise ValueError(f"{told!r} is no number, or stands there twice")
+            raise ValueError(f"{told!r} is no number, or occurs twice")
         number = next(self._fresh.setdefault(kind.name, _numbers(kind)))
         if kind.name in _COUNTED:
             mine[told] = number
@@ -72,7 +74,7 @@ class NewIds:
         return self._metrics[key]
 
     def within(self, told: Any) -> Any:
-        """A document of which the texts that are UUIDs are ids of runs."""
+        """Return a document with its ids of runs (texts that are UUIDs) replaced."""
         if isinstance(told, dict):
             return {key: self.within(value) for key, value in told.items()}
         if isinstance(told, list):
@@ -87,7 +89,7 @@ class NewIds:
         return str(self._uuid(told) if is_own else _derived(self._place, told))
 
     def note_job(self, told: Any) -> None:
-        """The blocks of a job are made of its id."""
+        """Map the blocks of a job, which are derived from its id."""
         old, new = uuid_of(told), self._uuid(told)
         if old != new:
             self._blocks |= {block_of(old, n): block_of(new, n) for n in range(1, MAX_ROUNDS + 1)}
@@ -96,7 +98,7 @@ class NewIds:
         return self._blocks.get(told, told)
 
     def is_known(self, kind: Kind, told: Any, row: Any) -> bool:
-        """Notes that the team has this row, if it has."""
+        """Return whether the team has this row, and store its id."""
         if row is None:
             return False
         self._here.setdefault(kind.name, {})[told] = row.pk
@@ -107,7 +109,8 @@ class NewIds:
         return (kind, told) in self._known
 
     def host(self, told: Any) -> Host | None:
-        """The team's own one, or one that it got by an import before; a new one has its id then."""
+        """Return the team's host, also one of an earlier import. For a new host return None, and
+        map its id."""
         for key in (uuid_of(told), _derived(f"{self._team.pk}", told)):
             found = Host.objects.filter(pk=key).first()
             if found is not None and found.team_id == self._team.pk:
@@ -131,12 +134,13 @@ class NewIds:
 
 
 def _derived(place: str, told: Any) -> UUID:
-    """Always the same of the same, so that importing twice finds what is there."""
+    """Return an id derived from its arguments, so that a second import finds the first one's
+    rows."""
     return UUID(bytes=hashlib.sha256(f"{place}/{told}".encode()).digest()[:16])
 
 
 def _numbers(kind: Kind) -> Iterator[int]:
-    """Fresh numbers of a table, fetched some at once."""
+    """Yield unused numbers of a table, fetched in batches."""
     while True:
         with connection.cursor() as cursor:
             cursor.execute(

@@ -1,4 +1,5 @@
-"""Lines of an archive as rows of this database: checked, with the ids that hold here."""
+"""Convert lines of an archive to rows of this database: checked, and with the ids of this
+database."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from orchestrator.results.models import Metric
 
 
 class Ids(Protocol):
-    """What an id of the archive is here; KeyError of a row that was not read before."""
+    """Maps an id of the archive to the id here. Raises KeyError for a row that was not read
+    before."""
 
     def of(self, kind: str, told: Any) -> Any: ...
     def own(self, kind: Kind, told: Any) -> Any: ...
@@ -28,17 +30,18 @@ class Ids(Protocol):
 
 
 class Converter:
-    """Makes rows of one kind."""
+    """Converts rows of one kind."""
 
     def __init__(self, kind: Kind, ids: Ids, own: Mapping[str, Any]) -> None:
-        """`own`: values for fields that are not in the archive, beside those of the kind."""
+        """`own`: values for fields that are not in the archive, in addition to those of the
+        kind."""
         self.kind, self._ids = kind, ids
         self._read = {each.name: each for each in kind.fields}
         self._given = {**kind.fixed, **own}
         self.columns = [str(each.column) for each in kind.model._meta.concrete_fields]
 
     def row(self, told: dict[str, Any], binary: Callable[[int], bytes]) -> dict[str, Any]:
-        """Values of all fields of the model, still as Python has them."""
+        """Return the values of all fields of the model, as Python values."""
         found = {}
         for each in self.kind.model._meta.concrete_fields:
             if each.name in self._read:
@@ -50,7 +53,7 @@ class Converter:
         return found
 
     def packed(self, row: Mapping[str, Any]) -> list[Any]:
-        """In the order of `columns`, as the database takes them."""
+        """Return the values in the order of `columns`, adapted for the database."""
         return [
             each.get_db_prep_save(row[each.name], connection)
             for each in self.kind.model._meta.concrete_fields
@@ -83,7 +86,7 @@ class Converter:
         return self._ids.of(BY_MODEL[each.related_model].name, told)
 
     def _special(self, each: Field[Any, Any], told: Any) -> Any:
-        """Ids within lists and documents."""
+        """Map ids within lists and documents."""
         place = (self.kind.name, each.name)
         if place == ("readings", "metrics"):
             return [self._ids.metric(key) for key in told]
@@ -97,7 +100,7 @@ class Converter:
 
 
 def parsed(kind: Kind, line: bytes) -> dict[str, Any]:
-    """A line by field; InvalidRequestError where it has others than the kind."""
+    """Parse a line. Raise InvalidRequestError if its fields are not those of the kind."""
     try:
         told = json.loads(line)
     except ValueError as error:
@@ -109,7 +112,7 @@ def parsed(kind: Kind, line: bytes) -> dict[str, Any]:
 
 
 def uuid_of(told: Any) -> UUID:
-    """ValueError where it is none."""
+    """Raise ValueError if it is no UUID."""
     if not isinstance(told, str):
         raise ValueError(f"expected a UUID, got {told!r}")
     return UUID(told)

@@ -1,4 +1,4 @@
-"""The tables of results; one module an idea."""
+"""The tables of results; one module per concept."""
 
 from orchestrator.results.models.annotations import Annotation
 from orchestrator.results.models.changes import (

@@ -1,4 +1,4 @@
-"""What people wrote at commits of histories."""
+"""Notes of people at commits of histories."""
 
 from django.db import models
 from django.db.models import Q
@@ -10,8 +10,11 @@ from orchestrator.results.models.series import Series
 
 
 class Annotation(models.Model):
-    """A note at a commit: of one series, of all series of a case or of a benchmark, or, with none
-    of the three, of the whole project. `project` is the commit's, so that one index finds all."""
+    """A note at a commit, for one series, or for all series of a case or of a benchmark.
+
+    With none of the three it is for the whole project. `project` is the commit's project, so that
+    one index finds all.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="annotations")

@@ -1,4 +1,4 @@
-"""Where series shift: change points, what became of each, and where a history begins anew."""
+"""Change points of series with their state, and the starts of histories."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -25,14 +25,16 @@ class ChangeState(models.TextChoices):
     SUPERSEDED = "superseded", "Superseded"
 
 
-#: What became of a change point for good: a detection that no longer sees it alters nothing.
+#: Final states of a change point: a detection that no longer finds it changes nothing.
 CHANGE_JUDGED = frozenset({ChangeState.CONFIRMED, ChangeState.REFUTED, ChangeState.DISMISSED})
 
 
 class ChangedSeries(models.Model):
-    """Series whose points were written since their last detection: one row per write, deleted by
-    the detection. Rows are only added, so that writers never wait for each other or for a
-    detection."""
+    """Series whose points were written since their last detection.
+
+    A write adds one row, and the detection deletes the rows. Rows are never updated, so that
+    writers do not wait for each other or for a detection.
+    """
 
     series = ArrayField(models.BigIntegerField())
     not_before = models.DateTimeField(
@@ -45,7 +47,7 @@ class ChangedSeries(models.Model):
 
 
 class SeriesDetection(models.Model):
-    """The result of the last detection in a series, besides its change points."""
+    """The result of the last detection in a series, in addition to its change points."""
 
     series = models.OneToOneField(
         Series, on_delete=models.CASCADE, primary_key=True, related_name="detection"
@@ -63,14 +65,13 @@ class SeriesDetection(models.Model):
 class ChangePoint(models.Model):
     """A commit from which on a series is on another level.
 
-    `commit` is the first of the new level and `before` the last of the old one, on the main line
-    of the default branch, as far as they have been measured. `change` is the new level / the old
-    one − 1, bounded by `low` and `high`. A suspicion is confirmed or refuted by a confirmation
-    run of the two commits (`run`; `confirmed_change` is the change that it measured); `message`
-    says why there is none, and with `settled` none will come. `culprit` is the one commit that a
-    bisection found, or that had no unmeasured ones beside it. `seen`: the last detection still
-    found it. `recent`: it was found among the newest points, and so is news. `revisions`: {"at",
-    "text"} for each time it was revised.
+    `commit` is the first of the new level and `before` the last of the old one, among the measured
+    commits on the main line of the default branch. `change` is the new level / the old one − 1,
+    with the interval `low` to `high`. A confirmation run of the two commits (`run`) confirms or
+    refutes a suspicion; `confirmed_change` is the change that it measured. `message` says why there
+    is no run, and with `settled` there will be none. `culprit` is the one commit that a bisection
+    found, or the only candidate. `seen`: the last detection still found it. `recent`: it was found
+    among the latest points, and so is news. `revisions`: {"at", "text"} of each revision.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -131,9 +132,9 @@ class ChangePoint(models.Model):
 
 
 class Baseline(models.Model):
-    """From this commit on a history begins anew: what was measured before is looked at no more.
+    """The first commit of a history: earlier measurements are ignored.
 
-    Of one series, or of all series of a case.
+    It applies to one series, or to all series of a case.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -168,12 +169,12 @@ class BisectionState(models.TextChoices):
 
 
 class Bisection(models.Model):
-    """The search for the one commit that a confirmed change point comes from.
+    """The search for the one commit that caused a confirmed change point.
 
     `path`: the hashes of the commits after the last good one (`good`), oldest first; the last of
-    them has the change. `answers`: what the runs of commits of the path against `good` measured,
-    as `stats.bisection.Answer` with the run. `unbuildable`: places in `path`. `run` is the step
-    under way. All state is here, so that a restart loses nothing.
+    them has the change. `answers`: results of runs that compared commits of the path with `good`,
+    as `stats.bisection.Answer` with the run. `unbuildable`: indexes of `path`. `run` is the current
+    step. All state is stored here, so that a restart loses nothing.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

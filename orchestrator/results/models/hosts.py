@@ -1,4 +1,4 @@
-"""What measurements said of the hosts."""
+"""Results of golden runs and calibrations of hosts."""
 
 from django.db import models
 from django.db.models import Q
@@ -17,7 +17,7 @@ class GoldenVerdict(models.TextChoices):
 
 
 class GoldenOutcome(models.Model):
-    """What a golden run said of its host.
+    """The result of a golden run.
 
     `readings` are medians, case key → metric key → value. Later runs of the same commit and
     definition in the same epoch of the host are compared with those that are a reference.
@@ -49,10 +49,10 @@ class GoldenOutcome(models.Model):
 
 
 class Calibration(models.Model):
-    """The noise floor of a host: what a commit measured against itself on it.
+    """The noise floor of a host, from a commit that was measured against itself.
 
     `readings`: case key → metric key → {"pairs", "sigma", "low", "high", "mean", "mean_low",
-    "mean_high"} as `stats.noise.Noise` has them. Where it is empty, `message` says why.
+    "mean_high"} as `stats.noise.Noise` has them. If it is empty, `message` says why.
     """
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="calibration")

@@ -1,4 +1,4 @@
-"""Files of results that a worker takes in, step by step."""
+"""Uploaded files of results, which a worker imports step by step."""
 
 from django.db import models
 from django.db.models import Q
@@ -18,10 +18,10 @@ IMPORT_ENDED = frozenset({ImportState.DONE, ImportState.FAILED})
 
 
 class ResultImport(models.Model):
-    """A file of results that a client sent, and how far it has been taken in.
+    """A file of results that a client sent, and the progress of its import.
 
-    `project` is the slug of results that name none. `total` is null until the file was checked;
-    `checked`, `done` and `accepted` count results. `faults` are [where, what is wrong] of a failed
+    `project` is the slug for results that name none. `total` is null until the file was checked;
+    `checked`, `done` and `accepted` count results. `faults` are [location, message] of a failed
     import. A worker holds `claim` until `claimed_until` by the database's clock, and renews it;
     `tries` counts claims since the last progress.
     """
@@ -76,8 +76,10 @@ class ResultImport(models.Model):
 
 
 class ImportPart(models.Model):
-    """A piece of the file of an import, until it ends. It is in the database because workers may be
-    on other machines than the web processes."""
+    """A piece of the file, stored until the import ends.
+
+    It is in the database because workers may run on other machines than the web processes.
+    """
 
     of = models.ForeignKey(ResultImport, on_delete=models.CASCADE, related_name="parts")
     number = models.PositiveIntegerField()

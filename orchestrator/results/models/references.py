@@ -1,4 +1,4 @@
-"""What others have published, and the reports that a team keeps."""
+"""Reference results of other publishers, and the saved reports of a team."""
 
 from django.db import models
 from django.db.models import Q
@@ -10,7 +10,7 @@ from orchestrator.fleet.models import HardwareProfile
 
 
 class ReferenceSource(models.Model):
-    """A report or a file of results that others measured; `origin` says where it is from."""
+    """A report or a file with results that others measured; `origin` says where it is from."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="reference_sources")
@@ -30,11 +30,11 @@ class ReferenceSource(models.Model):
 
 
 class ReferenceResult(models.Model):
-    """One figure of a source, never mixed with what was measured here.
+    """One value of a source, never mixed with our own measurements.
 
-    A `metric` of our registry is in our unit; any other keeps the name and the unit that it came
-    with. A `value` that is null is unknown; `sentinel` is what stood in its place. `key` is the
-    hash of all that tells one figure from another, so that a file imported again doubles nothing.
+    A `metric` of our registry is in our unit; any other keeps its name and unit. A `value` of null
+    is unknown; `sentinel` is the text in its place. `key` is a hash of all identifying fields, so
+    that a second import of the same file adds nothing.
     """
 
     source = models.ForeignKey(ReferenceSource, on_delete=models.CASCADE, related_name="results")
@@ -76,7 +76,7 @@ class ReferenceResult(models.Model):
 
 
 class SavedReport(models.Model):
-    """A report that a team keeps under a name; `source` is its YAML."""
+    """A report that a team saves under a name; `source` is its YAML."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="saved_reports")
     slug = models.SlugField(max_length=60)

@@ -1,4 +1,4 @@
-"""How long what was measured is kept, what is kept for ever, and what was removed."""
+"""Retention settings, pins and a log of what was removed."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -9,23 +9,23 @@ from orchestrator.fleet.models import Host
 from orchestrator.results.models.trials import HistogramKind
 from orchestrator.runs.models import Run
 
-#: Days that raw output and the distributions of single trials are kept where nobody said.
+#: Default days for raw output and the distributions of single trials.
 FILES_DAYS = 90
 DISTRIBUTIONS_DAYS = 400
 
 
 def _not_before(later: str, earlier: str) -> Q:
-    """What is kept for ever (null) is kept longest."""
+    """Return the condition that null (permanently) is the longest retention."""
     kept = Q(**{f"{later}__isnull": True})
     return kept | (Q(**{f"{earlier}__isnull": False}) & Q(**{f"{later}__gte": F(earlier)}))
 
 
 class Retention(models.Model):
-    """The days after the end of a run for which a project keeps what it left; null: for ever.
+    """How many days after the end of a run a project keeps its data; null: permanently.
 
-    Raw output goes first, then the distributions of single trials (merged into one a point), then
-    the trials' own rows, then points of all but every n-th commit (`keep_every`). The tasks process
-    the project again at `next_at`.
+    Raw output is removed first, then the distributions of single trials (merged into one per
+    point), then the rows of trials, then points of all but every n-th commit (`keep_every`). The
+    tasks process the project again at `next_at`.
     """
 
     project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="retention")
@@ -60,7 +60,7 @@ class Retention(models.Model):
 
 
 class Pin(models.Model):
-    """A commit or a run of which everything is kept for ever; exactly one of the two."""
+    """A commit or a run whose data is kept permanently; exactly one of the two is set."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="pins")
     commit = models.OneToOneField(Commit, on_delete=models.CASCADE, null=True, related_name="pin")
@@ -104,9 +104,9 @@ _SUMMARY = {
 
 
 class Removal(models.Model):
-    """What the retention took away: of a run one row a kind, of a project one row a batch.
+    """What the retention removed: one row per run and kind, or per project and batch.
 
-    While `ended_at` is null there is more to come; its row is locked by the one that removes.
+    While `ended_at` is null, more is to be removed. The worker that removes locks the row.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="removals")
@@ -139,10 +139,10 @@ class Removal(models.Model):
 
 
 class PointHistogram(models.Model):
-    """The distributions of the trials of a point, merged for good when those were removed.
+    """The distributions of the trials of a point, merged when those were removed.
 
-    Of trials that count only (valid or suspect), under one version of the definition. `encoded` as
-    in Histogram; `trials` were merged, `suspect` of them were; `left_out` were invalid.
+    It contains valid and suspect trials of one version of the definition. `encoded` is as in
+    Histogram. `trials` were merged, `suspect` of them were suspect; `left_out` were invalid.
     """
 
     case = models.ForeignKey(Case, on_delete=models.CASCADE, related_name="point_histograms")

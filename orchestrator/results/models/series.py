@@ -16,10 +16,10 @@ from orchestrator.runs.states import Validity
 
 
 class Reading(models.Model):
-    """All metrics of one trial: `values[i]` is that of the metric `metrics[i]`, in its SI unit.
+    """All metrics of one trial: `values[i]` belongs to the metric `metrics[i]`, in its SI unit.
 
-    `id` is that of our trial, or made of what a client sent, so that the same result is taken in
-    once. `provenance` is what a client told of it; null for our own trials, which have theirs.
+    `id` is that of our trial, or derived from the client's result, so that the same result is
+    imported once. `provenance` comes from the client; null for our own trials, which store it.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
@@ -41,7 +41,8 @@ class Reading(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["case", "commit"], name="reading_by_case"),
-            # For the retention: rows come in about the order of time, so that a few kB suffice.
+            # For the retention. Rows arrive almost in order of time, so a BRIN index of some kB is
+            # enough.
             BrinIndex(fields=["at"], autosummarize=True, name="reading_by_time"),
         ]
         constraints = [
@@ -56,7 +57,7 @@ class Reading(models.Model):
 
 
 class Series(models.Model):
-    """One metric of one case on one host, as a number."""
+    """One metric of one case on one host; rows of other tables refer to its number."""
 
     id = models.BigAutoField(primary_key=True)
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="series")
@@ -76,20 +77,20 @@ class Series(models.Model):
         return f"{self.metric_id} of {self.case_id} on {self.host_id}"
 
 
-#: A point keeps no more single values than this; its sums are of all.
+#: The most single values in a point; its sums include all.
 MOST_VALUES = 256
 
 
 class Point(models.Model):
-    """The trials of one commit in a series: what a history draws and a comparison pairs.
+    """The trials of one commit in a series: histories draw it, and comparisons pair it.
 
-    `values` are the newest MOST_VALUES of those that count (valid or suspect), each with the block
-    it was measured in (`blocks`; 0 where it has none): values of two commits with the same block
-    are a pair. `mean` is their arithmetic mean, `mean_log` and `m2_log` the mean of their logs and
-    the sum of squares around it, null where one of them is zero or less; `stats.rollup` makes the
-    value and its interval of these. `epoch` counts the changes of the host before; `configuration`
-    tells what exactly was measured (0 where nobody knows): points that differ in either are not
-    like for like. `position` is the commit's, kept by a trigger of the database.
+    `values` are the latest MOST_VALUES values of valid and suspect trials, each with its block
+    (`blocks`; 0 if it has none). Values of two commits with the same block are a pair. `mean` is
+    the arithmetic mean of all values. `mean_log` and `m2_log` are the mean of their logs and the
+    sum of squares around it, null if one of them is zero or less. `stats.rollup` computes the value
+    and its interval from these. `epoch` counts the earlier changes of the host. `configuration`
+    identifies what exactly was measured (0 if unknown). Points that differ in either are not
+    comparable. `position` is the commit's, maintained by a trigger of the database.
     """
 
     pk = models.CompositePrimaryKey("series_id", "commit_id", "epoch", "configuration")

@@ -1,4 +1,5 @@
-"""What trials measured. Rows are only ever inserted; a trigger of the database refuses updates."""
+"""Measurements of trials. Rows are only ever inserted; a trigger of the database refuses
+updates."""
 
 from django.db import models
 from django.db.models import Q
@@ -12,9 +13,9 @@ from orchestrator.runs.states import Validity
 class Metric(models.Model):
     """A metric's key as a number.
 
-    Keys of the registry in `orchestrator.loadtools.metrics` belong to no team. Custom metrics
-    belong to one team each, so that no team can see or use up another's; those that several teams
-    shared before have no team.
+    Keys of the registry in `orchestrator.loadtools.metrics` belong to no team. Each custom metric
+    belongs to one team, so that no team can see or use up another's. Older ones, which several
+    teams shared, have no team.
     """
 
     id = models.AutoField(primary_key=True)
@@ -39,7 +40,7 @@ class HistogramKind(models.TextChoices):
 
 
 class Histogram(models.Model):
-    """The trial's whole latency distribution, HdrHistogram V2 encoding, in microseconds."""
+    """The trial's whole latency distribution in HdrHistogram V2 encoding, in microseconds."""
 
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="histograms")
     kind = models.CharField(max_length=5, choices=HistogramKind.choices)
@@ -57,10 +58,10 @@ class Histogram(models.Model):
 
 
 class LoadResult(models.Model):
-    """One measured load of a trial that has several: a step, or a probe of a search.
+    """One load of a trial that has several: a step, or a probe of a search.
 
-    `readings`: metric key → value. `passed` is null for steps. `encoded` is the distribution of
-    the good answers as in Histogram, empty where there were none.
+    `readings`: metric key → value. `passed` is null for steps. `encoded` is the distribution of the
+    successful responses as in Histogram, empty if there were none.
     """
 
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="load_results")
@@ -90,7 +91,7 @@ class LoadResult(models.Model):
 
 
 class Artifact(models.Model):
-    """A file that a trial left behind, compressed with zlib: raw output, rows, logs."""
+    """A file of a trial, compressed with zlib: raw output, rows, logs."""
 
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="artifacts")
     name = models.CharField(max_length=60)

@@ -1,4 +1,4 @@
-"""Writes the whole database into one file, beside the running Pitwall; see docs/backup.md."""
+"""Writes the whole database into one file while Pitwall runs; see docs/backup.md."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Writes a project with all that was measured of it into one file; see docs/backup.md."""
+"""Writes a project with all its measurements into one file; see docs/backup.md."""
 
 from argparse import ArgumentParser
 from pathlib import Path

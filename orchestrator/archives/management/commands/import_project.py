@@ -1,4 +1,4 @@
-"""Makes a project of a file of `export_project`, whole or not at all; see docs/backup.md."""
+"""Creates a project from a file of `export_project` in one transaction; see docs/backup.md."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -34,4 +34,4 @@ class Command(BaseCommand):
         if done.rows:
             self.stdout.write(f"{name}: {done.rows:,} rows, of {done.manifest.made_at}")
         else:
-            self.stdout.write(f"{name} is made of this file already; nothing was changed")
+            self.stdout.write(f"{name} was imported from this file before; nothing was changed")

@@ -1,6 +1,6 @@
-"""Fills the database from a file of `backup`, whole or not at all; see docs/backup.md.
+"""Restores the database from a file of `backup` in one transaction; see docs/backup.md.
 
-Stop web, workers and beat before. `restore --check FILE` only looks whether the file is whole.
+Stop web, workers and beat before. `restore --check FILE` only checks that the file is complete.
 """
 
 from argparse import ArgumentParser

@@ -1,6 +1,6 @@
-"""Takes away what projects keep no longer, as the tasks do by themselves; see docs/retention.md.
+"""Deletes data beyond its retention, as the tasks do automatically; see docs/retention.md.
 
-`prune --dry-run` says what would go and changes nothing.
+`prune --dry-run` lists what would be deleted and changes nothing.
 """
 
 from argparse import ArgumentParser
@@ -23,7 +23,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", help="slug, or team/slug; all projects without it")
-        parser.add_argument("--dry-run", action="store_true", help="say what would go")
+        parser.add_argument("--dry-run", action="store_true", help="list what would be deleted")
 
         add_quiet(parser)
 
@@ -46,7 +46,7 @@ class Command(BaseCommand):
 
 
 def _rows_gone(project: Project, due: list[Due], show: Progress) -> Callable[[], None]:
-    """Shows after each batch how many of the rows that were due are gone."""
+    """Return a callback that shows after each batch how many of the due rows are deleted."""
     total, before = sum(each.rows for each in due), _rows_removed(project)
 
     def tell() -> None:

@@ -1,6 +1,6 @@
-"""Removes a team with all that it has and has measured, for good; docs/teams.md.
+"""Deletes a team with all its data permanently; see docs/teams.md.
 
-It says what goes and asks for the team's short name; `--confirm NAME` answers for a script.
+It lists the data and asks for the team's short name; `--confirm NAME` answers for a script.
 """
 
 import sys
@@ -26,7 +26,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("team", help="slug of the team")
-        parser.add_argument("--confirm", metavar="NAME", help="the slug once more; nobody is asked")
+        parser.add_argument(
+            "--confirm", metavar="NAME", help="the slug again, to skip the question"
+        )
         add_quiet(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -42,12 +44,12 @@ class Command(BaseCommand):
         self.stdout.write(f"The team {team.name} is removed.")
 
     def _tell(self, team: Team) -> None:
-        self.stdout.write(f"With the team {team.name} ({team.slug}) go for good:")
+        self.stdout.write(f"These are deleted permanently with the team {team.name} ({team.slug}):")
         for each in holdings_of(team):
             self.stdout.write(f"  {each.count:,} {each.title}")
         self.stdout.write(
             "and its audit log. Users keep their accounts, and hosts that are reached over SSH "
-            "what lies in their work folders."
+            "keep their work folders."
         )
 
 
@@ -55,7 +57,7 @@ def _confirm(team: Team, given: str | None) -> None:
     if given is None:
         if not sys.stdin.isatty():
             raise CommandError(
-                f"nobody can be asked here: repeat the name with --confirm {team.slug}"
+                f"there is no terminal to ask: repeat the name with --confirm {team.slug}"
             )
         given = input(f"Repeat {team.slug} to remove it: ").strip()
     if given != team.slug:
