@@ -1,1 +1,1 @@
-"""Regressions that somebody should look at."""
+"""Alerts about regressions, and the channels that report them."""

@@ -1,9 +1,9 @@
-"""When an alert is raised: for a regression that a confirmation run confirmed, or that nothing can
-confirm.
+"""Raise an alert for a regression that a confirmation run confirmed, or that cannot be confirmed.
 
-A host of ours measures again before anybody is told; where results come from elsewhere, or no host
-was free, the alert says so. Whoever has looked at an alert is not told of it again. One that a
-later commit fixed is resolved; one that is silenced opens again when its time has come.
+A regression on one of our hosts is measured again before anybody is notified. If the results come
+from elsewhere, or no host was free, the alert says so. A team is not notified twice of an alert
+that somebody has handled. An alert whose regression a later commit fixed is resolved. A silenced
+alert reopens when its time has come.
 """
 
 from datetime import datetime
@@ -17,7 +17,7 @@ from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
 from orchestrator.alerts.recovery import fix_of
 from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState
 
-#: Of a change point that raises an alert, now or later.
+#: States of a change point that raises an alert, now or later.
 _CONFIRMED = Q(state=ChangeState.CONFIRMED)
 _UNCONFIRMABLE = Q(
     state=ChangeState.OPEN, settled=True, kind=ChangeKind.ALERT, confirmed_change=None, seen=True
@@ -26,8 +26,11 @@ _OVER = (ChangeState.REFUTED, ChangeState.DISMISSED, ChangeState.SUPERSEDED)
 
 
 def tick(now: datetime) -> None:
-    """Raises what is due, ends what nothing is left of or what was fixed, and opens again what was
-    silenced until now. May run twice."""
+    """Raise due alerts, resolve those that are refuted or fixed, and reopen those whose silence
+    ended.
+
+    It may run twice.
+    """
     due = _due().values_list("series__benchmark__project__team", flat=True)
     for team in set(due.order_by()):
         raise_alerts(team, now)
@@ -37,7 +40,7 @@ def tick(now: datetime) -> None:
 
 
 def raise_alerts(team: int, now: datetime) -> None:
-    """The alerts of a team; those that are raised already take in what belongs to them."""
+    """Raise the alerts of a team. An open alert takes in new change points that belong to it."""
     with transaction.atomic():
         # One at a time: two would raise the same alert.
         Team.objects.select_for_update(no_key=True).get(pk=team)
@@ -52,7 +55,7 @@ def raise_alerts(team: int, now: datetime) -> None:
             if abs(row.change) > abs(alert.change_point.change):
                 alert.change_point = row
             alert.confirmed = alert.confirmed or row.state == ChangeState.CONFIRMED
-            # No more than this: somebody may be changing the rest.
+            # Change only these fields: a member may be changing the others.
             alert.save(update_fields=["change_point", "confirmed"])
 
 
@@ -62,8 +65,7 @@ def _due() -> QuerySet[ChangePoint]:
 
 
 def _alert_of(row: ChangePoint) -> Alert | None:
-    """The alert of the same confirmation run, or of commits that overlap with these, on the same
-    host."""
+    """Return the alert of the same confirmation run, or of overlapping commits on the same host."""
     same = Q(
         change_points__before__position__lt=row.commit.position,
         change_points__commit__position__gt=row.before.position,
@@ -89,16 +91,18 @@ def _new(team: int, row: ChangePoint, now: datetime) -> Alert:
 
 
 def _end_what_is_over(now: datetime) -> None:
-    """Alerts whose change points were all refuted, dismissed or superseded since."""
+    """Resolve alerts whose change points were all refuted, dismissed or superseded."""
     left = ChangePoint.objects.exclude(state__in=_OVER)
     over = Alert.objects.exclude(state__in=ALERT_ENDED).exclude(change_points__in=left)
     with transaction.atomic():
         for alert in _taken(over):
-            _set(alert, AlertState.RESOLVED, "resolved: nothing of it was borne out", now)
+            _set(
+                alert, AlertState.RESOLVED, "resolved: none of its change points was confirmed", now
+            )
 
 
 def _resolve_fixed_alerts(now: datetime) -> None:
-    """Once: one that somebody opens again stays open."""
+    """Resolve each fixed alert once: one that a member opens again stays open."""
     later = Q(
         change_points__series__change_points__regressed=False,
         change_points__series__change_points__commit__position__gt=F(
@@ -121,17 +125,18 @@ def _wake(now: datetime) -> None:
     with transaction.atomic():
         due = Alert.objects.filter(state=AlertState.SILENCED, silenced_until__lte=now)
         for alert in _taken(due):
-            _set(alert, AlertState.OPEN, "open again: it was silenced until now", now)
+            _set(alert, AlertState.OPEN, "open again: its silence has ended", now)
 
 
 def _taken(rows: QuerySet[Alert]) -> QuerySet[Alert]:
-    """Locked; what somebody is changing right now comes with the next turn."""
+    """Return locked rows, without those that a member is changing; these follow in the next
+    tick."""
     own = Alert.objects.filter(pk__in=list(rows.order_by().values_list("pk", flat=True).distinct()))
     return own.exclude(state__in=ALERT_ENDED).select_for_update(skip_locked=True)
 
 
 def _set(alert: Alert, state: AlertState, text: str, now: datetime) -> None:
-    """What a person wrote stays; without a note the reason becomes it."""
+    """Change the state. The reason becomes the note, unless a member wrote one."""
     alert.state, alert.silenced_until = state, None
     alert.changed_at, alert.changed_by = now, None
     if state == AlertState.RESOLVED:

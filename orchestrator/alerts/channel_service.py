@@ -1,4 +1,4 @@
-"""Writes of channels by people, and what their pages read."""
+"""Writes of channels by members, and the reads of their pages."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -30,13 +30,13 @@ from orchestrator.fleet.vault import seal
 from orchestrator.transport.http import ForbiddenAddressError, check_web_address, refuse_internal
 
 MOST_ADDRESSES = 20
-#: What can be chosen.
+#: The kinds of events that a member can choose.
 EVENTS = tuple(kind for kind in EventKind if kind != EventKind.TEST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewChannel:
-    """`target`: an address of the web, or e-mail addresses with commas between."""
+    """`target`: a web address, or e-mail addresses separated by commas."""
 
     name: str
     kind: str
@@ -47,7 +47,7 @@ class NewChannel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeChannel:
-    """`secret` signs what a webhook is sent: shown once. Empty for all other kinds."""
+    """`secret` signs the requests to a webhook: shown once. Empty for all other kinds."""
 
     channel: Channel
     secret: str
@@ -65,7 +65,7 @@ def channel_for(member: Member, channel_id: UUID) -> Channel:
 
 
 def deliveries_of(channel: Channel) -> QuerySet[Delivery]:
-    """Newest first, with their events."""
+    """Return the deliveries, newest first, with their events."""
     events = Prefetch("events", Event.objects.order_by("at", "pk"))
     return channel.deliveries.prefetch_related(events).order_by("-pk")
 
@@ -120,7 +120,7 @@ def set_channel_enabled(*, member: Member, channel_id: UUID, enabled: bool) -> N
 
 @transaction.atomic
 def delete_channel(*, member: Member, channel_id: UUID) -> None:
-    """With its deliveries."""
+    """Delete a channel with its deliveries."""
     member.require(Role.MAINTAINER, to="delete a channel")
     channel = channel_for(member, channel_id)
     record_audit(member=member, action="channel.deleted", subject=channel)
@@ -129,7 +129,7 @@ def delete_channel(*, member: Member, channel_id: UUID) -> None:
 
 @transaction.atomic
 def send_test(*, member: Member, channel_id: UUID) -> Delivery:
-    """Queues a message that says that the channel works; it goes at once, whatever the digest."""
+    """Queue a test message. It is sent at once, even if the channel has a digest."""
     member.require(Role.MEMBER, to="test a channel")
     channel = channel_for(member, channel_id)
     if not channel.enabled:
@@ -151,7 +151,7 @@ def send_test(*, member: Member, channel_id: UUID) -> Delivery:
 
 @transaction.atomic
 def replay(*, member: Member, delivery_id: UUID) -> Delivery:
-    """Sends it once more, with the same id: a receiver that has it can tell."""
+    """Send a delivery again with the same id, by which a receiver can recognise it."""
     member.require(Role.MEMBER, to="replay a delivery")
     delivery = delivery_for(member, delivery_id)
     ended = Delivery.objects.filter(pk=delivery.pk).exclude(state=DeliveryState.WAITING)
@@ -172,7 +172,7 @@ def _check(new: NewChannel) -> None:
         raise InvalidRequestError(f"expected one of {', '.join(Digest.values)}", field="digest")
     if new.kind == ChannelKind.WEBHOOK and new.digest != Digest.IMMEDIATE:
         raise InvalidRequestError(
-            "a webhook tells each event at once: machines want no digest", field="digest"
+            "a webhook sends each event at once and has no digest", field="digest"
         )
     if new.kind == ChannelKind.EMAIL and not settings.EMAIL_HOST:
         raise InvalidRequestError(

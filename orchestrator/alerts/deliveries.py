@@ -1,4 +1,4 @@
-"""Sends what is due: once, or again where a worker died before it could note the answer."""
+"""Send due deliveries: once, or again if a worker died before it stored the answer."""
 
 import time
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ from orchestrator.database.fair_order import first_of_each_team
 from orchestrator.fleet.vault import unseal
 from orchestrator.transport.http import TIMEOUT_S, send
 
-#: After so many seconds it is tried again; after the last it is given up.
+#: Pauses before the next try, in seconds; after the last try Pitwall gives up.
 PAUSES_S = (10, 60, 300, 1800, 7200, 21600)
-#: Longer than a try may take: then its worker is taken for dead.
+#: Longer than a try may take: a worker without an answer after this time is considered dead.
 LEASE = timedelta(seconds=6 * TIMEOUT_S)
-#: Of an answer so much is kept, and so many tries of a delivery.
+#: The most characters of an answer, and the most tries of a delivery, that are stored.
 MOST_ANSWER, MOST_TRIES_KEPT = 1000, 30
-#: Of a digest so many events are told.
+#: The most events in the text of a digest.
 MOST_LINES = 50
 _GONE = 410
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """`status` is that of the answer, None without one; `error` is empty where it went well."""
+    """`status` is that of the answer, None without one; `error` is empty on success."""
 
     status: int | None = None
     answer: str = ""
@@ -43,19 +43,19 @@ class Outcome:
 
 
 def due_deliveries(now: datetime) -> list[UUID]:
-    """The deliveries that are due: of each team the first ones first."""
+    """Return the due deliveries, in an order that is fair to teams."""
     due = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=now)
     return first_of_each_team(due.filter(channel__enabled=True), team="channel__team")
 
 
 def team_of(delivery_id: UUID) -> int | None:
-    """The key of the team whose channel this delivery is for."""
+    """Return the key of the team whose channel this delivery is for."""
     found = Delivery.objects.filter(pk=delivery_id)
     return found.values_list("channel__team", flat=True).first()
 
 
 def deliver(delivery_id: UUID, now: datetime) -> bool:
-    """One try of a delivery that is due; False where another worker has it."""
+    """Try a due delivery once. Return False if another worker has it."""
     delivery = _claimed(delivery_id, now)
     if delivery is None:
         return False
@@ -70,7 +70,7 @@ def deliver(delivery_id: UUID, now: datetime) -> bool:
 
 @transaction.atomic
 def _claimed(delivery_id: UUID, now: datetime) -> Delivery | None:
-    """Ours until LEASE is over: `next_at`, moved ahead, is the sign."""
+    """Claim the delivery by moving `next_at` ahead by LEASE."""
     rows = Delivery.objects.select_for_update(skip_locked=True, of=("self",))
     delivery = (
         rows.select_related("channel__team")
@@ -105,7 +105,7 @@ def _send(delivery: Delivery) -> Outcome:
     text = answer.body.decode(errors="replace").replace("\0", "")
     error = "" if answer.ok else f"the answer was {answer.status}"
     if 300 <= answer.status < 400:
-        error += "; redirects are not followed: name the address that it leads to"
+        error += "; redirects are not followed: use the final address"
     return Outcome(status=answer.status, answer=text, error=error)
 
 
@@ -143,7 +143,7 @@ def _headers(delivery: Delivery, outgoing: Outgoing) -> dict[str, str]:
 def _mail(delivery: Delivery, message: Message, outgoing: Outgoing) -> Outcome:
     take_mails(delivery.channel.team, len(delivery.channel.addresses))
     domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">") or "localhost"
-    # The same at each try: a mail server that took it twice shows it once.
+    # The id is the same at each try: a mail server that accepted it twice shows it once.
     own = {"Message-ID": f"<{delivery.pk}@{domain}>", "Auto-Submitted": "auto-generated"}
     delivery.headers = {"To": ", ".join(delivery.channel.addresses), **own}
     EmailMessage(
@@ -183,11 +183,11 @@ def _note(delivery: Delivery, outcome: Outcome, *, ms: int) -> None:
 
 
 def _pause_s(tries: int) -> int | None:
-    """None after the last try."""
+    """Return the pause; None after the last try."""
     return PAUSES_S[tries - 1] if tries <= len(PAUSES_S) else None
 
 
 def channel_problem(channel: Channel) -> str:
-    """Why the newest delivery that was tried did not arrive; empty where it did."""
+    """Return why the latest tried delivery failed; empty if it arrived."""
     last = channel.deliveries.exclude(log=[]).order_by("-pk").first()
     return str(last.log[-1]["error"]) if last else ""

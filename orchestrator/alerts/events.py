@@ -1,7 +1,7 @@
-"""Which events there are: a tick looks at what ended or changed, and notes each once.
+"""Detect events: a tick looks for changes and stores each event once.
 
-Whoever ends a run or changes an alert need not know of channels, and no event is lost with a
-worker: what was not noted yet is seen by the next tick, for a day.
+Code that ends a run or changes an alert need not know of channels. If a worker dies, no event is
+lost: the next tick finds what was not stored yet, for a day.
 """
 
 from collections.abc import Iterator
@@ -31,17 +31,17 @@ from orchestrator.runs.models import Run, Trigger
 from orchestrator.runs.states import RUN_ENDED
 
 LOOK_BACK = timedelta(days=1)
-#: No run takes longer; it keeps the look at ended runs to the newest.
+#: No run takes longer; this limits the query for ended runs to recent ones.
 LONGEST_RUN = timedelta(days=14)
 KEPT = timedelta(days=30)
-#: Of one team and kind in one tick.
+#: The most events of one team and kind in one tick.
 AT_ONCE = 20
-#: Runs that somebody asked for; Pitwall's own are no news.
+#: Triggers of runs that somebody requested; Pitwall's own runs are no events.
 _TOLD = (Trigger.WEB, Trigger.API, Trigger.SCHEDULE)
 
 
 def tick(now: datetime) -> None:
-    """Notes what is new, and forgets what is old. May run twice."""
+    """Store new events and delete old ones. It may run twice."""
     for team in Team.objects.filter(channels__enabled=True).distinct():
         _look(team, now)
     _forget(now)
@@ -55,7 +55,7 @@ def note_event(
     data: dict[str, Any],
     version: str = "",
 ) -> Event | None:
-    """The event, with its deliveries; None where it was noted before."""
+    """Return the event with its deliveries; None if it was stored before."""
     event_id = new_id()
     try:
         with transaction.atomic():
@@ -80,11 +80,14 @@ def note_event(
 
 
 def _add_delivery(channel: Channel, event: Event, now: datetime) -> Delivery:
-    """At once, or with the next digest of the channel, whose row the caller has locked."""
+    """Add to a delivery that is sent at once, or to the channel's next digest.
+
+    The caller has locked the row of the channel.
+    """
     found = None
     if channel.digest != Digest.IMMEDIATE:
         waiting = channel.deliveries.filter(state=DeliveryState.WAITING, tries=0, log=[])
-        # Locked: who sends it waits until this event is in it.
+        # Locked: a worker that sends it waits until it contains this event.
         found = waiting.filter(next_at__gt=now).select_for_update().first()
     delivery = found or Delivery.objects.create(
         channel=channel, next_at=next_digest(channel.digest, now), created_at=now
@@ -94,7 +97,7 @@ def _add_delivery(channel: Channel, event: Event, now: datetime) -> Delivery:
 
 
 def next_digest(digest: str, now: datetime) -> datetime:
-    """The full hour, or midnight, UTC, that comes next; now for what is told at once."""
+    """Return the next full hour or midnight, UTC; now if there is no digest."""
     if digest == Digest.IMMEDIATE:
         return now
     hour = now.replace(minute=0, second=0, microsecond=0)
@@ -131,7 +134,7 @@ def _ended_runs(team: Team, since: datetime) -> Iterator[Run]:
 
 
 def _alert_events(team: Team, since: datetime) -> Iterator[tuple[Alert, EventKind, datetime, str]]:
-    """Only the newest change of an alert is told: what came between two ticks is in its log."""
+    """Yield only the latest change of an alert: its log has those between two ticks."""
     recent = Q(changed_at__gte=since) | Q(raised_at__gte=since)
     alerts = list(alerts_of(by_itself(team)).filter(recent).order_by("changed_at"))
     known = Event.objects.filter(subject__in=[alert.pk for alert in alerts])

@@ -1,4 +1,4 @@
-"""What was done about an alert, line by line."""
+"""The log of an alert: one line per action."""
 
 from datetime import datetime
 
@@ -8,5 +8,5 @@ MAX_LINES = 100
 
 
 def note_done(alert: Alert, text: str, *, at: datetime, by: str = "") -> None:
-    """Adds a line; the caller saves the alert. `by` is empty for what Pitwall does by itself."""
+    """Add a line; the caller saves the alert. `by` is empty for actions of Pitwall itself."""
     alert.log = [*alert.log, {"at": at.isoformat(), "by": by, "text": text}][-MAX_LINES:]

@@ -1,5 +1,4 @@
-"""Alerts: what a team is told of its change points, and what people did about it; and the
-channels that carry this, and other events, to wherever a team wants to be told."""
+"""Alerts with what members did about them, and channels that notify a team of events."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -21,19 +20,18 @@ class AlertState(models.TextChoices):
     DISMISSED = "dismissed", "Dismissed"
 
 
-#: Nothing is left to do about an alert in one of these.
+#: Nothing is left to do about an alert in one of these states.
 ALERT_ENDED = frozenset({AlertState.RESOLVED, AlertState.ACCEPTED, AlertState.DISMISSED})
 
 
 class Alert(models.Model):
-    """A regression that someone should look at: one, however many cases and metrics show it.
+    """A regression that a member should handle: one alert, however many cases and metrics show it.
 
-    `change_point` is the one that shows it most; `change_points` are all of them, on one host.
-    `confirmed`: a confirmation run confirmed it; where nothing could be measured again it is not.
-    The state of the same name is what somebody says who looked at it. One that is silenced opens
-    again by itself at `silenced_until`. `fixed_by`: the later commit that brought the level back.
-    `log`: {"at", "by", "text"} for each thing done about it; `by` is empty where Pitwall did it by
-    itself.
+    `change_point` is the one that shows it most clearly; `change_points` are all of them, on one
+    host. `confirmed`: a confirmation run confirmed it; false if nothing could be measured again.
+    The state of the same name is the judgement of a member. A silenced alert reopens at
+    `silenced_until`. `fixed_by`: the later commit that restored the level. `log`: {"at", "by",
+    "text"} of each action; `by` is empty for actions of Pitwall itself.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -84,7 +82,7 @@ class Alert(models.Model):
 
 
 class EventKind(models.TextChoices):
-    """What a channel can tell of; `test` is what its button sends."""
+    """Kinds of events; `test` is sent by the channel's test button."""
 
     RUN_ENDED = "run.ended", "A run has ended"
     ALERT_RAISED = "alert.raised", "An alert is raised"
@@ -107,10 +105,10 @@ class Digest(models.TextChoices):
 
 
 class Channel(models.Model):
-    """A way to tell a team, or its machines, of events.
+    """A way to notify a team, or its programs, of events.
 
-    `sealed_url` is where it goes to, a secret with most chats; `target` is what pages show of it.
-    `sealed_secret` signs what a webhook is sent. E-mail has `addresses` instead of both.
+    `sealed_url` is the address, which is a secret for most chats; `target` is the part that pages
+    show. `sealed_secret` signs the requests to a webhook. E-mail has `addresses` instead of both.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -148,10 +146,9 @@ class Channel(models.Model):
 
 
 class Event(models.Model):
-    """Something that happened, told once, whoever sees it first.
+    """An event, stored once, whichever worker detects it first.
 
-    `version` tells apart what happens to the same thing again and again. `data` is what webhooks
-    are sent of it.
+    `version` distinguishes repeated events of the same object. `data` is the part for webhooks.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -178,11 +175,11 @@ class DeliveryState(models.TextChoices):
 
 
 class Delivery(models.Model):
-    """One message of a channel: of one event, or the digest of several.
+    """One message of a channel: one event, or the digest of several.
 
-    A worker claims it by moving `next_at` ahead; if the worker dies, it comes due again. `tries`
-    count since it was made or replayed; `log` has all of them: {"at", "status", "ms", "error",
-    "answer"}. `headers` and `body` are what was sent last, without what is secret.
+    A worker claims it by moving `next_at` ahead; if the worker dies, it becomes due again. `tries`
+    counts since it was created or replayed; `log` has all of them: {"at", "status", "ms", "error",
+    "answer"}. `headers` and `body` are those of the last try, without secrets.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

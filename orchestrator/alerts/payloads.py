@@ -1,4 +1,4 @@
-"""Events as webhooks are sent them (docs/webhooks.md), and in one line for people."""
+"""Events in the form for webhooks (docs/webhooks.md), and as one line of text."""
 
 from datetime import datetime
 from typing import Any
@@ -13,12 +13,13 @@ from orchestrator.comparisons.verdict_cache import VerdictCard, load_verdict_car
 from orchestrator.core.units import format_change
 from orchestrator.runs.models import Run
 
-#: So many changed cases of a verdict are told; its page has all.
+#: The most changed cases per verdict in an event; the page of the run shows all.
 MOST_CHANGES = 20
 
 
 def run_data(run: Run) -> dict[str, Any]:
-    """Of a run that has ended, with `definition__benchmark__project`, variants and commits."""
+    """Return the data of an ended run, loaded with `definition__benchmark__project`, variants and
+    commits."""
     benchmark = run.definition.benchmark
     cards = load_verdict_cards(by_itself(run.team), [run])[run.pk]
     told = "; ".join(f"{card.verdict}: {card.summary}" for card in cards) or run.message
@@ -40,7 +41,7 @@ def run_data(run: Run) -> dict[str, Any]:
 
 
 def alert_data(alert: Alert, kind: EventKind) -> dict[str, Any]:
-    """Of one of `alerts_of`."""
+    """Return the data of an alert from `alerts_of`."""
     row = alert.change_point
     series = row.series
     change = row.confirmed_change if row.confirmed_change is not None else row.change
@@ -75,13 +76,13 @@ def alert_data(alert: Alert, kind: EventKind) -> dict[str, Any]:
 def test_data(team: Team) -> dict[str, Any]:
     return {
         "title": f"Test from Pitwall, team {team.name}",
-        "text": "This channel works: what it was made for will arrive like this.",
+        "text": "This channel works: events will arrive like this.",
         "url": page_url("channels"),
     }
 
 
 def whole(kind: str, team: Team, at: datetime, event_id: object, data: dict[str, Any]) -> Any:
-    """What is the same of all events comes first."""
+    """Return an event; the fields that all events have come first."""
     first = {"id": str(event_id), "event": str(kind), "at": at.isoformat(), "team": team.slug}
     return {**first, **data}
 

@@ -1,4 +1,4 @@
-"""Whether a later commit brought the level back from before a regression."""
+"""Detect whether a later commit restored the level from before a regression."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,16 +7,17 @@ from orchestrator.alerts.models import Alert
 from orchestrator.benchmarks.models import Commit
 from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState
 
-#: What may be left of a regression that counts as fixed, as a share of it: levels have noise.
+#: Largest remainder of a regression that counts as fixed, as a share of it: levels have noise.
 LEFT = 0.25
 _NOTHING = (ChangeState.REFUTED, ChangeState.DISMISSED, ChangeState.SUPERSEDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """The level is back since `commit`, but for `left` (a change against before the regression).
+    """The commit that restored the level, up to `left` (a change relative to before the
+    regression).
 
-    `sure`: a confirmation run confirmed it, or it is sure and nothing can be measured again.
+    `sure`: a confirmation run confirmed it, or it is certain and cannot be measured again.
     """
 
     commit: Commit
@@ -25,7 +26,8 @@ class Fix:
 
 
 def fix_of(alert: Alert) -> Fix | None:
-    """None unless the level is back in all series of the alert; the last commit that it took."""
+    """Return the last commit of the fix; None unless the level is back in all series of the
+    alert."""
     rows = [row for row in alert.change_points.all() if row.state not in _NOTHING]
     shifts = ChangePoint.objects.filter(
         series__in={row.series_id for row in rows}, commit__position__isnull=False
@@ -43,20 +45,20 @@ def fix_of(alert: Alert) -> Fix | None:
 
 
 def _mend(row: ChangePoint, shifts: Sequence[ChangePoint]) -> Fix | None:
-    """Changes since multiply: that holds across another host or definition, levels do not."""
+    """Multiply the later changes: this works across another host or definition, unlike levels."""
     factor, sure = 1 + row.change, True
     for each in _after(row, shifts):
         factor *= 1 + each.change
         sure = sure and _is_sure(each)
         left = factor - 1
-        # Further the same way is worse, not fixed.
+        # A larger change in the same direction is worse, not fixed.
         if not each.regressed and left * row.change <= LEFT * row.change**2:
             return Fix(commit=each.commit, left=left, sure=sure)
     return None
 
 
 def _after(row: ChangePoint, shifts: Iterable[ChangePoint]) -> list[ChangePoint]:
-    """Those that still count, oldest commit first."""
+    """Return the later change points that still count, oldest commit first."""
     if row.commit.position is None:
         return []
     return [

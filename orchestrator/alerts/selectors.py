@@ -13,12 +13,12 @@ from orchestrator.core.errors import NotFoundError
 from orchestrator.regressions.change_points import with_parts
 from orchestrator.results.models import Bisection, ChangePoint
 
-#: Every page shows it.
+#: Raw SQL, since every page shows this count.
 _OPEN = "SELECT count(*) FROM alerts_alert WHERE team_id = %s AND state = %s"
 
 
 def alerts_of(member: Member) -> QuerySet[Alert]:
-    """All of the team, newest first, with what it takes to show them."""
+    """Return all alerts of the team, newest first, with related rows for their display."""
     parts = with_parts(ChangePoint.objects.all())
     return (
         Alert.objects.filter(_seen(member))
@@ -37,7 +37,7 @@ def _seen(member: Member) -> Q:
 
 
 def narrowed(rows: QuerySet[Alert], member: Member, *, owner: str) -> QuerySet[Alert]:
-    """Those that somebody looks after: a user name, `me`, or `nobody`; all where it is empty."""
+    """Return the alerts that a user handles: a user name, `me`, or `nobody`; all if it is empty."""
     if owner == "nobody":
         return rows.filter(assignee=None)
     if owner == "me":
@@ -46,7 +46,7 @@ def narrowed(rows: QuerySet[Alert], member: Member, *, owner: str) -> QuerySet[A
 
 
 def largest_first(rows: QuerySet[Alert]) -> QuerySet[Alert]:
-    """By the change that shows most, as the confirmation run measured it where there was one."""
+    """Sort by the largest change, as the confirmation run measured it if there was one."""
     change = Coalesce("change_point__confirmed_change", "change_point__change")
     return rows.order_by(Abs(change).desc(), "-pk")
 
@@ -59,20 +59,20 @@ def alert_for(member: Member, alert_id: UUID) -> Alert:
 
 
 def searches_of(alert: Alert) -> list[Bisection]:
-    """The searches for the commit that an alert comes from, oldest first; of one of `alerts_of`."""
+    """Return the bisections of an alert from `alerts_of`, oldest first."""
     found = [each for row in alert.change_points.all() for each in row.bisections.all()]
     return sorted(found, key=lambda search: search.pk)
 
 
 def open_alerts(team: Team) -> int:
-    """How many nobody has looked at yet."""
+    """Return the number of alerts that are still open."""
     with connection.cursor() as cursor:
         cursor.execute(_OPEN, [team.pk, AlertState.OPEN.value])
         return int(cursor.fetchone()[0])
 
 
 def counts_of(member: Member, *, owner: str = "") -> dict[str, int]:
-    """How many alerts there are in each state; states without any are 0. `owner` as above."""
+    """Return the number of alerts in each state, including 0. `owner` as in `narrowed`."""
     rows = narrowed(Alert.objects.filter(_seen(member)), member, owner=owner)
     found = dict(rows.order_by().values_list("state").annotate(alerts=Count("pk")))
     return {str(state): found.get(state, 0) for state in AlertState.values}

@@ -1,4 +1,4 @@
-"""Writes of alerts by people: looking at one, and what came of it."""
+"""Writes of alerts by members."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -24,7 +24,7 @@ _OF_SERIES = ("series__benchmark__project", "series__case__benchmark__project")
 
 
 def acknowledge(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
-    """Somebody has seen it and looks after it: the member, unless it is another's already."""
+    """Acknowledge an alert. The member becomes its owner unless it has one."""
     with transaction.atomic():
         alert = _locked(member, alert_id, to="acknowledge an alert")
         if alert.state != AlertState.OPEN:
@@ -34,7 +34,7 @@ def acknowledge(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
 
 
 def confirm_alert(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
-    """It is a real regression, which somebody will fix: the member, unless it is another's."""
+    """Confirm that it is a real regression. The member becomes its owner unless it has one."""
     with transaction.atomic():
         alert = _to_do(member, alert_id, to="confirm an alert")
         if alert.state == AlertState.CONFIRMED:
@@ -44,12 +44,14 @@ def confirm_alert(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
 
 
 def silence(*, member: Member, alert_id: UUID, until: datetime, note: str = "") -> Alert:
-    """Nobody need look before `until`; then it opens again by itself."""
+    """Silence an alert until `until`; then it reopens."""
     with transaction.atomic():
         alert = _to_do(member, alert_id, to="silence an alert")
         now = utc_now()
         if until <= now:
-            raise InvalidRequestError("it can only be silenced until a day to come", field="until")
+            raise InvalidRequestError(
+                "it can only be silenced until a day in the future", field="until"
+            )
         if until > now + LONGEST_SILENCE:
             raise InvalidRequestError(
                 f"it can be silenced for {LONGEST_SILENCE.days} days at most", field="until"
@@ -59,14 +61,14 @@ def silence(*, member: Member, alert_id: UUID, until: datetime, note: str = "") 
 
 
 def resolve(*, member: Member, alert_id: UUID, note: str) -> Alert:
-    """It was looked after: fixed, or taken as it is. `note` says which."""
+    """Resolve an alert: fixed, or accepted. `note` says which."""
     with transaction.atomic():
         alert = _to_do(member, alert_id, to="resolve an alert")
         return _changed(member, alert, AlertState.RESOLVED, _reason(note))
 
 
 def accept(*, member: Member, alert_id: UUID, reason: str) -> Alert:
-    """The new level is meant to stay: each history of the alert begins anew where it shifted."""
+    """Accept the new level: each history of the alert starts again where it shifted."""
     with transaction.atomic():
         alert = _to_do(member, alert_id, to="accept a new baseline")
         rows = alert.change_points.exclude(state__in=_NOTHING).order_by("-commit__position")
@@ -77,7 +79,8 @@ def accept(*, member: Member, alert_id: UUID, reason: str) -> Alert:
 
 
 def dismiss_alert(*, member: Member, alert_id: UUID, reason: str) -> Alert:
-    """It is none: the change points are dismissed with it, and raise no other one."""
+    """Dismiss an alert that is no regression. Its change points are dismissed too and raise no
+    other."""
     with transaction.atomic():
         alert = _to_do(member, alert_id, to="dismiss an alert")
         for row in alert.change_points.exclude(
@@ -88,7 +91,7 @@ def dismiss_alert(*, member: Member, alert_id: UUID, reason: str) -> Alert:
 
 
 def reopen(*, member: Member, alert_id: UUID) -> Alert:
-    """It is to be looked at again. What was dismissed, and what begins anew, stays so."""
+    """Reopen an alert. Dismissed change points and new starts of histories stay."""
     with transaction.atomic():
         alert = _locked(member, alert_id, to="reopen an alert")
         if alert.state == AlertState.OPEN:
@@ -97,7 +100,7 @@ def reopen(*, member: Member, alert_id: UUID) -> Alert:
 
 
 def assign(*, member: Member, alert_id: UUID, username: str) -> Alert:
-    """Who looks after it; an empty name: nobody."""
+    """Set the owner; an empty name removes it."""
     with transaction.atomic():
         alert = _locked(member, alert_id, to="assign an alert")
         alert.assignee = _user(member, username) if username else None
@@ -106,7 +109,7 @@ def assign(*, member: Member, alert_id: UUID, username: str) -> Alert:
 
 
 def write_note(*, member: Member, alert_id: UUID, note: str) -> Alert:
-    """What others should know of it; an empty one takes the note away."""
+    """Write a note for others; an empty one removes the note."""
     with transaction.atomic():
         alert = _locked(member, alert_id, to="write a note")
         alert.note = note.strip()[:MAX_NOTE]
@@ -129,7 +132,8 @@ def _to_do(member: Member, alert_id: UUID, *, to: str) -> Alert:
 def _changed(
     member: Member, alert: Alert, state: AlertState, note: str, *, told: str = ""
 ) -> Alert:
-    """`told` is what the log says of it, else the new state with the note."""
+    """Change an alert. `told` is the text for the log; the default is the new state with the
+    note."""
     alert.state, alert.note = state, note.strip()[:MAX_NOTE] or alert.note
     if state != AlertState.SILENCED:
         alert.silenced_until = None

@@ -1,1 +1,1 @@
-"""How far a host can be trusted: calibrations, golden runs, noise and resolution."""
+"""The reliability of hosts: calibrations, golden runs, noise and resolution."""

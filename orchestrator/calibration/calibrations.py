@@ -1,4 +1,4 @@
-"""What calibrations say: the noise of a host, case by case and metric by metric."""
+"""The results of calibrations: the noise of a host by case and metric."""
 
 import logging
 import math
@@ -22,7 +22,7 @@ from orchestrator.stats.noise import FEWEST_PAIRS, noise_of
 
 logger = logging.getLogger(__name__)
 
-#: The two trials of each A/A pair, first one first, by case key.
+#: The two trials of each A/A pair, in order, by case key.
 Pairs = dict[str, list[tuple[UUID, UUID]]]
 
 #: Case key → metric key → the fields of a Noise.
@@ -30,7 +30,7 @@ Readings = dict[str, dict[str, dict[str, float]]]
 
 
 def tick() -> None:
-    """Judges the calibrations that have ended. May run twice: each is stored once."""
+    """Judge ended calibrations. May run twice: each result is stored once."""
     for run in ended_calibrations().filter(calibration=None):
         try:
             judge_calibration(run)
@@ -39,7 +39,7 @@ def tick() -> None:
 
 
 def judge_calibration(run: Run) -> Calibration | None:
-    """What an ended calibration says, stored once; None where no host can be told.
+    """Store the result of an ended calibration once. None if its host is unknown.
 
     Pairs of a run that failed or was cancelled count as well: they were measured.
     """
@@ -78,7 +78,7 @@ def _readings(run: Run) -> Readings:
 def _differences(
     pairs: list[tuple[UUID, UUID]], values: dict[UUID, dict[str, float]], key: str
 ) -> Iterator[float]:
-    """ln(second / first) of the pairs that have both; what is not positive has no logarithm."""
+    """Yield ln(second / first) of complete pairs; values that are not positive are left out."""
     for pair in pairs:
         first, second = (values.get(trial, {}).get(key, 0.0) for trial in pair)
         if first > 0 and second > 0:
@@ -86,7 +86,7 @@ def _differences(
 
 
 def _pairs(run: Run) -> Pairs:
-    """Rounds 1 and 2 of a case, 3 and 4, and so on; one invalid trial voids its pair."""
+    """Pair rounds 1 and 2 of a case, 3 and 4, and so on; one invalid trial voids its pair."""
     trials = Trial.objects.filter(
         job__run=run, state=TrialState.MEASURED, validity__in=COUNTED_VALIDITIES
     ).values_list("case__key", "round", "pk")

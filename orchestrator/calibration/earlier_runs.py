@@ -1,4 +1,4 @@
-"""The noise of a host by what was measured on it anyway, where nobody has calibrated it."""
+"""The noise of a host from earlier runs, if it was not calibrated."""
 
 import math
 from collections import defaultdict
@@ -12,7 +12,7 @@ from orchestrator.runs.models import Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
 from orchestrator.stats.noise import Noise, noise_of
 
-#: The newest trials of a benchmark on a host are looked at, so many.
+#: The most trials of a benchmark on a host that are read, newest first.
 MOST_TRIALS = 4_000
 
 #: Case key and round → variant → trial, of one job.
@@ -20,11 +20,11 @@ Blocks = dict[tuple[UUID, str, int], dict[int, UUID]]
 
 
 def earlier_noise(host: Host, benchmark: Benchmark, metric: str) -> dict[str, Noise]:
-    """By case key: how much ln(contender / baseline) differed from round to round.
+    """Return by case key how much ln(contender / baseline) varied from round to round.
 
-    That two commits differ moves all rounds alike and is not in the spread, so any comparison
-    tells the noise of the next one. Of each case the newest job counts that has enough rounds;
-    nothing from before the host's last change does.
+    A difference of the two commits shifts all rounds alike and does not add to the spread.
+    Therefore any comparison measures the noise. For each case the newest job with enough rounds is
+    used; jobs from before the host's last change are not.
     """
     blocks = _blocks(host, benchmark)
     values = values_of([trial for pair in blocks.values() for trial in pair.values()], [metric])

@@ -1,4 +1,4 @@
-"""The noise floor of each host of a team, with the calibrations before it."""
+"""The noise floor of each host of a team, with its history."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,16 +13,16 @@ from orchestrator.fleet.models import HostChange
 from orchestrator.loadtools.metrics import Metric, metrics_of
 from orchestrator.results.models import Calibration
 
-#: The history goes back so far.
+#: The most calibrations in a history.
 MOST = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
-    """The noise of the first primary metric of the newest calibration that says anything.
+    """The noise of the first primary metric in the newest calibration with a result.
 
-    Over several cases it is their median. `history` has the same of earlier calibrations with the
-    same benchmark, oldest first and the newest last. `present`: the host has not changed since.
+    Over several cases it is their median. `history` contains the same value of earlier calibrations
+    with the same benchmark, oldest first. `present`: the host did not change later.
     """
 
     benchmark: str
@@ -38,7 +38,7 @@ class Floor:
 
 
 def noise_floors(member: Member) -> dict[UUID, Floor]:
-    """By host; hosts without a calibration that says anything are left out."""
+    """Return floors by host; hosts without a calibration that has a result are left out."""
     epochs = dict(
         HostChange.objects.filter(host__team=member.team)
         .values_list("host_id")
@@ -64,7 +64,7 @@ def _newest(member: Member) -> list[Calibration]:
 
 
 def _floor(known: list[Calibration], epoch: int) -> Floor | None:
-    """`known`: newest first."""
+    """Return the floor of a host. `known`: newest first."""
     newest = known[0]
     metrics = metrics_of({key for case in newest.readings.values() for key in case})
     if not metrics:

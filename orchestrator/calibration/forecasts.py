@@ -1,4 +1,4 @@
-"""What a run that is being planned will be able to see on its hosts."""
+"""Forecast which changes a planned run can detect on its hosts."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ from orchestrator.stats.power import blocks_needed, smallest_change
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """A sentence about a host; `calibration` is what it rests on, None where there is none."""
+    """A sentence about a host; `calibration` is its basis, None if there is none."""
 
     host: Host
     calibration: Calibration | None
@@ -31,7 +31,7 @@ class Forecast:
 
 
 def forecasts_of(plan: RunPlan) -> list[Forecast]:
-    """One for each host that is named as the target of a placement."""
+    """Return one forecast for each host that is named as a target."""
     targets = [roles[HostRole.TARGET] for roles in plan.placements]
     hosts = dict.fromkeys(wanted.host for wanted in targets if wanted.host is not None)
     benchmark = plan.definition.benchmark
@@ -61,8 +61,11 @@ def _forecast(host: Host, benchmark: Benchmark, metric: Metric, rounds: int) -> 
 
 
 def sentence(name: str, sights: list[Sight], rounds: int) -> str:
-    """Of one metric of one or several cases: what so many rounds find, and how many the metric's
-    margin takes in the noisiest case."""
+    """Return a sentence about one metric of one or several cases.
+
+    It says which changes `rounds` detect, and how many rounds the metric's margin needs in the
+    noisiest case.
+    """
     metric = sights[0].metric
     of = metric.title[0].lower() + metric.title[1:]
     margin = _percent(metric.margin)
@@ -77,7 +80,7 @@ def sentence(name: str, sights: list[Sight], rounds: int) -> str:
 
 
 def _enough(sights: list[Sight], change: float) -> int | None:
-    """Rounds that find the change in the noisiest case; None where no run has so many."""
+    """Return the rounds that detect the change in the noisiest case; None if no run has so many."""
     needed = blocks_needed(max(sight.noise.sigma for sight in sights), change)
     if needed is None or needed > MAX_ROUNDS:
         return None

@@ -1,4 +1,5 @@
-"""What golden jobs say of their hosts: the same work as ever, and is it still as fast?"""
+"""Golden runs: repeated control measurements that detect whether a host has become slower or
+faster."""
 
 import logging
 from collections import defaultdict
@@ -32,10 +33,10 @@ from orchestrator.stats.drift import MIN_EARLIER, Drift, drift_of
 
 logger = logging.getLogger(__name__)
 
-#: A host is compared with its newest references only: slow ageing is not what is looked for.
+#: A host is compared with its latest references only: slow ageing is not to be detected.
 MAX_EARLIER = 30
 
-#: As in comparisons: what is suspect is told beside the numbers, and counts.
+#: As in comparisons: suspect trials count, and are reported with the result.
 
 #: case key → metric key → value
 Readings = dict[str, dict[str, float]]
@@ -43,7 +44,7 @@ Readings = dict[str, dict[str, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What a golden run says, in words for the host's page."""
+    """The result of a golden run, in words for the host's page."""
 
     verdict: GoldenVerdict
     message: str
@@ -53,7 +54,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenStatus:
-    """A host's golden job as pages show it; `outcome` is the newest one."""
+    """The state of a host's golden runs for pages; `outcome` is the latest one."""
 
     check: GoldenCheck
     outcome: GoldenOutcome | None
@@ -66,7 +67,7 @@ class GoldenStatus:
 
 
 def tick(now: datetime) -> None:
-    """Judges the golden runs that have ended and starts those that are due.
+    """Judge ended golden runs and start due ones.
 
     May run twice or at the same time as another: each step claims its row first.
     """
@@ -77,13 +78,14 @@ def tick(now: datetime) -> None:
 
 
 def judge_golden(check: GoldenCheck) -> GoldenOutcome | None:
-    """The outcome of a check's last run; None where it has not ended, or another tick was first.
+    """Return the outcome of a check's last run; None if it has not ended, or another tick was
+    first.
 
-    A host that failed its golden run or has drifted is quarantined and told why.
+    A host that failed its golden run or has drifted is quarantined, with the reason.
     """
     run = check.last_run
     if run is None:
-        # The run was deleted under us: nothing will ever be judged.
+        # The run was deleted: there is nothing to judge.
         GoldenCheck.objects.filter(pk=check.pk, last_run=None).update(judged=True)
         return None
     if run.state not in RUN_ENDED:
@@ -100,11 +102,11 @@ def judge_golden(check: GoldenCheck) -> GoldenOutcome | None:
 
 
 def forget_references(*, member: Member, host_id: UUID) -> None:
-    """What the host measured until now is no reference any more: it learns its numbers anew.
+    """Discard the references of a host, so that it learns its values again.
 
-    For a host that has become faster or slower for a reason that is known and will stay.
+    For a host that became faster or slower for a known and permanent reason.
     """
-    member.require(Role.MEMBER, to="let a host learn its numbers anew")
+    member.require(Role.MEMBER, to="reset the references of a host")
     host = host_for(member, host_id)
     with transaction.atomic():
         GoldenOutcome.objects.filter(host=host, is_reference=True).update(is_reference=False)
@@ -112,7 +114,7 @@ def forget_references(*, member: Member, host_id: UUID) -> None:
 
 
 def golden_statuses(member: Member) -> dict[UUID, GoldenStatus]:
-    """The golden jobs of the team's hosts, by host."""
+    """Return the golden status of the team's hosts, by host."""
     checks = GoldenCheck.objects.filter(host__team=member.team).select_related(
         "benchmark__project", "commit", "last_run"
     )
@@ -125,11 +127,11 @@ def golden_statuses(member: Member) -> dict[UUID, GoldenStatus]:
 
 
 def _guarded(step: Callable[[GoldenCheck], object], check: GoldenCheck) -> None:
-    """One host's trouble must not keep the others from their turn."""
+    """An error of one host must not stop the others."""
     try:
         step(check)
     except Exception:
-        logger.exception("the golden job of host %s cannot be looked after", check.host_id)
+        logger.exception("the golden run of host %s cannot be processed", check.host_id)
 
 
 def _finding(check: GoldenCheck, run: Run) -> Finding:
@@ -179,7 +181,7 @@ def _compared(check: GoldenCheck, run: Run, readings: Readings) -> Finding:
 
 
 def _readings(run: Run) -> Readings:
-    """The median over the trials that a comparison would count, by case and primary metric."""
+    """Return medians over valid and suspect trials, by case and primary metric."""
     keys = primary_of(spec_of(run.definition))
     trials = Trial.objects.filter(job__run=run, validity__in=COUNTED_VALIDITIES)
     cases = dict(trials.values_list("pk", "case__key"))
@@ -194,13 +196,13 @@ def _readings(run: Run) -> Readings:
 
 
 def epoch_of(host: Host, run: Run) -> int:
-    """How often the host had changed when the run began on it."""
+    """Return how often the host had changed before the run began on it."""
     taken = run.jobs.aggregate(last=Max("snapshot__taken_at"))["last"] or utc_now()
     return changes_of(host).filter(at__lte=taken).count()
 
 
 def _references(check: GoldenCheck, run: Run, epoch: int) -> list[GoldenOutcome]:
-    """The runs that this one may be compared with, newest first."""
+    """Return the runs that this one may be compared with, newest first."""
     outcomes = GoldenOutcome.objects.filter(
         host=check.host,
         is_reference=True,
@@ -248,7 +250,7 @@ def _steady(known: dict[tuple[str, str], Drift], earlier: int) -> str:
 def _drifted(
     drifted: dict[tuple[str, str], Drift], earlier: list[GoldenOutcome], cases: int
 ) -> str:
-    """The metric that moved most, by how much, from what, and since when."""
+    """Return the metric that moved most, by how much, from which values, and since when."""
     (case, key), worst = max(drifted.items(), key=lambda item: abs(item[1].change))
     info = METRICS[key]
     value, low, high = (

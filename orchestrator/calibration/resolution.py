@@ -1,4 +1,4 @@
-"""How many rounds a run takes to see changes of a wanted size, by the noise of its hosts."""
+"""The number of rounds that a run needs to detect a change of a given size."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,9 +24,9 @@ FIELD = "resolution"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostNoise:
-    """The noise of the first primary metric on a host, by case key; empty where nothing is known.
+    """The noise of the first primary metric on a host, by case key; empty if unknown.
 
-    `source` says what it rests on, for people.
+    `source` names its basis, for people.
     """
 
     host: Host
@@ -35,22 +35,22 @@ class HostNoise:
     source: str
 
     def noisiest(self, keys: set[str]) -> float | None:
-        """Of these cases; of all that are known where none of these is."""
+        """Return the largest noise of these cases; if none of them is known, of all known cases."""
         mine = [noise.sigma for key, noise in self.cases.items() if key in keys]
         return max(mine or [noise.sigma for noise in self.cases.values()], default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """The rounds that suffice on every host whose noise is known; `texts` tell why so many."""
+    """The rounds that suffice on every host with known noise; `texts` explain the number."""
 
     rounds: int
     texts: tuple[str, ...]
 
 
 def with_rounds(*, member: Member, request: RunRequest, change: float) -> RunRequest:
-    """The request with the rounds that it takes to see `change` (0.02: 2 %)."""
-    # One round: what the plan says otherwise does not hang on how many there are.
+    """Return the request with the rounds that are needed to detect `change` (0.02: 2 %)."""
+    # One round: the rest of the plan does not depend on the number.
     plan = plan_run(member=member, request=replace(request, rounds=1, until="rounds"))
     if len(plan.commits) == 1:
         raise InvalidRequestError(
@@ -61,7 +61,8 @@ def with_rounds(*, member: Member, request: RunRequest, change: float) -> RunReq
 
 
 def resolution_of(plan: RunPlan, change: float) -> Resolution:
-    """InvalidRequestError where nothing is known of any host, or where no run has enough rounds."""
+    """Raise InvalidRequestError if no host has known noise, or if the most rounds do not
+    suffice."""
     hosts = targets_of(plan)
     benchmark = plan.definition.benchmark
     keys = {case.key for case in plan.cases}
@@ -79,14 +80,17 @@ def resolution_of(plan: RunPlan, change: float) -> Resolution:
 
 
 def targets_of(plan: RunPlan) -> list[Host]:
-    """The hosts that could be measured on, each once."""
+    """Return the hosts that may be targets, each once."""
     wanted = [roles[HostRole.TARGET] for roles in plan.placements]
     return list(dict.fromkeys(host for one in wanted for host in one.candidates))
 
 
 def noise_on(host: Host, benchmark: Benchmark, metric: Metric) -> HostNoise:
-    """By its calibration with the benchmark, else by earlier comparisons with it, else by its
-    calibration with another one."""
+    """Return the noise by the host's calibration with the benchmark.
+
+    If there is none: by earlier comparisons with the benchmark, then by its calibration with
+    another benchmark.
+    """
     calibration = calibration_for(host, benchmark)
     if calibration is not None and calibration.benchmark == benchmark:
         return _calibrated(host, calibration, metric)

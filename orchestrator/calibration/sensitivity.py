@@ -1,4 +1,4 @@
-"""Which change a host can see, by its calibrations."""
+"""The change that a host can detect, by its calibrations."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -15,18 +15,18 @@ from orchestrator.results.models import Calibration
 from orchestrator.stats.noise import Noise
 from orchestrator.stats.power import blocks_needed, smallest_change
 
-#: For so many blocks it is said which change they find.
+#: Numbers of blocks for which the smallest detectable change is shown.
 BLOCKS = (5, 7, 10, 20)
-#: And for this change how many blocks find it.
+#: The change for which the number of blocks is shown.
 CHANGE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """The noise of one metric of a case, and what can be seen through it four times in five.
+    """The noise of one metric of a case, and the changes that are detected four times in five.
 
-    `smallest`: for each number of BLOCKS the smallest change; `needed`: blocks for a CHANGE, None
-    where no sensible number suffices.
+    `smallest`: the smallest change for each number of BLOCKS. `needed`: blocks for a CHANGE, None
+    if no sensible number suffices.
     """
 
     case: str
@@ -48,7 +48,7 @@ class Sight:
 
     @property
     def drift(self) -> float:
-        """The second of a pair against the first, as a change."""
+        """The second of a pair relative to the first, as a change."""
         return math.expm1(self.noise.mean)
 
     @property
@@ -57,7 +57,7 @@ class Sight:
 
 
 def calibrations_of(host: Host) -> QuerySet[Calibration]:
-    """All of a host, newest first; get the host through `host_for`."""
+    """Return all calibrations of a host, newest first. Get the host through `host_for`."""
     return (
         Calibration.objects.filter(host=host)
         .select_related("benchmark__project", "commit", "run")
@@ -66,12 +66,13 @@ def calibrations_of(host: Host) -> QuerySet[Calibration]:
 
 
 def present_epoch(host: Host) -> int:
-    """How often the host has changed until now: calibrations of an earlier epoch say nothing."""
+    """Return how often the host has changed: calibrations of earlier epochs do not count."""
     return changes_of(host).count()
 
 
 def present_calibrations(host: Host) -> list[Calibration]:
-    """The newest one with each benchmark in the host's present epoch that says anything."""
+    """Return the newest calibration with each benchmark in the present epoch, if it has a
+    result."""
     present = calibrations_of(host).filter(epoch=present_epoch(host)).exclude(readings={})
     found: dict[int, Calibration] = {}
     for each in present:
@@ -80,28 +81,29 @@ def present_calibrations(host: Host) -> list[Calibration]:
 
 
 def calibration_for(host: Host, benchmark: Benchmark) -> Calibration | None:
-    """What is to be believed of a host now: its newest calibration with that benchmark, else with
-    any other."""
+    """Return the calibration that applies to a host: the newest one with that benchmark, otherwise
+    with any other."""
     found = present_calibrations(host)
     return next((each for each in found if each.benchmark == benchmark), next(iter(found), None))
 
 
 def sights_of(calibration: Calibration) -> list[Sight]:
-    """What a calibration says, by case, primary metrics in their order."""
+    """Return the results of a calibration by case, primary metrics in order."""
     labels = dict(calibration.benchmark.cases.values_list("key", "label"))
     found = list(_sights(calibration.readings, labels))
     return sorted(found, key=lambda sight: sight.label)
 
 
 def noise_in(calibration: Calibration, case: str, metric: str) -> Noise | None:
-    """What a calibration says of one metric of a case."""
+    """Return the noise of one metric of a case in a calibration."""
     found = calibration.readings.get(case, {}).get(metric)
     return Noise(**found) if found else None
 
 
 def _sights(readings: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Sight]:
     for case, metrics in readings.items():
-        # JSON does not keep the order of keys; what no registry knows any more is left out.
+        # JSON does not keep the order of keys. Metrics that are no longer in the registry are left
+        # out.
         for info in metrics_of(metrics):
             yield Sight(
                 case=case,

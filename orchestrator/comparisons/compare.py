@@ -33,7 +33,7 @@ from orchestrator.stats.many import ToCompare, compare_many
 from orchestrator.stats.matrix import judge_matrix
 from orchestrator.stats.unpaired import compare_unpaired
 
-#: The primary metrics of a benchmark without a definition: its results were measured elsewhere.
+#: The primary metrics of a benchmark without a definition, whose results are imported.
 _DEFAULT_PRIMARY = tuple(dict.fromkeys(PRIMARY["closed"] + PRIMARY["open"]))
 
 #: Index of a case in the selection, as text → metric key → comparison.
@@ -48,7 +48,7 @@ def compare_commits(
     contender: Commit,
     run: Run | None = None,
 ) -> ComparisonReport:
-    """`compare_sides` of two commits, in all that both were measured with."""
+    """Compare two commits as `compare_sides` does, in all cases that both measured."""
     sides = Side(commit=baseline), Side(commit=contender)
     return compare_sides(member, benchmark=benchmark, sides=sides, run=run)
 
@@ -61,11 +61,11 @@ def compare_sides(
     run: Run | None = None,
     all_metrics: bool = True,
 ) -> ComparisonReport:
-    """The comparison of two sides, block by block.
+    """Return the comparison of two sides, block by block.
 
     Sides that share no block are compared by all their trials, and the report is not `paired`.
-    `run`: only what it measured counts. Without `all_metrics` only the primary metrics are read.
-    NotFoundError if one side was not measured, InvalidRequestError for two equal sides.
+    `run`: only its measurements count. Without `all_metrics` only the primary metrics are read.
+    Raise NotFoundError if one side was not measured, InvalidRequestError for two equal sides.
     """
     check_sides_differ(*sides)
     if not member.sees_project(benchmark.project_id, benchmark.project.team_id):
@@ -122,7 +122,7 @@ def _select(
     run: Run | None,
     metrics: Collection[str] | None,
 ) -> Selection:
-    """The cases with these metrics; with all metrics if none of these was measured."""
+    """Return the cases with these metrics; with all metrics if none of these was measured."""
     selection = select_cases(benchmark, sides, runs, flagged, run=run, metrics=metrics)
     if metrics is not None and not any(case.metrics for case in selection.cases):
         selection = select_cases(benchmark, sides, runs, flagged, run=run, metrics=None)
@@ -133,7 +133,7 @@ def _select(
 
 @lru_cache(maxsize=512)
 def _primary(definition: UUID) -> tuple[tuple[str, ...], bool]:
-    """The primary metrics, and whether the loop is open. A definition never changes."""
+    """Return the primary metrics, and whether the loop is open. A definition never changes."""
     metrics = primary_of(spec_of(Definition.objects.get(pk=definition)))
     return metrics, metrics == PRIMARY["open"]
 
@@ -141,7 +141,8 @@ def _primary(definition: UUID) -> tuple[tuple[str, ...], bool]:
 def _definition(
     benchmark: Benchmark, sides: tuple[Side, Side], runs: Sequence[SharedRun]
 ) -> UUID | None:
-    """The one that names the primary metrics: the requested one, else the newest of both sides."""
+    """Return the requested definition, otherwise the newest of both sides. It names the primary
+    metrics."""
     if sides[0].definition is not None:
         return sides[0].definition.pk
     if runs:
@@ -150,13 +151,13 @@ def _definition(
 
 
 def choose_deciding_metrics(primary: Collection[str], compared: Compared) -> Collection[str]:
-    """The primary metrics; if none of them was measured, all metrics."""
+    """Return the primary metrics; if none of them was measured, all metrics."""
     present = {metric for metrics in compared.values() for metric in metrics}
     return primary if present & set(primary) or not present else present
 
 
 def _compare_cases(cases: Sequence[PairedCase], mismatches: Mismatches) -> Compared:
-    """The comparison of each metric that may be judged, in the order of the registry."""
+    """Compare each metric that may be judged, in the order of the registry."""
     infos = _judged_metrics(cases)
     requests: list[tuple[str, str, bool, ToCompare]] = []
     for index, case in enumerate(cases):

@@ -168,7 +168,8 @@ def _build_blocks(
     *,
     paired: bool,
 ) -> list[EvidenceBlock]:
-    """The compared blocks, and the blocks that were excluded by a failed or invalid trial."""
+    """Return the compared blocks, and the blocks that were excluded by a failed or invalid
+    trial."""
     blocks = []
     for number in dict.fromkeys([*before, *after]):
         first, second = before.get(number), after.get(number)

@@ -1,7 +1,7 @@
-"""A comparison as a heat map: for each pair of values of two axes, the worst of the cases there.
+"""A comparison as a heat map: a tile shows the worst of the cases with the same two axis values.
 
-Axes are those of the matrix, and what each case has beside them: its host, its hardware profile,
-its label and, for columns as for rows, the metrics that decide.
+Axes are those of the matrix and other properties of a case: its host, its hardware profile, its
+label and, for rows and columns, the metrics that decide.
 """
 
 from collections import Counter, defaultdict
@@ -17,15 +17,15 @@ from orchestrator.comparisons.report import (
 )
 
 HOST, PROFILE, CASE, METRIC = "host", "profile", "case", "metric"
-#: What a case has no value of.
+#: Marks a missing value.
 NONE = "–"
-#: More values than these are no picture any more: those with the largest changes are drawn.
+#: With more values, only those with the largest changes are drawn.
 MOST_ROWS, MOST_COLUMNS = 40, 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """`values` as addresses name them, with what is shown; `omitted` more are not drawn."""
+    """`values` as URLs name them, with their labels; `omitted` more are not drawn."""
 
     name: str
     title: str
@@ -35,9 +35,9 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tile:
-    """`cases` lie here; `case` is the worst of them, by `metric`, which has `verdict`.
+    """`cases` are in this tile; `case` is the worst of them, by `metric`, which has `verdict`.
 
-    `counts`: verdict → cases. `metric` is None where nothing could be compared.
+    `counts`: verdict → cases. `metric` is None if nothing could be compared.
     """
 
     case: CaseComparison
@@ -49,7 +49,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatMap:
-    """`metric`: the key of the one that is shown; empty where each case is shown by its worst."""
+    """`metric`: the key of the shown metric; empty if each case shows its worst one."""
 
     rows: Axis
     columns: Axis
@@ -57,13 +57,14 @@ class HeatMap:
     tiles: Mapping[tuple[str, str], Tile]
 
 
-#: A case with the metric that speaks for it, if any, and its verdict.
+#: A case with the metric that represents it, if any, and its verdict.
 _Told = tuple[CaseComparison, MetricComparison | None, str]
 
 
 def list_axes(report: ComparisonReport) -> dict[str, Axis]:
-    """All that tells the cases apart, by name, those of the matrix first; then the metrics."""
-    # Cases are made in the order of their matrix.
+    """Return all properties in which the cases differ, by name: the matrix first, then the
+    metrics."""
+    # Cases are in the order of their matrix.
     cases = sorted(report.cases, key=lambda case: case.case.pk)
     names = dict.fromkeys(name for case in cases for name in case.case.parameters)
     found = [_axis(name, cases) for name in names]
@@ -79,12 +80,12 @@ def list_axes(report: ComparisonReport) -> dict[str, Axis]:
 
 
 def primary_metrics(report: ComparisonReport) -> dict[str, str]:
-    """The metrics that decide: key → title."""
+    """Return the metrics that decide: key → title."""
     return {each.key: each.title for case in report.cases for each in case.metrics if each.primary}
 
 
 def axis_value(case: CaseComparison, axis: str) -> str:
-    """Where a case lies on an axis."""
+    """Return the value of a case on an axis."""
     if axis in case.case.parameters:
         return shown_value(case.case.parameters[axis])
     if axis == CASE:
@@ -104,10 +105,10 @@ def build_heat_map(
     columns: str = "",
     metric: str = "",
 ) -> HeatMap | None:
-    """Of the axes that are asked for, or else of two that show much; the hosts are one of these.
+    """Return the heat map of the requested axes, by default of two that show much.
 
-    None where nobody asked and the cases differ in less than two things, so that their list says
-    the same. What is asked for and is not there counts as not asked for.
+    Unknown axes count as not requested. The default includes the hosts. None if no axes were
+    requested and the cases differ in fewer than two properties: their list shows the same.
     """
     names = _chosen(axes, rows, columns)
     if names is None:
@@ -129,7 +130,7 @@ def build_heat_map(
 
 
 def _axis(name: str, cases: Sequence[CaseComparison]) -> Axis:
-    """In the order of the matrix; numbers by their size."""
+    """Return an axis with its values in the order of the matrix; numbers by size."""
     raw = [case.case.parameters.get(name) for case in cases]
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in raw):
         raw.sort()
@@ -162,7 +163,7 @@ def _chosen(axes: Mapping[str, Axis], rows: str, columns: str) -> tuple[str, str
 
 
 def _told(case: CaseComparison, metric: str, each: bool) -> Iterator[tuple[str, _Told]]:
-    """(key, what is told) of a case: by one metric, by `each`, or by the worst of them."""
+    """Yield (key, shown metric) of a case: one metric, each metric of `each`, or the worst one."""
     if each or metric:
         for one in case.metrics:
             if one.primary and metric in ("", one.key):
@@ -196,7 +197,7 @@ def _severity(verdict: str, metric: MetricComparison | None) -> tuple[int, float
 
 
 def _drawn(axis: Axis, most: int, tiles: Iterable[tuple[str, Tile]]) -> Axis:
-    """The axis with no more than `most` values: those where the worst lies."""
+    """Return the axis with at most `most` values: those with the worst tiles."""
     if len(axis.values) <= most:
         return axis
     worst: dict[str, tuple[int, float]] = {}

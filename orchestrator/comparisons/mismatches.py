@@ -1,4 +1,4 @@
-"""Finds the mismatches of a comparison: what differs between the sides except the commit."""
+"""Find the mismatches of a comparison: what differs between the sides except the commit."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from orchestrator.comparisons.report import CaseName, HostName, Mismatch
 from orchestrator.comparisons.sides import Side
 from orchestrator.fleet.models import HostChange
 
-#: The provenance is read of this many different configurations at most.
+#: The most configurations whose provenance is read.
 _MAX_CONFIGURATIONS = 20
 _OTHER_LOOP = (
     "in a closed loop slow answers delay the next request, so its latencies do not include "
@@ -134,7 +134,7 @@ def _of_epochs(host: HostName, before: int, after: int) -> Mismatch:
         what="epoch",
         baseline=f"{host.name}, epoch {before}",
         contender=f"{host.name}, epoch {after}",
-        reason=f"the host changed in between{changed}: it is not the same machine any more",
+        reason=f"the host changed in between{changed}: it is a different machine now",
     )
 
 

@@ -1,9 +1,9 @@
-"""Pairs the points of both sides: one PairedCase for each case and host that both measured.
+"""Pair the points of both sides: one PairedCase for each case and host that both measured.
 
-A block is one round of one job: its trials were measured one after the other. Where the sides share
-blocks, their values are paired by block. Where they share none, a case holds the values of both
-sides without an order. Points are comparable if epoch of the host and configuration are equal;
-others are used only if the sides have no comparable points.
+A block is one round of one job: its trials were measured one after the other. If the sides share
+blocks, their values are paired by block. If they share none, a case holds the values of both sides
+without an order. Points are comparable if epoch of the host and configuration are equal; others are
+used only if the sides have no comparable points.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -25,8 +25,8 @@ from orchestrator.runs.models import Run
 class PairedCase:
     """One case on one host, or on the hosts of one profile: metric key → values of both sides.
 
-    `paired`: value i of both sides is of the same block. `blocks` are those of both sides: if
-    paired, the blocks in which both measured at least one metric; 0 is not among them.
+    `paired`: value i of both sides is of the same block. `blocks` are those of both sides. If
+    paired, both measured at least one metric in each of them; 0 is not among them.
     `excluded_trials` counts trials of both sides that are of another epoch or configuration.
     """
 
@@ -49,7 +49,7 @@ class PairedCase:
         return before == {(group.place, group.comparability) for group in self.contender}
 
 
-#: What the points of two sides must have in common to be paired.
+#: Properties of points of two sides that must be equal to be paired.
 PairingKey = Callable[[CaseOnHost], object]
 
 

@@ -73,7 +73,7 @@ _VALUES_BELOW = """
     CASE WHEN cardinality(point."values") < %s THEN point."values" END,
     CASE WHEN cardinality(point."values") < %s THEN point.blocks END
 """
-#: Stands for the values of a point that has too many of them.
+#: Replaces the values of a point that has too many of them.
 NOT_READ = MetricValues([], [])
 
 PointIndex = dict[CaseOnHost, dict[ComparabilityKey, PointGroup]]

@@ -40,7 +40,7 @@ class JudgedCases:
 def rank_cases(
     selection: Selection, judged: JudgedCases, runs: Sequence[SharedRun]
 ) -> tuple[CaseComparison, ...]:
-    """Regressions first, then improvements, inconclusive and unchanged cases."""
+    """Return regressions first, then improvements, inconclusive and unchanged cases."""
     keys = {key for metrics in judged.compared.values() for key in metrics}
     infos = metrics_of(keys)
     trial_s = _load_trial_times(judged, runs)
@@ -123,7 +123,7 @@ def _host_name(side: Sequence[PointGroup], selection: Selection) -> HostName:
 
 
 def _count_trials(case: PairedCase) -> Exclusions:
-    """Of sides that share no block: the counts of their trials."""
+    """Return the counts of the trials of sides that share no block."""
     groups = (*case.baseline, *case.contender)
     return Exclusions(
         excluded=sum(group.invalid for group in groups),
@@ -134,7 +134,7 @@ def _count_trials(case: PairedCase) -> Exclusions:
 def _build_metrics(
     index: int, judged: JudgedCases, infos: Sequence[Metric]
 ) -> tuple[MetricComparison, ...]:
-    """The primary metrics first."""
+    """Return the metrics, primary ones first."""
     compared = judged.compared[str(index)]
     metrics = [
         _build_metric(info, compared[info.key], judged, (str(index), info.key))

@@ -26,7 +26,7 @@ LOOPBACK_NOTE = "Server and load generator shared one machine and talked over lo
 _SENTENCES = {
     Verdict.REGRESSED: "{contender} is a regression: {change}.",
     Verdict.IMPROVED: "{contender} is an improvement: {change}.",
-    Verdict.TRIVIAL: "{contender} changed something, but less than matters: {change}.",
+    Verdict.TRIVIAL: "{contender} changed, but by less than the margin: {change}.",
     Verdict.EQUIVALENT: "{contender} performs the same: any change is proven to be within the "
     "margin.",
     Verdict.INCONCLUSIVE: "Not decided yet for {contender}: {change}.",
@@ -35,7 +35,7 @@ _SENTENCES = {
 _OF_ONE_COMMIT = {
     Verdict.REGRESSED: "{contender} is worse than {baseline}: {change}.",
     Verdict.IMPROVED: "{contender} is better than {baseline}: {change}.",
-    Verdict.TRIVIAL: "{contender} differs from {baseline}, but less than matters: {change}.",
+    Verdict.TRIVIAL: "{contender} differs from {baseline}, but by less than the margin: {change}.",
     Verdict.EQUIVALENT: "{contender} performs the same as {baseline}: any difference is proven to "
     "be within the margin.",
     Verdict.INCONCLUSIVE: "Not decided yet between {contender} and {baseline}: {change}.",
@@ -108,7 +108,7 @@ def summary_of(headline: Headline, sides: tuple[Side, Side]) -> str:
 
 
 def _names(sides: tuple[Side, Side]) -> dict[str, str]:
-    """The hashes of two commits; else what the sides differ in, such as `host ant`."""
+    """Return the hashes of two commits, otherwise what the sides differ in, such as `host ant`."""
     if sides[0].commit != sides[1].commit:
         shas = (side.commit.short_sha for side in sides)
         return dict(zip(("baseline", "contender"), shas, strict=True), differ="")
@@ -179,7 +179,7 @@ def _exclusion_notes(selection: Selection, cases: Sequence[CaseComparison]) -> I
 
 
 def excluded_blocks_notes(excluded: int, blocks: int) -> Iterator[str]:
-    """`excluded` of so many `blocks`."""
+    """`excluded` of `blocks` blocks."""
     if excluded:
         yield f"{excluded} of {blocks} blocks were excluded: a trial failed or is invalid."
     if excluded > MAX_EXCLUDED_SHARE * blocks:

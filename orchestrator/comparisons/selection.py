@@ -127,7 +127,7 @@ def _load_points(
 
 
 def _filter(benchmark: Benchmark, side: Side) -> PointFilter | None:
-    """Which points are of the tool and of the version of the definition that the side names."""
+    """Return a filter for the tool and the version of the definition that the side names."""
     if not side.tool and side.definition is None:
         return None
     cases = None if side.case is None else [side.case.pk]
@@ -195,7 +195,7 @@ def _load_names(benchmark: Benchmark, hosts: Collection[str]) -> Names:
 def _excluded_cases(
     flagged: Sequence[FlaggedTrial], cases: Sequence[PairedCase], sides: tuple[Side, Side]
 ) -> dict[CaseOnHost, Exclusions]:
-    """The requested cases of which every block is excluded."""
+    """Return the requested cases without a block that counts."""
     case, host = sides[0].case, sides[0].host
     return {
         place: sum_exclusions(trials, ())

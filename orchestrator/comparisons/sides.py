@@ -191,7 +191,7 @@ def load_recent_commits(member: Member, benchmark: Benchmark, limit: int = 50) -
     return [each for each in newest.annotate(measured=Exists(points)) if each.measured][:limit]
 
 
-#: With OFFSET 0 PostgreSQL evaluates it commit by commit, and stops after enough of them.
+#: With OFFSET 0 PostgreSQL evaluates it commit by commit, and stops when it has enough.
 _HAS_POINTS = """
 EXISTS (SELECT FROM results_point point JOIN results_series series ON series.id = point.series_id
         WHERE point.commit_id = benchmarks_commit.id AND series.benchmark_id = %s OFFSET 0)

@@ -1,1 +1,1 @@
-"""Readers of results that others measured: each a pure `read(content) -> rows`; see `registry`."""
+"""Readers of results of other tools: each a pure `read(content) -> rows`; see `registry`."""

@@ -7,7 +7,7 @@ from typing import Any
 from orchestrator.importers.document import FileFaultError, Node, document
 from orchestrator.importers.rows import Better, Row, Scalar, row
 
-#: Begin of a benchmark's own name → (metric, unit, better).
+#: Prefix of a benchmark's name → (metric, unit, better).
 _KINDS: dict[str, tuple[str, str, Better]] = {
     "time": ("time", "s", "lower"),
     "timeraw": ("time", "s", "lower"),
@@ -15,7 +15,7 @@ _KINDS: dict[str, tuple[str, str, Better]] = {
     "peakmem": ("peak memory", "B", "lower"),
     "track": ("value", "", ""),
 }
-#: Columns with one figure for each combination of parameters → statistic.
+#: Columns with one value for each combination of parameters → statistic.
 _COLUMNS = {
     "result": "",
     "stats_ci_99_a": "ci99 low",
@@ -29,7 +29,7 @@ _COUNTS = frozenset({"stats_number", "stats_repeat"})
 
 
 def read(content: bytes) -> Iterator[Row]:
-    """Each benchmark's result for each combination of its parameters, and its statistics.
+    """Yield each benchmark's result for each combination of its parameters, and its statistics.
 
     asv keeps names of parameters elsewhere: here they are `param1`, `param2`, … A result that is
     null (it failed) or NaN (it was skipped) is unknown.
@@ -77,7 +77,7 @@ def _rows(
 
 
 def _cases(params: Node | None, named: dict[str, Scalar]) -> list[dict[str, Scalar]]:
-    """The combinations in asv's order: the last parameter changes first."""
+    """Return the combinations in asv's order: the last parameter changes first."""
     if params is None or params.value is None:
         return [named]
     axes = [[value.text() for value in axis.items()] for axis in params.items()]
@@ -90,7 +90,7 @@ def _cases(params: Node | None, named: dict[str, Scalar]) -> list[dict[str, Scal
 def _beside(
     cases: list[dict[str, Scalar]], cell: Node | None, result: Node
 ) -> Iterator[tuple[dict[str, Scalar], Node]]:
-    """Each case with its figure; a result of null holds for all of them."""
+    """Yield each case with its value; a result of null applies to all of them."""
     if cell is None:
         return
     if cell.value is None:
@@ -99,6 +99,6 @@ def _beside(
         return
     figures = list(cell.items())
     if len(figures) != len(cases):
-        problem = f"expected {len(cases)} figures, one for each case, got {len(figures)}"
+        problem = f"expected {len(cases)} values, one for each case, got {len(figures)}"
         raise FileFaultError(result.path, problem)
     yield from zip(cases, figures, strict=True)

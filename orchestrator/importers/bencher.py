@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from orchestrator.importers.document import Node, document
 from orchestrator.importers.rows import Better, Row, row
 
-#: Measures that Bencher knows by itself → (unit, better).
+#: Built-in measures of Bencher → (unit, better).
 _MEASURES: dict[str, tuple[str, Better]] = {
     "latency": ("ns", "lower"),
     "throughput": ("ops/s", "higher"),
@@ -17,7 +17,8 @@ _FIGURES = {"value": "", "lower_value": "lower", "upper_value": "upper"}
 
 
 def read(content: bytes) -> Iterator[Row]:
-    """Each measure of each benchmark, and its bounds as the statistics `lower` and `upper`."""
+    """Yield each measure of each benchmark, and its bounds as the statistics `lower` and
+    `upper`."""
     for benchmark, measures in document(content).fields():
         for measure, metric in measures.fields():
             metric["value"].number()

@@ -1,4 +1,4 @@
-"""Results as Codespeed takes them at `/result/add/json/`."""
+"""Results as Codespeed accepts them at `/result/add/json/`."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,7 @@ _FIGURES = {
 
 
 def read(content: bytes) -> Iterator[Row]:
-    """Each result with its spread, minimum and maximum where they are told.
+    """Yield each result with its spread, minimum and maximum if they are given.
 
     The suite is the project; executable, benchmark and branch are the case.
     """

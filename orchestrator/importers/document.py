@@ -1,4 +1,4 @@
-"""Walking through a JSON document such that each complaint says where."""
+"""Read a JSON document, with the path of each value for error messages."""
 
 import json
 import math
@@ -9,12 +9,12 @@ from typing import Any
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.importers.rows import Figure
 
-#: Where the file does not give a number but one of these, the figure is unknown.
+#: Values that mean unknown instead of a number.
 _NOT_FINITE = {"nan": "NaN", "inf": "inf", "-inf": "-inf"}
 
 
 class FileFaultError(InvalidRequestError):
-    """The file is not what its format says; `field` and the message say where."""
+    """The file does not follow its format; `field` and the message say where."""
 
     def __init__(self, where: str, problem: str) -> None:
         super().__init__(f"{where}: {problem}" if where else problem, field=where or None)
@@ -36,24 +36,24 @@ class Node:
         return found
 
     def get(self, name: str) -> "Node | None":
-        """The field of that name; None where it is missing or null."""
+        """Return the field of that name; None if it is missing or null."""
         value = self._mapping().get(name)
         return None if value is None else Node(value, self._under(name))
 
     def fields(self) -> Iterator[tuple[str, "Node"]]:
-        """Name and value of each field, null ones too."""
+        """Yield name and value of each field, including null."""
         for name, value in self._mapping().items():
             yield name, Node(value, self._under(name))
 
     def items(self) -> Iterator["Node"]:
-        """The values of a list."""
+        """Yield the values of a list."""
         if not isinstance(self.value, list):
             raise self.fault("expected a list")
         for place, value in enumerate(self.value):
             yield Node(value, f"{self.path}[{place}]")
 
     def text(self) -> str:
-        """Text; a number is taken as it stands."""
+        """Return text; a number is returned as it is written."""
         if isinstance(self.value, bool) or not isinstance(self.value, str | int | float):
             raise self.fault("expected a text")
         return str(self.value)
@@ -65,7 +65,7 @@ class Node:
         return value
 
     def figure(self, *sentinels: float) -> Figure:
-        """A number, or unknown where it is null, not finite or one of the sentinels."""
+        """Return a number, or unknown for null, a value that is not finite, or a sentinel."""
         value = self.value
         if isinstance(value, str):
             value = _number(value)
@@ -82,21 +82,21 @@ class Node:
         return (None, str(self.value)) if value in sentinels else (float(value), "")
 
     def from_ms(self) -> datetime:
-        """An instant in milliseconds since 1970."""
+        """Return an instant from milliseconds since 1970."""
         try:
             return datetime.fromtimestamp(self.number() / 1000, UTC)
         except (OverflowError, OSError, ValueError) as error:
             raise self.fault("expected milliseconds since 1970") from error
 
     def instant(self) -> datetime:
-        """An instant as ISO 8601 writes it; without a time zone it is UTC."""
+        """Return an instant from ISO 8601; without a time zone it is UTC."""
         found = instant_of(self.text())
         if found is None:
             raise self.fault("expected a date and time such as 2026-01-31T12:00:00Z")
         return found
 
     def fault(self, problem: str) -> FileFaultError:
-        """The refusal of this value."""
+        """Return the error for this value."""
         shown = json.dumps(self.value, ensure_ascii=False, default=str)
         shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
         return FileFaultError(self.path, f"{problem}, got {shown}")
@@ -111,7 +111,7 @@ class Node:
 
 
 def document(content: bytes) -> Node:
-    """The JSON document in a file."""
+    """Return the JSON document in a file."""
     try:
         return Node(json.loads(content.decode("utf-8-sig")))
     except UnicodeDecodeError as error:
@@ -126,7 +126,7 @@ def document(content: bytes) -> Node:
 
 
 def instant_of(text: str) -> datetime | None:
-    """An aware instant; None where the text is none. What names no zone is UTC."""
+    """Return an aware instant; None if the text is none. Without a time zone it is UTC."""
     try:
         found = datetime.fromisoformat(text.strip().removesuffix(" UTC"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""`data.js` of github-action-benchmark, and the JSON that it holds."""
+"""`data.js` of github-action-benchmark, and the JSON in it."""
 
 import re
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ from orchestrator.importers.units import kind_of
 
 _PREFIX = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?:window\.)?BENCHMARK_DATA\s*=\s*")
 _SPREAD = re.compile(r"\A(?:±|\+/-)?\s*([0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(%?)\Z")
-#: Tools whose direction does not follow from the unit; a rate is better when it is higher.
+#: Tools whose direction does not follow from the unit; higher is better for a rate.
 _HIGHER = frozenset({"customBiggerIsBetter", "benchmarkjs", "pytest"})
 _LOWER = frozenset({"customSmallerIsBetter", "googlecpp", "catch2", "benchmarkdotnet", "julia"})
 
 
 def read(content: bytes) -> Iterator[Row]:
-    """Each bench of each entry, and its range as a row of the statistic `range`.
+    """Yield each bench of each entry, and its range as a row of the statistic `range`.
 
     The suite is the entry's name, the time that of the run and the commit its full id.
     """
@@ -56,7 +56,7 @@ def _better(tool: str, kind: str) -> Better:
 
 
 def _spread(text: str) -> tuple[Figure, bool]:
-    """`± 41739` or `3.5%`; anything else is kept as it stands, without a value."""
+    """Return `± 41739` or `3.5%` as a value; other text is stored without a value."""
     found = _SPREAD.match(text.strip())
     if found is None:
         return (None, text), False

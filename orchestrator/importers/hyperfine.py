@@ -1,4 +1,4 @@
-"""What hyperfine writes with `--export-json`."""
+"""The output of hyperfine's `--export-json`."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ _FIGURES = {
     "user": ("user time", "mean"),
     "system": ("system time", "mean"),
 }
-#: List → (metric, unit, better); one figure a run.
+#: List → (metric, unit, better); one value per run.
 _RUNS: dict[str, tuple[str, str, Better]] = {
     "times": ("time", "s", "lower"),
     "memory_usage_byte": ("memory", "B", "lower"),
@@ -25,7 +25,8 @@ _RUNS: dict[str, tuple[str, str, Better]] = {
 
 
 def read(content: bytes) -> Iterator[Row]:
-    """The summary of each command and each of its runs; command and parameters are the case."""
+    """Yield the summary of each command and each of its runs; command and parameters are the
+    case."""
     for result in document(content)["results"].items():
         told: dict[str, Any] = {"parameters": _parameters(result)}
         for name, (metric, statistic) in _FIGURES.items():

@@ -1,4 +1,4 @@
-"""The summary of k6: of `--summary-export`, or the data that `handleSummary` is given."""
+"""The summary of k6: from `--summary-export`, or the data for `handleSummary`."""
 
 import re
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ _STATISTICS = {"avg": "mean", "med": "p50"}
 
 
 def read(content: bytes) -> Iterator[Row]:
-    """Each number of each metric.
+    """Yield each number of each metric.
 
-    Those of `http_req_duration` and the rate of `http_reqs` have metrics of ours; percentiles that
-    we have no metric for, and all else, keep k6's names.
+    `http_req_duration` and the rate of `http_reqs` become metrics of ours. Percentiles without such
+    a metric, and all other metrics, keep k6's names.
     """
     for name, metric in document(content)["metrics"].fields():
         values = metric.get("values") or metric
@@ -41,7 +41,7 @@ def _row(name: str, statistic: str, figure: Figure, unit: str) -> Row:
 
 
 def _unit_of(statistic: str, unit: str, values: Node) -> str:
-    """A counter has a count and a rate, a share has passes and fails beside it."""
+    """Return the unit. A counter has a count and a rate; a share also has passes and fails."""
     if statistic in ("passes", "fails"):
         return "count"
     if statistic in ("rate", "value") and values.get("passes") is not None:
@@ -62,7 +62,8 @@ def _ours(name: str, statistic: str) -> str:
 
 
 def _unit(name: str, contains: str) -> str:
-    """`--summary-export` does not tell it: then the names of k6's own metrics do."""
+    """Return the unit. `--summary-export` has none: derive it from the names of k6's own
+    metrics."""
     base = name.partition("{")[0]
     if contains == "data" or base in ("data_sent", "data_received"):
         return "B"

@@ -1,4 +1,4 @@
-"""Pitwall's own form for figures, as CSV and as JSON; docs/importing.md is its documentation."""
+"""Pitwall's own format for results, as CSV and as JSON; documented in docs/importing.md."""
 
 import csv
 import io
@@ -10,20 +10,21 @@ from orchestrator.importers.document import FileFaultError, Node, document, inst
 from orchestrator.importers.rows import Figure, Row, Scalar, row
 from orchestrator.loadtools.metrics import metric_for
 
-#: Columns of the CSV beside `case.<axis>`, and fields of a result in the JSON beside `parameters`.
+#: Columns of the CSV other than `case.<axis>`, and fields of a result in the JSON other than
+#: `parameters`.
 COLUMNS = (
     "suite", "profile", "metric", "unit", "better", "statistic", "value", "sentinel", "measured_at",
     "commit",
 )  # fmt: skip
 CASE = "case."
-#: Words that stand for a figure that nobody knows.
+#: Words for an unknown value.
 UNKNOWN = frozenset({"", "-", "–", "n/a", "na", "nan", "null", "none", "unknown", "?"})
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
 _DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.\d+")
 
 
 def read_csv(content: bytes) -> Iterator[Row]:
-    """The rows of a CSV with a heading; where a cell is wrong, the error names line and column."""
+    """Yield the rows of a CSV with a heading; an error names line and column."""
     lines = csv.reader(io.StringIO(_text(content), newline=""), strict=True)
     try:
         heading = [name.strip() for name in next(lines, [])]
@@ -36,7 +37,7 @@ def read_csv(content: bytes) -> Iterator[Row]:
 
 
 def read_json(content: bytes) -> Iterator[Row]:
-    """The rows of `{"version": 1, "results": [{…}]}`."""
+    """Yield the rows of `{"version": 1, "results": [{…}]}`."""
     whole = document(content)
     if whole["version"].value != 1:
         raise whole["version"].fault("expected version 1")
@@ -119,13 +120,13 @@ def _row(told: Mapping[str, str], parameters: dict[str, Scalar], figure: Figure,
 
 def _with_sentinel(figure: Figure, sentinel: str, where: str) -> Figure:
     if sentinel and figure[0] is not None:
-        problem = "it stands in the place of a value: leave one of the two out"
+        problem = "it replaces the value: give only one of the two"
         raise FileFaultError(_at(where, "sentinel"), problem)
     return (None, sentinel) if sentinel else figure
 
 
 def _possible(metric: str, figure: Figure) -> Figure:
-    """No metric of ours is ever negative: such a number stands for what nobody knows."""
+    """No metric of ours is ever negative: such a number means unknown."""
     value, _ = figure
     if value is None or value >= 0 or metric_for(metric) is None:
         return figure
@@ -157,9 +158,10 @@ def _instant(text: str, where: str) -> Any:
 
 
 def scalar_of(text: str) -> Scalar:
-    """A cell as the value of an axis: `true`, `12` and `0.5` are no texts, `3.10` is one.
+    """Return a cell as the value of an axis: `true`, `12` and `0.5` are no texts, `3.10` is one.
 
-    A number is one only where it is written as such, so that no version loses its end.
+    Text is a number only if the number is written in exactly this way, so that versions stay
+    intact.
     """
     if text in ("true", "false"):
         return text == "true"

@@ -1,4 +1,4 @@
-"""What pytest-benchmark writes with `--benchmark-json`."""
+"""The output of pytest-benchmark's `--benchmark-json`."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from orchestrator.importers.document import Node, document
 from orchestrator.importers.rows import Better, Row, Scalar, row
 
-#: Fields of `stats` that are no time → (metric, unit, better).
+#: Fields of `stats` that are not times → (metric, unit, better).
 _OTHERS: dict[str, tuple[str, str, Better]] = {
     "ops": ("ops", "1/s", "higher"),
     "rounds": ("rounds", "count", ""),
@@ -17,9 +17,9 @@ _OTHERS: dict[str, tuple[str, str, Better]] = {
 
 
 def read(content: bytes) -> Iterator[Row]:
-    """Each number of each benchmark's statistics, times in seconds.
+    """Yield each number of each benchmark's statistics, times in seconds.
 
-    `outliers` is left out: it is a text of two numbers that have fields of their own.
+    `outliers` is left out: it is a text of two numbers that have separate fields.
     """
     whole = document(content)
     told = _of_whole(whole)

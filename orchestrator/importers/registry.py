@@ -1,4 +1,4 @@
-"""The formats that can be read."""
+"""The formats that can be imported."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Read = Callable[[bytes], Iterator[Row]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """`read` raises FileFaultError, which says where, for a file that is not of this format."""
+    """`read` raises FileFaultError with the location if a file is not of this format."""
 
     name: str
     title: str
@@ -53,7 +53,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType({each.name: each for each in _A
 
 
 def format_named(name: str) -> Format:
-    """InvalidRequestError, with the names that there are, for any other."""
+    """Return the format. For another name raise InvalidRequestError with the known names."""
     if name not in FORMATS:
         raise InvalidRequestError(
             f"expected one of the formats {', '.join(FORMATS)}, got {name!r}", field="format"

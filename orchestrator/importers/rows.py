@@ -1,4 +1,4 @@
-"""What every reader gives: one figure a row, with all that tells it from the others."""
+"""The result of every reader: one value per row, with all fields that identify it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,17 +10,17 @@ from orchestrator.loadtools.metrics import metric_for
 
 Better = Literal["higher", "lower", ""]
 Scalar = str | int | float | bool
-#: A value, or None with what stood in its place.
+#: A value, or None with the text in its place.
 Figure = tuple[float | None, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One figure.
+    """One value.
 
-    A `metric` of our registry is in our unit; any other keeps its name and its unit. `value` is
-    None where it is unknown, and `sentinel` is what stood in its place (`-1.0`, `null`).
-    `environment` names the machine; `commit` is whatever names the version that was measured.
+    A `metric` of our registry is in our unit; any other keeps its name and unit. `value` is None if
+    it is unknown, and `sentinel` is the text in its place (`-1.0`, `null`). `environment` names the
+    machine; `commit` is any name of the measured version.
     """
 
     metric: str
@@ -37,9 +37,9 @@ class Row:
 
 
 def row(metric: str, figure: Figure, unit: str, **told: Any) -> Row:
-    """A row of a figure as it came; a metric of ours is brought into our unit and direction.
+    """Return a row; a metric of ours is converted to our unit and direction.
 
-    ValueError where the unit cannot be brought into ours.
+    Raise ValueError if the unit cannot be converted.
     """
     value, sentinel = figure
     ours = metric_for(metric)

@@ -8,7 +8,7 @@ from orchestrator.importers.rows import Better, Figure, Row, row
 from orchestrator.importers.units import seconds_of
 
 SUITE = "TechEmpower"
-#: Test → (the list that its loads come from, the axis that this is); else concurrency.
+#: Test → (the list of its loads, the axis for it); concurrency for others.
 _LEVELS = {
     "plaintext": ("pipelineConcurrencyLevels", "connections"),
     "query": ("queryIntervals", "queries"),
@@ -32,10 +32,10 @@ _COUNTS: dict[str, Better] = {
 
 
 def read(content: bytes) -> Iterator[Row]:
-    """Each figure of each load of each framework and test.
+    """Yield each value of each load of each framework and test.
 
-    `requests.rate` is computed as TechEmpower's own pages do: the requests of a load divided by
-    the duration that all loads have. A test without raw data has no rows.
+    `requests.rate` is computed as on TechEmpower's own pages: the requests of a load divided by the
+    common duration of all loads. A test without raw data has no rows.
     """
     whole = document(content)
     told = _of_whole(whole)

@@ -7,11 +7,11 @@ from orchestrator.importers.document import Node, document
 from orchestrator.importers.rows import Better, Row, Scalar, row
 
 SUITE = "web-frameworks"
-#: What stands where nothing was measured.
+#: Values that mean that nothing was measured.
 _SENTINEL = -1
 
-#: Label → (metric, unit, better). `percentile99` keeps its own name: the project has stored the
-#: 95th percentile there.
+#: Label → (metric, unit, better). `percentile99` keeps its name: the project has stored the 95th
+#: percentile under it.
 _METRICS: dict[str, tuple[str, str, Better]] = {
     "total_requests_per_s": ("requests.rate", "1/s", "higher"),
     "average_latency": ("latency.mean", "s", "lower"),
@@ -35,7 +35,7 @@ _METRICS: dict[str, tuple[str, str, Better]] = {
 
 
 def read(content: bytes) -> Iterator[Row]:
-    """Each metric of each framework and level of concurrency; the commit is its version."""
+    """Yield each metric of each framework and level of concurrency; the commit is its version."""
     whole = document(content)
     frameworks = {each["id"].number(): _framework(each) for each in whole["frameworks"].items()}
     told: dict[str, Any] = {"suite": SUITE, "environment": _environment(whole)}

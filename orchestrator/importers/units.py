@@ -1,8 +1,8 @@
-"""Units as files write them, and from one to another."""
+"""Parse and convert units in files."""
 
 from decimal import Decimal
 
-#: Unit → (what it measures, how many of the first unit of that kind it is).
+#: Unit → (its kind, its size in the first unit of that kind).
 _SIZES = {
     "ns": ("s", "1e-9"), "us": ("s", "1e-6"), "µs": ("s", "1e-6"), "μs": ("s", "1e-6"),
     "ms": ("s", "1e-3"), "s": ("s", "1"), "sec": ("s", "1"), "min": ("s", "60"), "m": ("s", "60"),
@@ -19,22 +19,22 @@ _TIMES = frozenset(unit for unit, (kind, _) in _SIZES.items() if kind == "s")
 
 
 def convert(value: float, unit: str, wanted: str) -> float:
-    """`value` in the unit `wanted`, without the rounding of binary fractions; no unit is ours.
+    """Return `value` in the unit `wanted`, without rounding errors; no unit means ours.
 
-    ValueError where the two do not measure the same.
+    Raise ValueError if the two units are of different kinds.
     """
     if unit in ("", wanted):
         return value
     known, goal = _SIZES.get(unit), _SIZES.get(wanted)
     if known is None or goal is None or known[0] != goal[0]:
         raise ValueError(
-            f"expected the unit {wanted} or one that can be brought into it, got {unit!r}"
+            f"expected the unit {wanted} or one that can be converted to it, got {unit!r}"
         )
     return float(Decimal(repr(value)) * Decimal(known[1]) / Decimal(goal[1]))
 
 
 def seconds_of(text: str) -> float | None:
-    """`1.23ms`, `456us` or `2m` in seconds; None where it is no span of time."""
+    """Return `1.23ms`, `456us` or `2m` in seconds; None if it is no span of time."""
     number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyzµμ")
     unit = text.strip()[len(number) :]
     if unit not in _TIMES:
@@ -46,7 +46,7 @@ def seconds_of(text: str) -> float | None:
 
 
 def kind_of(unit: str) -> str:
-    """`time` for a time or a time an iteration, `rate` for so many a second, else `value`."""
+    """Return `time` for a time or a time per iteration, `rate` for a frequency, else `value`."""
     head, _, per = unit.partition("/")
     if head.strip() in _TIMES:
         return "time"

@@ -1,4 +1,4 @@
-"""The rows of a search for a commit as the statistics take them."""
+"""Convert the rows of a bisection to the values that the statistics use."""
 
 import math
 
@@ -14,7 +14,7 @@ from orchestrator.stats.bisection import (
 )
 from orchestrator.stats.summary import t_quantile
 
-#: Of the confirmation run whose interval is known and whose blocks are not.
+#: For a confirmation run whose interval is known but whose blocks are not.
 USUAL_BLOCKS = 10
 
 
@@ -35,8 +35,7 @@ def chances_of(search: Bisection) -> tuple[float, ...]:
 
 
 def effect_of(row: ChangePoint) -> tuple[float, float]:
-    """ln(after / before) with its standard error: as the confirmation run measured it, else as it
-    was seen."""
+    """Return ln(after / before) with its standard error: as confirmed, otherwise as detected."""
     if (
         row.confirmed_change is not None
         and row.confirmed_low is not None
@@ -50,7 +49,7 @@ def effect_of(row: ChangePoint) -> tuple[float, float]:
 
 
 def blocks_of(row: ChangePoint) -> int:
-    """How many blocks a step of its search should have."""
+    """Return how many blocks a step of the bisection should have."""
     effect, error = effect_of(row)
     return blocks_to_ask(Answer(index=0, difference=effect, error=error, blocks=USUAL_BLOCKS))
 
@@ -63,6 +62,6 @@ def answers_of(search: Bisection) -> list[Answer]:
 
 
 def bad_of(search: Bisection, answer: Answer) -> bool:
-    """Whether the commit that was asked has the effect, as far as its answer says."""
+    """Return whether the commit has the effect, as far as its answer tells."""
     effect, error = effect_of(search.change_point)
     return has_effect(answer, effect=effect, effect_error=error)

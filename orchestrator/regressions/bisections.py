@@ -1,8 +1,8 @@
-"""Searching the one commit that a confirmed regression comes from, over those not measured yet.
+"""Search for the commit that caused a confirmed regression, among commits that were not measured.
 
-Each step is a run of a commit between against the last good one, in the one case where the change
-shows best. What was answered is kept in the row of the search, so that a restart loses nothing.
-The search runs along first parents; when it ends at a merge, it goes on in what was merged.
+Each step is a run of an intermediate commit against the last good one, in the case that shows the
+change best. The row of the bisection stores all answers, so that a restart loses nothing. The
+search follows first parents. If it ends at a merge, it continues among the merged commits.
 """
 
 import logging
@@ -36,16 +36,17 @@ from orchestrator.stats.bisection import Ask, Found, credible
 
 logger = logging.getLogger(__name__)
 
-#: Longer paths are not searched: so many commits are another history.
+#: Longer paths are not searched.
 MOST_COMMITS = 1_000
-#: Answers beyond twice as many as a search without noise would take, and these, end it.
+#: A bisection ends after twice the steps that a search without noise needs, and these in addition.
 SPARE_STEPS = 6
-#: Steps that measured nothing, of a search.
+#: A bisection ends after this many steps without a measurement.
 MOST_FAILURES = 3
 
 
 def tick(now: datetime) -> None:
-    """Begins searches, takes in answers, and asks on. May run twice: each step claims its row."""
+    """Start bisections, store answers and start next steps. May run twice: each step claims its
+    row."""
     _share_culprits()
     for row in _to_search():
         _guarded(begin, row.pk)
@@ -54,9 +55,9 @@ def tick(now: datetime) -> None:
 
 
 def begin(change_id: UUID) -> Bisection | None:
-    """Begins the search for a confirmed change point's commit; None where there is none to make.
+    """Start the bisection of a confirmed change point; None if there is none to make.
 
-    A change between two neighbours has its culprit without a search.
+    A change between two neighbouring commits has its culprit without a bisection.
     """
     with transaction.atomic():
         rows = _changes(pk=change_id).select_for_update(of=("self",), skip_locked=True)
@@ -68,7 +69,7 @@ def begin(change_id: UUID) -> Bisection | None:
 
 
 def advance(search_id: UUID, now: datetime) -> None:
-    """Takes in the answer of the step that has ended, and takes the next one."""
+    """Store the answer of an ended step, and start the next one."""
     with transaction.atomic():
         search = (
             Bisection.objects.select_for_update(of=("self",), skip_locked=True)
@@ -100,13 +101,13 @@ def _begin(row: ChangePoint, good: Commit, path: list[str]) -> Bisection | None:
         row.save()
         return None
     search = Bisection.objects.create(change_point=row, good=good, path=path)
-    note_revision(row, f"its commit is searched among {len(path)}")
+    note_revision(row, f"searching its commit among {len(path)}")
     row.save()
     return search
 
 
 def _take_in(search: Bisection, run: Run) -> None:
-    """What the ended run of a step says: an answer, a commit that cannot be built, or nothing."""
+    """Store the result of a step's run: an answer, a commit that cannot be built, or a failure."""
     row = search.change_point
     variant = run.variants.select_related("commit").get(position=1)
     index = search.path.index(variant.commit.sha)
@@ -139,7 +140,7 @@ def _go_on(search: Bisection, now: datetime) -> None:
         return
     project, host = row.series.benchmark.project, row.series.host
     if not project.bisect_changes:
-        _end(search, BisectionState.STOPPED, "the project's settings say not to search")
+        _end(search, BisectionState.STOPPED, "the project's settings disable the search")
     elif is_at_it(host):
         search.message = f"waits for another confirmation run on {host.name}"
     elif left_s(project, now) <= 0:
@@ -186,18 +187,19 @@ def _ended(search: Bisection, found: Found) -> None:
     )
     merged = path_merged(commit)
     if merged is not None and not row.bisections.filter(good=merged.base).exists():
-        # The merge has it, and its first parent has not: it came with what was merged.
+        # The merge has the change and its first parent does not: the change came with the merged
+        # commits.
         Bisection.objects.create(
             change_point=row, good=merged.base, path=[*merged.path, commit.sha]
         )
-        note_revision(row, f"{commit.short_sha} is a merge: searched among what it brought")
+        note_revision(row, f"{commit.short_sha} is a merge: searching among the merged commits")
         row.save()
         return
     _name_culprit(row, commit)
 
 
 def _name_culprit(row: ChangePoint, commit: Commit) -> None:
-    """The culprit of a change point, and of those of other cases and metrics that it explains."""
+    """Set the culprit of a change point, and of other cases and metrics that it explains."""
     place = commit.position if commit.position is not None else row.commit.position
     others = _changes(
         series__benchmark=row.series.benchmark_id,
@@ -227,7 +229,7 @@ def _between(search: Bisection, first: int, last: int) -> str:
 
 
 def _share_culprits() -> None:
-    """What was confirmed after the search that names its culprit has it, too."""
+    """Share the culprit with change points that were confirmed after the bisection."""
     rows = _changes(state=ChangeState.CONFIRMED, regressed=True, culprit=None)
     for row in rows.filter(before__position__isnull=False, commit__position__isnull=False):
         known = ChangePoint.objects.filter(
@@ -246,10 +248,9 @@ def _share_culprits() -> None:
 
 
 def _to_search() -> list[ChangePoint]:
-    """Confirmed regressions without a culprit: of each confirmation run the one that it showed most
-    clearly.
+    """Return confirmed regressions without a culprit: the clearest one of each confirmation run.
 
-    One search is enough for what a confirmation run confirmed: it names the culprit of all of it.
+    One bisection per confirmation run is enough: it finds the culprit of all its change points.
     """
     searched = Bisection.objects.filter(change_point__run__isnull=False)
     rows = _changes(
@@ -277,8 +278,8 @@ def _changes(**which: object) -> QuerySet[ChangePoint]:
 
 
 def _guarded(step: Callable[..., object], *given: object) -> None:
-    """One search's trouble must not keep the others from their turn."""
+    """An error in one bisection must not stop the others."""
     try:
         step(*given)
     except Exception:
-        logger.exception("a search for a commit cannot be looked after: %s", given)
+        logger.exception("a bisection cannot be processed: %s", given)

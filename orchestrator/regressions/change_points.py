@@ -1,4 +1,4 @@
-"""Change points as pages, the API and people see them: reads, and what somebody decides of one.
+"""Change points for pages and the API: reads, and decisions of members.
 
 They are found in `segmentation`, measured again in `confirmations`, and traced to a commit in
 `bisections`.
@@ -37,12 +37,12 @@ MAX_REVISIONS = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeMark:
-    """A change point as a history draws it: dashed where `kind` is candidate.
+    """A change point for a chart: dashed if `kind` is candidate.
 
     `commit` is the first of the new level, `before` the last of the old one. `state` is one of
-    `ChangeState` (never superseded); `settled`: nothing will be measured to confirm it any more,
-    and `message` says why. `run_id` is its newest confirmation run, `confirmed_change` what that
-    measured, with `confirmed_interval`. `searching`: a bisection for its commit is under way.
+    `ChangeState` (never superseded). `settled`: it will not be measured again, and `message` says
+    why. `run_id` is its latest confirmation run, `confirmed_change` its result, with
+    `confirmed_interval`. `searching`: a bisection is running.
     """
 
     id: UUID
@@ -71,7 +71,7 @@ class ChangeMark:
 
 
 def changes_in(series: Iterable[int]) -> dict[int, tuple[ChangeMark, ...]]:
-    """The change points of these series, oldest commit first; without those superseded."""
+    """Return the change points of these series, oldest commit first, without superseded ones."""
     rows = with_parts(ChangePoint.objects.filter(series__in=list(series)))
     found: dict[int, list[ChangeMark]] = defaultdict(list)
     for row in rows.order_by("commit__position", "pk"):
@@ -80,9 +80,9 @@ def changes_in(series: Iterable[int]) -> dict[int, tuple[ChangeMark, ...]]:
 
 
 def baselines_of(series: Iterable[Series]) -> dict[int, Baseline]:
-    """Where the history of each begins anew, by series; only of those that have such a commit.
+    """Return the start of each series' history; only for series that have one.
 
-    Of several the newest decision counts.
+    Of several, the latest decision counts.
     """
     rows = list(series)
     decisions = Baseline.objects.select_related("commit", "created_by").order_by("pk")
@@ -99,7 +99,7 @@ def baselines_of(series: Iterable[Series]) -> dict[int, Baseline]:
 
 
 def series_in(case: Case, host: Host, metric: str) -> Series:
-    """One metric of a case on a host; NotFoundError where it was not measured."""
+    """Return the series of a case, host and metric. Raise NotFoundError if it was not measured."""
     found = Series.objects.select_related("case__benchmark__project")
     series = found.filter(case=case, host=host, metric__key=metric).first()
     if series is None:
@@ -108,7 +108,7 @@ def series_in(case: Case, host: Host, metric: str) -> Series:
 
 
 def baselines_for(member: Member) -> QuerySet[Baseline]:
-    """All of the team, newest first."""
+    """Return all baselines of the team, newest first."""
     of_team = member.sees("series__benchmark__project") | member.sees("case__benchmark__project")
     parts = ("case__benchmark__project", "series__case__benchmark__project")
     return (
@@ -119,14 +119,15 @@ def baselines_for(member: Member) -> QuerySet[Baseline]:
 
 
 def baseline_case(baseline: Baseline) -> Case:
-    """The case that it is of, whole or in part."""
+    """Return the case of the baseline or of its series."""
     case = baseline.series.case if baseline.series is not None else baseline.case
     assert case is not None, "a constraint of the table"
     return case
 
 
 def changes_of(member: Member) -> QuerySet[ChangePoint]:
-    """All of the team that are not superseded, with what it takes to show them."""
+    """Return all change points of the team that are not superseded, with related rows for
+    display."""
     return with_parts(ChangePoint.objects.filter(member.sees("series__benchmark__project")))
 
 
@@ -138,7 +139,8 @@ def change_for(member: Member, change_id: UUID) -> ChangePoint:
 
 
 def with_parts(rows: QuerySet[ChangePoint], *, every: bool = False) -> QuerySet[Any]:
-    """Without those superseded, unless `every`; `searching`: a bisection is under way."""
+    """Return the rows without superseded ones, unless `every`. `searching`: a bisection is
+    running."""
     running = Bisection.objects.filter(change_point=OuterRef("pk"), state=BisectionState.RUNNING)
     kept = rows if every else rows.exclude(state=ChangeState.SUPERSEDED)
     return kept.select_related(
@@ -153,7 +155,7 @@ def with_parts(rows: QuerySet[ChangePoint], *, every: bool = False) -> QuerySet[
 
 
 def mark_of(row: Any) -> ChangeMark:
-    """Of a row of `with_parts`."""
+    """Return the mark for a row of `with_parts`."""
     confirmed_interval = None
     if row.confirmed_low is not None and row.confirmed_high is not None:
         confirmed_interval = (row.confirmed_low, row.confirmed_high)
@@ -185,7 +187,7 @@ def mark_of(row: Any) -> ChangeMark:
 
 
 def dismiss(*, member: Member, change_id: UUID, reason: str) -> ChangePoint:
-    """Nobody need look at this change point; it stays so when more points come."""
+    """Dismiss a change point; it stays dismissed when more points arrive."""
     member.require(Role.MEMBER, to="dismiss a change point")
     found = change_for(member, change_id)
     reason = _reason(reason)
@@ -213,12 +215,12 @@ def rebaseline(
     series: Series | None = None,
     case: Case | None = None,
 ) -> Baseline:
-    """The history of a series, or of all series of a case, begins anew at `commit`.
+    """Start the history of a series, or of all series of a case, at `commit`.
 
-    Give one of the two, of the member's team. What was measured before stays on the charts and is
-    looked at no more; change points before it are superseded with the next look.
+    Give one of the two, of the member's team. Earlier measurements stay on the charts but are
+    ignored; earlier change points are superseded at the next detection.
     """
-    member.require(Role.MEMBER, to="begin a history anew")
+    member.require(Role.MEMBER, to="start a history again")
     subject = series or case
     if subject is None or (series and case):
         raise InvalidRequestError("name a series or a case", field="series")
@@ -246,7 +248,7 @@ def rebaseline(
 
 
 def remove_baseline(*, member: Member, baseline_id: UUID) -> None:
-    """What was measured before it is looked at again."""
+    """Remove the start of a history: earlier measurements count again."""
     member.require(Role.MEMBER, to="remove a baseline")
     made = baselines_for(member).filter(pk=baseline_id).first()
     if made is None:
@@ -258,7 +260,7 @@ def remove_baseline(*, member: Member, baseline_id: UUID) -> None:
 
 
 def note_revision(row: ChangePoint, text: str) -> None:
-    """Adds a line to what became of a change point; the caller saves the row."""
+    """Add a line to the revisions of a change point; the caller saves the row."""
     row.revised_at = utc_now()
     row.revisions = [*row.revisions, {"at": row.revised_at.isoformat(), "text": text}][
         -MAX_REVISIONS:
@@ -273,7 +275,7 @@ def _look_again(baseline: Baseline) -> None:
         else rows.filter(case=baseline.case_id)
     )
     numbers = list(rows.values_list("pk", flat=True))
-    # As if for the first time: all of the history.
+    # Detect again in the whole history.
     SeriesDetection.objects.filter(series__in=numbers).delete()
     ChangedSeries.objects.create(series=numbers)
 

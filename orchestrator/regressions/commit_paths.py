@@ -1,4 +1,4 @@
-"""The ways between commits of a project, as they are filed."""
+"""Paths between commits of a project, from the database."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,20 +13,21 @@ from orchestrator.benchmarks.graph import (
 from orchestrator.benchmarks.models import Commit
 from orchestrator.results.models import ChangePoint
 
-#: So many places before a merge is looked for where the merged branch left.
+#: How many positions before a merge are searched for its base.
 FARTHEST = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """What a merge brought: hashes after `base`, where it left, up to the tip that was merged."""
+    """The commits of a merge: hashes after `base`, where the branch started, up to its tip."""
 
     base: Commit
     path: list[str]
 
 
 def path_between(before: Commit, after: Commit) -> list[str]:
-    """The hashes of the main line after `before` up to `after`; empty if either is not on it."""
+    """Return the hashes of the main line after `before` up to `after`; empty if either is not on
+    it."""
     if not (before.mainline and after.mainline) or before.position is None:
         return []
     line = Commit.objects.filter(
@@ -39,7 +40,8 @@ def path_between(before: Commit, after: Commit) -> list[str]:
 
 
 def path_merged(merge: Commit) -> Merged | None:
-    """What a merge of two parents brought; None where it is no such merge, or that is not filed."""
+    """Return the commits of a merge of two parents; None if it is no such merge or is not
+    stored."""
     if len(merge.parents) != 2 or merge.position is None:
         return None
     first, second = merge.parents
@@ -60,7 +62,7 @@ def path_merged(merge: Commit) -> Merged | None:
 
 
 def commits_of(row: ChangePoint, shas: Sequence[str]) -> list[Commit]:
-    """The commits of these hashes in the project of a change point, in their order."""
+    """Return the commits of these hashes in the project of a change point, in order."""
     project = row.series.benchmark.project_id
     found = {each.sha: each for each in Commit.objects.filter(project=project, sha__in=shas)}
     return [found[sha] for sha in shas]

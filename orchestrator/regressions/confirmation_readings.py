@@ -1,4 +1,4 @@
-"""What a confirmation run measured: the blocks of its two commits in one series."""
+"""The measurements of a confirmation run: the blocks of its two commits in one series."""
 
 import math
 from collections import defaultdict
@@ -15,7 +15,7 @@ from orchestrator.stats.summary import t_quantile
 
 
 def read_confirmation_run(run: Run, series: Series) -> Comparison | None:
-    """The run's two commits compared in one series; None where they share no block."""
+    """Compare the run's two commits in one series; None if they share no block."""
     info = metric_for(series.metric.key)
     blocks = _blocks(run, series)
     if info is None or not blocks:
@@ -29,7 +29,7 @@ def read_confirmation_run(run: Run, series: Series) -> Comparison | None:
 
 
 def as_answer(index: int, comparison: Comparison) -> Answer | None:
-    """What a comparison says in a bisection; None where it says nothing."""
+    """Return a comparison as an answer of a bisection; None if it has no result."""
     change, low, high = comparison.change, comparison.low, comparison.high
     if change is None or low is None or high is None or comparison.blocks < 2:
         return None
@@ -39,7 +39,7 @@ def as_answer(index: int, comparison: Comparison) -> Answer | None:
 
 
 def cannot_be_built(run: Run) -> set[int]:
-    """Ids of those commits of the run of which a build failed."""
+    """Return the ids of the run's commits with a failed build."""
     failed = Build.objects.filter(job__run=run, state=BuildState.FAILED)
     return set(failed.values_list("commit_id", flat=True))
 

@@ -1,4 +1,4 @@
-"""Confirmation runs: two commits, the cases concerned, the host where it was seen."""
+"""Start confirmation runs: two commits, the affected cases, the host of the change point."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ CASES_LENGTH = MAX_LENGTH
 
 
 class TooLittleTimeError(InvalidRequestError):
-    """What is left of the day's machine time does not hold the rounds that a verdict takes."""
+    """The rest of the day's machine time is too short for the rounds that a verdict needs."""
 
 
 def start_run(
@@ -30,11 +30,10 @@ def start_run(
     budget_s: float | None = None,
     rounds: int | None = None,
 ) -> Run:
-    """Queues the confirmation run of two commits in these series, which share a benchmark and a
-    host.
+    """Queue the confirmation run of two commits in these series, which share benchmark and host.
 
-    Without a number of rounds it goes on until its cases are decided. TooLittleTimeError where
-    `budget_s` of machine time cannot hold a verdict.
+    Without a number of rounds it continues until its cases are decided. Raise TooLittleTimeError if
+    `budget_s` of machine time is too short for a verdict.
     """
     benchmark, host = series[0].benchmark, series[0].host
     request = RunRequest(
@@ -56,7 +55,8 @@ def start_run(
 
 
 def cases_expression(cases: Iterable[Case]) -> str:
-    """What chooses exactly these cases; empty for the one case of a benchmark without axes."""
+    """Return an expression for exactly these cases; empty for the one case of a benchmark without
+    axes."""
     known = {case.pk: case for case in cases}
     texts = [_one(known[pk]) for pk in sorted(known)]
     return " or ".join(f"({text})" if len(texts) > 1 else text for text in texts)

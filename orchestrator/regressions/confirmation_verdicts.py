@@ -1,5 +1,4 @@
-"""What a confirmation run says of a change point, and whether one says it of another metric as
-well."""
+"""Apply the result of a confirmation run to a change point, also of another metric."""
 
 from orchestrator.core.units import format_change
 from orchestrator.regressions.change_points import note_revision
@@ -9,12 +8,12 @@ from orchestrator.runs.models import Run, Trigger
 from orchestrator.runs.states import RUN_ENDED
 from orchestrator.stats.comparison import Comparison, Verdict
 
-#: So many earlier confirmation runs are asked whether they answer for another metric.
+#: The most earlier confirmation runs that are checked for an answer about another metric.
 MOST_EARLIER = 10
 
 
 def store_outcome(row: ChangePoint, outcome: Comparison) -> None:
-    """Notes what a confirmation run measured, and what follows from it."""
+    """Store the result of a confirmation run and the new state."""
     row.confirmed_change, row.confirmed_low, row.confirmed_high = (
         outcome.change,
         outcome.low,
@@ -27,10 +26,10 @@ def store_outcome(row: ChangePoint, outcome: Comparison) -> None:
 
 
 def is_answered(row: ChangePoint) -> bool:
-    """Whether an earlier confirmation run around these commits, in the same case, confirms this one
-    as well.
+    """Return whether an earlier confirmation run around these commits, in the same case, confirms
+    it.
 
-    Metrics shift together, and one confirmation run measures them all. If so, that is noted.
+    Metrics shift together, and one confirmation run measures all of them. If it does, store that.
     """
     others = ChangePoint.objects.filter(
         series__case=row.series.case_id,
@@ -48,7 +47,7 @@ def is_answered(row: ChangePoint) -> bool:
 
 
 def _outcome_around(row: ChangePoint, run: Run) -> Comparison | None:
-    """What a run says of a change point; None where its commits are not on both sides of it."""
+    """Return a run's result for a change point; None if its commits are not on both sides of it."""
     first, last = (each.commit.position for each in run.variants.select_related("commit"))
     before, after = row.before.position, row.commit.position
     if first is None or last is None or before is None or after is None:
@@ -65,11 +64,11 @@ def _judged(row: ChangePoint, outcome: Comparison) -> tuple[str, str]:
         case Verdict.INCONCLUSIVE:
             return ChangeState.OPEN, f"not decided by a confirmation run: {measured}"
         case Verdict.TRIVIAL:
-            return ChangeState.REFUTED, f"refuted: less than matters, {measured}"
+            return ChangeState.REFUTED, f"refuted: smaller than the margin, {measured}"
         case Verdict.EQUIVALENT:
             return ChangeState.REFUTED, f"refuted: the two measure the same, {measured}"
         case _:
-            return ChangeState.REFUTED, f"refuted: it went the other way, {measured}"
+            return ChangeState.REFUTED, f"refuted: the change is in the other direction, {measured}"
 
 
 def _interval(outcome: Comparison) -> str:

@@ -1,9 +1,8 @@
-"""Confirmation runs: the two commits on both sides of a suspected change are measured against each
-other.
+"""Confirmation runs measure the two commits on both sides of a suspected change against each other.
 
-In one run, interleaved, on the host where it was seen, and only the cases concerned; nobody is
-alerted of a change of a host of ours before. Each step claims its rows first, so that a tick may
-run twice, and a restart loses nothing.
+They run interleaved in one run, on the host of the change point, with only the affected cases. A
+change on one of our hosts raises no alert before its confirmation. Each step claims its rows first,
+so that a tick may run twice and a restart loses nothing.
 """
 
 import logging
@@ -37,17 +36,17 @@ from orchestrator.runs.states import RUN_ENDED, RunState
 
 logger = logging.getLogger(__name__)
 
-#: A confirmation run that no host took up for so long is given up.
+#: A confirmation run that waits longer for its host is given up.
 PATIENCE = timedelta(hours=6)
-#: A confirmation run whose run failed is tried again, so often at most.
+#: The most retries of a confirmation run whose run failed.
 MOST_TRIES = 2
 
 Group = tuple[int, UUID, int, int]
 
 
 def tick(now: datetime) -> None:
-    """Judges the confirmation runs that have ended, gives up those that found no host, starts those
-    wanted."""
+    """Judge ended confirmation runs, give up those that found no host, and start those that are
+    due."""
     for row in _rows(state=ChangeState.CONFIRMING, run__state__in=RUN_ENDED):
         _guarded(judge, row.pk)
     queued = _rows(state=ChangeState.CONFIRMING, run__state=RunState.QUEUED)
@@ -59,11 +58,11 @@ def tick(now: datetime) -> None:
 
 
 def confirm_now(*, member: Member, change_id: UUID) -> Run:
-    """Starts a confirmation run at once, whatever the project's settings are.
+    """Start a confirmation run at once, whatever the project's settings are.
 
-    ConflictError while one is under way; InvalidRequestError where nothing can be measured.
+    Raise ConflictError while one is running, InvalidRequestError if nothing can be measured.
     """
-    member.require(Role.MEMBER, to="have a change confirmed")
+    member.require(Role.MEMBER, to="start a confirmation run")
     found = change_for(member, change_id)
     if found.series.host.transport == HostTransport.EXTERNAL:
         raise InvalidRequestError(
@@ -79,7 +78,7 @@ def confirm_now(*, member: Member, change_id: UUID) -> Run:
 
 
 def judge(change_id: UUID) -> None:
-    """Notes what an ended confirmation run says of a change point, once."""
+    """Store the result of an ended confirmation run for a change point, once."""
     with transaction.atomic():
         row = (
             _rows(pk=change_id, state=ChangeState.CONFIRMING, run__state__in=RUN_ENDED)
@@ -102,7 +101,7 @@ def _nothing_measured(row: ChangePoint, run: Run) -> None:
     told = run.message or "none of its blocks is valid"
     why = "was cancelled" if run.state == RunState.CANCELLED else f"measured nothing: {told}"
     row.state, row.settled = ChangeState.OPEN, not again
-    row.message = f"{'to be tried again' if again else 'not confirmed'}: its run {why}"[:2000]
+    row.message = f"{'will be tried again' if again else 'not confirmed'}: its run {why}"[:2000]
 
 
 def _give_up(change_id: UUID) -> None:
@@ -125,15 +124,17 @@ def _give_up(change_id: UUID) -> None:
 
 
 def _orphans() -> None:
-    """Confirmation runs whose run was deleted are wanted anew."""
+    """Request again confirmation runs whose run was deleted."""
     ChangePoint.objects.filter(state=ChangeState.CONFIRMING, run=None).update(
         state=ChangeState.OPEN
     )
 
 
 def _wanted(now: datetime) -> list[list[UUID]]:
-    """Groups of change points that one confirmation run serves; regressions first, then the sure
-    ones."""
+    """Return groups of change points that one confirmation run covers.
+
+    Regressions come first, then those that are most certain.
+    """
     rows = _rows(state=ChangeState.OPEN, settled=False, seen=True, recent=True)
     groups: dict[Group, list[ChangePoint]] = defaultdict(list)
     for row in rows.order_by("-regressed", "kind", "found_at"):
@@ -143,7 +144,7 @@ def _wanted(now: datetime) -> list[list[UUID]]:
 
 
 def _start(group: Sequence[UUID], now: datetime) -> None:
-    """Starts the confirmation run of a group, or notes why not."""
+    """Start the confirmation run of a group, or store why it cannot start."""
     with transaction.atomic():
         rows = list(
             _rows(pk__in=group, state=ChangeState.OPEN, settled=False)
@@ -155,7 +156,7 @@ def _start(group: Sequence[UUID], now: datetime) -> None:
             return
         project, host = rows[0].series.benchmark.project, rows[0].series.host
         if not project.confirm_changes:
-            _note(rows, "not confirmed: the project's settings say not to", settled=True)
+            _note(rows, "not confirmed: the project's settings disable it", settled=True)
         elif is_at_it(host):
             _note(rows, f"waits for another confirmation run on {host.name}")
         elif left_s(project, now) <= 0:
@@ -176,9 +177,9 @@ def _try_to_begin(rows: Sequence[ChangePoint], budget_s: float) -> None:
 
 
 def _begin(member: Member, rows: Sequence[ChangePoint], budget_s: float | None = None) -> Run:
-    """One run for change points of one benchmark and host with the same two commits.
+    """Start one run for change points of one benchmark and host with the same two commits.
 
-    Cases beyond what an expression may hold have theirs with the next tick.
+    Cases beyond the limit of an expression follow in the next tick.
     """
     rows = _that_fit(rows)
     first = rows[0]
@@ -227,8 +228,8 @@ def _rows(**which: object) -> QuerySet[ChangePoint]:
 
 
 def _guarded(step: Callable[..., object], *given: object) -> None:
-    """One change point's trouble must not keep the others from their turn."""
+    """An error in one change point must not stop the others."""
     try:
         step(*given)
     except Exception:
-        logger.exception("a confirmation run cannot be looked after: %s", given)
+        logger.exception("a confirmation run cannot be processed: %s", given)

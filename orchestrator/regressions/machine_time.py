@@ -1,4 +1,4 @@
-"""What Pitwall may do by itself in a project each day, and what of it is left."""
+"""The daily machine time for Pitwall's own runs in a project."""
 
 from datetime import datetime, timedelta
 
@@ -14,7 +14,8 @@ OWN_TRIGGERS = (Trigger.CONFIRM, Trigger.BISECT)
 
 
 def used_s(project: Project, now: datetime) -> float:
-    """Seconds of machine time that confirming and searching took since midnight (UTC)."""
+    """Return the seconds of machine time that confirmations and bisections used since midnight
+    (UTC)."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     jobs = Job.objects.filter(
         run__definition__benchmark__project=project,
@@ -30,7 +31,9 @@ def left_s(project: Project, now: datetime) -> float:
 
 
 def is_at_it(host: Host) -> bool:
-    """Whether a run that Pitwall began by itself is queued or under way on the host: one at a
-    time, so that people's runs find their place between."""
+    """Return whether one of Pitwall's own runs is queued or running on the host.
+
+    There is one at a time, so that runs of members find a place in between.
+    """
     runs = Run.objects.filter(trigger__in=OWN_TRIGGERS, jobs__placements__wanted_host=host)
     return runs.exclude(state__in=RUN_ENDED).exists()

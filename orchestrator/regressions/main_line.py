@@ -13,7 +13,7 @@ from orchestrator.stats.rollup import bands
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinePoint:
-    """The one point that stands for a commit; `commit` is the id of its row."""
+    """The one point that represents a commit; `commit` is the id of its row."""
 
     commit: int
     position: int
@@ -24,11 +24,11 @@ class LinePoint:
 
 
 def line_of(series: int, *, most: int, since: int | None = None) -> list[LinePoint]:
-    """One point a commit, oldest first: the newest `most`, from the position `since` on.
+    """Return one point per commit, oldest first: the latest `most`, from the position `since` on.
 
-    A commit that was measured on the machine as it was and as it is has several points: the one
-    that is like the commit before stands for it. Points of fewer than three trials are left out
-    where most have twice as many.
+    A commit that was measured before and after a change of the host has several points. The one
+    that is comparable with the commit before is used. Points of fewer than three trials are left
+    out if most have twice as many.
     """
     rows = Point.objects.filter(
         series=series, commit__mainline=True, position__isnull=False, trials__gt=0
@@ -62,8 +62,11 @@ def line_of(series: int, *, most: int, since: int | None = None) -> list[LinePoi
 
 
 def _one_a_commit(points: list[LinePoint]) -> list[LinePoint]:
-    """The line stays with what is like before for as long as that goes on: what was measured of
-    old commits on the machine as it is now stands beside it."""
+    """Select one point per commit: keep the epoch and configuration of the points before if
+    possible.
+
+    Later measurements of old commits, after a change of the host, are left out.
+    """
     by_position: dict[int, list[LinePoint]] = defaultdict(list)
     for point in points:
         by_position[point.position].append(point)

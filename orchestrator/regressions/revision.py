@@ -1,7 +1,7 @@
-"""Settling what a look at a series found with the change points that are known of it.
+"""Reconcile detected changes with the stored change points of a series.
 
-A change point that moved stays the same row, with what became of it; one that is seen no more is
-superseded, unless somebody or a confirmation run has judged it.
+A change point that moved keeps its row and state. One that is no longer detected is superseded,
+unless a member or a confirmation run has judged it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,21 +16,21 @@ from orchestrator.regressions.main_line import LinePoint
 from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState, Series
 from orchestrator.stats.changes import Change, Changes
 
-#: A change among so many newest points is news: it is measured again, and alerted.
+#: A change among this many latest points is news: it is measured again and may raise an alert.
 RECENT = 30
-#: As more points come, a change point moves by few of them.
+#: When points are added, a change point moves by at most this many of them.
 NEAR = 3
-#: A refuted change point that comes back stronger is measured again, so often at most.
+#: A refuted change point that returns stronger is measured again at most this often.
 MAX_CONFIRMATION_RUNS = 3
 
 
 def settle(
     series: Series, line: Sequence[LinePoint], found: Changes, *, sure_from: int | None
 ) -> None:
-    """Stores what was found. The caller holds the lock of the series.
+    """Store the detected changes. The caller holds the lock of the series.
 
-    `sure_from`: where the line is only the end of a longer one, change points before this position
-    are left alone.
+    `sure_from`: if the line is only the end of a longer one, change points before this position are
+    not changed.
     """
     rows = (
         ChangePoint.objects.filter(series=series)
@@ -58,14 +58,14 @@ def settle(
 
 
 def _is_before(commit: Commit, position: int | None) -> bool:
-    """A commit that has no place any more, after a force push, is not out of sight but gone."""
+    """A commit without a position, after a force push, is gone rather than before the line."""
     return position is not None and commit.position is not None and commit.position < position
 
 
 def _matched(
     known: Sequence[ChangePoint], line: Sequence[LinePoint], changes: Sequence[Change]
 ) -> dict[int, ChangePoint]:
-    """Number of a change → the row that it is: the same commit, else one near it, same way."""
+    """Return number of a change → its row: at the same commit, or near it in the same direction."""
     pairs = sorted(
         (distance, number, place)
         for number, change in enumerate(changes)
@@ -82,7 +82,7 @@ def _matched(
 
 
 def _distance(row: ChangePoint, line: Sequence[LinePoint], change: Change) -> int | None:
-    """How many points lie between; None where it is another change."""
+    """Return how many points lie between; None if it is another change."""
     if row.regressed != change.regressed:
         return None
     if row.commit_id == line[change.index].commit:
@@ -116,7 +116,7 @@ def _facts(line: Sequence[LinePoint], change: Change, commits: dict[int, Commit]
 def _in_order(
     moves: list[tuple[ChangePoint, dict[str, Any]]],
 ) -> Iterable[tuple[ChangePoint, dict[str, Any]]]:
-    """So that no row moves to a commit that another one has not left yet."""
+    """Order the moves so that no row moves to a commit that another one still has."""
     waiting = list(moves)
     while waiting:
         held = {row.commit_id for row, _ in waiting}
@@ -125,14 +125,14 @@ def _in_order(
             for each in waiting
             if each[1]["commit"].pk == each[0].commit_id or each[1]["commit"].pk not in held
         ]
-        # A circle cannot be: they would all have to move past each other.
+        # There can be no cycle: all would have to move past each other.
         nexts = free or waiting[:1]
         yield from nexts
         waiting = [each for each in waiting if each not in nexts]
 
 
 def _gone(row: ChangePoint, *, displaced: bool) -> None:
-    """`displaced`: another change, the other way, is seen at its commit."""
+    """Supersede a row. `displaced`: another change, in the other direction, is at its commit."""
     if not row.seen and not displaced:
         return
     row.seen = False
@@ -154,7 +154,7 @@ def _revise(row: ChangePoint, facts: dict[str, Any]) -> None:
         and row.confirmation_runs < MAX_CONFIRMATION_RUNS
     ):
         row.state, row.settled = ChangeState.OPEN, False
-        told.append("to be measured again")
+        told.append("will be measured again")
     if told:
         note_revision(row, "; ".join(told))
     row.save()

@@ -1,7 +1,7 @@
-"""Looking for change points where points have landed.
+"""Detect change points in series with new points.
 
-Whoever writes points leaves a note in the same transaction (`ChangedSeries`); a task takes notes
-and looks at their series, all in one transaction: a worker that dies leaves them for the next.
+A writer of points adds a note in the same transaction (`ChangedSeries`). A task takes notes and
+analyses their series in one transaction: if a worker dies, the next one finds the notes.
 """
 
 import logging
@@ -27,37 +27,37 @@ from orchestrator.stats.changes import Changes, find_changes
 
 logger = logging.getLogger(__name__)
 
-#: Notes taken at once; and no more are taken once so many series are to be looked at.
+#: The most notes taken at once. No more are taken once this many series are to be analysed.
 NOTES_AT_ONCE, SERIES_AT_ONCE = 200, 100
-#: After a look that failed so many notes are taken one by one.
+#: After a failed detection, this many notes are taken one by one.
 NOTES_AT_ONCE_AFTER_A_FAILURE = 20
-#: A note whose look failed waits for so long, and twice as long each further time.
+#: A note whose detection failed waits this long, and twice as long each further time.
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=10), timedelta(days=1)
-#: So many points are looked at the first time, and then so many of the newest.
+#: The most points of the first detection, and of later ones (the latest points).
 POINTS_AT_FIRST, POINTS_THEN = 2_000, 250
-#: The first of these see too little of what was before them to say anything of it.
+#: The first of these have too few points before them for a result.
 EDGE = 20
-#: The smallest change that is looked for.
+#: The smallest change that is searched for.
 LEAST_CHANGE = 0.02
 
 
 def look_at_changed() -> int:
-    """Looks at series that were written to since the last look; how many notes that took.
+    """Analyse series that were written since their last detection. Return the number of notes.
 
-    May run at the same time as another: each takes other notes. A note whose look fails is put
-    back, and stops no other.
+    It may run concurrently with another: each takes other notes. A note whose detection fails is
+    put back and does not stop others.
     """
     try:
         return _detect(NOTES_AT_ONCE)
     except OperationalError:
         raise
     except Exception:
-        logger.exception("a look at changed series failed; each is looked at by itself")
+        logger.exception("a detection in changed series failed; each is now analysed separately")
     return sum(_detect(1) for _ in range(NOTES_AT_ONCE_AFTER_A_FAILURE))
 
 
 def _detect(most: int) -> int:
-    """Takes at most so many notes in one transaction; a single one that fails is put back."""
+    """Take at most `most` notes in one transaction; a single one that fails is put back."""
     taken: list[int] = []
     try:
         with transaction.atomic():
@@ -94,10 +94,10 @@ def _put_back(notes: Iterable[int]) -> None:
 
 
 def revise(series: Iterable[int]) -> None:
-    """Finds the change points of these series anew and settles them with those that are known.
+    """Detect the change points of these series again and reconcile them with the stored ones.
 
-    Only metrics that decide verdicts are looked at. To be called within a transaction: the rows
-    of the series are locked, so that two looks at one do not mix; who writes points does not wait.
+    Only metrics that decide verdicts are analysed. Call it within a transaction: the rows of the
+    series are locked against a second detection; writers of points do not wait.
     """
     rows = (
         Series.objects.select_for_update(no_key=True, of=("self",))
@@ -136,7 +136,7 @@ def _look(series: Series, most: int, *, since: int | None) -> None:
 
 
 def breaks_in(line: list[LinePoint]) -> tuple[int, ...]:
-    """Where the host was changed, or another thing was measured: no change of the code."""
+    """Return where the host or the configuration changed: that is no change of the code."""
     return tuple(
         place
         for place in range(1, len(line))
@@ -159,14 +159,14 @@ def _note_look(series: Series, line: list[LinePoint], found: Changes) -> None:
 
 
 def _judged_metrics(benchmark: Benchmark) -> tuple[str, ...] | None:
-    """Those that decide the verdict of a case; None where no definition says which."""
+    """Return the metrics that decide the verdict of a case; None if no definition names them."""
     newest = benchmark.definitions.order_by("-version").values_list("pk", flat=True).first()
     return None if newest is None else _primary(newest)
 
 
 @lru_cache(maxsize=1024)
 def _primary(definition: UUID) -> tuple[str, ...] | None:
-    """A version of a definition never changes."""
+    """Cached, since a version of a definition never changes."""
     try:
         return primary_of(spec_of(Definition.objects.get(pk=definition)))
     except InvalidRequestError:

@@ -43,7 +43,7 @@ HEAD = b"metric,unit,value,case.rate\n"
             "asv",
             b'{"version": 2, "params": {}, "commit_hash": "a", "date": 1, "env_name": "e",'
             b' "result_columns": ["result", "params"], "results": {"b.time_x": [[1, 2], [["1"]]]}}',
-            "results.b.time_x: expected 1 figures, one for each case, got 2",
+            "results.b.time_x: expected 1 values, one for each case, got 2",
         ),
         ("bencher", b'{"hello": {"latency": {}}}', "hello.latency.value: this field is missing"),
         ("bencher", b'{"hello": {"latency": {"value": true}}}', "expected a number, got true"),

@@ -1,1 +1,1 @@
-"""How each kind of channel says things: one module a kind, and `registry` to find it."""
+"""Formats of messages: one module per kind of channel, listed in `registry`."""

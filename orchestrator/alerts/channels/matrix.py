@@ -1,4 +1,4 @@
-"""Matrix, through a webhook of its bridge (matrix-hookshot): plain text, and HTML of the same."""
+"""Matrix, through a webhook of its bridge (matrix-hookshot): plain text and HTML."""
 
 import json
 from html import escape

@@ -1,4 +1,4 @@
-"""What is to be said, before any channel has given it a form."""
+"""A message before it is formatted for a channel."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One event in one line of plain text, and the page that tells more."""
+    """One event in one line of plain text, with the address of its page."""
 
     text: str
     url: str
@@ -15,7 +15,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """`data` are the events as webhooks are sent them; each has a line."""
+    """`data` are the events in the form for webhooks; each has a line."""
 
     title: str
     lines: Sequence[Line]

@@ -1,4 +1,4 @@
-"""Every kind of channel, and what gives its messages their form."""
+"""The kinds of channels with their formats."""
 
 from collections.abc import Callable, Mapping
 

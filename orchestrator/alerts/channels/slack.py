@@ -1,4 +1,4 @@
-"""Incoming webhooks of Slack, and of what speaks like it (Mattermost, Rocket.Chat)."""
+"""Incoming webhooks of Slack and compatible chats (Mattermost, Rocket.Chat)."""
 
 import json
 
@@ -17,5 +17,5 @@ def _line(line: Line) -> str:
 
 
 def _plain(text: str) -> str:
-    """Three signs mean something to Slack; without them nobody is mentioned."""
+    """Escape the three signs with a meaning in Slack, so that text mentions nobody."""
     return text.translate(_ESCAPES)

@@ -1,4 +1,4 @@
-"""Microsoft Teams: an adaptive card, as its workflows take them."""
+"""Microsoft Teams: an adaptive card, as its workflows accept it."""
 
 import json
 from typing import Any
@@ -27,5 +27,5 @@ def _block(line: Line) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """Cards read some Markdown."""
+    """Escape Markdown, which cards interpret."""
     return "".join(f"\\{sign}" if sign in "\\`*_[]<>#" else sign for sign in text)

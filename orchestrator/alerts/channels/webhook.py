@@ -1,4 +1,4 @@
-"""Webhooks for machines: the event as JSON, signed so that the receiver knows who sent it."""
+"""Webhooks for programs: the event as JSON, signed so that the receiver can verify the sender."""
 
 import hashlib
 import hmac
@@ -8,14 +8,14 @@ from orchestrator.alerts.channels.message import Message, Outgoing
 
 
 def form(message: Message) -> Outgoing:
-    """A webhook has no digests: there is one event."""
+    """Return the only event: a webhook has no digests."""
     return Outgoing(body=json.dumps(message.data[0], ensure_ascii=False))
 
 
 def signature(secret: str, timestamp: int, body: bytes) -> str:
-    """The value of `Pitwall-Signature`: HMAC-SHA256 of `<timestamp>.<body>` in hexadecimal.
+    """Return the value of `Pitwall-Signature`: HMAC-SHA256 of `<timestamp>.<body>` in hexadecimal.
 
-    The time is signed too, so that a receiver can refuse what somebody sends again later.
+    The time is signed too, so that a receiver can refuse a replayed request.
     """
     signed = str(timestamp).encode() + b"." + body
     digest = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()

@@ -44,7 +44,7 @@ class Command(BaseCommand):
 
 
 def _answer(trials: dict[str, TrialsFile]) -> dict[str, Any]:
-    """One comparison as it is; of several, each under its metric, and the worst verdict."""
+    """Return one comparison; of several, each under its metric, and the worst verdict."""
     found = {
         key: compare_blocks(
             each.baseline,

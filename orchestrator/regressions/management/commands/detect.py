@@ -29,7 +29,7 @@ class Command(BaseCommand):
         )  # fmt: skip
         parser.add_argument(
             "--floor", type=float, default=0.005, metavar="SHARE",
-            help="the least noise to believe in; default 0.005",
+            help="the lowest noise to assume; default 0.005",
         )  # fmt: skip
 
         add_quiet(parser)
