@@ -1,5 +1,4 @@
-"""Who asks: the signed-in user as a member of the team that they chose, and whether they may; or a
-visitor."""
+"""Authenticate a request: a member of the chosen team, or a visitor."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -17,12 +16,13 @@ from orchestrator.accounts.visitors import Visitor
 P = ParamSpec("P")
 View = TypeVar("View", bound=Callable[..., HttpResponse])
 
-#: Where the session has the slug of the team that was chosen last.
+#: Session key of the slug of the last chosen team.
 CHOSEN_TEAM = "team"
 
 
 def member_of(request: HttpRequest) -> Member:
-    """The member who asks, looked up once a request; PermissionRefusedError without a team."""
+    """Return the requesting member, cached per request. Raise PermissionRefusedError without a
+    team."""
     member = getattr(request, "pitwall_member", None)
     if member is None:
         chosen = request.session.get(CHOSEN_TEAM, "")
@@ -32,13 +32,15 @@ def member_of(request: HttpRequest) -> Member:
 
 
 def visitor_of(request: HttpRequest) -> Visitor | None:
-    """Who came by the address of a public project or by a shared link (`web/visitors.py`); such
-    a request is a visitor's also where its user is signed in."""
+    """Return the visitor of a public project or of a shared link (`web/visitors.py`).
+
+    Such a request is a visitor's even if its user is signed in.
+    """
     return getattr(request, "pitwall_visitor", None)
 
 
 def open_to_visitors(view: View) -> View:
-    """A page that visitors see as well; all others are closed to them before they begin."""
+    """Decorate a page that visitors may see; all others are closed to them before the view runs."""
     view.open_to_visitors = True  # type: ignore[attr-defined]
     return view
 
@@ -46,7 +48,8 @@ def open_to_visitors(view: View) -> View:
 def for_member(
     view: Callable[Concatenate[HttpRequest, Member, P], HttpResponse],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """A view that wants `(request, member, …)`; whoever is not logged in is sent to log in."""
+    """Decorate a view with `(request, member, …)`; users who are not logged in are sent to log
+    in."""
 
     @login_required
     def signed_in(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -61,7 +64,7 @@ def for_member(
         if visitor is not None:
             return view(request, visitor, *args, **kwargs)
         if request.headers.get("HX-Request") and not request.user.is_authenticated:
-            # The log-in page must not end up inside a panel: the whole page is asked for anew.
+            # The log-in page must not appear inside a panel: htmx loads the whole page.
             return HttpResponse(headers={"HX-Refresh": "true"})
         return signed_in(request, *args, **kwargs)
 

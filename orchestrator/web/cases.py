@@ -1,4 +1,4 @@
-"""Cases of a definition as forms show them: what an expression may name, and what it chose."""
+"""Cases of a definition for forms: the names for an expression, and the cases that it selects."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,16 @@ from orchestrator.core.errors import NotFoundError
 from orchestrator.runs.plans import RunPlan
 from orchestrator.web.refs import chosen_benchmark
 
-#: As many are listed; the rest is counted.
+#: The most cases that are listed; the others are counted.
 SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseItem:
-    """`baseline`: whether it is the 100 % of reports. `unsupported`: why the definition itself says
-    that it cannot be measured."""
+    """`baseline`: whether it is the 100 % of reports.
+
+    `unsupported`: why it cannot be measured, according to the definition.
+    """
 
     key: str
     label: str
@@ -59,7 +61,7 @@ def list_planned_cases(plan: RunPlan) -> CaseList:
 
 
 def expression_names(spec: Spec) -> list[tuple[str, list[str]]]:
-    """What an expression may name, axes first, each with its values."""
+    """Return the names for an expression with their values, axes first."""
     axes = [(axis, [shown_value(value) for value in spec.values_of(axis)]) for axis in spec.matrix]
     labels: dict[str, dict[str, None]] = {}
     for axis, options in spec.options.items():
@@ -72,7 +74,7 @@ def expression_names(spec: Spec) -> list[tuple[str, list[str]]]:
 def expression_names_of_benchmark(
     member: Member, key: str, plan: RunPlan | None
 ) -> list[tuple[str, list[str]]]:
-    """Those of the benchmark that a form names; none where it names none that is there."""
+    """Return those of the benchmark that a form names; none if it names no existing one."""
     if plan is not None:
         return expression_names(plan.spec)
     try:

@@ -1,4 +1,4 @@
-"""What every page's frame shows: the member, the team and the navigation."""
+"""Context of the frame of every page: the member, the team and the navigation."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +14,7 @@ from orchestrator.alerts.selectors import open_alerts
 from orchestrator.core.errors import PermissionRefusedError
 from orchestrator.web.access import member_of, visitor_of
 
-#: What of the navigation visitors of a public project see.
+#: Items of the navigation that visitors of a public project see.
 _FOR_VISITORS = frozenset({"overview", "runs", "compare", "history", "reports"})
 
 
@@ -47,8 +47,10 @@ _ITEMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """`member`, `navigation` and `may_write` for the templates; `visitor` and the `project` that is
-    visited, with what is open of it, for whoever is no member."""
+    """Return `member`, `navigation` and `may_write` for the templates.
+
+    For a visitor return `visitor` and the `project`, with its open pages.
+    """
     if hasattr(request, "pitwall_place"):
         return _of_visitor(request)
     member = _member(request)
@@ -75,7 +77,8 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
 
 @cache
 def _url(name: str, prefix: str) -> str:
-    """The address of a page of the navigation behind a prefix; every page has them all."""
+    """Return the address of a page of the navigation behind a prefix, cached since every page needs
+    it."""
     return reverse(name)
 
 

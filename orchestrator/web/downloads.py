@@ -1,4 +1,4 @@
-"""Files that programs fetch without a login: the command line, and schemas for editors."""
+"""Files that programs download without a login: the command line, and schemas for editors."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -9,13 +9,13 @@ from orchestrator.benchmarks.json_schema import schema_text
 
 @require_safe
 def command_line(request: HttpRequest) -> HttpResponse:
-    """`pitwall` in one file, of the same version as this installation's API."""
+    """Return `pitwall` in one file, of the same version as this installation's API."""
     headers = {"Content-Disposition": 'attachment; filename="pitwall"'}
     return HttpResponse(build_command(), content_type="application/octet-stream", headers=headers)
 
 
 @require_safe
 def definition_schema(request: HttpRequest) -> HttpResponse:
-    """The JSON Schema of benchmark definitions."""
+    """Return the JSON Schema of benchmark definitions."""
     headers = {"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=3600"}
     return HttpResponse(schema_text(), content_type="application/schema+json", headers=headers)

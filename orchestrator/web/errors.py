@@ -1,4 +1,4 @@
-"""Errors as pages with their status, including unexpected errors."""
+"""Show errors as pages with the right status, including unexpected errors."""
 
 import sys
 
@@ -26,7 +26,7 @@ from orchestrator.web.middleware import (
     GetResponse,
 )
 
-#: The one map from errors to HTTP; the first class that fits counts.
+#: The one mapping from errors to HTTP; the first class that fits is used.
 STATUS: tuple[tuple[type[PitwallError], int, str], ...] = (
     (GoneError, 410, "Removed"),
     (NotFoundError, 404, "Not found"),
@@ -40,17 +40,17 @@ STATUS: tuple[tuple[type[PitwallError], int, str], ...] = (
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500, and 503 where only the database is away, or stopped a statement that took too long."""
+    """Return 500; 503 if the database is away or stopped a slow statement."""
     error = sys.exc_info()[1]
     if not is_away(error):
         return usual(request)
-    # Without the request: what pages are given of it is asked of the database.
+    # Without the request: its context processors would query the database.
     page = "503_cut_off.html" if is_cut_off(error) else "503.html"
     return to_be_asked_again(HttpResponse(render_to_string(page), status=503))
 
 
 def translate_errors(get_response: GetResponse) -> GetResponse:
-    """Errors that no form has shown at a field become a page with the fitting status."""
+    """Middleware: an error that no form has shown becomes a page with its status."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         return get_response(request)
@@ -60,16 +60,16 @@ def translate_errors(get_response: GetResponse) -> GetResponse:
 
 
 def status_of(error: PitwallError) -> tuple[int, str]:
-    """The HTTP status of an error and its headline."""
+    """Return the HTTP status of an error and its headline."""
     return next((status, title) for kind, status, title in STATUS if isinstance(error, kind))
 
 
 def came_from(request: HttpRequest) -> str:
-    """The page of ours whose link or button led here; empty where there is none to go back to."""
+    """Return the page of ours with the link or button that led here; empty if there is none."""
     page = request.headers.get("Referer", "")
     ours = url_has_allowed_host_and_scheme(page, {request.get_host()})
     here = request.build_absolute_uri()
-    # Pages with a secret in their address send the name of this server alone.
+    # Pages with a secret in their address send only the name of this server.
     bare = has_secret(here) and page == request.build_absolute_uri("/")
     return page if ours and page != here and not bare else ""
 
@@ -91,7 +91,7 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
 
 
 def _fetch_page(request: HttpRequest, error: FetchRunningError) -> HttpResponse:
-    """How far the fetch is; when it has ended the page sends the same request again by itself."""
+    """Show the progress of the fetch. When it has ended, the page repeats the request by itself."""
     fetch = wait_of(request).hold(error)
     sent = request.GET if request.method == "GET" else request.POST
     context = {
@@ -108,6 +108,7 @@ def _fetch_page(request: HttpRequest, error: FetchRunningError) -> HttpResponse:
             for value in values
         ],
     }
-    # No error, which browsers would report: the request is accepted, and goes on after the fetch.
+    # An error status would appear in browsers' logs. The request is accepted and waits for the
+    # fetch.
     response = render(request, "projects/fetching.html", context, status=202)
     return ask_again(response)

@@ -1,4 +1,4 @@
-"""Forms: they check what is simple about the input; the services check what it means."""
+"""Base class of forms: they check the syntax of the input, and the services check its meaning."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,14 +11,14 @@ from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import benchmarks_of
 from orchestrator.core.errors import ConflictError, HostError, InvalidRequestError
 
-#: What a form shows at its fields; all else becomes an error page.
+#: Errors that a form shows at its fields; all others become an error page.
 FORM_ERRORS = (InvalidRequestError, ConflictError, HostError)
 
 
 class TeamForm(forms.Form):
     """A form whose choices are those of the member's team."""
 
-    #: Names of services' fields that this form calls otherwise.
+    #: Service field → form field, where the names differ.
     renamed: dict[str, str] = {}
 
     def __init__(self, member: Member, data: Any = None, **options: Any) -> None:
@@ -31,7 +31,7 @@ class TeamForm(forms.Form):
         return 422 if self.is_bound and self.errors else 200
 
     def show_error(self, error: Exception, default: str | None = None) -> None:
-        """Puts a service's refusal beside the field that it names, else beside `default`."""
+        """Show a service's error at the field that it names, otherwise at `default`."""
         named = getattr(error, "field", None) or ""
         field = self.renamed.get(named, named)
         place = field if field in self.fields else default
@@ -47,7 +47,7 @@ def choices_among(benchmarks: Iterable[Benchmark]) -> list[tuple[str, str]]:
 
 
 def benchmark_key(benchmark: Benchmark) -> str:
-    """`project/slug`, the name of a benchmark in forms and addresses."""
+    """Return `project/slug`, the name of a benchmark in forms and addresses."""
     return f"{benchmark.project.slug}/{benchmark.slug}"
 
 

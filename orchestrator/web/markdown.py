@@ -1,4 +1,4 @@
-"""Markdown as HTML for pages. HTML in the text stays text, and addresses of scripts no links."""
+"""Convert Markdown to HTML for pages. HTML in the text is escaped, and script URLs are no links."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,19 +7,19 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-#: The page's own heading and that of the section around the text stand above those of the text.
+#: Heading levels of the page itself and of the section around the text.
 _DEEPER = 1
 
 
 def as_html(text: str) -> SafeString:
-    """Without its title: the page has one. Wide tables scroll by themselves."""
+    """Return the HTML without the title, since the page has one. Wide tables scroll."""
     tokens = _MARKDOWN.parse(text)
     if tokens and tokens[0].tag == "h1":
         tokens = tokens[3:]
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1:]) + _DEEPER)}"
-        # Pages allow no styles in attributes: columns of numbers have a class for it.
+        # Pages allow no style attributes, so columns of numbers get a class.
         if token.attrs.pop("style", None) == "text-align:right":
             token.attrSet("class", "number")
     return mark_safe(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))
@@ -33,7 +33,7 @@ def _closed(renderer: Any, tokens: Sequence[Token], place: int, options: Any, en
     return f"{renderer.renderToken(tokens, place, options, env)}</div>"
 
 
-# A page asks no other host for anything, so that there are no pictures.
+# A page loads nothing from other hosts, so pictures are not supported.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 _MARKDOWN.add_render_rule("table_open", _opened)
 _MARKDOWN.add_render_rule("table_close", _closed)

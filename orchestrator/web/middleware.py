@@ -1,5 +1,4 @@
-"""What holds for every request: what its address may be, how long its body may be, what its answer
-allows browsers to do, and errors as pages."""
+"""Middleware for every request: valid addresses, limited bodies, security headers."""
 
 from collections.abc import Callable
 
@@ -22,7 +21,7 @@ POLICY = "; ".join(
         "base-uri 'none'",
     )
 )
-#: No page asks for any of these, so nothing that gets into one may either.
+#: No page uses any of these browser features, so an injected script may not use them either.
 FEATURES = ", ".join(
     f"{name}=()"
     for name in (
@@ -30,13 +29,13 @@ FEATURES = ", ".join(
         "display-capture", "publickey-credentials-get",
     )
 )  # fmt: skip
-#: The largest file of a form has 32 MiB. Django writes what is longer to the disk before a view,
-#: or the question who asks, is reached.
+#: The largest file of a form has 32 MiB. Django would write longer bodies to disk before
+#: authentication.
 MOST_BODY_BYTES = 40 * 1024**2
 
 
 def bounded_bodies(get_response: GetResponse) -> GetResponse:
-    """A body that is longer than any that we take is not read at all."""
+    """Refuse a body that is longer than any that we accept, without reading it."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         length = request.META.get("CONTENT_LENGTH") or "0"
@@ -53,7 +52,7 @@ def bounded_bodies(get_response: GetResponse) -> GetResponse:
 
 
 def require_scheme(get_response: GetResponse) -> GetResponse:
-    """Answers 502 where a trusted proxy sends no scheme: a redirect to https would loop."""
+    """Return 502 if a trusted proxy sends no scheme: a redirect to https would loop."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if settings.SECURE_SSL_REDIRECT and "X-Forwarded-Proto" not in request.headers:
@@ -70,8 +69,10 @@ def require_scheme(get_response: GetResponse) -> GetResponse:
 
 
 def refuse_nul_bytes(get_response: GetResponse) -> GetResponse:
-    """No name or value has a NUL byte: PostgreSQL stores none, so every search for one fails. The
-    API says so for each of its parameters."""
+    """Refuse a NUL byte in addresses: PostgreSQL cannot store it, so that every query would fail.
+
+    The API refuses it for each of its parameters.
+    """
 
     def middleware(request: HttpRequest) -> HttpResponse:
         nul = "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", "")
@@ -87,15 +88,15 @@ def refuse_nul_bytes(get_response: GetResponse) -> GetResponse:
 
 
 def content_security_policy(get_response: GetResponse) -> GetResponse:
-    """Nothing inline and nothing from elsewhere; a view may set a policy of its own."""
+    """Allow nothing inline and nothing from other hosts; a view may set its own policy."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
         response.headers.setdefault("Content-Security-Policy", POLICY)
         response.headers.setdefault("Permissions-Policy", FEATURES)
         if has_secret(request.get_full_path()):
-            # A browser sends such an address to nobody, not even to us. `no-referrer` would also
-            # make the `Origin` of our own forms "null", which the check of their token refuses.
+            # A browser then sends such an address to no server, not even to ours. `no-referrer`
+            # would also make the `Origin` of our own forms "null", which the CSRF check refuses.
             response.headers["Referrer-Policy"] = "strict-origin"
         return response
 

@@ -1,4 +1,4 @@
-"""How many pages a user or a visitor may ask for in a minute."""
+"""Limits of page requests per minute, for users and visitors."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -11,8 +11,10 @@ _HOOKS = "/hooks/"
 
 
 def limited_pages(get_response: GetResponse) -> GetResponse:
-    """429 with a page beyond the rate of a user, of a visitor's address or of a webhook. The API
-    counts its own requests; static files and probes are answered before."""
+    """Return a 429 page above the rate of a user, of a visitor's address or of a webhook.
+
+    The API counts its own requests; static files and probes are answered earlier.
+    """
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if request.path.startswith("/api/"):
@@ -35,7 +37,7 @@ def limited_pages(get_response: GetResponse) -> GetResponse:
 def _count(request: HttpRequest) -> Rate | None:
     if request.path.startswith(_HOOKS):
         return count_hook(request, request.path.removeprefix(_HOOKS))
-    # A look at the user would make the answer depend on cookies, also for caches.
+    # Reading the user would make the response vary by cookie, also for caches.
     has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
     if has_session and request.user.is_authenticated:
         return count_session(request.user.pk)

@@ -1,4 +1,4 @@
-"""Why a trial is suspect or invalid, in words."""
+"""The reasons why a trial is suspect or invalid, in words."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from orchestrator.measurements.validity_issues import code_of, title_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonView:
-    """`message` says what was found and what to do; `known`: the page of reasons has it.
+    """`message` says what was found and what to do; `known`: the page of reasons lists it.
 
-    `level` is what this reason alone makes of a trial; "" where nobody knows.
+    `level` is the effect of this reason alone on a trial; "" if unknown.
     """
 
     code: str
@@ -22,7 +22,7 @@ class ReasonView:
 
 
 def reason_views(reasons: Iterable[str]) -> list[ReasonView]:
-    """`reasons` as trials keep them: `code: what was found`."""
+    """Return views of `reasons` in the stored form `code: what was found`."""
     return [_reason_view(str(each)) for each in reasons]
 
 

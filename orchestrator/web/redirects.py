@@ -1,4 +1,4 @@
-"""Back to the page that a button was pressed on."""
+"""Redirects back to the page with the pressed button."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -6,7 +6,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 
 def back_from(request: HttpRequest, otherwise: str) -> HttpResponse:
-    """To the look that the form names in `back`, if it is a page of ours."""
+    """Return a redirect to the page in the form's field `back`, if it is a page of ours."""
     back = request.POST.get("back", "")
     if not url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}):
         back = otherwise

@@ -1,4 +1,4 @@
-"""What addresses name, and what forms offer where a branch, tag or commit is asked for."""
+"""Resolve names in addresses, and offer branches, tags and commits in forms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import run_for
 
-#: So many branches and so many tags are offered; typing finds the others.
+#: The most branches and the most tags that are offered; typing finds the others.
 MOST_NAMES = 30
 
 
@@ -23,12 +23,12 @@ class RefChoice:
 
 
 def chosen_benchmark(member: Member, key: str) -> Benchmark | None:
-    """The benchmark of an address; without one the team's first, if it has any."""
+    """Return the benchmark of an address; by default the team's first, if it has any."""
     return benchmark_of_key(member, key) if key else benchmarks_of(member).first()
 
 
 def chosen_of(benchmarks: Sequence[Benchmark], member: Member, key: str) -> Benchmark | None:
-    """The same, where all of the member's benchmarks are at hand."""
+    """Return the same if all of the member's benchmarks are loaded already."""
     if not key:
         return next(iter(benchmarks), None)
     project, _, slug = key.rpartition("/")
@@ -39,7 +39,7 @@ def chosen_of(benchmarks: Sequence[Benchmark], member: Member, key: str) -> Benc
 
 
 def chosen_run(member: Member, text: str) -> Run | None:
-    """The run of an address, if it names one."""
+    """Return the run of an address, if it names one."""
     if not text:
         return None
     try:
@@ -49,9 +49,9 @@ def chosen_run(member: Member, text: str) -> Run | None:
 
 
 def ref_choices(member: Member, key: str, text: str = "") -> list[RefChoice]:
-    """Branches, tags and the newest known commits of a benchmark's project.
+    """Return branches, tags and the latest known commits of a benchmark's project.
 
-    With `text` those whose name, hash, subject or author has it: also commits of long ago.
+    With `text`, return those with the text in name, hash, subject or author, also old commits.
     """
     try:
         benchmark = chosen_benchmark(member, key)
@@ -74,7 +74,7 @@ def ref_choices(member: Member, key: str, text: str = "") -> list[RefChoice]:
 
 
 def _names(benchmark: Benchmark) -> dict[str, list[str]]:
-    """Of the local mirror; none where it has not been fetched yet."""
+    """Return the names in the local mirror; none if it was not fetched yet."""
     repository = repository_of(benchmark.project)
     try:
         return {"branch": repository.branches(), "tag": repository.tags()}

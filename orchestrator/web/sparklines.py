@@ -1,4 +1,4 @@
-"""Small lines in an SVG: a history of values, and the CPU cores of the newest trials."""
+"""Sparklines in SVG: a history of values, and the CPU cores of the latest trials."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ WIDTH = 84
 HEIGHT = 24
 _EDGE = 3
 CPU_WIDTH, CPU_HEIGHT = 160.0, 32.0
-#: Between two trials, so that they do not look like one.
+#: The gap between two trials, so that they do not look like one.
 CPU_GAP = 3.0
 
 
@@ -26,8 +26,10 @@ class Sparkline:
 
 
 def sparkline(values: Sequence[float]) -> Sparkline | None:
-    """None for fewer than two values: a point is no history. The baseline is zero, so that a
-    steady history looks flat."""
+    """Return a sparkline; None for fewer than two values.
+
+    The baseline is zero, so that a steady history looks flat.
+    """
     if len(values) < 2:
         return None
     top = max(values) or 1.0
@@ -43,7 +45,7 @@ def sparkline(values: Sequence[float]) -> Sparkline | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuSparkline:
-    """`server` and `tool`: one list of points for each trial. `text` tells the same in words."""
+    """`server` and `tool`: one list of points for each trial. `text` describes them in words."""
 
     width: float
     height: float
@@ -55,7 +57,7 @@ class CpuSparkline:
 
 
 def cpu_sparkline(traces: Sequence[CpuTrace]) -> CpuSparkline | None:
-    """None if no trial has CPU samples."""
+    """Return the sparkline; None if no trial has CPU samples."""
     every = [value for trace in traces for _, value in (*trace.server, *trace.tool)]
     if not every:
         return None
@@ -79,7 +81,7 @@ def cpu_sparkline(traces: Sequence[CpuTrace]) -> CpuSparkline | None:
 
 
 def _cpu_points(line: Line, left: float, per_s: float, cores: int) -> str:
-    """A step for each stretch between two samples."""
+    """Return the points of a step line: one step for each interval between two samples."""
     points, since = [], left
     for second, value in line:
         until, y = left + second * per_s, CPU_HEIGHT - 1 - (CPU_HEIGHT - 2) * value / cores
@@ -98,7 +100,7 @@ def _cores(line: Line) -> str:
 
 
 def _mean(line: Line) -> float:
-    """Weighed by how long each stretch was."""
+    """Return the mean, weighted by the length of the intervals."""
     spent, since = 0.0, 0.0
     for second, value in line:
         spent += value * (second - since)

@@ -1,4 +1,4 @@
-"""The pages' addresses: each area has its own, below no prefix."""
+"""The pages' URLs: each area has its own, without a prefix."""
 
 from django.urls import include, path
 

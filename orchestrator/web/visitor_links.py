@@ -1,4 +1,4 @@
-"""Which pages are open to a visitor, and which links of a page lead to one of them."""
+"""Decide which pages a visitor may open, and which links lead to one of them."""
 
 import re
 from collections.abc import Mapping
@@ -11,13 +11,14 @@ from orchestrator.accounts.visitors import Visitor
 
 
 def is_open(visitor: Visitor, view: object, name: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether a visitor may open a page; `name` is that of its address."""
+    """Return whether a visitor may open a page; `name` is that of its URL."""
     texts = {key: str(value) for key, value in arguments.items()}
     return getattr(view, "open_to_visitors", False) and visitor.may_open(name, texts)
 
 
 def leads_to_open_page(visitor: Visitor, address: str) -> bool:
-    """Whether a visitor may follow a link. Addresses without a path stay on the same page."""
+    """Return whether a visitor may follow a link. Addresses without a path stay on the same
+    page."""
     path = re.split("[?#]", address, maxsplit=1)[0]
     if path in ("", "/") or not path.startswith("/"):
         return True

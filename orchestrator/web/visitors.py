@@ -1,8 +1,8 @@
-"""The addresses of visitors: pages below a public project, and pages that were shared.
+"""The URLs of visitors: pages of a public project, and shared pages.
 
-`/public/TEAM/PROJECT/…` and `/shared/SECRET/…` are Pitwall's own addresses behind a prefix, as if
-it were installed there: every link of a page stays behind it. What a visitor may open is decided
-here, before a view begins, and the visitor sees the rows of that project alone.
+`/public/TEAM/PROJECT/…` and `/shared/SECRET/…` serve Pitwall's normal URLs behind a prefix, as if
+it were installed there: every link of a page stays behind the prefix. Before a view runs, this
+module decides what the visitor may open. The visitor sees the rows of that project only.
 """
 
 import re
@@ -24,7 +24,7 @@ from orchestrator.web.visitor_links import is_open
 
 _PUBLIC = re.compile(r"/public/(?P<team>[-\w]+)/(?P<project>[-\w]+)(?=/)")
 _SHARED = re.compile(r"/shared/(?P<secret>pws_[-\w]+)(?=/)")
-#: Page → the view options in its query; all else is as it was when it was shared.
+#: Page → its view options in the query; all other parameters stay as they were shared.
 _VIEW_OPTIONS: Mapping[str, frozenset[str]] = {
     "run": frozenset({"cases", "page", "invalid"}),
     "compare": frozenset({*(each.name for each in fields(ViewOptions)), "of", "on", "format"}),
@@ -33,7 +33,7 @@ _VIEW_OPTIONS: Mapping[str, frozenset[str]] = {
 
 
 def visiting(get_response: GetResponse) -> GetResponse:
-    """Takes the prefix off, and holds visitors to what is open to them."""
+    """Middleware: remove the prefix, and restrict visitors to open pages."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         found = _PUBLIC.match(request.path_info) or _SHARED.match(request.path_info)
@@ -90,7 +90,7 @@ def _identify_visitor(request: HttpRequest, place: str, named: Mapping[str, str]
 
 
 def _shared_query(asked: QueryDict, link: ShareLink) -> QueryDict:
-    """The query that was shared, with no more than other view options."""
+    """Return the shared query, in which a visitor may change only view options."""
     query = QueryDict(link.query, mutable=True)
     options = _VIEW_OPTIONS.get(link.page, frozenset())
     for name, values in asked.lists():

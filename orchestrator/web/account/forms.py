@@ -1,4 +1,4 @@
-"""Forms to log in with, and of new accounts."""
+"""Forms for log-in and for new accounts."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.contrib.auth.forms import AuthenticationForm
 
 
 class PasswordForm(AuthenticationForm):
-    """Failed tries are counted, by user name and by address."""
+    """Failed tries are counted by user name and by address."""
 
     def clean(self) -> dict[str, object]:
         username, password = (self.cleaned_data.get(name) for name in ("username", "password"))
@@ -24,7 +24,7 @@ class PasswordForm(AuthenticationForm):
 
 
 class NewAccountForm(forms.Form):
-    """What somebody who is invited and has no account yet is asked for."""
+    """The fields for an invited person without an account."""
 
     username = forms.CharField(max_length=150, help_text="Letters, digits and @ . + - _")
     password = forms.CharField(
@@ -46,7 +46,7 @@ class NewAccountForm(forms.Form):
 
 
 class FirstOwnerForm(NewAccountForm):
-    """What the first user of an instance is asked for."""
+    """The fields for the first user of an instance."""
 
     team = forms.CharField(max_length=100, help_text="Such as “Web servers”.")
     field_order = ("team", "username", "password", "again")

@@ -1,4 +1,4 @@
-"""Logging somebody in who has proven a password: what every way to a session goes through."""
+"""Start a session for a user whose password was checked; every log-in ends here."""
 
 from allauth.account.internal.flows.login import perform_password_login
 from allauth.account.models import Login
@@ -8,9 +8,9 @@ from orchestrator.accounts.models import User
 
 
 def log_in(request: HttpRequest, user: User, *, to: str) -> HttpResponse:
-    """The answer that leads on: to the address `to`, or to the second factor where there is one.
+    """Return a redirect to the address `to`, or to the second factor if there is one.
 
-    The log-in is counted and audited, and the device is known from then on.
+    The log-in is counted and audited, and the device is remembered.
     """
     login = Login(user=user, redirect_url=to)
     return perform_password_login(request, {"username": user.get_username()}, login)

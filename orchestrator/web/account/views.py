@@ -37,14 +37,14 @@ from orchestrator.web.account.forms import FirstOwnerForm, PasswordForm
 from orchestrator.web.account.login import log_in
 
 log = logging.getLogger(__name__)
-#: Where OpenID Connect's requests fail: no answer, a bad one, or one without what it must have.
+#: Steps of OpenID Connect that may fail: no answer, a malformed one, or one with missing fields.
 _PROVIDER_FAULTS = (requests.RequestException, KeyError, ValueError)
 
 
 @never_cache
 @login_required
 def account(request: HttpRequest) -> HttpResponse:
-    """For everybody who is logged in, with a team or without."""
+    """The page is for every logged-in user, with or without a team."""
     user = cast(User, request.user)
     factors = {each.type: each for each in Authenticator.objects.filter(user=user)}
     codes = factors.get(Authenticator.Type.RECOVERY_CODES)
@@ -62,7 +62,7 @@ def account(request: HttpRequest) -> HttpResponse:
 @require_POST
 @reauthentication_required(app="allauth.socialaccount")
 def unlink(request: HttpRequest, link_id: int) -> HttpResponse:
-    """Takes a link away, unless it is the only way in."""
+    """Remove a link, unless it is the only way to log in."""
     link = oidc.links_of(cast(User, request.user)).filter(pk=link_id).first()
     if link is None:
         raise NotFoundError("there is no such link in your account")
@@ -104,7 +104,7 @@ class SignIn(LoginView):
         return super().get_context_data(elsewhere=elsewhere, nobody=nobody, **kwargs)
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
-        """Who has a second factor is asked for it before they are logged in."""
+        """Ask a user with a second factor for it before the log-in."""
         user = form.get_user()  # type: ignore[attr-defined]
         return log_in(self.request, user, to=self.get_success_url())
 
@@ -112,9 +112,9 @@ class SignIn(LoginView):
 @never_cache
 @require_POST
 def leave_for_provider(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """A page that goes on to the provider by itself.
+    """Return a page that continues to the provider by itself.
 
-    A form must not lead to another address, says our policy (form-action), so no redirect here.
+    Our content security policy (form-action) forbids a form to redirect to another address.
     """
     _require_provider()
     try:
@@ -146,7 +146,7 @@ def sign_in_cancelled(request: HttpRequest) -> HttpResponse:
 
 
 def _create_owner(form: FirstOwnerForm, secret: str) -> Member | None:
-    """The owner; None where the form has to be looked at."""
+    """Return the owner; None if the form has errors."""
     data = form.cleaned_data
     try:
         return create_first_owner(
@@ -166,7 +166,7 @@ def _require_provider() -> None:
 
 
 def _provider_failure(request: HttpRequest, error: Exception) -> HttpResponse:
-    """What the provider said stays out of page and log: it may hold codes and tokens."""
+    """Keep the provider's message out of page and log: it may contain codes and tokens."""
     log.warning("sign-in at %s failed: %s", settings.OIDC_SERVER_URL, type(error).__name__)
     context = {"unreachable": True, "name": settings.OIDC_NAME}
     status = HTTPStatus.BAD_GATEWAY

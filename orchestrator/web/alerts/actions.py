@@ -23,7 +23,8 @@ ACTIONS = (
 
 
 def apply_action(member: Member, alert_id: UUID, form: Mapping[str, str]) -> None:
-    """`do` in the form names one of ACTIONS; `note`, `until` and `assignee` are its parameters."""
+    """Apply the action. `do` in the form is one of ACTIONS; `note`, `until`, `assignee` are
+    parameters."""
     action, note = form.get("do", ""), form.get("note", "")
     match action:
         case "acknowledge":
@@ -51,7 +52,7 @@ def apply_action(member: Member, alert_id: UUID, form: Mapping[str, str]) -> Non
 
 
 def _day(text: str) -> datetime:
-    """The beginning of a day, UTC."""
+    """Return the start of a day, UTC."""
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError as error:

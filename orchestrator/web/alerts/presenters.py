@@ -1,4 +1,4 @@
-"""Alerts and change points as pages show them: words, links and badges."""
+"""Alerts and change points for pages: words, links and badges."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from orchestrator.regressions.commit_paths import commits_of
 from orchestrator.results.models import Bisection, BisectionState, ChangePoint, ChangeState
 from orchestrator.web.forms import benchmark_key
 
-#: What a badge of another state looks like, that means the same to whoever looks.
+#: States whose badges look like that of another state with the same meaning.
 ALERT_BADGES = {
     AlertState.OPEN: "suspect",
     AlertState.ACKNOWLEDGED: "running",
@@ -50,7 +50,7 @@ class ChangeView:
 
     @property
     def shown_change(self) -> float:
-        """As the confirmation run measured it where there was one, else as it was seen."""
+        """The change as the confirmation run measured it, otherwise as detected."""
         return (
             self.row.confirmed_change if self.row.confirmed_change is not None else self.row.change
         )
@@ -76,7 +76,7 @@ class ChangeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertView:
-    """An alert with the change point that shows it most, and how many others do."""
+    """An alert with the change point that shows it most clearly, and the number of others."""
 
     alert: Alert
     badge: str
@@ -91,7 +91,7 @@ class AlertView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepView:
-    """One step of a search: the commit that was measured against the last good one."""
+    """One step of a bisection: the commit that was measured against the last good one."""
 
     commit: Commit
     change: float | None
@@ -102,7 +102,7 @@ class StepView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectionView:
-    """A search; its steps in the order of the commits."""
+    """A bisection with its steps in the order of the commits."""
 
     search: Bisection
     commits: int
@@ -133,7 +133,7 @@ def alert_view(alert: Alert) -> AlertView:
 
 
 def comes_from(row: ChangePoint, searches: Sequence[Bisection]) -> str:
-    """Which commit it comes from, as far as that is known, in words."""
+    """Return which commit the change comes from, in words, as far as known."""
     if row.culprit is not None:
         return f"comes from {row.culprit.short_sha} {row.culprit.subject}"
     for search in reversed(searches):
@@ -145,7 +145,7 @@ def comes_from(row: ChangePoint, searches: Sequence[Bisection]) -> str:
 
 
 def bisection_view(row: ChangePoint, search: Bisection) -> BisectionView:
-    """The search of a change point, with what each step said."""
+    """Return the bisection of a change point with the result of each step."""
     commits = commits_of(row, search.path)
     told = zip(answers_of(search), search.answers, strict=True)
     steps = [
@@ -193,7 +193,7 @@ def compare_url(row: Any) -> str:
 
 
 def distributions_url(row: Any) -> str:
-    """Both sides of a change on its host, with what was measured of each laid upon the other."""
+    """Return the address of the distributions of both sides, one over the other."""
     query = {
         "benchmark": benchmark_key(row.series.benchmark),
         "baseline": row.before.sha,
@@ -205,7 +205,7 @@ def distributions_url(row: Any) -> str:
 
 
 def alert_story(alert: Alert) -> list[tuple[datetime, str]]:
-    """What became of an alert and of the change that shows it most, oldest first."""
+    """Return the history of an alert and of its main change point, oldest first."""
     done = [
         (datetime.fromisoformat(each["at"]), f"{each['by'] or 'Pitwall'}: {each['text']}")
         for each in alert.log

@@ -1,4 +1,4 @@
-"""Addresses of alerts."""
+"""URLs of alerts."""
 
 from django.urls import path
 

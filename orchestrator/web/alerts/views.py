@@ -1,4 +1,4 @@
-"""Alerts: the list, one of them, and what is done about it."""
+"""Alerts: the list, the page of one, and its actions."""
 
 from datetime import timedelta
 from typing import Any
@@ -34,19 +34,19 @@ from orchestrator.web.alerts.presenters import alert_story, alert_view, bisectio
 from orchestrator.web.forms import FORM_ERRORS
 
 ALERTS_A_PAGE = 25
-#: What the list shows where no state is chosen.
+#: The states in the list by default.
 TO_DO = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.CONFIRMED)
 
 
 @for_member
 def alerts(request: HttpRequest, member: Member) -> HttpResponse:
-    """Those that somebody should look at; `?state=` for others, `?state=all` for all."""
+    """Show alerts that need attention; `?state=` for others, `?state=all` for all."""
     return _alerts_page(request, member)
 
 
 @for_member
 def change_many(request: HttpRequest, member: Member) -> HttpResponse:
-    """Does the same with several alerts; those that refuse are named, the others are done."""
+    """Apply one action to several alerts. Those that refuse are named; the others are changed."""
     back = f"{reverse('alerts')}?{request.GET.urlencode()}"
     if request.method != "POST":
         return redirect(back)
@@ -96,7 +96,7 @@ def _alerts_page(request: HttpRequest, member: Member, *, problem: str = "") -> 
 
 
 def _in_state(rows: QuerySet[Alert], state: str) -> tuple[str, QuerySet[Alert]]:
-    """The state that is chosen with its alerts; without one, what is to do."""
+    """Return the chosen state with its alerts; by default those that need attention."""
     if state in AlertState.values:
         return state, rows.filter(state=state)
     return ("all", rows) if state == "all" else ("", rows.filter(state__in=TO_DO))
@@ -107,7 +107,7 @@ def _kept_query(query: QueryDict, *names: str) -> str:
 
 
 def _form_context(request: HttpRequest) -> dict[str, Any]:
-    """What the forms offer, and what was given where they come back with a problem."""
+    """Return the choices of the forms, and the input if a form is shown again with an error."""
     return {
         "actions": ACTIONS,
         "tomorrow": f"{utc_now() + timedelta(days=1):%Y-%m-%d}",
@@ -124,7 +124,7 @@ def alert(request: HttpRequest, member: Member, alert_id: UUID) -> HttpResponse:
 @for_member
 @require_POST
 def change(request: HttpRequest, member: Member, alert_id: UUID) -> HttpResponse:
-    """Does with an alert what the button says: `do` is its name, `note` the reason."""
+    """Apply an action to an alert: `do` is its name, `note` the reason."""
     try:
         apply_action(member, alert_id, request.POST)
     except FORM_ERRORS as error:
@@ -135,7 +135,7 @@ def change(request: HttpRequest, member: Member, alert_id: UUID) -> HttpResponse
 @for_member
 @require_POST
 def confirm(request: HttpRequest, member: Member, alert_id: UUID, change_id: UUID) -> HttpResponse:
-    """Has a change point measured again."""
+    """Start a confirmation run of a change point."""
     try:
         run = confirm_now(member=member, change_id=change_id)
     except FORM_ERRORS as error:

@@ -1,4 +1,4 @@
-"""Forms of benchmarks and their definitions, and the definition that a new one begins with."""
+"""Forms of benchmarks and their definitions, and the initial definition of a new one."""
 
 from textwrap import dedent
 from typing import Any
@@ -32,7 +32,7 @@ DEFINITION = dedent(
 
 
 def example() -> str:
-    """A definition, with the line that makes editors check it against our schema."""
+    """Return a definition with a line that makes editors check it against our schema."""
     schema = settings.BASE_URL + reverse("definition-schema")
     return f"# yaml-language-server: $schema={schema}\n{DEFINITION}"
 

@@ -1,4 +1,4 @@
-"""Addresses of benchmarks."""
+"""URLs of benchmarks."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Benchmarks: the list, one with its definition and cases, a new one, what changed in one."""
+"""Benchmarks: the list, one with its definition and cases, a new one, changes between versions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,7 +36,7 @@ def benchmarks(request: HttpRequest, member: Member) -> HttpResponse:
 
 @for_member
 def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
-    """A benchmark in one of its versions; a POST saves a new one, or only checks it."""
+    """Show one version of a benchmark; a POST saves a new version, or only checks it."""
     found = benchmark_for(member, slug, project)
     versions = list(versions_of(found))
     definition = _version(versions, request.GET.get("version"))
@@ -67,7 +67,7 @@ def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> 
 
 @for_member
 def new_benchmark(request: HttpRequest, member: Member) -> HttpResponse:
-    """The form, with an example in it, or with a suite of the catalogue (`?suite=`)."""
+    """Show the form with an example, or with a suite of the catalogue (`?suite=`)."""
     form = BenchmarkForm(
         member,
         request.POST if request.method == "POST" else None,
@@ -90,14 +90,14 @@ def new_benchmark(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 @require_POST
 def check(request: HttpRequest, member: Member) -> HttpResponse:
-    """What the text of a definition comes to, while it is being written."""
+    """Check the text of a definition while it is being written."""
     found = review(_unix(request.POST.get("source", "")))
     return render(request, "components/_review.html", {"review": found})
 
 
 @for_member
 def diff(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
-    """What changed between two versions (`?from=1&to=3`; default: the newest change)."""
+    """Show the changes between two versions (`?from=1&to=3`; default: the latest change)."""
     found = benchmark_for(member, slug, project)
     versions = list(versions_of(found))
     newest = _version(versions, None)
@@ -118,7 +118,7 @@ def diff(request: HttpRequest, member: Member, project: str, slug: str) -> HttpR
 @for_member
 @require_POST
 def keep(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
-    """From now on the definition is changed here, and no more in the repository."""
+    """Detach the definition from the repository: from now on it is changed here."""
     keep_in_pitwall(member=member, benchmark=benchmark_for(member, slug, project))
     return redirect("benchmark", project, slug)
 
@@ -151,5 +151,5 @@ def _version(versions: Sequence[Definition], wanted: str | None) -> Definition:
 
 
 def _unix(source: str) -> str:
-    """Browsers send CRLF; a definition that was not edited must stay the same text."""
+    """Browsers send CRLF; without edits the definition must stay the same text."""
     return source.replace("\r\n", "\n")

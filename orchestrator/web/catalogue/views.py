@@ -1,4 +1,4 @@
-"""The catalogue: suites to begin with."""
+"""The catalogue of suites."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -16,7 +16,7 @@ def catalogue(request: HttpRequest, member: Member) -> HttpResponse:
 
 @for_member
 def suite(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """One suite: what it measures, what it needs, its cases and its definition."""
+    """Show a suite: what it measures, its requirements, its cases and its definition."""
     found = suite_named(slug)
     told = found.review
     context = {

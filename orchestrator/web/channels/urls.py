@@ -1,4 +1,4 @@
-"""Addresses of channels."""
+"""URLs of channels."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Channels and webhooks: where a team is told of events, and how each delivery went."""
+"""Channels and webhooks: where a team is notified of events, and the result of each delivery."""
 
 from uuid import UUID
 
@@ -33,7 +33,8 @@ A_PAGE = 50
 @never_cache
 @for_member
 def channels(request: HttpRequest, member: Member) -> HttpResponse:
-    """A signing secret is shown in the answer to the request that made it, and never again."""
+    """Show the channels. A new signing secret is only in the response to the request that created
+    it."""
     form = ChannelForm(member, request.POST if request.method == "POST" else None)
     made = None
     if form.is_valid():
@@ -49,7 +50,7 @@ def channels(request: HttpRequest, member: Member) -> HttpResponse:
 
 @for_member
 def channel(request: HttpRequest, member: Member, channel_id: UUID) -> HttpResponse:
-    """A channel with its deliveries, newest first."""
+    """Show a channel with its deliveries, newest first."""
     found = channel_for(member, channel_id)
     page = Paginator(deliveries_of(found), A_PAGE).get_page(request.GET.get("page"))
     return render(request, "channels/detail.html", {"channel": found, "page": page})
@@ -57,7 +58,7 @@ def channel(request: HttpRequest, member: Member, channel_id: UUID) -> HttpRespo
 
 @for_member
 def delivery(request: HttpRequest, member: Member, delivery_id: UUID) -> HttpResponse:
-    """What was sent, and what was answered at each try."""
+    """Show the sent message, and the answer to each try."""
     return render(
         request, "channels/delivery.html", {"delivery": delivery_for(member, delivery_id)}
     )
@@ -66,7 +67,7 @@ def delivery(request: HttpRequest, member: Member, delivery_id: UUID) -> HttpRes
 @for_member
 @require_POST
 def enable(request: HttpRequest, member: Member, channel_id: UUID) -> HttpResponse:
-    """Turns a channel on or off, as `enabled` says."""
+    """Turn a channel on or off according to `enabled`."""
     enabled = request.POST.get("enabled") == "true"
     set_channel_enabled(member=member, channel_id=channel_id, enabled=enabled)
     return redirect("channel", channel_id)

@@ -1,4 +1,4 @@
-"""Data in drawing shape: what a chart or an interval bar needs, and nothing to compute there."""
+"""Data for charts and interval bars, which are drawn without further computation."""
 
 import math
 from collections.abc import Sequence
@@ -29,13 +29,14 @@ class IntervalBar:
 
 
 def reach_of(metrics: Sequence[MetricComparison]) -> float:
-    """How far the bars of one table reach to each side, as a change; the same for all rows."""
+    """Return how far the bars of a table extend to each side, as a change; the same for all
+    rows."""
     ends = [abs(end) for metric in metrics if metric.primary for end in metric.interval or ()]
     return min(_GREATEST_REACH, max([_LEAST_REACH, *ends]) * 1.15)
 
 
 def interval_bar(metric: MetricComparison, reach: float) -> IntervalBar | None:
-    """The metric's interval on an axis from -reach to +reach; None where there is none."""
+    """Return the metric's interval on an axis from -reach to +reach; None if there is none."""
     if metric.interval is None or metric.change is None:
         return None
     low, high = metric.interval
@@ -54,7 +55,8 @@ def interval_bar(metric: MetricComparison, reach: float) -> IntervalBar | None:
 def latency_chart(
     names: tuple[str, str], curves: tuple[LatencyCurve | None, LatencyCurve | None]
 ) -> dict[str, Any] | None:
-    """Latency in ms at the percentiles of both sides; see `_logit` for the horizontal axis."""
+    """Return latency in ms at the percentiles of both sides; see `_logit` for the horizontal
+    axis."""
     known = zip(names, curves, strict=True)
     drawn = [(label, _curve_points(curve)) for label, curve in known if curve is not None]
     series = [{"label": label, "points": points} for label, points in drawn]
@@ -63,7 +65,8 @@ def latency_chart(
 
 
 def quantile_chart(found: QuantileChanges | None) -> dict[str, Any] | None:
-    """The change at each percentile in per cent, with its interval and the band of all of them."""
+    """Return the change at each percentile in per cent, with its interval and the simultaneous
+    band."""
     if found is None:
         return None
     points: list[dict[str, Any]] = [
@@ -105,7 +108,7 @@ def _curve_points(curve: LatencyCurve) -> list[dict[str, Any]]:
 
 
 def _logit(percentile: float) -> float:
-    """log10(q / (1 - q)): p50 in the middle, both tails spread out, a decade a step."""
+    """Return log10(q / (1 - q)): p50 is in the middle, and each step in the tails is a decade."""
     share = percentile / 100
     return round(math.log10(share / (1 - share)), 6)
 
@@ -113,7 +116,7 @@ def _logit(percentile: float) -> float:
 def latency_rows(
     curves: tuple[LatencyCurve | None, LatencyCurve | None],
 ) -> tuple[tuple[str, float | None, float | None], ...]:
-    """(percentile, baseline, contender), seconds."""
+    """Return rows (percentile, baseline, contender) in seconds."""
     before, after = (_by_percentile(curve) for curve in curves)
     places = sorted(set(before) | set(after))
     return tuple((f"p{q:g}", before.get(q), after.get(q)) for q in places)

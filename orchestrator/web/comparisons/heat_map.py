@@ -1,4 +1,4 @@
-"""The heat map of a comparison as its page shows it: the form of its axes, and the table."""
+"""The heat map of a comparison for its page: the form of its axes, and the table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ from orchestrator.stats.comparison import Verdict
 from orchestrator.web.comparisons.view_options import ViewOptions
 from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
 
-#: (value, words, whether it is chosen)
+#: (value, label, whether it is chosen)
 Option = tuple[str, str, bool]
-#: Shades of a colour: the last one from so many margins on.
+#: Shades of a colour by the number of margins; the last one has no upper limit.
 _SHADES = (1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileView:
-    """`note`: which metric it is where that is not obvious, and how many cases share the tile."""
+    """`note`: the metric if that is not obvious, and how many cases share the tile."""
 
     url: str
     verdict: str
@@ -40,8 +40,10 @@ class TileView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatMapView:
-    """`rows`: (title, tiles), None where nothing was compared. `hidden` are the fields that name
-    the comparison."""
+    """`rows`: (title, tiles); a tile is None if nothing was compared.
+
+    `hidden` are the form fields that identify the comparison.
+    """
 
     map: HeatMap
     rows: tuple[tuple[str, tuple[TileView | None, ...]], ...]
@@ -54,7 +56,7 @@ class HeatMapView:
 def heat_map_view(
     report: ComparisonReport, options: ViewOptions, base: Mapping[str, str]
 ) -> HeatMapView | None:
-    """None if there is nothing to draw; see `build_heat_map`. `base` is its query."""
+    """Return None if there is nothing to draw; see `build_heat_map`. `base` is its query."""
     axes = list_axes(report)
     heat = build_heat_map(
         report, axes, rows=options.rows, columns=options.columns, metric=options.metric
@@ -123,7 +125,7 @@ def _short_name(metric: MetricComparison) -> str:
 
 
 def _case_counts(tile: Tile) -> str:
-    """How many are as bad, and what else there is: `▼ 1 ▲ 2 of 12`."""
+    """Return how many cases are as bad, and the other counts: `▼ 1 ▲ 2 of 12`."""
     counts = [
         f"{VERDICT_SYMBOLS[verdict]}\u00a0{tile.counts[verdict]}"
         for verdict in (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.INCONCLUSIVE)
@@ -133,7 +135,8 @@ def _case_counts(tile: Tile) -> str:
 
 
 def _shade(tile: Tile) -> int:
-    """How strong the colour is: by the change in margins, which makes metrics alike."""
+    """Return the strength of the colour by the change in margins, which makes metrics
+    comparable."""
     metric = tile.metric
     if metric is None or metric.change is None or ORDER[tile.verdict] > ORDER[Verdict.IMPROVED]:
         return 0
@@ -144,7 +147,7 @@ def _shade(tile: Tile) -> int:
 def _choices(
     report: ComparisonReport, axes: Mapping[str, Axis], heat: HeatMap
 ) -> tuple[tuple[str, str, tuple[Option, ...]], ...]:
-    """(name, title, options) of the lists of the form."""
+    """Return (name, title, options) of the lists of the form."""
 
     def of(chosen: str) -> tuple[Option, ...]:
         return tuple((axis.name, axis.title, axis.name == chosen) for axis in axes.values())
@@ -164,6 +167,6 @@ def _kept_options(options: ViewOptions) -> list[tuple[str, str]]:
 
 
 def _omitted(axes: Sequence[Axis]) -> str:
-    """Empty where all is drawn."""
+    """Return a note about values that are not drawn; empty if all are."""
     said = [f"{axis.omitted} more of {axis.title}" for axis in axes if axis.omitted]
     return f"Not shown: {' and '.join(said)}, in which less changed." if said else ""

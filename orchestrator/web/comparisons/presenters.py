@@ -1,4 +1,4 @@
-"""A comparison as its page shows it: a row a case, and one case in full."""
+"""A comparison for its page: one row per case, and the details of one case."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -30,16 +30,18 @@ from orchestrator.web.comparisons.charts import (
 )
 from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
 
-#: More cases than these are not named one by one in an address.
+#: With more cases, an address does not name them one by one.
 _MOST_NAMED = 12
-#: Bars of rows are drawn in this share of a change.
+#: Unit of the bars of rows, as a share of a change.
 _UNITS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A primary metric. The bars of its cells share one axis, in units of 1/10,000 of a change:
-    from -`half_width` to +`half_width`, with `margin_path` in its middle."""
+    """A primary metric. The bars of its cells share one axis, in units of 1/10,000 of a change.
+
+    It extends from -`half_width` to +`half_width`, with `margin_path` in its middle.
+    """
 
     key: str
     title: str
@@ -55,8 +57,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeCell:
-    """The change of a metric with its interval: as text, and as the paths of its bar. Without an
-    interval there is no bar."""
+    """The change of a metric with its interval: as text, and as the paths of its bar.
+
+    Without an interval there is no bar.
+    """
 
     change: str
     interval: str = ""
@@ -68,8 +72,10 @@ class ChangeCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseRow:
-    """A row of the table; `host` is empty if all rows have the same one. A cell is None if its
-    metric was not measured on both sides."""
+    """A row of the table; `host` is empty if all rows have the same one.
+
+    A cell is None if its metric was not measured on both sides.
+    """
 
     url: str
     label: str
@@ -91,7 +97,7 @@ class MetricRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseView:
-    """One case in full."""
+    """The details of one case."""
 
     comparison: CaseComparison
     primary: tuple[MetricRow, ...]
@@ -108,7 +114,8 @@ class CaseView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoreBlocks:
-    """What would probably decide the open cases: `query` is that of the form of a new run."""
+    """The blocks that would probably decide the open cases, and the query of the form for that
+    run."""
 
     blocks: int
     cases: int
@@ -117,7 +124,7 @@ class MoreBlocks:
 
 
 def columns_of(report: ComparisonReport) -> list[Column]:
-    """The metrics that decide."""
+    """Return the metrics that decide."""
     same: dict[str, list[MetricComparison]] = defaultdict(list)
     for case in report.cases:
         for metric in case.metrics:
@@ -133,13 +140,15 @@ def case_rows(
     *,
     names_host: bool,
 ) -> list[CaseRow]:
-    """The rows of the table. `query` is that of the page; the link of a row adds its case to it."""
+    """Return the rows of the table. `query` is that of the page; a row's link adds its case to
+    it."""
     base = urlencode(query)
     return [_case_row(case, columns, base, names_host=names_host) for case in cases]
 
 
 def case_view(report: ComparisonReport, case: CaseComparison, names: tuple[str, str]) -> CaseView:
-    """`names` are those of the two sides in the charts' legends."""
+    """Return the details of a case. `names` are the names of the two sides in the charts'
+    legends."""
     reach = reach_of(case.metrics)
     detail, evidence = load_latency_detail(report, case), load_evidence(report, case)
     rows = [
@@ -168,9 +177,9 @@ def case_view(report: ComparisonReport, case: CaseComparison, names: tuple[str, 
 def more_blocks(
     report: ComparisonReport, cases: Sequence[CaseComparison], key: str
 ) -> MoreBlocks | None:
-    """For cases that need more; None where the sides are not two commits, or nothing is open.
+    """Return the blocks that cases need.
 
-    `key` is the benchmark's.
+    None if the sides are not two commits, or if no case is open. `key` is the benchmark's.
     """
     baseline, contender = report.sides
     if baseline.commit == contender.commit:
@@ -198,7 +207,7 @@ def more_blocks(
 
 
 def expression_of(cases: Sequence[CaseComparison]) -> str:
-    """What chooses these cases in a new run (benchmarks/choice.py); empty where they are many."""
+    """Return an expression for these cases (benchmarks/choice.py); empty if there are many."""
     if len(cases) > _MOST_NAMED:
         return ""
     found = dict.fromkeys(
@@ -256,7 +265,7 @@ def _case_row(
 
 
 def _remark(case: CaseComparison) -> str:
-    """What qualifies the verdict of a row."""
+    """Return remarks that qualify the verdict of a row."""
     remarks = []
     if not case.paired:
         remarks.append("unpaired")

@@ -1,4 +1,4 @@
-"""Addresses of comparisons."""
+"""URLs of comparisons."""
 
 from django.urls import path
 

@@ -11,18 +11,18 @@ from orchestrator.comparisons.report import CaseComparison, ComparisonReport
 from orchestrator.stats.comparison import Verdict
 from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
 
-#: Rows without a change are shown as long as there are not more than these in all.
+#: Rows without a change are shown as long as the table has at most this many rows.
 MOST_ROWS = 24
-#: Fewer than these are not worth a click.
+#: A smaller number of rows is not folded.
 _LEAST_FOLDED = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewOptions:
-    """As the address says it; all of it may be empty.
+    """The options in the address; all of them may be empty.
 
-    `rows`, `columns` and `metric` are those of the heat map, `row` and `column` values on these
-    axes that the table is limited to, `verdict` as well; with `all` it folds nothing.
+    `rows`, `columns` and `metric` belong to the heat map. `row` and `column` are values on these
+    axes that limit the table, as does `verdict`. With `all` no row is folded.
     """
 
     rows: str = ""
@@ -34,7 +34,7 @@ class ViewOptions:
     all: str = ""
 
     def query(self, **changes: str) -> dict[str, str]:
-        """What of it an address has to say."""
+        """The parameters for an address."""
         said = {each.name: getattr(self, each.name) for each in fields(self)} | changes
         return {name: value for name, value in said.items() if value}
 
@@ -52,9 +52,9 @@ class Filter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseSelection:
-    """`shown` of the table, `chosen` in all; the others are `folded`, in words.
+    """`shown` rows of the table, and `chosen` in all; the others are `folded`, in words.
 
-    `limits` are what the heat map limits them to: (axis, value).
+    `limits` are those from the heat map: (axis, value).
     """
 
     shown: tuple[CaseComparison, ...]
@@ -76,7 +76,7 @@ def view_options_of(given: Mapping[str, str]) -> ViewOptions:
 def select_cases(
     report: ComparisonReport, heat: HeatMap | None, options: ViewOptions, base: Mapping[str, str]
 ) -> CaseSelection:
-    """The rows of the table. `base` is the query of the comparison itself."""
+    """Return the rows of the table. `base` is the query of the comparison itself."""
     limits = _limits(heat, options)
     inside = [
         case
@@ -109,20 +109,20 @@ def _limits(heat: HeatMap | None, options: ViewOptions) -> list[tuple[str, str, 
 
 
 def _unfolded_cases(cases: list[CaseComparison]) -> list[CaseComparison]:
-    """All that changed, and of the others as many as fit; they stand in this order."""
+    """Return all changed cases, and as many others as fit, in the original order."""
     changed = sum(ORDER[case.verdict] <= ORDER[Verdict.IMPROVED] for case in cases)
     most = max(changed, MOST_ROWS)
     return cases if len(cases) - most < _LEAST_FOLDED else cases[:most]
 
 
 def _count_text(cases: list[CaseComparison]) -> str:
-    """Such as `150 equivalent, 10 inconclusive`; empty for none."""
+    """Return a text such as `150 equivalent, 10 inconclusive`; empty for none."""
     counts = Counter(case.verdict for case in cases).most_common()
     return ", ".join(f"{count} {verdict}" for verdict, count in counts)
 
 
 def _filters(cases: list[CaseComparison], options: ViewOptions, base: str) -> tuple[Filter, ...]:
-    """Nothing to choose from where all have the same verdict."""
+    """Return filters by verdict; none if all cases have the same verdict."""
     counts = Counter(case.verdict for case in cases)
     if len(counts) < 2 and not options.verdict:
         return ()

@@ -1,4 +1,4 @@
-"""Any two sides of a benchmark beside each other: commits, cases, hosts, tools, definitions."""
+"""Compare any two sides of a benchmark: commits, cases, hosts, tools, definitions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -42,7 +42,7 @@ from orchestrator.web.errors import status_of
 from orchestrator.web.forms import benchmark_key, choices_among
 from orchestrator.web.refs import chosen_benchmark, chosen_of, chosen_run
 
-#: What narrows a side down, as addresses name it, with its words.
+#: Parameters of a side in addresses, with their labels.
 NARROWS = {
     "case": "Case",
     "host": "Host",
@@ -50,7 +50,7 @@ NARROWS = {
     "tool": "Load tool",
     "version": "Definition",
 }
-#: Format → (media type, its name on the page).
+#: Format → (media type, label on the page).
 FORMATS = {
     "md": ("text/markdown; charset=utf-8", "Markdown"),
     "csv": ("text/csv; charset=utf-8", "CSV"),
@@ -61,7 +61,8 @@ FORMATS = {
 @open_to_visitors
 @for_member
 def compare(request: HttpRequest, member: Member) -> HttpResponse:
-    """The form and, once both sides are named, the comparison or why there is none."""
+    """Show the form and, once both sides are named, the comparison or the reason why there is
+    none."""
     benchmarks = list(benchmarks_of(member))
     benchmark = chosen_of(benchmarks, member, request.GET.get("benchmark", ""))
     context = _form_context(request, benchmarks, benchmark)
@@ -80,7 +81,7 @@ def compare(request: HttpRequest, member: Member) -> HttpResponse:
 
 
 def _cached_result(request: HttpRequest, member: Member, benchmark: Benchmark) -> dict[str, Any]:
-    """What the page shows of the comparison, as it was made while nothing else was measured."""
+    """Return the context of the comparison, cached as long as nothing else is measured."""
     run = chosen_run(member, request.GET.get("run", ""))
     sides = _sides(request, member, benchmark)
     commits = [side.commit for side in sides]
@@ -101,7 +102,7 @@ def _cached_result(request: HttpRequest, member: Member, benchmark: Benchmark) -
 def _export(
     request: HttpRequest, member: Member, benchmark: Benchmark, wanted: str
 ) -> HttpResponse:
-    """The comparison as a file, with all of its metrics where it is for programs."""
+    """Return the comparison as a file; files for programs contain all metrics."""
     if wanted not in FORMATS:
         raise NotFoundError(f"there is no format {wanted}; there are {', '.join(FORMATS)}")
     run = chosen_run(member, request.GET.get("run", ""))
@@ -128,7 +129,7 @@ def _permalink(query: str) -> str:
 @open_to_visitors
 @for_member
 def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
-    """One case in full: `of` is its key and `on` its host. The part alone for htmx."""
+    """Show the details of a case: `of` is its key and `on` its host. htmx gets only this part."""
     benchmark = chosen_benchmark(member, request.GET.get("benchmark", ""))
     if benchmark is None:
         raise NotFoundError("the team has no benchmark yet")
@@ -151,7 +152,7 @@ def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
 @open_to_visitors
 @for_member
 def choose(request: HttpRequest, member: Member) -> HttpResponse:
-    """The form with all that narrows a side down; its fields alone for htmx."""
+    """Show the form with all fields of a side; htmx gets only the fields."""
     benchmarks = list(benchmarks_of(member))
     benchmark = chosen_of(benchmarks, member, request.GET.get("benchmark", ""))
     context = _form_context(request, benchmarks, benchmark)
@@ -226,12 +227,12 @@ def _report_context(
     here = urlencode({**query, **options.query()})
     return {
         "report": report,
-        # The first one of an unpaired comparison stands above the others.
+        # The first note of an unpaired comparison is shown above the others.
         "shown_notes": report.notes if report.paired else report.notes[1:],
         "columns": columns,
         "heat": heat,
         "chosen": rows,
-        # Rendered here, so that both are kept with the rest: hundreds of rows take some time.
+        # Rendered here, so that both are cached with the rest: hundreds of rows take some time.
         "rows": render_to_string(
             "comparisons/_case_rows.html",
             {"rows": case_rows(rows.shown, columns, query, names_host=_several_hosts(report))},
@@ -255,7 +256,7 @@ def _case_context(report: ComparisonReport, case: CaseComparison) -> dict[str, A
 
 
 def _one_host(report: ComparisonReport) -> str:
-    """The host of all rows; empty where there are several."""
+    """Return the host of all rows; empty if there are several."""
     hosts = {(case.host.name, case.contender_host.name) for case in report.cases}
     first, second = next(iter(hosts), ("", ""))
     return first if len(hosts) == 1 and first == second else ""
@@ -266,7 +267,7 @@ def _several_hosts(report: ComparisonReport) -> bool:
 
 
 def _legend_names(report: ComparisonReport) -> tuple[str, str]:
-    """In the legends of charts: by what the sides differ in."""
+    """Return the names of the sides in the legends of charts: what the sides differ in."""
     baseline, contender = (side.query() for side in report.sides)
     differ = [name for name in contender if contender[name] != baseline.get(name)]
     if not differ or "commit" in differ:

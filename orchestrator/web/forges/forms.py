@@ -67,7 +67,7 @@ class ForgeForm(TeamForm):
 
 
 def initial_connection(connection: Connection | None) -> dict[str, Any]:
-    """What the form shows of a connection; never its token."""
+    """Return the form's values for a connection, without its token."""
     if connection is None:
         return {}
     return {

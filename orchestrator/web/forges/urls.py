@@ -1,4 +1,4 @@
-"""Addresses of forges."""
+"""URLs of forges."""
 
 from django.urls import path
 

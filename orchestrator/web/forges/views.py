@@ -1,4 +1,4 @@
-"""A project's forge: how it is connected, what it sent, and what waits for an approval."""
+"""A project's forge: its connection, received webhooks, and requests that wait for an approval."""
 
 from uuid import UUID
 
@@ -30,14 +30,14 @@ from orchestrator.web.errors import status_of
 from orchestrator.web.forges.forms import ForgeForm, initial_connection
 from orchestrator.web.forms import FORM_ERRORS
 
-#: The page shows the newest; the API has all.
+#: The page shows the latest; the API has all.
 MOST_REQUESTS, MOST_INCOMING = 50, 20
 
 
 @never_cache
 @for_member
 def forge(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """A secret is shown in the answer to the request that made it, and never again."""
+    """Show the connection. A new secret is only in the response to the request that created it."""
     project = project_for(member, slug)
     posted = request.POST if request.method == "POST" else None
     form = ForgeForm(member, posted, initial=initial_connection(connection_of(member, project)))
@@ -74,7 +74,7 @@ def remove(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
 @for_member
 @require_POST
 def answer(request: HttpRequest, member: Member, request_id: UUID) -> HttpResponse:
-    """Approves the commit that the page showed, or declines it, as `answer` says."""
+    """Approve the commit that the page showed, or decline it, according to `answer`."""
     slug = request_for(member, request_id).pull.connection.project.slug
     if request.POST.get("answer") == "approve":
         approve(member=member, request_id=request_id, sha=request.POST.get("sha", ""))
@@ -88,7 +88,7 @@ def answer(request: HttpRequest, member: Member, request_id: UUID) -> HttpRespon
 @csrf_exempt
 @require_POST
 def hook(request: HttpRequest, connection_id: UUID) -> HttpResponse:
-    """What a forge sends. It is no member: the signature over the body says who it is."""
+    """Receive a webhook. The forge is no member: the signature over the body authenticates it."""
     body = request.read(MOST_BYTES + 1)
     if len(body) > MOST_BYTES:
         return _plain(f"a payload may have {MOST_BYTES} bytes at most", 413)

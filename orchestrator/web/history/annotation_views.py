@@ -1,4 +1,4 @@
-"""Notes at commits of histories: written, edited and deleted from the pages that show them."""
+"""Notes at commits of histories: create, edit and delete them on the pages that show them."""
 
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from orchestrator.web.redirects import back_from
 @for_member
 @require_POST
 def write(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
-    """A note at a commit of a series: `of` says how far it is shown."""
+    """Create a note at a commit of a series; `of` is its scope."""
     series = series_for(member, series_id)
     annotate(
         member=member,

@@ -1,4 +1,4 @@
-"""What the page of histories shows: which series are drawn, on which charts, and its table."""
+"""The page of histories: the selected series, their charts, and the table."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from orchestrator.web.forms import benchmark_key
 from orchestrator.web.hosts.facts import FactChange, fact_change
 
 T = TypeVar("T")
-#: More lines than this nobody can tell apart.
+#: More lines are indistinguishable.
 MAX_SERIES = 6
 
 
@@ -33,7 +33,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionField:
-    """A choice of one or several; `shown` says in few words what is chosen."""
+    """A choice of one or several; `shown` summarises it in few words."""
 
     name: str
     title: str
@@ -47,7 +47,7 @@ class SelectionField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartLine:
-    """A series along a branch, as the chart's line `number` (from 1)."""
+    """A series on a branch, drawn as line `number` (from 1) of a chart."""
 
     number: int
     series: Series
@@ -72,7 +72,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointRow:
-    """A point with what stands between it and the one before it."""
+    """A point with the events between it and the one before it."""
 
     point: HistoryPoint
     compare_url: str | None
@@ -83,7 +83,7 @@ class PointRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationRow:
-    """What somebody wrote at a commit, and its point; None where the commit was not measured."""
+    """A note at a commit, and its point; None if the commit was not measured."""
 
     mark: AnnotationMark
     point_url: str | None
@@ -91,7 +91,7 @@ class AnnotationRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistorySelection:
-    """What an address asks for, of what there is: without a choice, the first of each."""
+    """The series that an address selects; by default the first of each list."""
 
     fields: tuple[SelectionField, ...]
     lines: tuple[ChartLine, ...]
@@ -146,7 +146,7 @@ def select_history(
 
 
 def _branches(benchmark: Benchmark) -> list[str]:
-    """The default branch first."""
+    """Return the branches, the default branch first."""
     project = benchmark.project
     return list(dict.fromkeys([project.default_branch, *(name for name, _ in project.branches)]))
 
@@ -159,13 +159,13 @@ def _chart_line(
 
 
 def choose_items(items: Sequence[T], attribute: str, wanted: Sequence[str]) -> list[T]:
-    """Those that are wanted, in their own order; else the first."""
+    """Return the wanted items in their own order; if there are none, the first."""
     chosen = [item for item in items if getattr(item, attribute) in wanted]
     return chosen or list(items[:1])
 
 
 def _missing_metric(metrics: Iterable[Metric], wanted: Sequence[str]) -> Metric | None:
-    """A metric that was asked for and exists, but was never measured here."""
+    """Return a wanted metric that exists but was never measured here."""
     keys = {metric.key for metric in metrics}
     known = (metric_for(key) for key in wanted if key not in keys)
     return next((metric for metric in known if metric is not None), None)
@@ -179,14 +179,14 @@ def _selection_field(
 
 
 def _label(series: Series, branch: str, several: Sequence[bool]) -> str:
-    """What tells this line from the others on its chart; all of it where it is alone."""
+    """Return what distinguishes this line on its chart; its full name if it is the only one."""
     parts = [series.case.label, series.host.name, branch]
     told = [part for part, needed in zip(parts, several, strict=True) if needed and part]
     return " · ".join(told or [f"{parts[0]} on {parts[1]}"])
 
 
 def point_rows(history: History) -> list[PointRow]:
-    """Newest first."""
+    """Return the rows, newest first."""
     changes: list[list[FactChange]] = [[] for _ in history.points]
     for each in reversed(history.changes):
         changes[each.before].append(fact_change(each.at, each.changed))
@@ -205,7 +205,8 @@ def point_rows(history: History) -> list[PointRow]:
 
 
 def compare_url(history: History, point: HistoryPoint) -> str | None:
-    """Of the point against the one before; None for the first, and without valid trials."""
+    """Return the address of the comparison with the point before; None for the first point, or
+    without valid trials."""
     if point.before is None or point.value is None:
         return None
     query = {
@@ -226,7 +227,7 @@ def point_url(history: History, point: HistoryPoint) -> str | None:
 def annotation_rows(
     marks: Iterable[AnnotationMark], measured: Mapping[int, int]
 ) -> list[AnnotationRow]:
-    """Newest commit first; `measured`: commit → a series that has it."""
+    """Return the notes, newest commit first. `measured`: commit → a series that has it."""
     ordered = sorted(marks, key=lambda each: -1 if each.position is None else each.position)
     return [
         AnnotationRow(mark=each, point_url=_annotated_point_url(each, measured))
@@ -240,7 +241,7 @@ def _annotated_point_url(mark: AnnotationMark, measured: Mapping[int, int]) -> s
 
 
 def chart_config(selection: HistorySelection, *, relative: bool) -> dict[str, Any]:
-    """What the script needs to begin: where the data of each line is."""
+    """Return the configuration of the script: where the data of each line is."""
     return {
         "relative": relative,
         "charts": [

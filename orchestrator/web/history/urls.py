@@ -1,4 +1,4 @@
-"""Addresses of histories."""
+"""URLs of histories."""
 
 from django.urls import path
 

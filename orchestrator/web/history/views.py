@@ -58,14 +58,14 @@ from orchestrator.web.history.presenters import (
 from orchestrator.web.redirects import back_from
 from orchestrator.web.refs import chosen_of
 
-#: Rows of the table on one page.
+#: Rows of the table per page.
 ROWS = 25
 
 
 @open_to_visitors
 @for_member
 def history(request: HttpRequest, member: Member) -> HttpResponse:
-    """Choices that are left out or no longer exist fall back on the first one."""
+    """Show histories. Missing or outdated choices default to the first one."""
     benchmarks = list(benchmarks_of(member))
     benchmark = chosen_of(benchmarks, member, request.GET.get("benchmark", ""))
     context: dict[str, Any] = {"benchmarks": choices_among(benchmarks)}
@@ -81,7 +81,7 @@ def history(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 @require_GET
 def data(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
-    """The points of one series as columns; whoever asks again gets what was made, if it is so."""
+    """Return the points of one series as columns, from the cache if they are unchanged."""
     series, branch = charted(member, series_id), request.GET.get("branch", "")
     again = "If-None-Match" in request.headers and branch in ("", series.default_branch)
     body = kept(
@@ -96,7 +96,7 @@ def data(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
 @for_member
 @require_GET
 def commit(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
-    """What a commit of a series is, in a few words."""
+    """Describe a commit of a series in few words."""
     found = commit_in(series_for(member, series_id), sha)
     facts = {
         "commit": found.sha,
@@ -111,7 +111,7 @@ def commit(request: HttpRequest, member: Member, series_id: int, sha: str) -> Ht
 @for_member
 @require_GET
 def point(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
-    """One point with the trials behind it: a page, or the panel of the page of histories."""
+    """Show a point with its trials: as a page, or as the panel of the page of histories."""
     series = series_for(member, series_id)
     branch = request.GET.get("branch", "")
     details = point_details(series, sha, branch)
@@ -133,7 +133,7 @@ def point(request: HttpRequest, member: Member, series_id: int, sha: str) -> Htt
 @for_member
 @require_POST
 def add_baseline(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
-    """The history begins anew at this commit: that of the series, or of all of its case."""
+    """Start the history again at this commit: of the series, or of all series of its case."""
     series = series_for(member, series_id)
     whole_case = request.POST.get("of") == "case"
     rebaseline(
@@ -149,7 +149,7 @@ def add_baseline(request: HttpRequest, member: Member, series_id: int, sha: str)
 @for_member
 @require_POST
 def delete_baseline(request: HttpRequest, member: Member, baseline_id: UUID) -> HttpResponse:
-    """What was measured before a history began anew is looked at again."""
+    """Remove the start of a history: earlier measurements count again."""
     remove_baseline(member=member, baseline_id=baseline_id)
     return back_from(request, "history")
 
@@ -164,7 +164,7 @@ def dismiss_change(request: HttpRequest, member: Member, change_id: UUID) -> Htt
 @for_member
 @require_POST
 def confirm_change(request: HttpRequest, member: Member, change_id: UUID) -> HttpResponse:
-    """Has both commits of a change point measured again, in turns."""
+    """Measure both commits of a change point again, in turns."""
     run = confirm_now(member=member, change_id=change_id)
     wake_engine()
     messages.success(request, "Both commits are measured again; this is the run.")
@@ -179,8 +179,7 @@ def _choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
 def _history_context(
     request: HttpRequest, member: Member, selection: HistorySelection
 ) -> dict[str, Any]:
-    """The table of one line, and what is known of the changes of all; the charts fetch their own
-    data."""
+    """Return the table of one line, and the changes of all; the charts load their own data."""
     if not selection.lines:
         return {}
     query = request.GET
@@ -209,7 +208,7 @@ def _history_context(
 def _changes(
     selection: HistorySelection, known: Mapping[int, Charted]
 ) -> list[tuple[ChartLine, ChangeMark]]:
-    """Those on the charts, newest first, with the first line that has them."""
+    """Return the changes on the charts, newest first, each with the first line that has it."""
     charted_ids = {point.id for each in known.values() for point in each.shifts.points}
     if not charted_ids:
         return []
@@ -224,7 +223,7 @@ def _changes(
 
 
 def _notes(known: Mapping[int, Charted]) -> list[AnnotationRow]:
-    """What people wrote at commits of the lines, newest commit first."""
+    """Return notes at commits of the lines, newest commit first."""
     found = {mark.id: mark for each in known.values() for mark in each.shifts.annotations}
     measured = annotated_points(known, found.values()) if found else {}
     return annotation_rows(found.values(), measured)
@@ -241,7 +240,7 @@ def _baselines(
 def _table_page(
     request: HttpRequest, member: Member, series: Charted, line: ChartLine
 ) -> tuple[History, list[PointRow], str]:
-    """A page of the table of a line, with its HTML; as it was made before, while nothing moved."""
+    """Return a page of the table of a line, with its HTML, from the cache if it is unchanged."""
     is_default = line.branch == series.default_branch
     mark = mark_of_history(series.id) if is_default else None
     part = Part(limit=ROWS, before=request.GET.get("before", ""), every=True)
@@ -268,7 +267,7 @@ def _older_address(shown: History, query: QueryDict) -> str | None:
 
 
 def _address(query: QueryDict, **changes: str) -> str:
-    """The same look with a part of it changed; it goes back to the newest rows."""
+    """Return the address of this view with some parameters changed, at the latest rows."""
     changed = query.copy()
     for name in ("before", *changes):
         changed.pop(name, None)

@@ -1,4 +1,4 @@
-"""Setting a host up step by step: what was tried, what it found, and what fixes it."""
+"""Set up a host step by step: the tried steps, their results and remedies."""
 
 from uuid import UUID
 
@@ -24,8 +24,10 @@ from orchestrator.web.hosts.forms import WayForm, way_of
 
 @for_member
 def checks(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
-    """A POST has a worker try on; `again` names the step to begin with. A script asks for the list
-    alone, again and again while the worker goes on."""
+    """Show the checks. A POST starts the next one; `again` names the step to start with.
+
+    A script polls the list while the worker runs checks.
+    """
     host = own_host_for(member, host_id)
     alone = bool(request.headers.get("HX-Request"))
     if request.method != "POST":
@@ -47,7 +49,7 @@ def checks(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
 @for_member
 @require_POST
 def pin(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
-    """Pins the key that the member has looked at; the host has to show it once more."""
+    """Pin the key that the member has compared; the host has to show it again."""
     host_key = request.POST.get("host_key", "")
     host = pin_host_key(member=member, host_id=host_id, host_key=host_key)
     begin_again(host=host, step=CheckStep.KEY)

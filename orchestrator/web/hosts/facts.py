@@ -1,4 +1,4 @@
-"""What a host said of itself, in groups and words for its page."""
+"""The facts of a host, in groups and words for its page."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 from orchestrator.core.units import format_bytes, format_duration
 from orchestrator.fleet.facts import Contradiction
 
-#: Title → the facts of that group, in their order; `x*` takes all that begin so.
+#: Title → the facts of that group, in order; `x*` stands for all facts with this prefix.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Processor": (
         "cpu_model", "machine", "cores", "threads", "clock_base_mhz", "clock_min_mhz",
@@ -24,10 +24,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Programs": ("python", "python_path", "tools", "languages", "programs"),
 }  # fmt: skip
 REST = "Other"
-#: From this on a reader should know; less is the way of the facts to us.
+#: A larger difference is shown; a smaller one may come from the transfer of the facts.
 CLOCK_OFF_S = 30.0
 _OF_PROGRAMS = frozenset({"tools", "languages", "programs"})
-#: About the facts, and no facts themselves.
+#: Keys about the facts, which are not facts themselves.
 _HIDDEN = frozenset({"reasons", "static"})
 _TITLES = {
     "cpu_model": "CPU", "os_name": "operating system", "os_version": "version",
@@ -41,7 +41,7 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactRow:
-    """`value` is None where it is unknown; `why` then says the reason, if there is one."""
+    """`value` is None if it is unknown; then `why` is the reason, if there is one."""
 
     title: str
     value: str | None
@@ -70,7 +70,7 @@ class FactChange:
 
 
 def fact_change(at: datetime, changed: Mapping[str, Any]) -> FactChange:
-    """`changed`: fact → [before, after]."""
+    """Return a change of facts. `changed`: fact → [before, after]."""
     facts = (_fact_pair(name, *sides) for name, sides in changed.items())
     return FactChange(at=at, facts=tuple(facts))
 
@@ -80,7 +80,7 @@ def contradiction_pair(each: Contradiction) -> FactPair:
 
 
 def clock_off(facts: Mapping[str, Any], taken_at: datetime) -> str:
-    """How far the host's clock was off, in words; empty where that is nothing to speak of."""
+    """Return how far the host's clock is off, in words; empty if the difference is small."""
     told = facts.get("time")
     if not isinstance(told, int | float):
         return ""
@@ -91,7 +91,7 @@ def clock_off(facts: Mapping[str, Any], taken_at: datetime) -> str:
 
 
 def fact_groups(facts: Mapping[str, Any]) -> list[FactGroup]:
-    """All facts, also those that nobody has put into a group; empty groups are left out."""
+    """Return all facts, including those without a group; empty groups are left out."""
     reasons = facts.get("reasons")
     why = reasons if isinstance(reasons, Mapping) else {}
     grouped: dict[str, list[str]] = {title: [] for title in (*GROUPS, REST)}
@@ -105,13 +105,13 @@ def fact_groups(facts: Mapping[str, Any]) -> list[FactGroup]:
 
 
 def fact_title(name: str) -> str:
-    """`memory_bytes` as "memory"."""
+    """Return `memory_bytes` as "memory"."""
     known = _TITLES.get(name)
     return known or name.removesuffix("_bytes").removesuffix("_mhz").replace("_", " ")
 
 
 def fact_value(name: str, value: Any) -> str:
-    """A fact with its unit, which stands at the end of its name."""
+    """Return a fact with its unit, which is the end of its name."""
     if isinstance(value, list):
         return ", ".join(fact_value(name, each) for each in value) or "–"
     if isinstance(value, Mapping):
@@ -153,7 +153,7 @@ def _rows(name: str, value: Any, why: Mapping[str, Any]) -> Iterator[FactRow]:
 
 
 def _programs(programs: Mapping[str, Any], why: Mapping[str, Any]) -> Iterator[FactRow]:
-    """One row for each program that is there, and one for all that are not."""
+    """Yield one row for each installed program, and one for all missing ones."""
     for name, found in sorted(programs.items()):
         if isinstance(found, Mapping):
             version = found.get("version") or "version unknown"

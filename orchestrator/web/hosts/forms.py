@@ -1,4 +1,4 @@
-"""The form that fixes how a host is reached."""
+"""Forms of hosts: SSH settings, profile, use, golden runs and calibration."""
 
 from decimal import Decimal
 from typing import Any
@@ -14,13 +14,13 @@ from orchestrator.runs.golden import NewGolden
 from orchestrator.runs.models import GoldenCheck
 from orchestrator.web.forms import TeamForm, benchmark_choices, benchmark_key
 
-#: Nothing that is measured should run as root.
+#: Measured code should not run as root.
 LOGIN_HELP = "The login user. Use root only if measured code runs as another user."
 _GIB = 2**30
 
 
 class WayForm(TeamForm):
-    """How a host is reached, to be fixed."""
+    """The SSH settings of a host."""
 
     renamed = {"credential_id": "credential"}
 
@@ -41,14 +41,14 @@ class WayForm(TeamForm):
         self.fields["credential"].choices = keys  # type: ignore[attr-defined]
 
     def way(self) -> dict[str, Any]:
-        """What `change_way` takes."""
+        """Return the arguments of `change_way`."""
         data = dict(self.cleaned_data)
         credential_id = UUID(data.pop("credential"))
         return {**data, "credential_id": credential_id}
 
 
 def way_of(host: Host) -> dict[str, Any]:
-    """The fields of WayForm as they are now."""
+    """Return the present values of the fields of WayForm."""
     same = {
         name: getattr(host, name) for name in ("address", "port", "login", "work_dir", "python")
     }
@@ -66,7 +66,7 @@ def run_as_field() -> forms.CharField:
 
 
 class SecretTextarea(forms.Textarea):
-    """Takes a secret and never sends it back, not even with an error beside it."""
+    """Accepts a secret and never sends it back, even if the form has an error."""
 
     def format_value(self, value: Any) -> None:
         return None
@@ -156,7 +156,7 @@ class ProfileForm(TeamForm):
 
 
 class CareForm(TeamForm):
-    """How a host is used; one field for each knob, empty where it is left as it is."""
+    """How a host is used; one field for each knob, empty to leave it unchanged."""
 
     renamed = {
         "disk_limit_bytes": "disk_limit_gib",
@@ -217,7 +217,7 @@ class CareForm(TeamForm):
         return [field for field in self if field.name.startswith("tuning_")]
 
     def care(self) -> dict[str, Any]:
-        """What `set_host_care` takes."""
+        """Return the arguments of `set_host_care`."""
         data = self.cleaned_data
         return {
             "tags": data["tags"].split(","),
@@ -282,7 +282,7 @@ class CalibrationForm(TeamForm):
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # The golden job's form, on the same page, has fields of the same names.
+        # The form of the golden run on the same page has fields of the same names.
         super().__init__(*args, auto_id="id_calibration_%s", **kwargs)
         self.fields["benchmark"].choices = benchmark_choices(self.member)  # type: ignore[attr-defined]
 
@@ -298,7 +298,7 @@ class CalibrationForm(TeamForm):
 
 
 def care_of(host: Host) -> dict[str, Any]:
-    """The fields of CareForm as they are now."""
+    """Return the present values of the fields of CareForm."""
     gib = Decimal(host.disk_limit_bytes) / _GIB
     return {
         "tags": ", ".join(host.tags),
@@ -312,7 +312,7 @@ def care_of(host: Host) -> dict[str, Any]:
 
 
 def golden_of(check: GoldenCheck | None) -> dict[str, Any]:
-    """The fields of GoldenForm as they are now; none where there is no golden job."""
+    """Return the present values of the fields of GoldenForm; none without a golden run."""
     if check is None:
         return {}
     return {
@@ -325,7 +325,7 @@ def golden_of(check: GoldenCheck | None) -> dict[str, Any]:
 
 
 def calibration_of(check: GoldenCheck | None) -> dict[str, Any]:
-    """What CalibrationForm begins with: what the host's golden job measures, if it has one."""
+    """Return initial values of CalibrationForm: those of the host's golden run, if it has one."""
     if check is None:
         return {}
     return {"benchmark": benchmark_key(check.benchmark), "commit": check.commit.short_sha}

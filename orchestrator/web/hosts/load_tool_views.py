@@ -1,4 +1,4 @@
-"""What each load tool can do and tell, who has it, and how wrong it is."""
+"""The load tools: their abilities, their hosts, and their accuracy."""
 
 from collections import defaultdict
 from dataclasses import dataclass

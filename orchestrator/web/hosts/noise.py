@@ -1,4 +1,4 @@
-"""The noise floor of a host as its page shows it: what it can see now, and how that went."""
+"""The noise floor of a host for its page: the changes that it can detect now, and its history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,20 +26,20 @@ from orchestrator.runs.models import Run
 from orchestrator.stats.noise import Noise
 from orchestrator.web.hosts.facts import fact_title
 
-#: The history goes back so far.
+#: The most calibrations in the history.
 MAX_HISTORY = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One metric of one case with one benchmark: what a history is of."""
+    """One metric of one case of a benchmark: the subject of a history."""
 
     calibration: Calibration
     sight: Sight
 
     @property
     def value(self) -> str:
-        """As it stands in an address."""
+        """The value of the parameter in an address."""
         return f"{self.calibration.benchmark_id}-{self.sight.case}-{self.sight.metric.key}"
 
     @property
@@ -50,7 +50,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRow:
-    """A calibration and what it says of the chosen series; None where it says nothing of it."""
+    """A calibration and its noise of the chosen series; None if it has none."""
 
     calibration: Calibration
     noise: Noise | None
@@ -64,8 +64,10 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseFloor:
-    """Newest first. `now`: what each benchmark's newest calibration says of the present epoch, and
-    how many of its trials are in doubt."""
+    """Newest first. `now`: the noise in each benchmark's latest calibration of the present epoch.
+
+    It also counts the suspect and invalid trials of these.
+    """
 
     now: list[tuple[Calibration, list[Sight], RunValidity]]
     series: list[Series]
@@ -78,7 +80,7 @@ class NoiseFloor:
 
 
 def noise_floor(host: Host, wanted: str = "") -> NoiseFloor:
-    """What a host's page says of its noise; `wanted` is the `value` of a series."""
+    """Return the noise of a host for its page. `wanted` is the `value` of a series."""
     known = list(calibrations_of(host)[:MAX_HISTORY])
     series = _series(known)
     chosen = next((each for each in series if each.value == wanted), next(iter(series), None))
@@ -109,9 +111,9 @@ def noise_floor(host: Host, wanted: str = "") -> NoiseFloor:
 def noise_chart(
     chosen: Series, rows: Sequence[HistoryRow], epochs: Sequence[str]
 ) -> dict[str, Any]:
-    """The drawing shape of `static/js/noise.js`, oldest point first; noise in per cent.
+    """Return the data for `static/js/noise.js`, oldest point first; noise in per cent.
 
-    `epochs[n]` says what changed when epoch n of the host ended.
+    `epochs[n]` describes the change of the host that ended epoch n.
     """
     points = [(row.calibration, row.noise) for row in reversed(rows) if row.noise is not None]
     marks = [
@@ -140,7 +142,7 @@ def _point(calibration: Calibration, noise: Noise) -> dict[str, Any]:
 
 
 def _series(known: Sequence[Calibration]) -> list[Series]:
-    """What the newest calibration with each benchmark that says anything has."""
+    """Return the series in each benchmark's latest calibration that has a result."""
     newest: dict[int, Calibration] = {}
     for each in known:
         if each.readings:

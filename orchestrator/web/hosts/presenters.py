@@ -1,4 +1,4 @@
-"""The fleet at a glance: what each host is, does and sees, those first that need somebody."""
+"""The list of hosts: state, work and noise of each; those that need attention come first."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _ORDER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetRow:
-    """`queued`: jobs that may come to it. `hours` are None where it is open always."""
+    """`queued`: jobs that may run on it. `hours` is None if it is always open."""
 
     host: Host
     hours: HoursNow | None
@@ -39,7 +39,7 @@ class FleetRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """How many hosts are in a state; `busy` is that of those that measure."""
+    """How many hosts are in a state; `busy` counts those that measure."""
 
     state: str
     title: str
@@ -67,8 +67,10 @@ def fleet_rows(member: Member) -> list[FleetRow]:
 
 
 def fleet_counts(rows: Sequence[FleetRow]) -> list[Count]:
-    """One a state that is there, in the order of the rows; of the ready ones those that measure
-    are apart."""
+    """Return one count per existing state, in the order of the rows.
+
+    Ready hosts that measure are counted separately.
+    """
     states = Counter("busy" if _is_measuring(row.host) else row.host.state for row in rows)
     titles = {str(state): str(state.label).lower() for state in _ORDER} | {"busy": "measuring"}
     return [
@@ -79,7 +81,7 @@ def fleet_counts(rows: Sequence[FleetRow]) -> list[Count]:
 
 
 def fleet_tag(rows: Sequence[FleetRow]) -> str:
-    """Changes when anything moves that the list shows, the passing of time aside."""
+    """Return a tag that changes with everything that the list shows, except the time."""
     return f'"{digest_of([_tag_values(row) for row in rows])[:32]}"'
 
 

@@ -1,4 +1,4 @@
-"""Looking after one host: its care, its golden job, and who holds it back."""
+"""The settings of one host: its use, its golden runs, and its state."""
 
 from uuid import UUID
 

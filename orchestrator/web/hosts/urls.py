@@ -1,4 +1,4 @@
-"""Addresses of hosts."""
+"""URLs of hosts."""
 
 from django.urls import path
 

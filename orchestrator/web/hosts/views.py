@@ -1,4 +1,4 @@
-"""Hosts and hardware profiles: the lists, one host, adding one over SSH."""
+"""Hosts and hardware profiles: the lists, one host, and a new SSH host."""
 
 import json
 from typing import Any, cast
@@ -64,7 +64,7 @@ _SAME = (
 
 @for_member
 def hosts(request: HttpRequest, member: Member) -> HttpResponse:
-    """The page; for htmx the fleet alone, and 304 when nothing moved."""
+    """Show the page; htmx gets only the list, and 304 if nothing has changed."""
     rows = fleet_rows(member)
     tag = fleet_tag(rows)
     asks_again = bool(request.headers.get("HX-Request"))
@@ -95,7 +95,8 @@ def host_page(
     golden: GoldenForm | None = None,
     calibration: CalibrationForm | None = None,
 ) -> HttpResponse:
-    """The page of a host; forms that are given are shown as they were sent, with their errors."""
+    """Show the page of a host. Forms that are given are shown as they were sent, with their
+    errors."""
     snapshot = latest_snapshot(found)
     status = golden_statuses(member).get(found.pk)
     check = status.check if status else None
@@ -148,7 +149,7 @@ def remove(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
 
 @for_member
 def profiles(request: HttpRequest, member: Member) -> HttpResponse:
-    """`?profile=slug` fills the form with that profile, to be changed."""
+    """Show the profiles. `?profile=slug` fills the form with that profile."""
     chosen = request.GET.get("profile")
     initial = _profile_fields(profile_for(member, chosen)) if chosen else None
     data = request.POST if request.method == "POST" else None
@@ -165,7 +166,7 @@ def profiles(request: HttpRequest, member: Member) -> HttpResponse:
 
 
 def _credential(member: Member, form: HostForm) -> Credential | None:
-    """The key pair that the form asks to make; None where a stored one was chosen."""
+    """Return the key pair that the form asks to create; None if a stored one was chosen."""
     data = form.cleaned_data
     if data["key_source"] == "stored":
         return None
@@ -189,7 +190,7 @@ def _new_host(form: HostForm, made: Credential | None) -> NewHost:
 
 
 def _form_with_stored_key(form: HostForm, made: Credential | None) -> HostForm:
-    """The form once more; a key that was made meanwhile is now a stored one, and chosen."""
+    """Return the form again; a key that was created with it is now a stored one, and chosen."""
     if made is None:
         return form
     data = cast(QueryDict, form.data).copy()
@@ -202,7 +203,7 @@ def _form_with_stored_key(form: HostForm, made: Credential | None) -> HostForm:
 
 
 def _golden_validity(check: GoldenCheck | None) -> RunValidity | None:
-    """Of the trials that the golden job's last outcome rests on."""
+    """Return the validity of the trials behind the latest golden outcome."""
     if check is None or check.last_run_id is None:
         return None
     return load_run_validity([check.last_run_id])[check.last_run_id]

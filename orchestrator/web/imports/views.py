@@ -1,4 +1,4 @@
-"""Imports of finished results from large files: how far each is, and why one failed."""
+"""Imports of large files of results: their progress, and why one failed."""
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
@@ -13,7 +13,7 @@ IMPORTS_A_PAGE = 30
 
 @for_member
 def imports(request: HttpRequest, member: Member) -> HttpResponse:
-    """The page; it asks for itself again while an import goes on."""
+    """Show the page, which reloads itself while an import runs."""
     page = Paginator(imports_of(member), IMPORTS_A_PAGE).get_page(request.GET.get("page"))
     going_on = any(not each.has_ended for each in page)
     return render(request, "imports/list.html", {"page": page, "going_on": going_on})

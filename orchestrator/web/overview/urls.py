@@ -1,4 +1,4 @@
-"""Addresses of the first page."""
+"""URLs of the first page."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The first page: what ran, what runs, what will run."""
+"""The first page: recent, running and planned runs."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -46,7 +46,7 @@ def _body(request: HttpRequest, member: Member) -> str:
 
 
 def _visited(request: HttpRequest, member: Visitor) -> str:
-    """What visitors of a public project find: what ran, and where its numbers are."""
+    """Return the part for visitors of a public project: its runs, and where its results are."""
     context = {
         "runs": rows_of_runs(member, runs_of(member)[:LATEST_RUNS]),
         "benchmarks": [(each, benchmark_key(each)) for each in benchmarks_of(member)],

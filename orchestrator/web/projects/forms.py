@@ -46,7 +46,7 @@ class RetentionForm(TeamForm):
 
 
 def initial_retention(retention: Retention) -> dict[str, int | None]:
-    """What the form shows of the settings that hold."""
+    """Return the form's values for the present settings."""
     return {name: getattr(retention, name) for name in RETENTION_FIELDS}
 
 

@@ -1,4 +1,5 @@
-"""A project's repository: its fetches, its URL, its deploy key or token, its server's SSH key."""
+"""A project's repository: its fetches, its URL, its deploy key or token, and the server's SSH
+key."""
 
 from typing import Any
 
@@ -23,7 +24,8 @@ from orchestrator.web.projects.forms import AccessTokenForm, RepositoryForm
 @for_member
 @require_GET
 def fetch_state(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """The part of the page that shows the fetch, for polling; `?wait=`: the request that waits."""
+    """Return the part of the page about the fetch, for polling. `?wait=`: the request that
+    waits."""
     project = project_for(member, slug)
     fetch, wait = fetch_of(project), request.GET.get("wait", "")
     is_awaited = is_fetch_awaited(fetch, wait)
@@ -47,7 +49,7 @@ def clone_again_now(request: HttpRequest, member: Member, slug: str) -> HttpResp
 
 @for_member
 def repository(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """The URL and the default branch, to be corrected."""
+    """Show and change the URL and the default branch."""
     project = project_for(member, slug)
     known = {
         "repository_url": project.repository_url,
@@ -107,7 +109,7 @@ def remove_access(request: HttpRequest, member: Member, slug: str) -> HttpRespon
 @for_member
 @require_POST
 def accept_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """The key whose fingerprint the page showed, and no other."""
+    """Accept the host key whose fingerprint the page showed, and no other."""
     fingerprint = request.POST.get("fingerprint", "")
     project = project_for(member, slug)
     host_keys.accept_host_key(member=member, project=project, fingerprint=fingerprint)
@@ -137,7 +139,7 @@ def forget_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResp
 
 
 def _fetched_again(request: HttpRequest, project: Project, message: str) -> HttpResponse:
-    """After a decision about the host key: the fetch that it allows, and the page again."""
+    """After a decision about the host key: request the fetch and show the page again."""
     request_fetch(project)
     messages.success(request, message)
     return redirect("project-access", project.slug)

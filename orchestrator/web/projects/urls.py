@@ -1,4 +1,4 @@
-"""Addresses of projects."""
+"""URLs of projects."""
 
 from django.urls import path
 

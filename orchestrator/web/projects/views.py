@@ -1,4 +1,4 @@
-"""Projects: a new one, the page of one with its retention, its definitions and change rules."""
+"""Projects: a new one, and the page of one with its retention, definitions and change rules."""
 
 import contextlib
 from typing import Any
@@ -52,7 +52,7 @@ def new_project(request: HttpRequest, member: Member) -> HttpResponse:
 
 @for_member
 def import_benchmark(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """The definitions in the project's repository, each with a button that imports it."""
+    """Show the definitions in the project's repository, each with a button that imports it."""
     project = project_for(member, slug)
     if "look" in request.POST:
         return _fetch_name(member, project, request.POST["look"].strip()[:200])
@@ -104,7 +104,7 @@ def change_rules(request: HttpRequest, member: Member, slug: str) -> HttpRespons
 
 @for_member
 def project(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """The project with its retention; a post changes that."""
+    """Show the project with its retention; a POST changes the retention."""
     found = project_for(member, slug)
     posted = request.POST if request.method == "POST" else None
     form = RetentionForm(member, posted, initial=initial_retention(retention_of(found)))
@@ -122,7 +122,7 @@ def project(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
 @for_member
 @require_POST
 def pin(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """Keeps a commit forever."""
+    """Keep a commit permanently."""
     found = project_for(member, slug)
     form = PinForm(member, request.POST)
     if form.is_valid():
@@ -144,7 +144,7 @@ def remove_pin(request: HttpRequest, member: Member, slug: str, pin_id: int) -> 
 
 
 def _fetch_name(member: Member, project: Project, ref: str) -> HttpResponse:
-    """Requests a fetch for an unknown name; then the page shows the commit, or the error.
+    """Request a fetch for an unknown name; then the page shows the commit, or the error.
 
     The page itself requests no fetch: crawlers and previews of links open pages as well.
     """
@@ -155,7 +155,7 @@ def _fetch_name(member: Member, project: Project, ref: str) -> HttpResponse:
 
 
 def _definitions(project: Project, ref: str) -> dict[str, Any]:
-    """The commit that was looked at and its files, or why there is none."""
+    """Return the chosen commit and its definition files, or why there is none."""
     try:
         commit, paths = definition_files(project=project, ref=ref)
     except InvalidRequestError as error:
@@ -201,7 +201,7 @@ def _project_page(
 
 
 def _retained_commits(found: Project) -> list[dict[str, Any]]:
-    """Commits that are kept for another reason than a pin of their own."""
+    """Return commits that are kept for a reason other than their own pin."""
     kept = kept_of(found)
     reasons = {
         pk: [*kept.commits.get(pk, ()), *kept.points.get(pk, ())]

@@ -1,4 +1,4 @@
-"""The form that takes in a file of published figures."""
+"""The form that imports a file of published results."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from orchestrator.importers.registry import FORMATS
 from orchestrator.reports.reference_import import NewImport
 from orchestrator.web.forms import TeamForm
 
-#: A page waits for its import, so larger files take the command line.
+#: The request waits for its import, so larger files need the command line.
 MAX_UPLOAD_BYTES = 32 * 1024**2
 
 
 class NumbersField(forms.CharField):
-    """Numbers with commas between, as a frozen set."""
+    """Numbers separated by commas, as a frozen set."""
 
     def clean(self, value: Any) -> frozenset[float]:
         text = super().clean(value)
@@ -27,7 +27,7 @@ class NumbersField(forms.CharField):
 
 
 class ReferenceForm(TeamForm):
-    """What the file leaves open is filled in from the other fields."""
+    """The other fields fill in what the file does not contain."""
 
     renamed = {"environment": "profile"}
 

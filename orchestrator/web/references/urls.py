@@ -1,4 +1,4 @@
-"""Addresses of references."""
+"""URLs of references."""
 
 from django.urls import path
 

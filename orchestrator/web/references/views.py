@@ -1,4 +1,4 @@
-"""Published figures: the sources of a team, and what each of them says."""
+"""Published results: the sources of a team, and the values of each."""
 
 from uuid import UUID
 
@@ -37,7 +37,7 @@ def references(request: HttpRequest, member: Member) -> HttpResponse:
 
 @for_member
 def import_file(request: HttpRequest, member: Member) -> HttpResponse:
-    """Takes in an uploaded file, and shows its figures."""
+    """Import an uploaded file, and show its values."""
     posted = request.method == "POST"
     form = (
         ReferenceForm(member, request.POST, files=request.FILES)
@@ -57,14 +57,14 @@ def import_file(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 @require_POST
 def import_catalogue(request: HttpRequest, member: Member) -> HttpResponse:
-    """Takes in the published figures of the suite that the form names."""
+    """Import the published results of the suite that the form names."""
     return _redirect_to_source(
         request, import_published(member=member, suite=request.POST.get("suite", ""))
     )
 
 
 def _redirect_to_source(request: HttpRequest, done: Imported) -> HttpResponse:
-    """To the page of the source, which says what became of the rows."""
+    """Redirect to the page of the source, with a message about the rows."""
     messages.success(
         request,
         f"{done.rows} figures read, {done.unknown} of them unknown: {done.added} added, "
@@ -75,7 +75,7 @@ def _redirect_to_source(request: HttpRequest, done: Imported) -> HttpResponse:
 
 @for_member
 def reference(request: HttpRequest, member: Member, source_id: UUID) -> HttpResponse:
-    """The figures of one source; `?q=` shows those in which all these words occur."""
+    """Show the values of one source; `?q=` filters those that contain all these words."""
     source = source_for(member, source_id)
     words = request.GET.get("q", "").strip()[:200].replace("\0", "")
     page = Paginator(results_of(source, words), FIGURES_A_PAGE).get_page(request.GET.get("page"))

@@ -1,4 +1,4 @@
-"""The form that makes a report of one table, and the one that edits a report's text."""
+"""The form that creates a report of one table, and the form for a report's text."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ PUBLISHED = (
 
 
 class ReportForm(TeamForm):
-    """Chooses dimensions and metrics; what is left out gets what is usual for the benchmark."""
+    """Choose dimensions and metrics; fields left empty get the defaults of the benchmark."""
 
     benchmark = forms.ChoiceField()
     row = forms.MultipleChoiceField(required=False, label="Rows")
@@ -80,7 +80,7 @@ class ReportForm(TeamForm):
         fields["against"].choices = [("", "–"), *hosts]
 
     def slots(self, name: str, count: int) -> list[tuple[int, str]]:
-        """The values chosen for a field that is shown as several lists."""
+        """Return the chosen values of a field that is shown as several lists."""
         chosen: Sequence[str] = [each for each in (self[name].value() or []) if each]
         return [(place + 1, chosen[place] if place < len(chosen) else "") for place in range(count)]
 
@@ -91,7 +91,7 @@ class ReportForm(TeamForm):
         return self.slots("across", ACROSS)
 
     def spec(self) -> ReportSpec:
-        """The report that the form describes; InvalidRequestError as for one that was written."""
+        """Return the report of the form. Raise InvalidRequestError as for a report's text."""
         data = self.cleaned_data
         values = [self._column(key, data) for key in self._metrics(data)]
         columns = [*values, *self._changes(values, data)]
@@ -130,7 +130,7 @@ class ReportForm(TeamForm):
     def _changes(
         self, values: Sequence[dict[str, Any]], data: dict[str, Any]
     ) -> Iterator[dict[str, Any]]:
-        """The columns of changes, of all metrics against the same together."""
+        """Yield columns of changes; metrics with the same reference share one entry."""
         if data.get("relative"):
             for column in values:
                 yield {**column, "relative": True, "title": f"{column['title']}, change"}

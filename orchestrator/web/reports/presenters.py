@@ -1,4 +1,4 @@
-"""Reports as their pages show them: cells in words, and charts in drawing shape."""
+"""Reports for their pages: cells as text, and data for charts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from orchestrator.reports.exports import interval, shown
 from orchestrator.reports.pivot_model import Cell, PivotTable, TableColumn, TableRow
 from orchestrator.reports.pivots import Report
 
-#: More bars than these are no picture any more; the table has them all.
+#: With more bars a chart is unreadable; the table has them all.
 MAX_BARS = 60
 MAX_SERIES = 6
 
@@ -49,7 +49,7 @@ def table_views(report: Report) -> list[TableView]:
 
 
 class _PointLinks:
-    """From a cell to the page of its trials; empty where there are none."""
+    """Return the address of a cell's trials; empty if there are none."""
 
     def __init__(self, report: Report) -> None:
         self.points = points_behind(report)
@@ -91,8 +91,10 @@ def _row(row: TableRow, columns: Sequence[TableColumn], links: _PointLinks) -> R
 
 
 def bar_chart(table: PivotTable) -> dict[str, Any] | None:
-    """Bars with intervals of the column that the table is sorted by, or of the first, and of the
-    others that share its metric and unit; None where there are not two numbers to compare."""
+    """Return bars with intervals, for the column that the table is sorted by, or the first.
+
+    Other columns with the same metric and unit are added. None without two numbers to compare.
+    """
     if any(head.dimension == "metric" for head in table.heads):
         return None
     first = table.columns[table.sorted_by or 0]

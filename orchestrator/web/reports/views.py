@@ -1,4 +1,4 @@
-"""Reports: the list, one, a new one by choosing dimensions, and its text."""
+"""Reports: the list, the page of one, a new one from chosen dimensions, and its text."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -32,13 +32,13 @@ from orchestrator.web.refs import chosen_benchmark, chosen_run
 from orchestrator.web.reports.forms import ReportForm, ReportTextForm
 from orchestrator.web.reports.presenters import table_views
 
-#: Format → (media type, what writes it).
+#: Format → (media type, function that writes it).
 FORMATS = {
     "md": ("text/markdown; charset=utf-8", report_markdown),
     "csv": ("text/csv; charset=utf-8", report_csv),
     "json": ("application/json", report_json),
 }
-#: What the address of a saved report may ask for otherwise.
+#: Parameters of the address that override fields of a saved report.
 _CHANGES = ("commit", "cases", "published")
 
 
@@ -55,8 +55,8 @@ def reports(request: HttpRequest, member: Member) -> HttpResponse:
 @open_to_visitors
 @for_member
 def report(request: HttpRequest, member: Member, slug: str, ending: str = "") -> HttpResponse:
-    """A saved report; its address may change the commit, the hosts and the cases, or name a run
-    that is to stand for itself."""
+    """Show a saved report. Its address may override the commit, the hosts, the cases, or name one
+    run."""
     saved = saved_report_for(member, slug)
     wanted = ending or request.GET.get("format", "")
     context: dict[str, Any] = {
@@ -85,7 +85,7 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
 
 @for_member
 def new_report(request: HttpRequest, member: Member) -> HttpResponse:
-    """Choosing dimensions, with the table below; a POST saves what was chosen under a name."""
+    """Choose dimensions, with a preview of the table; a POST saves the report under a name."""
     benchmark = chosen_benchmark(member, request.GET.get("benchmark", ""))
     if benchmark is None:
         return render(request, "reports/new.html", {})
@@ -115,7 +115,7 @@ def new_report(request: HttpRequest, member: Member) -> HttpResponse:
 
 @for_member
 def save(request: HttpRequest, member: Member) -> HttpResponse:
-    """A report from its text: an empty form, or one that was filled in elsewhere."""
+    """Save a report from its text: an empty form, or one that another page filled in."""
     form = ReportTextForm(member, request.POST if request.method == "POST" else None)
     if form.is_valid():
         data = form.cleaned_data
@@ -164,7 +164,7 @@ def delete(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
 
 
 def exported(report: Report, wanted: str, name: str) -> HttpResponse:
-    """The report as a file; NotFoundError for a format that there is not."""
+    """Return the report as a file. Raise NotFoundError for an unknown format."""
     if wanted not in FORMATS:
         raise NotFoundError(f"there is no format {wanted}; there are {', '.join(FORMATS)}")
     media, write = FORMATS[wanted]
@@ -174,7 +174,7 @@ def exported(report: Report, wanted: str, name: str) -> HttpResponse:
 
 
 def _page_parts(request: HttpRequest, found: Report) -> dict[str, Any]:
-    """What the page of a saved report shows, its tables as text already."""
+    """Return the context of a saved report's page, with its tables as HTML."""
     shown = _report_context(request, found)
     tables = {name: shown[name] for name in ("report", "tables", "provenance")}
     return {
@@ -209,7 +209,7 @@ def _query_pairs(request: HttpRequest) -> list[tuple[str, str]]:
 
 
 def _changed_spec(member: Member, spec: ReportSpec, request: HttpRequest) -> ReportSpec:
-    """With what the address asks for otherwise; checked as if it had been written so."""
+    """Return the report with the overrides of the address, validated like a saved one."""
     data = spec.model_dump(mode="json", exclude_defaults=True)
     asked = {name: request.GET[name] for name in _CHANGES if request.GET.get(name)}
     if isinstance(member, Visitor) and "commit" in asked:
@@ -221,7 +221,7 @@ def _changed_spec(member: Member, spec: ReportSpec, request: HttpRequest) -> Rep
 
 
 def _drop_unknown_choices(form: ReportForm, query: QueryDict) -> None:
-    """Another benchmark has other dimensions and hosts: those of the last one are dropped."""
+    """Another benchmark has other dimensions and hosts: drop those of the previous one."""
     fields: dict[str, Any] = form.fields
     for name in ("row", "across", "host", "against"):
         known = {value for value, _ in fields[name].choices}

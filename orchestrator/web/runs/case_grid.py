@@ -1,4 +1,4 @@
-"""The grid of check boxes by which a form chooses cases."""
+"""The grid of check boxes for the selection of cases."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from orchestrator.web.refs import chosen_benchmark
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """`value` is what the form sends. Without one there is no case in the cell."""
+    """`value` is sent by the form. Without a value the cell has no case."""
 
     value: str
     label: str
@@ -47,10 +47,10 @@ class Line:
 
 
 class CaseChoice:
-    """What can be chosen of a benchmark's newest definition, and what is.
+    """The cases of a benchmark's latest definition, and which of them are chosen.
 
-    All of it, until `take` reads a form or `show` an expression. `is_shown`: the form that was sent
-    shows this choice; `stale`: it shows that of another benchmark, or of another definition.
+    All are chosen, until `take` reads a form or `show` an expression. `is_shown`: the sent form
+    shows this choice. `stale`: it shows that of another benchmark or definition.
     """
 
     def __init__(self, key: str, whole: Expanded) -> None:
@@ -63,11 +63,11 @@ class CaseChoice:
 
     @property
     def offered(self) -> bool:
-        """Whether there is anything to choose."""
+        """Return whether there is anything to choose."""
         return self.grid.rows is not None or bool(self.grid.others)
 
     def take(self, data: Any) -> None:
-        """From what was sent; requests without a grid, such as a script's, mean all cases."""
+        """Read the sent form; requests without a grid, such as a script's, mean all cases."""
         sent = data.get("grid", "")
         self.is_shown = sent == self.id
         self.stale = self.offered and not self.is_shown and bool(sent)
@@ -84,7 +84,7 @@ class CaseChoice:
         self.picked = toggled(self.grid, picked, data.get("toggle", ""))
 
     def show(self, expression: str) -> str:
-        """Marks what the expression chooses; what is left to say where no grid can show it."""
+        """Mark the cases of an expression; return the expression if no grid can show it."""
         if not self.offered:
             return expression
         try:
@@ -98,10 +98,10 @@ class CaseChoice:
         return ""
 
     def expression(self, narrower: str) -> str:
-        """Of the choice and of what was written beside it; ValidationError where it is none."""
+        """Return the choice combined with `narrower`. Raise ValidationError if it is not valid."""
         if self.stale:
             raise forms.ValidationError(
-                "The cases of this benchmark are others than those that were shown. The grid shows "
+                "The cases of this benchmark have changed. The grid shows "
                 "them now, all chosen: check it, then start."
             )
         if not all(self.picked.values.values()) or (self.grid.cells and not self.picked.cells):
@@ -170,7 +170,7 @@ class CaseChoice:
 
 
 def case_choice(member: Member, key: str) -> CaseChoice | None:
-    """Of the benchmark that a form names; None where it names none that is there."""
+    """Return the choice for the benchmark that a form names; None if it names no existing one."""
     try:
         benchmark = chosen_benchmark(member, key)
         if benchmark is None:

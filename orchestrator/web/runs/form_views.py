@@ -1,4 +1,4 @@
-"""The form of a run: what the run would take before it is started, and the same run again."""
+"""The form of a run: a preview of its cost before it starts, and repeating a run."""
 
 from datetime import datetime
 from typing import Any
@@ -43,7 +43,7 @@ REFS = ("baseline", "contender", "second_contender", "branch")
 
 @for_member
 def new_run(request: HttpRequest, member: Member) -> HttpResponse:
-    """The form; prefilled from the address, or from an earlier run (`?again=`)."""
+    """Show the form, prefilled from the address or from an earlier run (`?again=`)."""
     if request.method != "POST":
         return form_page(request, RunForm(member, initial=_initial(request, member)))
     form = RunForm(member, request.POST)
@@ -60,16 +60,16 @@ def new_run(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 @require_POST
 def preview(request: HttpRequest, member: Member) -> HttpResponse:
-    """What the run would take: the panel alone for htmx, the whole page for a plain button.
+    """Show what the run would take: htmx gets only the panel, a plain button the whole page.
 
-    `?schedule=`: of the schedule that is edited.
+    `?schedule=`: for the schedule that is edited.
     """
     schedule = _edited_schedule(request, member)
     fetch = None
     form = (ScheduleForm if schedule else RunForm)(member, request.POST)
     other_benchmark = form.choice is not None and not form.choice.is_shown
     if form.choice is not None:
-        # Nothing starts yet: the answer shows the grid of the benchmark that was chosen just now.
+        # Nothing starts yet: the response shows the grid of the newly chosen benchmark.
         form.choice.stale = False
     with names_as_fetched():
         try:
@@ -90,7 +90,7 @@ def preview(request: HttpRequest, member: Member) -> HttpResponse:
 
 @for_member
 def refs(request: HttpRequest, member: Member) -> HttpResponse:
-    """What a field of the form may name that has what was typed into it (`?for=`)."""
+    """Return completions for a field of the form (`?for=`)."""
     field = request.GET.get("for", "")
     text = request.GET.get(field, "") if field in REFS else ""
     found = ref_choices(member, request.GET.get("benchmark", ""), text[:200])
@@ -100,7 +100,7 @@ def refs(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 @require_POST
 def run_again(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
-    """The same commits, cases and placements once more, at once."""
+    """Start the same commits, cases and placements again, at once."""
     run = run_for(member, run_id)
     try:
         again = create_run(member=member, request=request_again(run))
@@ -112,7 +112,7 @@ def run_again(request: HttpRequest, member: Member, run_id: UUID) -> HttpRespons
 
 
 def _create(form: RunForm, member: Member) -> Run | Schedule:
-    """The run, started; or the schedule, if a run of it could be started today."""
+    """Start the run; or save the schedule, if a run of it could be started today."""
     asked = requested_run(form, member)
     if form.starts == "now":
         run = create_run(member=member, request=asked)
@@ -137,14 +137,14 @@ def _plan_request(form: RunForm, member: Member) -> RunPlan | None:
 
 
 def _drop_errors_of_empty_fields(form: RunForm) -> None:
-    """While somebody is still typing, an empty field is no mistake."""
+    """While the form is being filled in, an empty field is no error."""
     for name in list(form.errors):
         if name in form.fields and not form[name].value():
             del form.errors[name]
 
 
 def requested_run(form: RunForm, member: Member) -> RunRequest:
-    """With the rounds that see the wanted change, if one is wanted."""
+    """Return the request with enough rounds to detect the wanted change, if there is one."""
     if form.wanted_change is None:
         return form.request()
     return with_rounds(member=member, request=form.request(), change=form.wanted_change)
@@ -162,7 +162,7 @@ def _initial_of_run(run: Run) -> dict[str, Any]:
     return {
         "benchmark": benchmark_key(run.definition.benchmark),
         "baseline": shas[0],
-        # One commit may have been measured alone.
+        # A commit may be measured without a baseline.
         "contender": shas[1] if len(shas) > 1 else "",
         "second_contender": shas[2] if len(shas) > 2 else "",
         "cases": run.cases,
@@ -223,7 +223,7 @@ def _plan_context(plan: RunPlan, form: RunForm) -> dict[str, Any]:
 
 
 def _first_start(form: RunForm, now: datetime) -> datetime | None:
-    """When a schedule by the clock would start its first run; None where the form has an error."""
+    """Return when a cron schedule would start its first run; None if the form has an error."""
     if form.starts not in ("nightly", "cron"):
         return None
     try:
@@ -234,14 +234,14 @@ def _first_start(form: RunForm, now: datetime) -> datetime | None:
 
 
 def _job_times(plan: RunPlan) -> tuple[float, float]:
-    """About how long the shortest and the longest job take."""
+    """Return the approximate times of the shortest and the longest job."""
     trials_a_case = len(plan.commits) * plan.blocks.typical
     times = [sum(plan.trial_s[case] for case in part) * trials_a_case for part in plan.parts]
     return min(times), max(times)
 
 
 def _durations(plan: RunPlan) -> list[float]:
-    """Seconds at least, as a rule, at most; each once where they are the same."""
+    """Return minimum, usual and maximum seconds; equal values once."""
     blocks = plan.blocks
     times = [plan.seconds_of(each) for each in (blocks.least, blocks.typical, blocks.most)]
     return list(dict.fromkeys(times))

@@ -1,4 +1,4 @@
-"""Fields of the form of runs and schedules that have a shape of their own."""
+"""Fields of the form of runs and schedules."""
 
 import re
 from typing import Any
@@ -35,7 +35,7 @@ class CasesField(forms.CharField):
 
 
 class ScheduleFields(forms.Form):
-    """When it starts; a schedule needs the field of its kind, and each has a sensible default."""
+    """When it starts. A schedule requires the field of its kind; each has a sensible default."""
 
     when = forms.ChoiceField(
         required=False,
@@ -169,7 +169,7 @@ class RunForm(TeamForm, ScheduleFields):
             self.initial["cases"] = self.choice.show(self.initial["cases"])
 
     def shown_places(self) -> list[tuple[str, list[tuple[Choice, bool]]]]:
-        """What may be measured on, by kind, and whether it is chosen."""
+        """Return the possible places by kind, each with whether it is chosen."""
         chosen = self["hosts"].value() or []
         groups = [
             (title, [(place, place.value in chosen) for place in self.places if place.kind == kind])
@@ -190,17 +190,17 @@ class RunForm(TeamForm, ScheduleFields):
 
     @property
     def starts(self) -> str:
-        """One of the choices of `when`; now for forms of before there were schedules here."""
+        """Return one of the choices of `when`; now if the form does not send the field."""
         return self.cleaned_data.get("when") or "now"
 
     @property
     def wanted_change(self) -> float | None:
-        """The wanted change as a share, if that is what ends the run."""
+        """Return the wanted change as a share, if it determines the rounds."""
         data = self.cleaned_data
         return data["resolution"] / 100 if data["until"] == "resolution" else None
 
     def request(self) -> RunRequest:
-        """For a schedule of a branch: the run of its newest commit."""
+        """For a schedule of a branch, this is the run of its latest commit."""
         data = self.cleaned_data
         project, _, benchmark = data["benchmark"].rpartition("/")
         contenders = [data["contender"], data["second_contender"]]
@@ -244,19 +244,20 @@ class RunForm(TeamForm, ScheduleFields):
         )
 
     def asked_placements(self) -> tuple[dict[str, str], ...]:
-        """A host for each role of each placement; all that is asked for if several hosts are."""
+        """Return a host for each role of each placement; all combinations if several hosts are
+        chosen."""
         data = self.cleaned_data
         others = {role: data[role] for role in ("generator", "backend") if data[role]}
         chosen = [{"target": host, **others} for host in data["hosts"]] if others else []
         return (*chosen, *data["placements"])
 
     def asked_hosts(self) -> tuple[str, ...]:
-        """The hosts that play all roles."""
+        """Return the hosts that play all roles."""
         data = self.cleaned_data
         return () if data["generator"] or data["backend"] else tuple(data["hosts"])
 
     def show_error(self, error: Exception, default: str | None = None) -> None:
-        """A complaint goes to the field that its part of the request was made from."""
+        """Show an error at the form field of the part of the request that it names."""
         named = getattr(error, "field", None) or ""
         if named == "contenders" and self.starts == "commits":
             self.add_error("branch", str(error))
@@ -288,7 +289,7 @@ class RunForm(TeamForm, ScheduleFields):
             self.add_error("cases", error)
 
     def _clean_start(self, data: dict[str, Any]) -> None:
-        """A schedule's times are a cron expression, whichever way they were told."""
+        """The times of a schedule become a cron expression, whichever field contains them."""
         when = data.get("when") or "now"
         if when == "nightly" and data.get("at"):
             data["cron"] = f"{data['at'].minute} {data['at'].hour} * * *"
@@ -321,7 +322,7 @@ class RunForm(TeamForm, ScheduleFields):
         given = self["benchmark"].value()
         if given:
             return str(given)
-        # What a browser shows as chosen where nothing is.
+        # The value that a browser preselects.
         choices = self._field("benchmark").choices
         return str(choices[0][0]) if choices else ""
 

@@ -1,4 +1,4 @@
-"""Placements as a person writes and reads them."""
+"""Convert placements between text and data."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -32,12 +32,12 @@ def _placement(line: str) -> dict[str, str]:
 
 
 def form_data_of(run: Run) -> dict[str, Any]:
-    """The fields of the form that ask for the placements of a run again."""
+    """Return form fields that request the placements of a run again."""
     return form_data_of_placements(asked_of(run))
 
 
 def form_data_of_placements(asked: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """The same of placements, each a host by role."""
+    """Return the same for placements, each a host by role."""
     others = [{role: at for role, at in each.items() if role != "target"} for each in asked]
     if any(each != others[0] for each in others):
         return {"placements": "\n".join(_line(each) for each in asked)}
@@ -45,13 +45,14 @@ def form_data_of_placements(asked: Sequence[Mapping[str, str]]) -> dict[str, Any
 
 
 def place_names(run: Run) -> list[str]:
-    """Where a run is measured: the hosts of its targets, or what is asked for until they are."""
+    """Return where a run is measured: the hosts of its targets, or the request until they are
+    chosen."""
     names = [target_of(job) for job in jobs_in_order(run)]
     return list(dict.fromkeys(names))
 
 
 def target_of(job: Job) -> str:
-    """The host that is measured, or what was asked for."""
+    """Return the target host, or the request for one."""
     if job.host is not None:
         return job.host.name
     wanted = (place for place in job.placements.all() if place.role == HostRole.TARGET)
@@ -59,7 +60,7 @@ def target_of(job: Job) -> str:
 
 
 def in_words(place: Placement) -> str:
-    """What a placement asked for."""
+    """Return the request of a placement in words."""
     if place.wanted_host is not None:
         return place.wanted_host.name
     if place.wanted_profile is not None:
@@ -68,7 +69,7 @@ def in_words(place: Placement) -> str:
 
 
 def places_of_schedule(schedule: Schedule) -> str:
-    """Where a schedule's runs are measured, as it was asked for."""
+    """Return where a schedule's runs are measured, as requested."""
     written = (each["target"] if len(each) == 1 else _line(each) for each in schedule.placements)
     return ", ".join([*(host.name for host in schedule.hosts.all()), *written])
 

@@ -1,4 +1,4 @@
-"""The live panel of a run: what its parts show, and the tag that says whether any of it moved."""
+"""The live panel of a run: the context of its parts, and the tag that changes with them."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,9 +30,9 @@ from orchestrator.web.templatetags.pitwall import STATE_SYMBOLS, VERDICT_SYMBOLS
 
 LATEST_TRIALS = 12
 ROWS_A_PAGE = 100
-#: So often at most the verdicts of a run are made while it goes on.
+#: Minimum interval between two computations of the verdicts of a running run.
 VERDICT_STEPS = 400
-#: Of a contender's changed cases, so many are named on its card.
+#: The most changed cases on the card of a contender.
 CHANGES_SHOWN = 3
 FILTERS = {"all": "All", "open": "Going on", "failed": "Failed", "changed": "Changed"}
 Details = Mapping[UUID, JobDetails]
@@ -40,9 +40,9 @@ Details = Mapping[UUID, JobDetails]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellView:
-    """A cell as it is drawn, in texts: there may be hundreds of them each second.
+    """A cell as texts for drawing: there may be hundreds of them each second.
 
-    `verdict` of the contender so far, where it changed.
+    `verdict` is the contender's so far, if it changed.
     """
 
     state: str
@@ -63,7 +63,7 @@ class CaseRowView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostView:
-    """A host with the details of its jobs: (progress, details), the one that is on apart."""
+    """A host with the details of its jobs: (progress, details); the running job is separate."""
 
     at: HostProgress
     cpu: CpuSparkline | None
@@ -75,7 +75,7 @@ class HostView:
 def live_context(
     request: HttpRequest, member: Member, found: Run, now: RunProgress, details: Details
 ) -> dict[str, Any]:
-    """`request` says which of the cases are asked for: `?cases=failed&page=2`."""
+    """Return the context. `request` selects the cases: `?cases=failed&page=2`."""
     done = trials_of(found).filter(state__in=[TrialState.MEASURED, TrialState.FAILED])
     cards = _cards(member, found, now)
     return {
@@ -101,7 +101,7 @@ def live_context(
 
 
 def entity_tag(now: RunProgress, details: Details) -> str:
-    """Changes when anything moves that the live panel shows, the passing of time aside."""
+    """Return a tag that changes with everything that the live panel shows, except the time."""
     jobs = [
         [
             *_job_tag(part.job),
@@ -117,14 +117,14 @@ def entity_tag(now: RunProgress, details: Details) -> str:
 
 
 def verdict_cards(member: Member, run: Run) -> list[VerdictCard]:
-    """One card for each contender that has blocks."""
+    """Return one card for each contender that has blocks."""
     return load_verdict_cards(member, [run])[run.pk]
 
 
 def rows_of_runs(
     member: Member, runs: Iterable[Run]
 ) -> list[tuple[Run, list[VerdictCard], RunValidity]]:
-    """Runs as lists show them: with their verdicts, and how many trials are in doubt."""
+    """Return runs for lists: with verdicts, and the number of suspect and invalid trials."""
     shown = list(runs)
     validity = load_run_validity([run.pk for run in shown])
     cards = load_verdict_cards(member, shown)
@@ -142,15 +142,17 @@ def _details_tag(details: JobDetails) -> list[object]:
 
 
 def _cards(member: Member, found: Run, now: RunProgress) -> list[VerdictCard]:
-    """While it goes on made anew only once there are more trials, of a large run once there are
-    some more: nobody waits for the page because hundreds of cases are compared."""
+    """Return the cards. During a run they are computed again only after new trials.
+
+    A large run needs more new trials: the page must not wait for hundreds of comparisons.
+    """
     step = max(1, now.trials_total // VERDICT_STEPS)
     mark = None if found.state in RUN_ENDED else str(now.trials_done // step)
     return kept(("verdicts", found.pk), mark, lambda: verdict_cards(member, found))
 
 
 def _contenders(found: Run, cards: Iterable[VerdictCard]) -> list[dict[str, Any]]:
-    """Each with its verdict, None where there is none yet."""
+    """Return each contender with its verdict, None if there is none yet."""
     by_commit = {card.contender.pk: card for card in cards}
     return [
         {
@@ -180,7 +182,7 @@ def _hosts(now: RunProgress, details: Details) -> list[HostView]:
 
 
 def _last_failed(host: HostProgress) -> Trial | None:
-    """Its message ends with what server or tool wrote last."""
+    """Return the last failed trial: its message ends with the last output of server or tool."""
     failed = [part.job.pk for part in host.parts if part.trials_failed]
     if not failed:
         return None
@@ -190,7 +192,7 @@ def _last_failed(host: HostProgress) -> Trial | None:
 
 
 def _last_measured(host: HostProgress) -> UUID | None:
-    """The newest of its jobs that has begun, or the one before until its first trial is done."""
+    """Return the latest started job, or the one before until its first trial has ended."""
     begun = [part for part in host.parts if part.trials_settled > part.trials_not_needed]
     newest = max(begun, key=lambda part: str(part.job.started_at or ""), default=None)
     return newest.job.pk if newest else None
@@ -225,8 +227,10 @@ def _cases(
 
 
 def _is_settled(found: Run, row: Row) -> bool:
-    """It was measured and nothing is to come; where the run goes on until its cases are decided, it
-    is."""
+    """Return whether it was measured and no trial is to come.
+
+    If the run continues until its cases are decided, the case must be decided.
+    """
     if found.until == Until.ROUNDS:
         return not row.goes_on and any(cell.done for cell in row.cells if cell)
     stands = {each.state for each in row.case_statuses}
@@ -236,7 +240,7 @@ def _is_settled(found: Run, row: Row) -> bool:
 def _changes_by_place(
     found: Run, grid: Grid, cards: Iterable[VerdictCard]
 ) -> dict[tuple[int, str], CaseChange]:
-    """(case, key of the column) → its change; of several contenders' on a host the worst."""
+    """Return (case, key of the column) → its change; the worst if a host has several contenders."""
     variants: dict[int, Variant] = {each.commit_id: each for each in found.variants.all()}
     places: dict[tuple[int, str], CaseChange] = {}
     for card in cards:

@@ -1,4 +1,4 @@
-"""Addresses of runs."""
+"""URLs of runs."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Runs: the list, one run live, its trials, its end, and the logs of its builds."""
+"""Runs: the list, the live page of one, its trials, its cancellation, and its build logs."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -57,7 +57,8 @@ def run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
 
 @for_member
 def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
-    """The live panel; 304 when nothing moved. Of a run that has ended it asks no more."""
+    """Return the live panel; 304 if nothing has changed. The panel of an ended run stops
+    polling."""
     found = run_for(member, run_id)
     now = progress_of(found)
     details = _details(now)
@@ -75,7 +76,7 @@ def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse
 @open_to_visitors
 @for_member
 def trials(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
-    """All but the invalid ones, which are counted; with `?invalid=1` those as well."""
+    """List the trials. Invalid ones are only counted, unless `?invalid=1`."""
     found = run_for(member, run_id)
     with_invalid = request.GET.get("invalid") == "1"
     ordered = trials_of(found).order_by("job__host__name", "position")
@@ -101,13 +102,13 @@ def cancel(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
 @for_member
 @require_POST
 def cancel_part(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
-    """One case or one job of a run, whichever button was pressed."""
+    """Cancel one case or one job of a run, depending on the button."""
     return _cancelled(request, run_id, lambda: _cancel_asked(request, member, run_id))
 
 
 @for_member
 def build_log(request: HttpRequest, member: Member, build_id: int) -> HttpResponse:
-    """The page; for htmx the log alone, and 304 when it did not grow."""
+    """Show the page; htmx gets only the log, and 304 if it did not grow."""
     build = build_for(member, build_id)
     if request.headers.get("HX-Request"):
         response = _log_alone(request, build)
@@ -121,7 +122,7 @@ def build_log(request: HttpRequest, member: Member, build_id: int) -> HttpRespon
 @for_member
 @require_POST
 def keep_run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
-    """Keeps a run forever, with the reason from the form."""
+    """Keep a run permanently, with the reason from the form."""
     pin_run(member=member, run_id=run_id, reason=request.POST.get("reason", ""))
     messages.success(request, "This run is pinned.")
     return redirect("run", run_id)
@@ -134,9 +135,9 @@ def _list(request: HttpRequest, member: Member) -> str:
 
 
 def _cancelled(request: HttpRequest, run_id: UUID, cancel_it: Callable[[], object]) -> HttpResponse:
-    """The run's page after it; for htmx the panel as it is now.
+    """Return the run's page after a cancellation; htmx gets the panel.
 
-    What has ended meanwhile is no error there: the panel shows it.
+    A job that has ended in the meantime is no error for htmx: the panel shows it.
     """
     live = bool(request.headers.get("HX-Request"))
     try:

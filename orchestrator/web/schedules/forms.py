@@ -1,4 +1,4 @@
-"""The form of a run, for a schedule that is there already."""
+"""The form of a run, for an existing schedule."""
 
 import re
 from typing import Any
@@ -12,7 +12,7 @@ _EACH_NIGHT = re.compile(r"(\d{1,2}) (\d{1,2}) \* \* \*")
 
 
 class ScheduleForm(RunForm):
-    """A schedule cannot become one run that starts now."""
+    """A schedule cannot become a single run that starts now."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -22,7 +22,7 @@ class ScheduleForm(RunForm):
 
 
 def initial_schedule(schedule: Schedule) -> dict[str, Any]:
-    """What the form shows of it at first."""
+    """Return the form's values for a schedule."""
     budget_s, resolution = schedule.budget_s, schedule.resolution
     return {
         "benchmark": benchmark_key(schedule.benchmark),

@@ -1,4 +1,4 @@
-"""Addresses of schedules."""
+"""URLs of schedules."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Schedules: runs that start by themselves."""
+"""Schedules: runs that start automatically."""
 
 from uuid import UUID
 
@@ -26,14 +26,14 @@ from orchestrator.web.schedules.forms import ScheduleForm, initial_schedule
 
 @for_member
 def schedules(request: HttpRequest, member: Member) -> HttpResponse:
-    """What starts by itself; new ones are made with the form of a run."""
+    """List the schedules; new ones are created with the form of a run."""
     return render(request, "schedules/list.html", {"schedules": schedules_of(member)})
 
 
 @for_member
 @require_POST
 def enable(request: HttpRequest, member: Member, schedule_id: UUID) -> HttpResponse:
-    """Turns a schedule on or off, as `enabled` says."""
+    """Turn a schedule on or off according to `enabled`."""
     enabled = request.POST.get("enabled") == "true"
     set_schedule_enabled(member=member, schedule_id=schedule_id, enabled=enabled)
     return redirect("schedules")
@@ -48,7 +48,7 @@ def delete(request: HttpRequest, member: Member, schedule_id: UUID) -> HttpRespo
 
 @for_member
 def edit_schedule(request: HttpRequest, member: Member, schedule_id: UUID) -> HttpResponse:
-    """A schedule in the form that it was made with."""
+    """Show a schedule in the form that created it."""
     schedule = schedule_for(member, schedule_id)
     member.require(Role.MEMBER, to="change a schedule")
     if request.method != "POST":

@@ -1,4 +1,4 @@
-"""What badges and embedded charts say, and in which shape they are drawn."""
+"""The text and shape of badges and embedded charts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from orchestrator.results.models import Series
 from orchestrator.runs.selectors import RUNS_PROJECT, runs_of
 from orchestrator.runs.states import RunState
 
-#: Of so many of the newest runs of a benchmark the newest comparison is looked for.
+#: The latest comparison is searched in this many latest runs of a benchmark.
 RUNS_LOOKED_AT = 50
 _COLOURS = {"regressed": "#b42318", "improved": "#166534", "equivalent": "#3d5a80"}
 _UNSURE = "#56615a"
 _NUMBER = "#14633a"
-#: Widths of characters of the sans-serif fonts that badges are shown with, in units of 0.1 pixels
-#: at 11 pixels; what is not here is as wide as a digit.
+#: Widths of characters of the sans-serif fonts of badges, in units of 0.1 pixels at 11 pixels.
+#: Other characters are as wide as a digit.
 _NARROW = {**dict.fromkeys("il.,:;|!'", 35), **dict.fromkeys("fjrt()/ []-", 45)}
 _WIDE = {**dict.fromkeys("mwMW%@", 105), **dict.fromkeys("ABCDEFGHKNOPQRSTUVXYZ", 80)}
 _USUAL = 70
@@ -28,7 +28,7 @@ _USUAL = 70
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Badge:
-    """`title` is what a screen reader says."""
+    """`title` is the text for screen readers."""
 
     label: str
     text: str
@@ -70,7 +70,7 @@ class Drawing:
 
 
 def value_badge(series: Series, branch: str = "", label: str = "") -> Badge:
-    """The newest value of a series; "unknown" where no trial of it counts."""
+    """Return the latest value of a series; "unknown" if no trial of it counts."""
     history = history_at(series, branch, Part(limit=1))
     point = next(iter(history.points), None)
     name = label or f"{series.benchmark.slug} {history.title}"
@@ -86,7 +86,7 @@ def value_badge(series: Series, branch: str = "", label: str = "") -> Badge:
 
 
 def verdict_badge(member: Member, benchmark: Benchmark, branch: str = "", label: str = "") -> Badge:
-    """The verdict of the newest comparison whose contender is on the branch."""
+    """Return the verdict of the latest comparison whose contender is on the branch."""
     name = label or benchmark.slug
     card = _newest_card(member, benchmark, branch)
     if card is None:
@@ -103,7 +103,7 @@ def verdict_badge(member: Member, benchmark: Benchmark, branch: str = "", label:
 
 
 def drawing_of(history: History, width: int = 640, height: int = 220) -> Drawing | None:
-    """None where fewer than two points have a value."""
+    """Return the drawing; None if fewer than two points have a value."""
     points = [each for each in history.points if each.value is not None]
     if len(points) < 2:
         return None
@@ -149,7 +149,7 @@ def _newest_card(member: Member, benchmark: Benchmark, branch: str) -> VerdictCa
 
 
 def _is_on(line: BranchLine | None, commit: Commit) -> bool:
-    """Whether a commit is on a branch; None is the default one."""
+    """Return whether a commit is on a branch; None means the default branch."""
     if line is None:
         return commit.position is not None
     below = line.base is not None and commit.position is not None and commit.position <= line.base

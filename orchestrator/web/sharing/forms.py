@@ -1,4 +1,4 @@
-"""Forms of what people without an account see."""
+"""Forms about access without an account."""
 
 from django import forms
 

@@ -1,4 +1,4 @@
-"""Addresses of sharing."""
+"""URLs of sharing."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""What people without an account see: public projects, shared links, badges and embedded charts."""
+"""Access without an account: public projects, shared links, badges and embedded charts."""
 
 from typing import Any
 from uuid import UUID
@@ -51,7 +51,7 @@ def sharing(request: HttpRequest, member: Member) -> HttpResponse:
 
 @for_member
 def public(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """Says what becomes visible, and makes a project public or closes it again."""
+    """Show what becomes visible, and make a project public or private again."""
     project = project_for(member, slug)
     closes = request.method == "POST" and "close" in request.POST
     form = PublicForm(member, request.POST if request.method == "POST" and not closes else None)
@@ -69,7 +69,7 @@ def public(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
 @never_cache
 @for_member
 def new_link(request: HttpRequest, member: Member) -> HttpResponse:
-    """A link just made is shown in the answer to its own request, and never again."""
+    """Create a shared link. It is only in the response to the request that created it."""
     member.require(Role.MEMBER, to="share a page")
     posted = request.POST if request.method == "POST" else None
     address = (posted or request.GET).get("page", "")
@@ -99,7 +99,7 @@ def revoke(request: HttpRequest, member: Member, link_id: UUID) -> HttpResponse:
 @open_to_visitors
 @for_member
 def badge_value(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
-    """The newest value of a metric."""
+    """Return the badge of the latest value of a metric."""
     benchmark = benchmark_for(member, slug, project)
     series = asked_series(member, benchmark, request.GET)
     return _svg(request, value_badge(series, request.GET.get("branch", ""), _label(request)))
@@ -108,7 +108,7 @@ def badge_value(request: HttpRequest, member: Member, project: str, slug: str) -
 @open_to_visitors
 @for_member
 def badge_verdict(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
-    """The verdict of the newest comparison on a branch."""
+    """Return the badge of the verdict of the latest comparison on a branch."""
     benchmark = benchmark_for(member, slug, project)
     branch = request.GET.get("branch", "")
     return _svg(request, verdict_badge(member, benchmark, branch, _label(request)))
@@ -118,7 +118,7 @@ def badge_verdict(request: HttpRequest, member: Member, project: str, slug: str)
 @open_to_visitors
 @for_member
 def embed(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
-    """The newest points of one series, for a frame of another page: no script and no cookie."""
+    """Return the latest points of one series, for a frame of another page: no script, no cookie."""
     series = series_for(member, series_id)
     history = history_at(
         series, request.GET.get("branch", ""), Part(limit=POINTS_EMBEDDED, every=False)
@@ -135,7 +135,7 @@ def embed(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
 
 @for_member
 def badges(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """What to copy into a README or a page, for the benchmark and the series that are chosen."""
+    """Show the code to copy into a README or a page, for the chosen benchmark and series."""
     project = project_for(member, slug)
     benchmarks = list(project.benchmarks.order_by("slug"))
     wanted = request.GET.get("benchmark", "")

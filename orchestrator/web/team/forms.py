@@ -1,4 +1,4 @@
-"""Forms of the team's settings: tokens, members, invitations, and what to show of the audit log."""
+"""Forms of the team's settings: tokens, members, invitations, and filters of the audit log."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class TokenForm(TeamForm):
         self.fields["project"].choices = [("", "all of the team"), *projects]  # type: ignore[attr-defined]
 
     def wanted(self) -> dict[str, Any]:
-        """As `create_token` takes it."""
+        """Return the arguments of `create_token`."""
         data = self.cleaned_data
         return {
             "name": data["name"],
@@ -59,7 +59,7 @@ class InvitationForm(TeamForm):
 
 
 class AuditForm(TeamForm):
-    """All optional; in the address of the page."""
+    """All fields are optional; they are parameters of the page's address."""
 
     actor = forms.ChoiceField(required=False, label="Who")
     action = forms.ChoiceField(required=False, label="What")
@@ -79,13 +79,13 @@ class AuditForm(TeamForm):
             field.choices += [(each, each) for each in choices]  # type: ignore[attr-defined]
 
     def asked(self) -> AuditFilter:
-        """What of it is right; what is not is said at its field and left out."""
+        """Return the valid fields; the others show an error and are ignored."""
         data = self.cleaned_data if self.is_valid() else getattr(self, "cleaned_data", {})
         return AuditFilter(**{name: value for name, value in data.items() if value})
 
 
 def roles_to_give(member: Member) -> list[tuple[str, str]]:
-    """The roles that the member may give and take."""
+    """Return the roles that the member may grant and withdraw."""
     if member.has(Role.OWNER):
         return [(str(value), str(label)) for value, label in Role.choices]
     if member.has(Role.MAINTAINER):

@@ -1,4 +1,4 @@
-"""Who is in the team, who is invited, and where the link of an invitation leads."""
+"""Members and invitations of the team, and the page of an invitation link."""
 
 from typing import cast
 from uuid import UUID
@@ -42,7 +42,7 @@ def members(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 @require_POST
 def invite(request: HttpRequest, member: Member) -> HttpResponse:
-    """The link is shown in the answer to its own request, and never again."""
+    """Invite somebody. The link is only in the response to the request that created it."""
     form = InvitationForm(member, request.POST)
     new = None
     if form.is_valid():
@@ -120,7 +120,7 @@ def _members_page(
 
 
 def _joined(request: HttpRequest, form: NewAccountForm, secret: str) -> Member | None:
-    """Who is in the team now; None where the form has to be looked at."""
+    """Return the new member; None if the form has errors."""
     if request.user.is_authenticated:
         return accept_invitation(user=cast(User, request.user), secret=secret)
     if not form.is_valid():

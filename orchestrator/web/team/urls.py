@@ -1,4 +1,4 @@
-"""Addresses of the team's settings."""
+"""URLs of the team's settings."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The team's settings: its tokens, its quotas, its audit log, and which team is shown."""
+"""The team's settings: its tokens, its quotas, its audit log, and the choice of the team."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ AUDIT_FORMATS = {
 @never_cache
 @for_member
 def settings(request: HttpRequest, member: Member) -> HttpResponse:
-    """A token just made is shown in the answer to its own request, and never again."""
+    """Show the settings. A new token is only in the response to the request that created it."""
     form = TokenForm(member, request.POST if request.method == "POST" else None)
     made = None
     if form.is_valid():
@@ -57,7 +57,7 @@ def revoke(request: HttpRequest, member: Member, token_id: UUID) -> HttpResponse
 @for_member
 @require_POST
 def switch(request: HttpRequest, member: Member) -> HttpResponse:
-    """Shows another of the user's teams from now on, in this session."""
+    """Switch this session to another of the user's teams."""
     chosen = member_for_user(member.user, request.POST.get("team", "") or "-")
     request.session[CHOSEN_TEAM] = chosen.team.slug
     return redirect("overview")
@@ -74,7 +74,7 @@ def leave(request: HttpRequest, member: Member) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaUse:
-    """`used` and `limit` in words, `limit` empty where there is none; `part` of it in per cent."""
+    """`used` and `limit` as text, `limit` empty if there is none; `part` of it in per cent."""
 
     title: str
     used: str
@@ -134,7 +134,7 @@ def audit(request: HttpRequest, member: Member) -> HttpResponse:
 
 @for_member
 def export_audit(request: HttpRequest, member: Member, ending: str) -> HttpResponse:
-    """What the page shows with the same filters, all of it."""
+    """Return all entries that match the filters of the page."""
     if ending not in AUDIT_FORMATS:
         raise NotFoundError(
             f"the audit log is available as {' and '.join(AUDIT_FORMATS)}, not as {ending}"

@@ -1,4 +1,4 @@
-"""Links that a page shows only to whoever may follow them."""
+"""Template tags for links that appear only to users who may follow them."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -22,10 +22,11 @@ _ATTRIBUTES = frozenset({"class", "title", "download", "aria_label"})
 def link(
     context: Context, content: SafeString, name: str, *args: Any, **options: Any
 ) -> SafeString:
-    """A link to a page by its name: `{% link "run" run.pk page=2 class="plain" %}…{% endlink %}`.
+    """Return a link to a page by name: `{% link "run" run.pk page=2 class="plain" %}…{% endlink
+    %}`.
 
-    If the page is closed to a visitor, only the content is shown, and nothing of a button.
-    `query` is a query that is already encoded, `fragment` a part of the page.
+    If the page is closed to a visitor, return only the content, and nothing for a button. `query`
+    is an encoded query, `fragment` a part of the page.
     """
     attributes = {key: options.pop(key) for key in _ATTRIBUTES & options.keys()}
     fragment, query = options.pop("fragment", ""), options.pop("query", "")
@@ -37,7 +38,7 @@ def link(
 
 @register.simple_block_tag(takes_context=True, end_name="endlink")
 def link_to(context: Context, content: SafeString, address: str, **options: Any) -> SafeString:
-    """The same for an address that the view has made."""
+    """Return the same for an address from the view."""
     return _link(context, content, address, options)
 
 

@@ -1,4 +1,4 @@
-"""Numbers, times, states and verdicts as the pages show them."""
+"""Template filters for numbers, times, states and verdicts."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ from orchestrator.web.runs import placements
 
 register = template.Library()
 
-#: A symbol beside each word, so that colour never stands alone.
+#: A symbol for each word, so that colour is never the only sign.
 VERDICT_SYMBOLS = SYMBOLS
 STATE_SYMBOLS = {
     "queued": "○",
@@ -87,7 +87,7 @@ register.filter("times_in_words", times_in_words)
 
 @register.filter
 def interval(pair: tuple[float, float] | None) -> str:
-    """A confidence interval of a change: "−3.1 % to −1.2 %"."""
+    """Return a confidence interval of a change: "−3.1 % to −1.2 %"."""
     if pair is None:
         return "–"
     return f"{units.format_change(pair[0])} to {units.format_change(pair[1])}"
@@ -95,7 +95,7 @@ def interval(pair: tuple[float, float] | None) -> str:
 
 @register.filter
 def quantities(pair: tuple[float, float] | None, unit: str) -> str:
-    """A confidence interval of a value with its unit."""
+    """Return a confidence interval of a value with its unit."""
     if pair is None:
         return "–"
     return f"{units.format_value(pair[0], unit)} to {units.format_value(pair[1], unit)}"
@@ -103,7 +103,7 @@ def quantities(pair: tuple[float, float] | None, unit: str) -> str:
 
 @register.filter
 def ago(instant: datetime | None) -> SafeString | str:
-    """A time as seen from now, with the exact instant as its title."""
+    """Return the time since an instant, with the exact instant as its title."""
     if instant is None:
         return "–"
     seconds = (timezone.now() - instant).total_seconds()
@@ -118,20 +118,20 @@ def ago(instant: datetime | None) -> SafeString | str:
 
 @register.filter
 def clock(instant: datetime) -> str:
-    """The time of a day that is still to come, UTC; with the date where that is not today."""
+    """Return a future time of day, UTC; with the date if it is not today."""
     today = instant.date() == timezone.now().date()
     return instant.strftime("%H:%M" if today else "%a %d %b %H:%M")
 
 
 @register.filter
 def share(value: float) -> str:
-    """A part of a whole such as 0.02 as "2 %"."""
+    """Return a share such as 0.02 as "2 %"."""
     return f"{value * 100:.3g} %"
 
 
 @register.filter
 def stamp(instant: datetime | None) -> SafeString | str:
-    """An exact instant, to the millisecond, UTC."""
+    """Return an exact instant, to the millisecond, UTC."""
     if instant is None:
         return "–"
     text = instant.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
@@ -145,25 +145,25 @@ def epoch(instant: datetime | None) -> str:
 
 @register.filter
 def short(sha: str | None) -> str:
-    """The first ten digits of a commit's hash."""
+    """Return the first ten digits of a commit's hash."""
     return (sha or "–")[:10]
 
 
 @register.filter
 def facts(value: dict[str, Any]) -> list[tuple[str, str]]:
-    """Nested facts as rows: ("memory › total", "…")."""
+    """Return nested facts as rows: ("memory › total", "…")."""
     return [(" › ".join(path), shown) for path, shown in _flat(value, ())]
 
 
 @register.filter
 def command(argv: list[str]) -> str:
-    """An argument list as one would type it, quoted where a shell needs it."""
+    """Return an argument list as a command line, quoted where a shell needs it."""
     return shlex.join(str(word) for word in argv)
 
 
 @register.filter
 def terminal(text: str) -> str:
-    """What a program wrote, as a terminal would leave it: no colours, no overwritten lines."""
+    """Return the output of a program as a terminal shows it: no colours, no overwritten lines."""
     plain = _ESCAPES.sub("", text)
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in plain.split("\n"))
 
@@ -175,25 +175,25 @@ def last_lines(text: str, count: int) -> str:
 
 @register.filter
 def words(code: str) -> str:
-    """A code such as `server_died` in words."""
+    """Return a code such as `server_died` in words."""
     return str(code).replace("_", " ")
 
 
 @register.filter
 def reason_titles(reasons: list[str]) -> str:
-    """Reasons in few words: "CPU of other processes; Little's law"."""
+    """Return short titles of reasons: "CPU of other processes; Little's law"."""
     return "; ".join(title_of(code_of(each)) for each in reasons or ())
 
 
 @register.filter
 def issue_titles(issues: Iterable[Any]) -> str:
-    """Validity issues with their numbers of trials: "CPU of other processes (3), …"."""
+    """Return validity issues with their numbers of trials: "CPU of other processes (3), …"."""
     return ", ".join(f"{issue.title} ({issue.trials})" for issue in issues)
 
 
 @register.filter
 def event_names(kinds: Iterable[str]) -> str:
-    """What a channel tells of: "A run has ended, an alert is raised"."""
+    """Return the events of a channel: "A run has ended, an alert is raised"."""
     return ", ".join(str(EventKind(each).label) for each in kinds).capitalize()
 
 
@@ -204,7 +204,7 @@ def before_colon(text: str) -> str:
 
 @register.filter
 def is_latency(key: str) -> bool:
-    """Whether the words on the loop (closed, open) belong beside this metric."""
+    """Return whether the kind of loop (closed, open) is shown with this metric."""
     return latency_label(key, "closed") is not None
 
 

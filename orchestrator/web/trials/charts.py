@@ -1,4 +1,4 @@
-"""Several loads of a trial, and the seconds of one, in drawing shape."""
+"""Charts of a trial: its loads, and the seconds of one load."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from orchestrator.measurements.trial_files import Facts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Second:
-    """Answers that came in a second, counted from the start of the window.
+    """The responses that arrived in a second, counted from the start of the window.
 
-    `part`: `warm-up`, whose last answers may come after 0; `window`; `after the end`, answers to
-    requests of the window that came late.
+    `part`: `warm-up`, whose last responses may arrive after 0; `window`; `after the end`, for late
+    responses to requests of the window.
     """
 
     t: int
@@ -25,9 +25,9 @@ class Second:
 
 
 def loads_chart(loads: Sequence[LoadSummary]) -> dict[str, Any] | None:
-    """Latency over the offered rate, or over the requests at once where there was none.
+    """Return latency over the offered rate, or over the concurrency if there was no rate.
 
-    None where fewer than two loads have a latency.
+    None if fewer than two loads have a latency.
     """
     offered = all(load.rate is not None for load in loads)
     points = [_point(load, offered) for load in loads if load.p50_s is not None]
@@ -38,16 +38,16 @@ def loads_chart(loads: Sequence[LoadSummary]) -> dict[str, Any] | None:
 
 
 def outcome_of(load: LoadSummary) -> str:
-    """What the objective says of a probe; of a step, whether it is to be believed."""
+    """Return whether a probe met the objective; for a step, its validity."""
     if load.passed is not None:
         return "passed" if load.passed else "missed"
     return load.validity
 
 
 def seconds_of(rows: Facts, duration_s: float | None) -> list[Second]:
-    """Of one load, its warm-up first; empty where the tool gives no times.
+    """Return the seconds of one load, its warm-up first; empty if the tool reports no times.
 
-    `duration_s` of its window, None where it counts requests.
+    `duration_s` is that of the window, None if the load counts requests.
     """
     warmup = (rows.get("warmup") or {}).get("slices") or []
     late = [duration_s is not None and each["t"] >= duration_s for each in rows.get("slices") or []]
@@ -59,7 +59,7 @@ def seconds_of(rows: Facts, duration_s: float | None) -> list[Second]:
 
 
 def seconds_chart(seconds: Sequence[Second]) -> dict[str, Any] | None:
-    """Whole seconds: without those that only the last answers of a part came in."""
+    """Return whole seconds, without those in which only the last responses of a part arrived."""
     shown = [each for each in seconds if each.part == "window" or each.t < 0]
     if len(shown) < 2:
         return None

@@ -1,4 +1,4 @@
-"""How the hosts of a trial were, in words, beside what is good."""
+"""The environment of a trial's hosts in words, with thresholds."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from orchestrator.measurements.trial_files import Facts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentRow:
-    """`value` is None where the host did not tell, and `why` says why.
+    """`value` is None if the host did not report it, and `why` says why.
 
-    `good` is the threshold, "" where there is none. `state`: `fine`, `flagged` (the trial has this
+    `good` is the threshold, "" if there is none. `state`: `fine`, `flagged` (the trial has this
     reason), `not counted` (beyond the threshold, but no reason by the rules) or "".
     """
 
@@ -38,10 +38,10 @@ FactFormatter = Callable[[Any, Facts], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fact:
-    """A key of ENVIRONMENT or INTERFERENCE; `code` is the reason that it can give.
+    """A key of ENVIRONMENT or INTERFERENCE; `code` is the reason that it can cause.
 
-    `also` are further reasons that it can give. `alone`: the figure itself is what its threshold
-    is about.
+    `also` are further reasons that it can cause. `alone`: the value itself is compared with its
+    threshold.
     """
 
     key: str
@@ -80,7 +80,7 @@ def _yes_no(value: bool, _: Facts) -> str:
 
 
 def _seconds(value: float, _: Facts) -> str:
-    # Below the pace of two readings of the clocks there is nothing to tell.
+    # Smaller differences are within the error of two readings of the clocks.
     return "none" if abs(value) < 1e-4 else quantity(value, "s")
 
 
@@ -139,7 +139,8 @@ _DURING: tuple[_Fact, ...] = (
 def host_environments(
     found: Sequence[Surroundings], codes: Collection[str]
 ) -> list[HostEnvironment]:
-    """`codes` are the reasons that the trial has: how it was judged, not how it would be today."""
+    """Return the rows. `codes` are the stored reasons of the trial: as judged then, not by today's
+    rules."""
     return [
         HostEnvironment(
             host=each.host,

@@ -1,4 +1,4 @@
-"""One trial: everything that is known of it, and its raw files."""
+"""One trial: all its data, and its raw files."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,13 +33,13 @@ from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.trials.charts import loads_chart, outcome_of, seconds_chart, seconds_of
 from orchestrator.web.trials.environment import host_environments
 
-#: Shown on their own, above the rest of the provenance.
+#: Shown separately, above the rest of the provenance.
 _SHOWN_SEPARATELY = frozenset(
     {"argv", "server_argv", "tool", "commit", "host", "hosts", "limits", "checks", "protocol"}
 )
-#: Asked of a distribution where nobody says which.
+#: Default percentiles of a distribution.
 _DEFAULT_PERCENTILES = "50, 90, 99, 99.9"
-#: Names of protocols as the agent and the load tools say them.
+#: Labels for protocols as the agent and the load tools name them.
 _PROTOCOL_NAMES = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3", "grpc": "gRPC"}
 
 
@@ -83,7 +83,7 @@ def artifact(request: HttpRequest, member: Member, trial_id: UUID, name: str) ->
 
 @for_member
 def histogram(request: HttpRequest, member: Member, trial_id: UUID, kind: str) -> HttpResponse:
-    """A distribution as HdrHistogram's V2 encoding."""
+    """Return a distribution in HdrHistogram's V2 encoding."""
     if kind not in HistogramKind.values:
         raise NotFoundError(f"there is no distribution {kind}; there are ok and other")
     content = histogram_file(distribution_of(trial_for(member, trial_id), kind=kind))
@@ -97,7 +97,7 @@ def validity(request: HttpRequest, member: Member) -> HttpResponse:
 
 
 def _visitor_context(request: HttpRequest, member: Member, details: TrialDetails) -> dict[str, Any]:
-    """Its numbers and its validity; nothing of its hosts, commands, files and messages."""
+    """Return its numbers and its validity, without hosts, commands, files and messages."""
     return {
         "trial": details.trial,
         "run": run_for(member, details.trial.job.run_id),
@@ -117,7 +117,7 @@ def _download(content: bytes, name: str) -> HttpResponse:
 
 
 def _metric_context(details: TrialDetails) -> Mapping[str, Any]:
-    """Figures that only the tool tells apart: nothing rests on them."""
+    """Return metrics that only the tool distinguishes: nothing else depends on them."""
     own = [each for each in details.measurements if _is_of_the_tool(each[0])]
     main = [each for each in details.measurements if not _is_of_the_tool(each[0])]
     return {"main_figures": main, "tool_figures": own}
@@ -129,7 +129,7 @@ def _is_of_the_tool(metric: Metric) -> bool:
 
 
 def _protocol_context(details: TrialDetails) -> Mapping[str, Any]:
-    """What was asked for, and what was spoken as far as anybody saw it."""
+    """Return the requested protocol, and the spoken one as far as it was observed."""
     asked = details.asked[0] if details.asked else None
     spoken = details.trial.provenance.get("protocol")
     return {
@@ -140,14 +140,14 @@ def _protocol_context(details: TrialDetails) -> Mapping[str, Any]:
 
 
 def _load_number(request: HttpRequest, details: TrialDetails) -> int | None:
-    """Which of several loads is asked for; None for the trial as a whole."""
+    """Return which of several loads is selected; None for the trial as a whole."""
     text = request.GET.get("load", "")
     known = {str(load.number): load.number for load in details.loads}
     return known.get(text)
 
 
 def _distribution_context(request: HttpRequest, details: TrialDetails) -> Mapping[str, Any]:
-    """The form of percentiles, and what the distribution says at them."""
+    """Return the form of percentiles, and the values of the distribution at them."""
     text = request.GET.get("percentiles", "").strip() or _DEFAULT_PERCENTILES
     load = _load_number(request, details)
     try:
@@ -169,12 +169,12 @@ def _distribution_context(request: HttpRequest, details: TrialDetails) -> Mappin
 
 
 def _kinds(trial: Trial) -> list[tuple[str, int]]:
-    """The distributions that can be downloaded, and how many requests each has."""
+    """Return the distributions that can be downloaded, and the number of requests in each."""
     return list(trial.histograms.order_by("kind").values_list("kind", "count"))
 
 
 def _load_context(request: HttpRequest, details: TrialDetails, result: Facts) -> Mapping[str, Any]:
-    """Answers and seconds: of the one load, or of that which was asked for."""
+    """Return responses and seconds of the only load, or of the selected one."""
     load = _load_number(request, details)
     if details.loads and load is None:
         return {"outcome": None, "seconds": [], "seconds_chart": None}
