@@ -1,1 +1,1 @@
-"""What `make demo`, `make run`, `make test` and `make check` start on a developer's machine."""
+"""The servers that `make demo`, `make run`, `make test` and `make check` start for developers."""

@@ -50,7 +50,7 @@ def parse() -> argparse.Namespace:
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Run a command between the start and the stop of the servers; its status is ours."""
+    """Run a command between the start and the stop of the servers; return its status."""
     with stack_of(hold_free_instance(options.name), careless=True) as stack:
         try:
             if not options.without_oha:
@@ -63,7 +63,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Run the whole of Pitwall until somebody stops it; seeds and --once end by themselves."""
+    """Run all of Pitwall until it is stopped; seeds and --once end by themselves."""
     name = "demo" if options.what == "demo" else options.name
     with stack_of(hold_instance(name), careless=False) as stack:
         try:
@@ -83,7 +83,7 @@ def serve(options: argparse.Namespace) -> int:
 
 
 def stay(stack: Stack, url: str, status: int = 0) -> int:
-    """Wait to be stopped; Ctrl-C is how this is meant to end, and gives back `status`."""
+    """Wait to be stopped. Ctrl-C is the normal end, and returns `status`."""
     say(f"Pitwall runs at {url}. Its logs: {stack.instance.root / 'logs'}. Ctrl-C stops it.")
     try:
         stack.supervisor.watch()
@@ -93,7 +93,7 @@ def stay(stack: Stack, url: str, status: int = 0) -> int:
 
 
 def run(stack: Stack, *argv: str) -> int:
-    """The exit status of a command that has our terminal, as a shell would give it."""
+    """Return the exit status of a command with our terminal, as a shell does."""
     status = stack.supervisor.run(Command(name="command", argv=argv, env=stack.env, cwd=CHECKOUT))
     return 128 - status if status < 0 else status
 

@@ -1,7 +1,7 @@
-"""Look up all that is pinned among the known vulnerabilities: `python -m devstack.audit`.
+"""Check all pinned packages for known vulnerabilities: `python -m devstack.audit`.
 
-Nothing is installed of what is looked up: the lock files name every version and its hashes. What
-looks it up has an environment of its own (`requirements/audit.txt`).
+The packages are not installed: the lock files name every version with its hashes. The checker has a
+separate environment (`requirements/audit.txt`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from devstack.lock import lock_sources
 from devstack.places import CHECKOUT
 from perf.harness.environments import venv_of
 
-#: What runs on a server comes first; the others only test or measure it.
+#: Packages of a server come first; the others only test or measure it.
 LOCKS = tuple(lock_sources())
-#: What cannot be looked up is a failure: nothing would be known of it.
+#: A failed look-up is a failure, since the result is unknown.
 OPTIONS = (
     "--require-hashes",
     "--disable-pip",

@@ -1,7 +1,7 @@
-"""Fill `.venv` with exactly what the lock files name: `python3 -m devstack.bootstrap [--dev]`.
+"""Fill `.venv` with exactly the content of the lock files: `python3 -m devstack.bootstrap [--dev]`.
 
-Runs on whatever `python3` is, so it uses the standard library only and the syntax of Python 3.8.
-A stamp inside `.venv` says what was installed and whether the installation came to its end.
+It runs with any `python3`, so it uses only the standard library and the syntax of Python 3.8. A
+stamp inside `.venv` says what was installed and whether the installation was completed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UV_LOCK = CHECKOUT / "requirements" / "uv.txt"
 
 
 class BootstrapError(Exception):
-    """Something that the person at the keyboard has to change; the text says what."""
+    """A problem that the user has to fix; the text says which."""
 
 
 def main() -> int:
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def ensure(*, dev: bool) -> None:
-    """Make `.venv` hold what the lock files say; return at once if it does already."""
+    """Make `.venv` match the lock files; return at once if it does already."""
     wanted = {name: fingerprint(CHECKOUT / name) for name in lock_files(dev)}
     stamp = read_stamp()
     installed = stamp.get("installed", {})
@@ -57,7 +57,7 @@ def ensure(*, dev: bool) -> None:
     if whole and all(installed.get(name) == digest for name, digest in wanted.items()):
         return
     if whole and not dev and DEV_LOCK in installed:
-        # Somebody works with the tests here: leave them what they need.
+        # This checkout is also used for tests: keep their packages.
         ensure(dev=True)
         return
     if not whole:
@@ -92,12 +92,12 @@ def write_stamp(stamp: dict[str, Any]) -> None:
 def make_venv() -> None:
     python = pick_python()
     if VENV.exists():
-        print("pitwall: .venv is not one that this finished; making it anew")
+        print("pitwall: .venv is incomplete; creating it again")
         shutil.rmtree(VENV)
-    print(f"pitwall: making .venv with {python}", flush=True)
+    print(f"pitwall: creating .venv with {python}", flush=True)
     uv = uv_on_path()
     if uv is not None:
-        # Thirty times as fast as the module venv, and Debian's python3 may lack that one.
+        # uv is thirty times as fast as the module venv, which Debian's python3 may lack.
         run([uv, "venv", "--quiet", "--python", python, str(VENV)])
     elif not answers([python, "-m", "venv", str(VENV)]):
         shutil.rmtree(VENV, ignore_errors=True)
@@ -108,9 +108,10 @@ def make_venv() -> None:
 
 
 def pick_python() -> str:
-    """The running Python if it is new enough, else one that PATH has under a usual name."""
+    """Return the running Python if it is new enough, otherwise one with a usual name on the
+    PATH."""
     if sys.version_info >= OLDEST:
-        # Not sys.executable of a virtual environment: that one may be removed.
+        # Not sys.executable of a virtual environment, which may be removed.
         return str(getattr(sys, "_base_executable", sys.executable))
     for name in NAMES:
         path = shutil.which(name)
@@ -124,7 +125,7 @@ def pick_python() -> str:
 
 
 def new_enough(python: str) -> bool:
-    # A name on PATH may be the shim of a version manager that has no such version.
+    # A name on PATH may be the shim of a version manager without such a version.
     probe = f"import sys, venv; sys.exit(sys.version_info < {OLDEST!r})"
     return answers([python, "-c", probe])
 
@@ -137,7 +138,7 @@ def install(locks: list[str]) -> None:
     if uv is not None:
         run([uv, "pip", "install", "--quiet", "--python", str(VENV_PYTHON), *required])
     else:
-        print("pitwall: uv is not to be had here; pip takes two to four minutes", flush=True)
+        print("pitwall: uv is not available here; pip takes two to four minutes", flush=True)
         run([str(VENV_PYTHON), "-m", "pip", "install", "--quiet", *required])
 
 
@@ -147,7 +148,7 @@ def uv_on_path() -> str | None:
 
 
 def uv_of_ours() -> str | None:
-    """A pinned uv in the user's cache, installed there by pip at the first use."""
+    """Return a pinned uv in the user's cache; pip installs it there at the first use."""
     home = tools_cache() / f"uv-{fingerprint(UV_LOCK)[:12]}"
     uv = home / "bin" / "uv"
     if uv.exists() and answers([str(uv), "--version"]):

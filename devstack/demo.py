@@ -1,7 +1,7 @@
 """The demo: three commits of a small server, measured and compared through the REST API.
 
-The stack runs already, and its settings are in the environment. Exit status 0 means that the
-commit which changes nothing was not called slower, and that the slower one was.
+The stack runs already, and its settings are in the environment. Exit status 0 means that the slower
+commit was called slower, and the commit without a change was not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ POLL_S = 1.0
 
 
 class DemoError(DevstackError):
-    """The demo did not show what it is there to show."""
+    """The demo did not have the expected result."""
 
 
 def main() -> int:
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def demo(folder: Path, api: str | None, ssh: Sequence[str]) -> None:
-    """Raises DevstackError where it cannot be shown; `ssh` are words for `seed_demo`."""
+    """Raise DevstackError if it cannot run; `ssh` are arguments for `seed_demo`."""
     repository = folder / "hello-server"
     commits = demo_repository(repository)
     seed = seed_demo(repository, ssh)
@@ -65,7 +65,7 @@ def demo(folder: Path, api: str | None, ssh: Sequence[str]) -> None:
 
 
 def seed_demo(repository: Path, ssh: Sequence[str]) -> dict[str, Any]:
-    """What the demo needs to be there: a team, a user, a token, a host, the benchmark."""
+    """Create the data of the demo: a team, a user, a token, a host, the benchmark."""
     argv = [sys.executable, str(CHECKOUT / "manage.py"), "seed_demo", "--json"]
     done = subprocess.run(
         [*argv, "--server-repository", str(repository), *ssh], capture_output=True, text=True

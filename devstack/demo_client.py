@@ -1,4 +1,4 @@
-"""Pitwall's REST API as a CI would use it: `urllib`, a token, JSON."""
+"""A client of Pitwall's REST API like that of a CI: `urllib`, a token, JSON."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ PATIENCE_S = 30
 
 
 class ApiError(DevstackError):
-    """The API refused something or was not there."""
+    """The API refused a request or did not answer."""
 
 
 class Client:
     def __init__(self, url: str, token: str) -> None:
         self.url = url
         self.token = token
-        # A proxy for the way out has no business on the way to this machine.
+        # Do not use a proxy for requests to this machine.
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def get(self, path: str, **query: str) -> Any:
-        """The decoded answer; a web server that starts again just now is waited for."""
+        """Return the decoded answer. Wait for a web server that is restarting."""
         target = f"{path}?{urlencode(query)}" if query else path
         deadline = time.monotonic() + PATIENCE_S
         while True:
@@ -39,7 +39,7 @@ class Client:
                 time.sleep(1)
 
     def post(self, path: str, body: dict[str, Any], *, key: str = "") -> Any:
-        """The decoded answer. Raises ApiError. With a key it may be asked again."""
+        """Return the decoded answer. Raise ApiError. With a key the request may be repeated."""
         try:
             return self._ask("POST", path, json.dumps(body).encode(), key)
         except OSError as error:
@@ -69,7 +69,7 @@ class Client:
 
 
 def detail(said: str) -> str:
-    """What a problem document says for people, or the beginning of whatever else came."""
+    """Return the text of a problem document, or the beginning of another answer."""
     try:
         problem = json.loads(said)
         return str(problem["detail"])

@@ -1,4 +1,5 @@
-"""How far a run is: one line that is rewritten on a terminal, a line now and then elsewhere."""
+"""Progress of a run: one line that is rewritten on a terminal, otherwise a line from time to
+time."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class ProgressLine:
         self._last_at = 0.0
 
     def show(self, run: dict[str, Any]) -> None:
-        """Draw a run as GET /api/v1/runs/{id} describes it."""
+        """Draw a run in the form of GET /api/v1/runs/{id}."""
         text = describe(run)
         if self.live:
             width = shutil.get_terminal_size().columns - 1
@@ -47,7 +48,7 @@ class ProgressLine:
 
 
 def follow(client: Client, run: dict[str, Any], *, poll_s: float) -> dict[str, Any]:
-    """Show how far a run is until it ends, looking every `poll_s` seconds; the run as it ended."""
+    """Show the progress of a run every `poll_s` seconds until it ends. Return the ended run."""
     line = ProgressLine()
     try:
         while run["state"] not in ENDED:
@@ -61,7 +62,7 @@ def follow(client: Client, run: dict[str, Any], *, poll_s: float) -> dict[str, A
 
 
 def describe(run: dict[str, Any]) -> str:
-    """One line: bar, trials, time left, phase and what is measured now."""
+    """Return one line: bar, trials, time left, phase and current measurement."""
     total, done = run.get("trials_total") or 0, run.get("trials_done") or 0
     full = BAR * done // total if total else 0
     parts = [f"[{'#' * full}{'.' * (BAR - full)}]", f"trial {done} of {total}"]

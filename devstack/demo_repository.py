@@ -31,9 +31,9 @@ class Commits:
 
 
 def demo_repository(folder: Path) -> Commits:
-    """The three commits of the repository in `folder`, which is made if it lacks one of them.
+    """Return the three commits of the repository in `folder`, which is created if one is missing.
 
-    Commits that were put on top are kept. Raises RepositoryError.
+    Later commits are kept. Raises RepositoryError.
     """
     commits = known_commits(folder)
     if commits is None or not is_current(folder, commits):
@@ -46,7 +46,7 @@ def demo_repository(folder: Path) -> Commits:
 
 
 def put_aside(folder: Path) -> None:
-    """Somebody may have tried something in it."""
+    """Keep it under another name: the user may have changed something in it."""
     old = folder.with_name(folder.name + ".old")
     shutil.rmtree(old, ignore_errors=True)
     if folder.exists():
@@ -85,7 +85,7 @@ def known_commits(folder: Path) -> Commits | None:
 
 
 def is_current(folder: Path, commits: Commits) -> bool:
-    """Whether the servers are those that this Pitwall would commit."""
+    """Return whether the servers are those that this Pitwall would commit."""
     source = SOURCE.read_text(encoding="utf-8")
     slower = source.replace(USUAL_WORK, MORE_WORK)
     wanted = {commits.first: source, commits.slower: slower}

@@ -10,7 +10,7 @@ UNKNOWN = "-"
 
 
 def comparison_text(comparison: dict[str, Any]) -> str:
-    """The verdict, a table for each case, notes and the address of the same in the browser."""
+    """Return the verdict, a table for each case, notes and the web address of the comparison."""
     contender, baseline = comparison["contender"], comparison["baseline"]
     lines = [
         f"{short(contender)}  {contender['subject']!r}",
@@ -43,7 +43,7 @@ def row(metric: dict[str, Any]) -> Sequence[str]:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """A number of three or four digits that matter, with its unit: 12.34 ms, 23.74 MB."""
+    """Return a number with three or four significant digits and its unit: 12.34 ms, 23.74 MB."""
     if value is None:
         return UNKNOWN
     factor, prefix = scale(abs(value), unit)
@@ -53,7 +53,7 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def scale(size: float, unit: str) -> tuple[float, str]:
-    """What to multiply by, and the prefix that makes up for it."""
+    """Return a factor, and the prefix that compensates for it."""
     what = unit.partition("/")[0]
     if what == "s" and 0 < size < 1:
         return (1e3, "m") if size >= 1e-3 else (1e6, "u")
@@ -73,7 +73,7 @@ def interval(ends: Sequence[float] | None) -> str:
 
 
 def table(cells: list[Sequence[str]]) -> list[str]:
-    """The rows with columns aligned: text to the left, numbers to the right."""
+    """Return the rows with aligned columns: text to the left, numbers to the right."""
     widths = [max(len(row[column]) for row in cells) for column in range(len(HEADS))]
     return [
         "    "

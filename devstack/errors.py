@@ -1,7 +1,7 @@
-"""What ends a command of this package with a message instead of a trace."""
+"""Errors that end a command with a message instead of a traceback."""
 
 from __future__ import annotations
 
 
 class DevstackError(Exception):
-    """Something that the person at the keyboard has to change; the text says what."""
+    """A problem that the user has to fix; the text says which."""

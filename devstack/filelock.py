@@ -1,4 +1,4 @@
-"""A lock between processes that the kernel gives back, however its holder dies."""
+"""A lock between processes that the kernel releases when its holder dies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def try_lock(path: Path) -> int | None:
-    """The descriptor that holds the lock, or None while another process has it.
+    """Return the descriptor that holds the lock, or None while another process has it.
 
     The lock is held until every copy of the descriptor is closed, in a child process too.
     """

@@ -1,4 +1,4 @@
-"""git repositories that are made here: the same hashes on every machine."""
+"""Create git repositories with the same hashes on every machine."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from devstack.errors import DevstackError
 
 
 class RepositoryError(DevstackError):
-    """A repository cannot be made."""
+    """A repository cannot be created."""
 
 
 def commit_all(folder: Path, subject: str, *, date: str) -> None:
     git(folder, "add", "--all")
-    # Fixed dates and a fixed author: the hashes are the same on every machine.
+    # A fixed date and a fixed author give the same hashes on every machine.
     git(folder, "commit", "--quiet", "--no-verify", "-m", subject, date=date)
 
 
 def git(folder: Path, *args: str, date: str = "") -> str:
-    """What git prints; the person's own settings (signing, hooks) have no say."""
+    """Return git's output; the user's own settings (signing, hooks) have no influence."""
     stamp = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} if date else {}
     who = {
         f"GIT_{role}_{part}": value

@@ -1,14 +1,13 @@
-"""The last resort: ends what a supervisor started when the supervisor itself was killed.
+"""The last resort: ends the processes of a supervisor that was killed.
 
-Run by the supervisor as a process of its own session, with the seconds between asking and killing
-as its argument and a pipe as standard input. Each line
-says `+ GROUP SIGNAL` (a process group to end, and how), `- GROUP` (it has ended), `= JSON` (a
-command to run at the end, as [argv, environment, folder]) or `=` (no such command any more). When
-the pipe closes, its writer is gone: every group still listed is asked to end and then killed, and
-the commands are run, the last one first. While it works it holds the descriptors that it
-inherited, so that the lock of the instance stays taken.
+The supervisor runs it in a separate session, with a pipe as standard input. Its argument is the
+number of seconds between SIGTERM and SIGKILL. Each line says `+ GROUP SIGNAL` (a process group to
+end, and how), `- GROUP` (it has ended), `= JSON` (a command to run at the end, as [argv,
+environment, folder]) or `=` (no such command any more). When the pipe closes, its writer is gone.
+Then the guard stops and finally kills every listed group, and runs the commands, the last one
+first. Until then it holds the inherited descriptors, so that the lock of the instance stays taken.
 
-Standard library only, and nothing of ours: it must not depend on anything that can change.
+Standard library only, and no other module of ours: it must not depend on anything that can change.
 """
 
 import contextlib
@@ -31,7 +30,7 @@ def main() -> None:
     commands: list[tuple[list[str], dict[str, str], str]] = []
     for line in sys.stdin:
         if not line.endswith("\n"):
-            # The writer died in the middle of it.
+            # The writer died in the middle of a line.
             break
         if line.startswith("="):
             commands = [*commands, json.loads(line[1:])] if line.strip() != "=" else []
@@ -65,13 +64,13 @@ def end(groups: dict[int, int], *, grace_s: float) -> None:
 
 
 def send(group: int, signum: int) -> bool:
-    """Whether the group still has members."""
+    """Send the signal. Return whether the group still has members."""
     try:
         os.killpg(group, signum)
     except ProcessLookupError:
         return False
     except PermissionError:
-        # macOS answers so for a group of which only zombies are left.
+        # macOS returns EPERM for a group that has only zombies left.
         return False
     return True
 

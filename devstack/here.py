@@ -12,7 +12,7 @@ from devstack.tools.supplies import SUPPLIES
 
 
 def main() -> None:
-    """Builds no tool: what is missing is said by whoever needs it, for it takes minutes."""
+    """Build no tool, since that takes minutes: the command names a missing one."""
     found = {
         supply.setting: str(binary)
         for supply in SUPPLIES.values()

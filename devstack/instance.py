@@ -1,4 +1,4 @@
-"""One instance of Pitwall on this machine: its folder under `.pitwall`, which one process holds."""
+"""One instance of Pitwall on this machine: a folder under `.pitwall` that one process locks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from devstack.places import STATE
 
 USUAL_PORT = 8000
 MOST_COPIES = 9
-# How long a guard may take to end what a killed supervisor left.
+# How long a guard may take to end the processes of a killed supervisor.
 LEFTOVER_S = 50.0
 
 
@@ -27,7 +27,7 @@ class InstanceError(DevstackError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """`lock` is the descriptor that holds it; `root` is the folder of all that it keeps."""
+    """`lock` is the descriptor that holds it; `root` is the folder of all its data."""
 
     name: str
     root: Path
@@ -37,7 +37,7 @@ class Instance:
         return self.root / "logs" / f"{name}.log"
 
     def secret_key(self) -> str:
-        """Made once, readable by its owner alone."""
+        """Created once, readable only for its owner."""
         path = self.root / "secret_key"
         with contextlib.suppress(FileNotFoundError):
             if key := path.read_text().strip():
@@ -49,7 +49,8 @@ class Instance:
         return key
 
     def port(self) -> int:
-        """The port of last time, else the usual one, else any; the first of them that is free."""
+        """Return the port of last time, otherwise the usual one, otherwise any; the first free
+        one."""
         path = self.root / "port"
         remembered = int(path.read_text()) if path.exists() else USUAL_PORT
         port = next(port for port in (remembered, USUAL_PORT, any_port()) if is_free(port))
@@ -57,12 +58,12 @@ class Instance:
         return port
 
     def announce(self, url: str) -> None:
-        """Leave word for a second process that finds the lock taken."""
+        """Store the address for a second process that finds the lock taken."""
         (self.root / "running.json").write_text(json.dumps({"pid": os.getpid(), "url": url}))
 
 
 def hold_instance(name: str) -> Instance:
-    """The instance of this name. Raises InstanceError while another process runs it."""
+    """Lock the instance of this name. Raise InstanceError while another process runs it."""
     root = STATE / name
     deadline = time.monotonic() + LEFTOVER_S
     while (lock := try_lock(root / "lock")) is None:
@@ -78,9 +79,9 @@ def hold_instance(name: str) -> Instance:
 
 
 def running_instance(name: str) -> tuple[Instance, str] | None:
-    """The instance that another process runs, and its address; None where nobody does.
+    """Return the instance that another process runs, and its address; None if there is none.
 
-    Raises InstanceError while it is still starting, or is used without an address.
+    Raise InstanceError while it is still starting, or is used without an address.
     """
     root = STATE / name
     lock = try_lock(root / "lock")
@@ -94,7 +95,7 @@ def running_instance(name: str) -> tuple[Instance, str] | None:
 
 
 def hold_free_instance(name: str) -> Instance:
-    """The instance of this name, or the first of `name-2`, `name-3`… that nobody uses."""
+    """Lock the instance of this name, or the first free one of `name-2`, `name-3`…"""
     names = [name, *(f"{name}-{number}" for number in range(2, MOST_COPIES + 1))]
     for candidate in names:
         root = STATE / candidate
@@ -135,7 +136,7 @@ def any_port() -> int:
 
 def is_free(port: int) -> bool:
     with socket.socket() as probe:
-        # As gunicorn does: a port whose last connections fade away is free.
+        # As in gunicorn: a port with closing connections is free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))

@@ -1,4 +1,4 @@
-"""Requests to stop, as notes that a loop looks at, and a sleep that they cut short."""
+"""Requests to stop, stored for a loop to check, and a sleep that they interrupt."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from types import FrameType
 from typing import Any
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# `timeout` and make both pass a signal on: what arrives this close together is one request.
+# `timeout` and make both forward a signal: those that arrive this close together are one request.
 SAME_REQUEST_S = 0.3
 
 
 class StopRequested(Exception):
-    """Somebody asked us to end; `signum` is how."""
+    """The process was asked to end by the signal `signum`."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(signal.Signals(signum).name)
@@ -24,7 +24,7 @@ class StopRequested(Exception):
 
 
 class Interrupts:
-    """Takes SIGINT, SIGTERM, SIGHUP and SIGCHLD over between `listen` and `unlisten`."""
+    """Handles SIGINT, SIGTERM, SIGHUP and SIGCHLD between `listen` and `unlisten`."""
 
     def __init__(self) -> None:
         self._requests: list[tuple[float, int]] = []
@@ -36,11 +36,11 @@ class Interrupts:
             os.set_blocking(end, False)
         self._old_wakeup = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for signum in STOP_SIGNALS:
-            # nohup means that a closed terminal is no reason to end.
+            # With nohup a closed terminal is no reason to end.
             if signum == signal.SIGHUP and signal.getsignal(signum) == signal.SIG_IGN:
                 continue
             self._handlers[signum] = signal.signal(signum, self._note)
-        # Without a handler of any kind SIGCHLD would not cut a sleep short.
+        # Without a handler SIGCHLD would not interrupt a sleep.
         self._handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda signum, frame: None)
 
     def unlisten(self) -> None:
@@ -51,20 +51,20 @@ class Interrupts:
         os.close(self._write)
 
     def first(self) -> int | None:
-        """The signal that first asked us to stop, or None."""
+        """The first signal that asked us to stop, or None."""
         return self._requests[0][1] if self._requests else None
 
     def check(self) -> None:
-        """Raise StopRequested if somebody asked."""
+        """Raise StopRequested if a stop was requested."""
         if self._requests:
             raise StopRequested(self._requests[0][1])
 
     def in_a_hurry(self) -> bool:
-        """Whether somebody asked twice."""
+        """Whether a stop was requested twice."""
         return len(self._requests) > 1
 
     def pause(self, limit_s: float) -> None:
-        """Sleep, but wake up for a signal, a dead child's among them."""
+        """Sleep until a signal arrives, including that of a dead child."""
         readable, _, _ = select.select([self._read], [], [], limit_s)
         if readable:
             with contextlib.suppress(BlockingIOError):

@@ -32,7 +32,7 @@ def main() -> int:
 
 
 def lock_sources() -> dict[str, list[str]]:
-    """Lock file -> arguments that name what it is resolved from; what runs on a server is first."""
+    """Return lock file → arguments that name its sources; packages of a server come first."""
     groups = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["dependency-groups"]
     sources = {LOCK: ["pyproject.toml"]}
     sources.update({f"requirements/{group}.txt": ["--group", group] for group in groups})

@@ -1,4 +1,4 @@
-"""A command of manage.py on the database of an instance, whether it runs or not."""
+"""Run a command of manage.py on the database of an instance, whether it runs or not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from devstack.supervisor import Supervisor
 
 
 def manage(name: str, argv: Sequence[str]) -> int:
-    """The exit status of the command, which has our terminal. Raises InstanceError."""
+    """Return the exit status of the command, which has our terminal. Raise InstanceError."""
     command = (sys.executable, str(CHECKOUT / "manage.py"), *argv)
     found = running_instance(name)
     if found is not None:

@@ -1,6 +1,6 @@
-"""Where things lie in a checkout and in the user's cache.
+"""Paths in a checkout and in the user's cache.
 
-The bootstrap imports this module too, and may run on an old Python: keep it plain.
+The bootstrap imports this module too, and may run on an old Python: keep it simple.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ STATE = CHECKOUT / ".pitwall"
 
 
 def tools_cache() -> Path:
-    """The user's folder of tools that every checkout shares; it need not exist yet."""
+    """Return the user's folder of tools that every checkout shares; it need not exist yet."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    # The specification says that a relative path is to be ignored.
+    # By the specification a relative path is ignored.
     root = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
     return root / "pitwall" / "tools"

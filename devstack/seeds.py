@@ -1,8 +1,8 @@
-"""The five public reports, reproduced in miniature on this machine through the REST API.
+"""Reproduce the five public reports in miniature on this machine through the REST API.
 
-The stack runs already, and its settings are in the environment. For each report one run of its
-suite, and a page in Markdown. Exit status 0 means that each run came to its end; rows without a
-number have their reason in the page.
+The stack runs already, and its settings are in the environment. Each report gets one run of its
+suite, and a page in Markdown. Exit status 0 means that each run has finished. The page gives the
+reason for each row without a value.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SUITES = {
     "003": "protocols",
     "004": "server-overhead",
 }
-#: Each look costs the machine some of what is being measured.
+#: Each poll takes machine time from the measurement.
 POLL_S = 5.0
 
 
@@ -40,7 +40,7 @@ class SeedsError(DevstackError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduction:
-    """What of a report has a number here: `missing` are the other systems with their reasons."""
+    """How much of a report has a value here: `missing` are the other systems with their reasons."""
 
     seed: str
     suite: str
@@ -100,7 +100,7 @@ def _reproduce(options: argparse.Namespace, seed: str) -> Reproduction:
 
 
 def _cancel_leftovers(client: Client) -> None:
-    """Whoever interrupts this command leaves a run behind, which would go on now."""
+    """Cancel runs that an interrupted command left behind."""
     for state in ("queued", "running"):
         for run in client.get("/api/v1/runs", state=state)["runs"]:
             client.post(f"/api/v1/runs/{run['id']}/cancel", {})
@@ -123,7 +123,7 @@ def _measure(client: Client, added: dict[str, Any], sha: str) -> dict[str, Any]:
 
 
 def _manage(*argv: str) -> dict[str, Any]:
-    """What a management command prints."""
+    """Return the output of a management command."""
     done = subprocess.run(
         [sys.executable, str(CHECKOUT / "manage.py"), *argv, "--quiet"],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""What Pitwall consists of on a developer's machine, and in which order it starts."""
+"""The parts of Pitwall on a developer's machine, and their order."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from devstack.tools.finding import find
 from devstack.tools.supplies import SUPPLIES
 
 RESTARTS = 5
-# make tells its children how to share its work; nothing here is a make.
+# make passes job settings to its children; ours must not use them.
 NOT_PASSED_ON = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "VIRTUAL_ENV")
 
 
 @contextmanager
 def stack_of(instance: Instance, *, careless: bool) -> Iterator[Stack]:
-    """A stack of which nothing runs yet; everything that was started ends with the block."""
+    """Yield a stack before its start; everything that was started ends with the block."""
     supervisor = Supervisor(keep_open=[instance.lock])
     stack = Stack(instance, supervisor, careless=careless)
     try:
@@ -40,7 +40,7 @@ def stack_of(instance: Instance, *, careless: bool) -> Iterator[Stack]:
 
 
 class Stack:
-    """An instance's processes, started through a supervisor, and the environment they share."""
+    """An instance's processes, started through a supervisor, and their common environment."""
 
     def __init__(self, instance: Instance, supervisor: Supervisor, *, careless: bool) -> None:
         self.instance = instance
@@ -50,7 +50,7 @@ class Stack:
         self._folders: list[Path] = []
 
     def start_servers(self) -> None:
-        """PostgreSQL and Redis, each only where its URL is not given from outside."""
+        """Start PostgreSQL and Redis, unless their URLs are given from outside."""
         if not os.environ.get("DATABASE_URL"):
             self._start_postgres()
         if not os.environ.get("REDIS_URL"):
@@ -63,7 +63,7 @@ class Stack:
     def provide_tools(self, *, required: bool = True) -> None:
         """Get oha, and pass on the other load tools of this user's cache.
 
-        As a process of its own, so that a stop during a build ends the build.
+        It is a separate process, so that a stop during a build ends the build.
         """
         argv = (sys.executable, "-m", "devstack.tools", "--quiet", "oha")
         quiet = Command(name="oha", argv=argv, env=self.env, cwd=CHECKOUT)
@@ -110,13 +110,14 @@ class Stack:
             "PITWALL_DATA_DIR": str(root / "data"),
             "PITWALL_STATIC_ROOT": str(root / "static"),
             "PITWALL_ALLOW_LOCAL_REPOSITORIES": "1",
-            # Hosts at loopback, too: an sshd of the developer's own machine.
+            # Allow hosts on loopback too: an sshd of the developer's own machine.
             "PITWALL_HOST_NETWORKS": "0.0.0.0/0,::/0",
             "PITWALL_DEBUG": "0",
         }
 
     def environment_of_running(self, url: str) -> dict[str, str]:
-        """That of the processes which another supervisor runs for this instance at `url`."""
+        """Return the environment of the processes that another supervisor runs for this instance at
+        `url`."""
         servers = {"DATABASE_URL": self._postgres().url, "REDIS_URL": self._redis().url}
         given = {name: os.environ[name] for name in servers if os.environ.get(name)}
         return {**self.env, **servers, **given, "PITWALL_BASE_URL": url}
@@ -181,16 +182,16 @@ class Stack:
         command = self._command(name, *args)
         return Service(
             command=command,
-            # Nothing waits for it: what it does not take up yet stays in the queue.
+            # Do not wait for it: messages stay in the queue until it takes them.
             ready=lambda: True,
-            # A warm stop lets tasks end, which last seconds; SIGQUIT gives them back.
+            # A warm stop lets tasks end, which takes seconds; SIGQUIT requeues them.
             stop=((signal.SIGTERM, 12.0), (signal.SIGQUIT, 12.0)),
             restarts=RESTARTS,
         )
 
 
 def answers(url: str) -> bool:
-    """Whether a web server is there that does not fail; a proxy has no business here."""
+    """Return whether a web server answers without an error; a proxy is not used."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with direct.open(url, timeout=5):

@@ -1,4 +1,4 @@
-"""A suite of the catalogue as a git repository of its own, so that it can be measured."""
+"""A suite of the catalogue as a separate git repository, so that it can be measured."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from devstack.places import CHECKOUT
 
 SUITES = CHECKOUT / "agents" / "suites"
 DATE = "2026-01-05T09:00:00Z"
-#: What running a suite by hand leaves behind.
+#: Files that a manual run of a suite leaves behind.
 NOT_SOURCE = ("__pycache__", "*.pyc", "node_modules", "target", ".venv")
 
 
 def suite_repository(suite: str, folder: Path) -> str:
-    """The full hash of the suite's newest commit in the repository `folder`, made where needed.
+    """Return the full hash of the suite's latest commit in the repository `folder`.
 
-    A suite that has changed since is committed on top. Raises RepositoryError.
+    The repository is created if needed. Changes of the suite are committed on top. Raises
+    RepositoryError.
     """
     if not (folder / ".git").is_dir():
         folder.mkdir(parents=True)

@@ -6,10 +6,10 @@
         supervisor.start(web)
         supervisor.watch()
 
-Leaving the block stops everything in reverse order. One thread, one loop: signals only leave a
-note, and every wait looks at the notes. Three things see to it that nothing survives us: the
-orderly stop; SIGKILL to every group at the second Ctrl-C; and, when we are killed ourselves, the
-death signal of Linux together with the guard process (see guard.py), which also knows groups.
+Leaving the block stops everything in reverse order. There is one thread and one loop: signals only
+set a flag, and every wait checks the flags. Three mechanisms ensure that no process survives: the
+orderly stop; SIGKILL to every group at the second Ctrl-C; and, if we are killed, the death signal
+of Linux together with the guard process (see guard.py), which also knows groups.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Supervisor:
     def __init__(self, keep_open: Iterable[int] = (), *, guard_grace_s: float = 8.0) -> None:
         """`keep_open`: descriptors (of locks) to hold until the last child is gone.
 
-        `guard_grace_s`: what children have for ending by themselves when we were killed.
+        `guard_grace_s`: the time that children have to end by themselves if we are killed.
         """
         self._guard_grace_s = guard_grace_s
         self._started: list[Running | Command] = []
@@ -86,7 +86,8 @@ class Supervisor:
     def start(self, service: Service) -> None:
         """Start a service and return when it is ready.
 
-        Raises ServiceError if it dies first or takes too long, StopRequested if asked to stop.
+        Raise ServiceError if it dies first or takes too long, StopRequested if a stop was
+        requested.
         """
         if service.command.log is not None:
             put_aside(service.command.log)
@@ -103,15 +104,16 @@ class Supervisor:
             self._interrupts.pause(POLL_S)
 
     def on_stop(self, command: Command) -> None:
-        """Run a command at the stop, before what was started until now is stopped."""
+        """Run a command at the stop, before the services that have been started so far are
+        stopped."""
         self._started.append(command)
         closing = [list(command.argv), dict(command.env), str(command.cwd)]
         self._tell_guard("= " + json.dumps(closing))
 
     def run(self, command: Command) -> int:
-        """Run a command to its end, keep an eye on the services, and return its exit status.
+        """Run a command to its end while watching the services, and return its exit status.
 
-        Asked to stop, the command gets the same signal, and then StopRequested is raised.
+        If a stop is requested, the command gets the same signal, and then StopRequested is raised.
         """
         if command.log is not None:
             put_aside(command.log)
@@ -126,12 +128,12 @@ class Supervisor:
                 self._interrupts.pause(WATCH_S)
         finally:
             self._bury(child)
-        # A command that ended by itself just when we were asked to stop does not go on.
+        # The command may have ended by itself just when a stop was requested.
         self._interrupts.check()
         return child.process.returncode
 
     def watch(self) -> None:
-        """Keep the services running until asked to stop; raises StopRequested then."""
+        """Keep the services running until a stop is requested; then raise StopRequested."""
         while True:
             self._tend()
             self._interrupts.check()
@@ -187,7 +189,7 @@ class Supervisor:
                 self._bury(entry.child)
 
     def _run_at_stop(self, command: Command) -> None:
-        """A failure is a line in the report and no more: the stop must go on."""
+        """A failure is only reported: the stop must continue."""
         if self._interrupts.in_a_hurry():
             # The guard still has it, and runs it when we are gone.
             return
@@ -239,7 +241,7 @@ class Supervisor:
 
     def _tell_guard(self, line: str) -> None:
         assert self._guard.stdin is not None
-        # A guard that somebody killed is no reason to fail.
+        # A killed guard is no reason to fail.
         with contextlib.suppress(BrokenPipeError):
             self._guard.stdin.write(line.encode() + b"\n")
             self._guard.stdin.flush()
@@ -265,6 +267,6 @@ def describe_status(status: int) -> str:
 
 
 def say(text: str) -> None:
-    """Print for the person at the terminal, which may be gone."""
+    """Print to the terminal, which may be gone."""
     with contextlib.suppress(OSError):
         print(f"pitwall: {text}", file=sys.stderr, flush=True)

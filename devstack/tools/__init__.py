@@ -1,6 +1,7 @@
-"""Getting load tools: `python -m devstack.tools oha ghz k6` prints the path of each.
+"""Get load tools: `python -m devstack.tools oha ghz k6` prints the path of each.
 
-Looked for in this order: PITWALL_<NAME>, the user's cache, PATH; then got: oha as a release whose
-SHA-256 is known or by `cargo install`, the others by `go install`. What is downloaded or built goes
-to the cache, for every checkout. wrk and h2load come from the packages of each host.
+It searches PITWALL_<NAME>, the user's cache and PATH, in this order. Otherwise oha is downloaded as
+a release with a known SHA-256 or built by `cargo install`; the others are built by `go install`.
+Downloads and builds go to the cache, for every checkout. wrk and h2load come from the packages of
+each host.
 """

@@ -1,4 +1,4 @@
-"""Building tools by cargo and by Go, in a staging folder of the cache."""
+"""Build tools with cargo and Go, in a staging folder of the cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from devstack.tools.cache import folder_of, keep, staging
 from devstack.tools.progress import say, tail
 from devstack.tools.supplies import Supply, ToolError
 
-#: What of the caller's environment would make Go build for another machine, or elsewhere.
+#: Variables of the caller that would make Go build for another machine, or in another place.
 GO_ELSEWHERE = ("GOOS", "GOARCH", "GOFLAGS", "GOBIN")
 
 
@@ -24,13 +24,14 @@ def built_by_cargo(supply: Supply) -> Path:
             *(cargo, "install", supply.package, "--version", supply.version, "--locked"),
             *("--features", "http3", "--root", folder),
         )
-        # The staging folder also takes the target, so that an ended build leaves nothing behind.
+        # The staging folder also contains the target folder, so that an interrupted build leaves
+        # nothing.
         env = {**os.environ, "CARGO_TARGET_DIR": str(Path(folder) / "target")}
         return _built(supply, argv, env, Path(folder) / "bin" / supply.name)
 
 
 def built_by_go(supply: Supply) -> Path:
-    """Without C, so that it runs on hosts with another C library."""
+    """Build without C, so that it runs on hosts with another C library."""
     go = _program("go", supply, "Go (https://go.dev/dl)")
     kept = {name: value for name, value in os.environ.items() if name not in GO_ELSEWHERE}
     with staging(supply) as folder:

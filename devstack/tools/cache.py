@@ -1,4 +1,4 @@
-"""The user's cache of tools: each binary beside its SHA-256, in a folder named by the build."""
+"""The user's cache of tools: each binary next to its SHA-256, in a folder named after the build."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def folder_of(supply: Supply) -> Path:
 
 
 def cached(supply: Supply) -> Path | None:
-    """The cached binary, if it is the one that was put there, byte for byte."""
+    """Return the cached binary if it is unchanged, byte for byte."""
     binary = folder_of(supply) / supply.name
     try:
         recorded = _record(binary).read_text().split()[0]
@@ -27,7 +27,7 @@ def cached(supply: Supply) -> Path | None:
 
 
 def keep(supply: Supply, binary: Path) -> Path:
-    """Move a binary into the cache; the digest goes last, so that a half move does not count."""
+    """Move a binary into the cache; the digest is last, so that a half move does not count."""
     target = folder_of(supply) / supply.name
     target.parent.mkdir(parents=True, exist_ok=True)
     binary.chmod(0o755)
@@ -42,13 +42,13 @@ def keep(supply: Supply, binary: Path) -> Path:
 
 
 def staging(supply: Supply) -> tempfile.TemporaryDirectory[str]:
-    """A folder on the file system of the cache; what is left in it vanishes with the block."""
+    """Return a folder on the file system of the cache; its content is removed with the block."""
     tools_cache().mkdir(parents=True, exist_ok=True)
     return tempfile.TemporaryDirectory(prefix=_staging_prefix(supply), dir=tools_cache())
 
 
 def clear_staging(supply: Supply) -> None:
-    """Remove what killed builds left; only for the holder of the tool's lock."""
+    """Remove leftovers of killed builds; only for the holder of the tool's lock."""
     for left in tools_cache().glob(f"{_staging_prefix(supply)}*"):
         shutil.rmtree(left, ignore_errors=True)
 

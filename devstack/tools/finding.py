@@ -1,4 +1,4 @@
-"""Where a tool is, or getting it."""
+"""Find a tool, or get it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from devstack.tools.supplies import Supply
 
 
 def find(supply: Supply) -> Path:
-    """The path of a fit binary; may build one, which takes minutes.
+    """Return the path of a suitable binary; this may build one, which takes minutes.
 
-    Raises ToolError if there is none and none can be made.
+    Raise ToolError if there is none and it cannot be built.
     """
     found = supply.named() or cached(supply) or on_path(supply)
     if found is not None:

@@ -1,4 +1,4 @@
-"""What is said while tools are got."""
+"""Messages while tools are downloaded or built."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def say(text: str) -> None:
-    # Standard output is for the paths alone.
+    # Standard output is for the paths only.
     print(f"pitwall: {text}", file=sys.stderr, flush=True)
 
 

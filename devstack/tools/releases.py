@@ -18,7 +18,7 @@ LIMIT_BYTES = 200_000_000
 
 
 def downloaded(supply: Supply) -> Path | None:
-    """The release for this platform, or None if no digest is known or the download fails."""
+    """Return the release for this platform, or None if no digest is known or the download fails."""
     release = _for_platform()
     if release is None:
         return None

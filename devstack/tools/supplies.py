@@ -1,4 +1,4 @@
-"""The load tools that can be got here, and in which versions."""
+"""The load tools that can be downloaded or built here, with their versions."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from devstack.errors import DevstackError
 
 
 class ToolError(DevstackError):
-    """A tool is not to be had; the text says what to do."""
+    """A tool is not available; the text says what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supply:
-    """`version` is what is built; `flavour` tells it from builds with other features.
+    """`version` is what is built; `flavour` distinguishes it from builds with other features.
 
-    `package` is where the builder of the tool finds it, `cost` what a build takes on two cores.
-    `oldest` is what a binary that is there already has to be.
+    `package` is the name for the builder, `cost` the duration of a build on two cores. `oldest` is
+    the lowest version of an existing binary that is accepted.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Supply:
 
     @property
     def label(self) -> str:
-        """Names the build in the cache: `oha-1.16.0-http3`."""
+        """The name of the build in the cache: `oha-1.16.0-http3`."""
         return f"{self.name}-{self.version}{self.flavour}"
 
     @property
@@ -46,7 +46,8 @@ class Supply:
         return ".".join(map(str, self.oldest))
 
     def version_at(self, binary: Path) -> tuple[int, ...] | None:
-        """(1, 16, 0) of a binary that says 1.16.0; None if it does not run or tells none."""
+        """Return (1, 16, 0) for version 1.16.0; None if the binary does not run or reports no
+        version."""
         try:
             said = tool_version(self.name, binary, timeout_s=20)
         except OSError:
@@ -59,7 +60,7 @@ class Supply:
         return version is not None and version >= self.oldest
 
     def checked(self, path: Path) -> Path:
-        """The binary that the setting names; ToolError where it is not fit."""
+        """Return the binary of the setting. Raise ToolError if it is not suitable."""
         version = self.version_at(path)
         if version is None:
             raise ToolError(
@@ -73,7 +74,7 @@ class Supply:
         return path.absolute()
 
     def named(self) -> Path | None:
-        """The binary that the environment names, checked."""
+        """Return the binary that the environment names, checked."""
         path = os.environ.get(self.setting)
         return self.checked(Path(path)) if path else None
 

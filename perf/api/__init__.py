@@ -1,1 +1,1 @@
-"""What requests to the API cost: a run that is read, and one that is started."""
+"""Benchmark of API requests that read and start runs."""

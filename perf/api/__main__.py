@@ -1,6 +1,6 @@
-"""Benchmark of the API, next to a bare Django view: `make bench-api` (about 2 minutes).
+"""Benchmark of the API, compared with a bare Django view: `make bench-api` (about 2 minutes).
 
-`ARGS=--short` only shows that it works, `ARGS=--keep` stores the result in perf/results.
+`ARGS=--short` only checks that it works, `ARGS=--keep` stores the result in perf/results.
 """
 
 import sys

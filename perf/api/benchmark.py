@@ -1,4 +1,4 @@
-"""The benchmark itself: PostgreSQL and Redis run already, started by `python -m perf.api`."""
+"""The benchmark itself; `python -m perf.api` has started PostgreSQL and Redis before."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def measure(extent: Extent, folder: Path) -> tuple[dict[str, list[float]], float
 
 
 def pages_alone_and_waiting(port: int, dataset: Dataset, extent: Extent) -> dict[str, list[float]]:
-    """In turns, so that what else the machine does is part of both."""
+    """Measure both in turns, so that other load of the machine affects both."""
     found: dict[str, list[float]] = {ALONE: [], WAITING: []}
     page_seconds(port, dataset, 8)
     for _ in range(extent.rounds):

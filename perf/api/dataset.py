@@ -1,4 +1,4 @@
-"""A team with a benchmark of 200 cases, and runs of it that are read and started."""
+"""A team with a benchmark of 200 cases, and runs to read and to start."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ DEFINITION = factories.DEFINITION.replace(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """`finished` and `queued` are runs of all cases with two commits each; `session` is the cookie
-    of a user who is logged in."""
+    """`finished` and `queued` are runs of all cases with two commits each.
+
+    `session` is the cookie of a logged-in user.
+    """
 
     token: str
     session: str
@@ -35,7 +37,7 @@ class Dataset:
 
 
 def make(folder: Path) -> Dataset:
-    """Fills the empty database of the settings; the git repository is made in `folder`."""
+    """Fill the empty database of the settings, and create the git repository in `folder`."""
     call_command("migrate", verbosity=0)
     alice = factories.make_personas().alice
     project, shas = factories.make_project(alice, folder / "repository")

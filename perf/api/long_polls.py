@@ -1,4 +1,4 @@
-"""What an interactive user notices of many clients that wait for a run (`?wait=60`)."""
+"""The effect of many clients that wait for a run (`?wait=60`) on an interactive user."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from perf.api.dataset import Dataset
 from perf.scale.http_clients import Connection, Request
 
 WAIT_S = 60
-#: So often a client's time is over and it asks again, with 500 of them.
+#: Interval at which one of 500 clients times out and asks again.
 AGAIN_S = WAIT_S / 500
-#: What a process has to allow: all clients have one token.
+#: The limits of a process must allow this: all clients have one token.
 LIMITS = {f"PITWALL_WAITS_A_{owner}": "1000" for owner in ("TOKEN", "TEAM", "PROCESS")}
 
 
@@ -25,7 +25,7 @@ class WaitingError(Exception):
 
 
 class Crowd:
-    """Clients that wait for the queued run, one of which asks again every AGAIN_S."""
+    """Clients that wait for the queued run; one of them asks again every AGAIN_S."""
 
     def __init__(self, port: int, dataset: Dataset, size: int) -> None:
         self._port, self._size = port, size
@@ -39,7 +39,7 @@ class Crowd:
         self._thread = threading.Thread(target=self._go_on)
 
     def start(self) -> None:
-        """Returns when the server has handled all of them: it sets them aside in order."""
+        """Return when the server has handled all clients: it parks them in order."""
         for _ in range(self._size):
             self._join()
         probe = Connection(self._port)
@@ -83,7 +83,8 @@ def waiting(port: int, dataset: Dataset, size: int) -> Iterator[None]:
 
 
 def page_seconds(port: int, dataset: Dataset, count: int) -> list[float]:
-    """What a logged-in user waits for pages, as the browser sees it: the list of runs and a run."""
+    """Return the seconds that pages (the list of runs and a run) take for a logged-in user's
+    browser."""
     headers = {"Cookie": f"sessionid={dataset.session}"}
     paths = cycle(["/runs/", f"/runs/{dataset.finished}/"])
     connection, found = Connection(port), []

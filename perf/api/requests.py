@@ -1,4 +1,4 @@
-"""The requests, in turns with a bare view: what each took in the server."""
+"""The requests, in turns with a bare view, and their times in the server."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from perf.scale.http_clients import Connection, Request
 BARE = "bare view"
 SHOW, SHOW_QUEUED, AGAIN, LIST = "read a run", "read a queued run", "read again: 304", "list runs"
 START, REPEAT = "start 200 cases", "start, same key"
-#: What takes long is asked for less often.
+#: Slow requests are sent less often.
 SELDOM = {START: 5}
 
 
 def make_requests(dataset: Dataset, tag: str) -> Mapping[str, Iterator[Request]]:
-    """The requests by name, without end; `tag` is the entity tag of the finished run."""
+    """Return endless requests by name; `tag` is the entity tag of the finished run."""
     headers = {"Authorization": f"Bearer {dataset.token}"}
     run = f"/api/v1/runs/{dataset.finished}"
 
@@ -41,7 +41,7 @@ def make_requests(dataset: Dataset, tag: str) -> Mapping[str, Iterator[Request]]
 
 
 def tag_of(server: Server, dataset: Dataset) -> str:
-    """The entity tag of the finished run."""
+    """Return the entity tag of the finished run."""
     connection = Connection(server.port)
     headers = {"Authorization": f"Bearer {dataset.token}"}
     answer = connection.answer(Request(path=f"/api/v1/runs/{dataset.finished}", headers=headers))
@@ -60,12 +60,12 @@ class TimedRequests:
         self.found: dict[str, list[float]] = {name: [] for name in self._requests}
 
     def warm_up(self) -> None:
-        """Each worker and its connection have seen everything before it counts."""
+        """Send each request to each worker, so that caches and connections are filled."""
         for name in self._requests:
             self._ask(name, 4)
 
     def round(self, count: int) -> None:
-        """Each kind once, with the bare view among them."""
+        """Send each kind of request once, with the bare view among them."""
         for name in self._requests:
             self.found[name] += self._ask(name, max(1, count // SELDOM.get(name, 1)))
 
@@ -79,7 +79,7 @@ class TimedRequests:
 
 
 def counting_s(count: int) -> float:
-    """The median seconds that counting a request takes."""
+    """Return the median seconds that counting a request takes."""
     token, found = uuid4(), []
     for _ in range(count):
         began = time.perf_counter()
@@ -102,7 +102,7 @@ def _starts(headers: Mapping[str, str], baseline: str, contender: str) -> Iterat
 
 
 def _repeats(headers: Mapping[str, str], dataset: Dataset) -> Iterator[Request]:
-    """The first makes a run; the others get it."""
+    """The first request creates a run; the others get the same run."""
     kept = {**headers, "Content-Type": "application/json", "Idempotency-Key": "the same"}
     body = _body(dataset.shas[0], dataset.shas[1])
     yield Request(path="/api/v1/runs", headers=kept, body=body, status=201)

@@ -1,7 +1,7 @@
-"""How well changes are found in histories and between two commits, next to other detectors.
+"""Accuracy of change detection in histories and between two commits, compared with other detectors.
 
-`make bench-detection`, or `ARGS=--short` to see only that it works, `ARGS=--keep` to keep the
-result. Needs no database. Everything generated has a fixed seed.
+`make bench-detection`, or `ARGS=--short` to check only that it works, `ARGS=--keep` to keep the
+result. Needs no database. All generated data have a fixed seed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Comparisons of two commits that go on until they are decided: how often they are wrong."""
+"""The error rate of comparisons of two commits that run until they are decided."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from orchestrator.stats.many import ToCompare, compare_many
 MARGIN = 0.03
 NOISES = (0.01, 0.02, 0.03, 0.05)
 EFFECTS = (0.0, 0.02, MARGIN, 0.05, 0.10)
-#: How far the host drifts from block to block; both trials of a block share it.
+#: Drift of the host from block to block; both trials of a block share it.
 DRIFT = 0.02
 CHANGED = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.TRIVIAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparisons:
-    """Of many comparisons with this noise of a trial and this slowdown: shares, and mean blocks."""
+    """Results of many comparisons with this noise of a trial and this slowdown: shares, mean
+    blocks."""
 
     noise: float
     effect: float
@@ -33,7 +34,7 @@ class Comparisons:
 
 
 def comparisons(number: int, seed: int) -> list[Comparisons]:
-    """The grid of noises and effects, `number` comparisons each."""
+    """Return the grid of noises and effects, `number` comparisons each."""
     rng = np.random.default_rng([seed, 9])
     return [_duels(rng, number, noise, effect) for noise in NOISES for effect in EFFECTS]
 
@@ -56,7 +57,7 @@ def _duels(rng: np.random.Generator, number: int, noise: float, effect: float) -
 
 
 def _ends(before: NDArray[np.float64], after: NDArray[np.float64]) -> list[Comparison]:
-    """What each comparison ends with: the first look with a verdict, or the last one."""
+    """Return the final comparisons: the first interim analysis with a verdict, or the last one."""
     ends: dict[int, Comparison] = {}
     open_ = list(range(len(before)))
     for look in INTERIM_BLOCKS:

@@ -1,4 +1,4 @@
-"""Pitwall's detector and those that people use instead: each gives the indices of its alarms."""
+"""Pitwall's change detector and alternatives: each returns the indices of its alarms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from perf.harness.environments import alternatives_venv, version_of
 OTAVA = "apache-otava"
 RIVALS = "detection"
 WORKER = Path(__file__).with_name("otava_worker.py")
-#: Perfherder: values before and after a place that are looked at, and the t to be passed.
+#: Perfherder: how many values before and after an index are used, and the threshold for t.
 BEFORE_LEAST, BEFORE_MOST, AFTER, T = 12, 24, 12, 7.0
 THRESHOLD = 0.05
 
@@ -28,7 +28,7 @@ Alarms = list[int]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The alarms of each series, which of them are sure, and the CPU seconds that each took."""
+    """The alarms of each series, which of them are certain, and the CPU seconds for each."""
 
     alarms: list[Alarms]
     alerts: list[Alarms]
@@ -37,14 +37,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """`title` for tables, and what finds changes in many series."""
+    """`title` for tables, and a function that finds changes in many series."""
 
     title: str
     find: Callable[[Sequence[Series]], Found]
 
 
 def detectors() -> list[Detector]:
-    """Pitwall's first, then the alternatives; installs Otava if it is missing."""
+    """Return Pitwall's detector and then the alternatives. Otava is installed if it is missing."""
     python = alternatives_venv(RIVALS) / "python"
     return [
         Detector("Pitwall", _pitwall),
@@ -82,7 +82,7 @@ def _pitwall(many: Sequence[Series]) -> Found:
 
 
 def _otava(python: Path, many: Sequence[Series]) -> Found:
-    """A process of its own for all of them, so that what it imports is not counted."""
+    """Use one separate process for all series, so that its imports are not counted."""
     done = subprocess.run(
         [python, WORKER],
         input=json.dumps([list(values) for values in many]),
@@ -95,7 +95,8 @@ def _otava(python: Path, many: Sequence[Series]) -> Found:
 
 
 def _perfherder(values: Series) -> Alarms:
-    """Places whose t passes T and that of both neighbours; near values count more."""
+    """Return indices whose t exceeds T and that of both neighbours; near values have more
+    weight."""
     series = np.asarray(values, dtype=np.float64)
     places = range(BEFORE_LEAST, series.size - AFTER + 1)
     t = np.zeros(series.size + 1)
@@ -114,7 +115,7 @@ def _t(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
 
 
 def _weighted(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Mean and squared standard error, weights falling linearly with the distance."""
+    """Return mean and squared standard error, with weights that fall linearly with the distance."""
     n = values.size
     weights = np.arange(n, 0, -1) / n
     mean = float(np.average(values, weights=weights))

@@ -1,4 +1,4 @@
-"""What each detector makes of the same series."""
+"""The results of each detector on the same series."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from perf.detection.labelled import labelled
 from perf.detection.scores import TOLERANCE, Score, score_of
 from perf.detection.synthetic import Labelled, one_step, planted, quiet
 
-#: Of what is made for the delay: noise, size of the step.
+#: For the series that measure the delay: noise, size of the step.
 NOISE, STEP = 0.02, 0.05
-#: Points of a new level that confirm it, and how many more are waited for.
+#: Points of a new level that confirm it, and how many more may follow.
 CONFIRMING, MORE = 3, 3
 WATCHED = 15
 LONG = 1000
@@ -23,7 +23,7 @@ LONG = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """How many series of each kind."""
+    """The number of series of each kind."""
 
     planted: int
     quiet: int
@@ -38,7 +38,8 @@ SHORT = Extent(planted=20, quiet=20, steps=10, timed=3, comparisons=20)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """Of one detector. `delays`: points of the new level until it was found; None: not in time."""
+    """The result of one detector. `delays`: points of the new level until detection; None: too
+    late."""
 
     made: Score
     real: Score
@@ -48,20 +49,20 @@ class Result:
     ms_per_1000: float
 
     def found_within(self, points: int) -> float:
-        """The share of steps found with so many points of the new level."""
+        """Return the share of steps that are found with this many points of the new level."""
         return sum(delay is not None and delay <= points for delay in self.delays) / len(
             self.delays
         )
 
     @property
     def median_delay(self) -> float:
-        """Of those that were found; not a number where none was."""
+        """Return the median of those that were found; NaN if there are none."""
         known = [delay for delay in self.delays if delay is not None]
         return median(known) if known else float("nan")
 
 
 class Evaluation:
-    """The series, made once for all detectors."""
+    """The series, generated once for all detectors."""
 
     def __init__(self, extent: Extent, seed: int) -> None:
         rngs = [np.random.default_rng([seed, kind]) for kind in range(4)]
@@ -76,7 +77,7 @@ class Evaluation:
         self._real = labelled()
 
     def results(self, detector: Detector) -> tuple[Result, Result]:
-        """Of all its alarms, and of those that are sure."""
+        """Return the results of all alarms, and of the certain ones."""
         made, real = self._found(detector, self._made), self._found(detector, self._real)
         silent, cut = self._found(detector, self._quiet), detector.find(self._cut())
         ms = 1000 * median(detector.find(self._long).seconds)
@@ -101,7 +102,7 @@ class Evaluation:
         )
 
     def _cut(self) -> list[list[float]]:
-        """Each series with a step as it was after one, two, … points of the new level."""
+        """Return each series with a step as it was after one, two, … points of the new level."""
         return [
             series.values[: series.changes[0] + length]
             for series in self._steps

@@ -1,4 +1,4 @@
-"""Real series whose changes others have labelled; `perf/detection/labelled.json` says who."""
+"""Real series with labelled changes; `perf/detection/labelled.json` names the sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in Otava's own environment: series as JSON on standard input, its alarms as JSON out."""
+"""Run Otava in its environment: series as JSON on standard input, alarms as JSON on output."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
-"""How well what a detector found fits what is known to be there."""
+"""Compare detected changes with the known ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: A change found so many points beside where it was counts as found.
+#: A change counts as found if the alarm is at most this many points away.
 TOLERANCE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Counts over many series: changes found, alarms without a change, changes missed."""
+    """Totals over many series: changes found, alarms without a change, changes missed."""
 
     found: int = 0
     false: int = 0
@@ -34,7 +34,7 @@ class Score:
 
 
 def score_of(expected: Sequence[int], alarms: Sequence[int]) -> Score:
-    """Each change takes the nearest alarm that is within TOLERANCE and not taken yet."""
+    """Each change takes the nearest unused alarm within TOLERANCE."""
     left = sorted(alarms)
     found = 0
     for change in sorted(expected):

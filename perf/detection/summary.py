@@ -1,4 +1,4 @@
-"""What the contests add up to, and what is wanted of them."""
+"""The summary of the results, and the targets."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Measurements:
 
 
 def measured(found: Measurements) -> dict[str, float]:
-    """The figures that WANTED speaks of, under the same keys."""
+    """Return the measured values with the keys of WANTED."""
     ours, alerts = found.results[PITWALL], found.results[ALERTS]
     otava = next(each for title, each in found.results.items() if title.startswith(OTAVA))
     return {
@@ -71,12 +71,12 @@ def measured(found: Measurements) -> dict[str, float]:
 
 
 def text(found: Measurements) -> str:
-    """The tables for people."""
+    """Return the tables for people."""
     return "\n\n".join([_scores(found), _alarms(found), _comparisons(found.comparisons)])
 
 
 def details(found: Measurements) -> dict[str, Any]:
-    """The figures behind, for the file of results."""
+    """Return the underlying values, for the file of results."""
     return {
         "tolerance_points": TOLERANCE,
         "detectors": {title: _detail(each) for title, each in found.results.items()},

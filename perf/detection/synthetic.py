@@ -1,4 +1,4 @@
-"""Series that are made: noise that neighbours share, outliers, drift, and steps planted in them."""
+"""Generate series with autocorrelated noise, outliers, drift and planted steps."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Floats = NDArray[np.float64]
 NOISES = (0.01, 0.02, 0.03, 0.05, 0.10)
 STEPS = (0.02, 0.05, 0.10, 0.20)
 CORRELATIONS = (0.0, 0.0, 0.3, 0.5)
-#: Share of values that are spikes, and how many sigma they stick out.
+#: Share of values that are spikes, and their size in sigma.
 OUTLIERS, SPIKE_FROM, SPIKE_TO = 0.02, 5.0, 15.0
-#: How far a series drifts from its first to its last value, at most.
+#: The largest drift of a series from its first to its last value.
 DRIFT = 0.03
 #: Points between two planted steps, and before the first and after the last one.
 APART = 15
@@ -31,7 +31,7 @@ class Labelled:
 
 
 def planted(rng: np.random.Generator, number: int) -> Labelled:
-    """100 to 300 points with none to four steps of 2 to 20 %, up or down."""
+    """Return 100 to 300 points with none to four steps of 2 to 20 %, up or down."""
     n = int(rng.integers(100, 301))
     places = _places(rng, n, int(rng.integers(0, 5)))
     log = background(rng, n)
@@ -41,13 +41,14 @@ def planted(rng: np.random.Generator, number: int) -> Labelled:
 
 
 def quiet(rng: np.random.Generator, number: int) -> Labelled:
-    """A history of 50 to 500 commits in which nothing changed."""
+    """Return a history of 50 to 500 commits without a change."""
     n = int(rng.integers(50, 501))
     return Labelled(f"A/A {number}", (100 * np.exp(background(rng, n))).tolist(), ())
 
 
 def one_step(rng: np.random.Generator, *, noise: float, step: float, after: int) -> Labelled:
-    """White noise with one step up, 50 to 150 points after the first, and `after` more points."""
+    """Return white noise with a step up after 50 to 150 points, and `after` points of the new
+    level."""
     before = int(rng.integers(50, 151))
     log = rng.normal(0, noise, before + after)
     log[before:] += np.log1p(step)
@@ -55,7 +56,8 @@ def one_step(rng: np.random.Generator, *, noise: float, step: float, after: int)
 
 
 def background(rng: np.random.Generator, n: int) -> Floats:
-    """Logs of a series without a step: noise of 1 to 10 %, half with outliers, half drifting."""
+    """Return logs of a series without a step: noise of 1 to 10 %, half with outliers, half
+    drifting."""
     noise = float(rng.choice(NOISES))
     log = _correlated(rng, n, float(rng.choice(CORRELATIONS))) * noise
     if rng.random() < 0.5:
@@ -68,7 +70,7 @@ def background(rng: np.random.Generator, n: int) -> Floats:
 
 
 def _correlated(rng: np.random.Generator, n: int, correlation: float) -> Floats:
-    """First-order autoregressive noise with standard deviation 1."""
+    """Return first-order autoregressive noise with standard deviation 1."""
     fresh = rng.normal(0, np.sqrt(1 - correlation**2), n)
     noise = np.empty(n)
     noise[0] = rng.normal()
@@ -78,7 +80,7 @@ def _correlated(rng: np.random.Generator, n: int, correlation: float) -> Floats:
 
 
 def _places(rng: np.random.Generator, n: int, count: int) -> list[int]:
-    """So many places, each at least APART from the others and from both ends."""
+    """Return `count` indices, each at least APART from the others and from both ends."""
     room = n - (count + 1) * APART
     cuts = np.sort(rng.integers(0, room + 1, count))
     return [int(cut) + (place + 1) * APART for place, cut in enumerate(cuts)]

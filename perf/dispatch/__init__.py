@@ -1,1 +1,1 @@
-"""Benchmark of dispatch: what a user would use instead, the side of Pitwall, the matrix."""
+"""Benchmark of dispatch: alternatives that a user might choose, Pitwall, and a matrix."""

@@ -1,6 +1,6 @@
-"""Benchmark of dispatch over SSH, next to what a user would use instead: `make bench-dispatch`.
+"""Benchmark of dispatch over SSH, compared with alternatives: `make bench-dispatch`.
 
-`ARGS=--short` only shows that it works, `ARGS=--keep` stores the result in perf/results.
+`ARGS=--short` only checks that it works, `ARGS=--keep` stores the result in perf/results.
 """
 
 import sys

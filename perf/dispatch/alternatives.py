@@ -1,4 +1,4 @@
-"""What a user would pick instead of Pitwall: command lines, and the files that they need."""
+"""Alternatives to Pitwall: their command lines, and the files that they need."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ server.shell(commands=[f"test -s {target}"])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """`argv(work, hosts, target)` is one invocation that serves these hosts.
+    """`argv(work, hosts, target)` is one invocation for these hosts.
 
-    `target` names the file to be made in each host's folder.
+    `target` names the file to create in each host's folder.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Alternatives:
         self._programs = alternatives_venv()
         self._source = folder / "source.bin"
         self._source.write_bytes(os.urandom(FILE_BYTES))
-        # Short, because the path of a socket is.
+        # Short, since the path of a socket must be short.
         self._sockets = folder / "s"
         self._write_files()
 
@@ -84,7 +84,7 @@ class Alternatives:
         ]
 
     def environment(self) -> dict[str, str]:
-        """For every invocation; what the user's own settings say has no influence."""
+        """Return the environment of every invocation; the user's own settings have no influence."""
         return {
             "PATH": f"{self._programs}:{os.environ['PATH']}",
             "HOME": str(self._folder),

@@ -1,4 +1,4 @@
-"""The benchmark itself: Pitwall runs already, started by `python -m perf.dispatch`."""
+"""The benchmark itself; `python -m perf.dispatch` has started Pitwall before."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAME = "dispatch"
 
 
 class Bench:
-    """All contestants, set up on one fleet."""
+    """All candidates, set up on one fleet."""
 
     def __init__(
         self, extent: Extent, throughput: Throughput, alternatives: list[Alternative], folder: Path
@@ -66,7 +66,7 @@ class Bench:
             self._measure_matrix()
 
     def _add_server_benchmarks(self, account: Account) -> None:
-        """`first` for the time to the first process, `matrix` for the matrix."""
+        """Add `first` for the time to the first process, and `matrix` for the matrix."""
         extent, repository = self.extent, self._folder / "server"
         cases = [2 * number for number in range(1, extent.matrix_cases + 1)]
         add_benchmark(
@@ -82,7 +82,8 @@ class Bench:
         )
 
     def _round(self, work: Work, number: int, rate: float) -> float:
-        """Every candidate once, each round beginning with another; Pitwall's jobs a minute."""
+        """Measure every candidate once, in an order that rotates per round. Return Pitwall's jobs
+        per minute."""
         candidates = [
             (alternative, form) for alternative in self.alternatives for form in alternative.forms
         ]
@@ -96,7 +97,7 @@ class Bench:
         return rate
 
     def _score_pitwall(self, work: Work, rate: float) -> float:
-        """As many jobs as it will do in the window, by what it did the last time."""
+        """Queue as many jobs as Pitwall should finish in the window, according to its last rate."""
         hosts, window_s = len(self.throughput.fleet.hosts), self.extent.window_s
         score = self._queue.score(work, max(2, round(rate / 60 * window_s / hosts)))
         candidate = Candidate(PITWALL, Form.EACH)
@@ -120,7 +121,7 @@ class Bench:
         say("first process after POST /api/v1/runs")
         for number in range(self.extent.latencies + 1):
             found = latency(self._client, "first", self._shas, host)
-            if number > 0:  # the first one brings the commits to the host
+            if number > 0:  # the first run transfers the commits to the host
                 self.found.latencies.append(found)
                 self.found.ansible_alone_s.append(self.throughput.alone_s(ansible, host))
 
@@ -164,7 +165,8 @@ def parse() -> argparse.Namespace:
 
 @contextmanager
 def ready_bench(extent: Extent) -> Iterator[Bench]:
-    """The hosts, the alternatives and Pitwall, set up; hosts and files are gone afterwards."""
+    """Yield the hosts, the alternatives and Pitwall, set up; hosts and files are removed at the
+    end."""
     with tempfile.TemporaryDirectory(prefix="pwb-") as name:
         folder = Path(name)
         with running_fleet(folder / "hosts", extent.hosts) as fleet:

@@ -1,4 +1,4 @@
-"""How much of everything: the whole benchmark, or its shortest form, which shows that it works."""
+"""The size of the benchmark: the whole, or its shortest form, which checks that it works."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """`window_s`: for how long each candidate is kept busy, in each round.
+    """`window_s`: how long each candidate is kept busy in each round.
 
     The matrix has `matrix_cases` cases of two commits, `matrix_rounds` times; it is measured
     `matrix_times` times.

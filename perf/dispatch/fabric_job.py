@@ -1,7 +1,7 @@
 """The job as a user of Fabric would write it: `fabric_job.py KEY WORK SOURCE TARGET HOST...`.
 
-The Python of the alternatives runs it. HOST is `user@address:port=folder of its files`; several
-are served at once, each by a thread.
+It runs with the Python of the alternatives. HOST is `user@address:port=folder of its files`; each
+host has a thread.
 """
 
 import sys

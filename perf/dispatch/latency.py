@@ -1,4 +1,4 @@
-"""From `POST /api/v1/runs` to the first process on the host."""
+"""Latency from `POST /api/v1/runs` to the first process on the host."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Latency:
 
 
 def latency(client: Client, benchmark: str, shas: Sequence[str], host: SshHost) -> Latency:
-    """Of one run on a host that was used before, while Pitwall has nothing else to do."""
-    # Pitwall looks at its queue at fixed times: come at any time between two of them.
+    """Measure one run on a host that was used before, while Pitwall is otherwise idle."""
+    # Pitwall checks its queue at fixed times: start at a random time between two of them.
     time.sleep(random.uniform(0, 1))
     asked = ask(client, benchmark, shas, host.name, rounds=1)
     run = finished(client, asked, limit_s=LIMIT_S)
@@ -38,7 +38,7 @@ def latency(client: Client, benchmark: str, shas: Sequence[str], host: SshHost) 
 
 
 def first_events(folder: Path) -> dict[str, float]:
-    """When each kind of event happened first, by the host's own journals of a job."""
+    """Return the first time of each kind of event, from the host's journals of a job."""
     first: dict[str, float] = {}
     for journal in folder.glob("*/journal.jsonl"):
         for line in journal.read_text().splitlines():

@@ -1,4 +1,4 @@
-"""A matrix on one host: Pitwall's wall time against a shell loop of the same commands."""
+"""A matrix on one host: Pitwall's wall time compared with a shell loop of the same commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from devstack.demo_client import Client
 from perf.dispatch.run_client import ask, ended_at, finished
 from perf.harness.ssh_hosts import PYTHON, SshHost
 
-#: Each of the loop's trials: what a person would write who knows what is to be done.
+#: One trial of the loop: the script that a person would write for this task.
 TRIAL = """\
 cd {tree}
 {server} >/dev/null 2>&1 &
@@ -45,7 +45,7 @@ class MatrixTimes:
 def measure_matrix(
     client: Client, benchmark: str, shas: Sequence[str], host: SshHost, rounds: int, limit_s: float
 ) -> MatrixTimes:
-    """Pitwall first; the loop then repeats what the plans of its rounds say."""
+    """Measure Pitwall first; the loop then repeats the plans of its rounds."""
     asked = ask(client, benchmark, shas, host.name, rounds)
     run = finished(client, asked, limit_s=limit_s)
     plans = plans_of(host, [job["id"] for job in run["jobs"]])
@@ -58,14 +58,14 @@ def measure_matrix(
 
 
 def plans_of(host: SshHost, jobs: Sequence[str]) -> list[dict[str, Any]]:
-    """The plans that the host got for these jobs, in the order in which it got them."""
+    """Return the plans that the host received for these jobs, in order."""
     paths = [path for job in jobs for path in (host.work_dir / "jobs" / job).glob("*/plan.json")]
     paths.sort(key=lambda path: path.stat().st_mtime)
     return [json.loads(path.read_text()) for path in paths]
 
 
 def loop_of(trials: Sequence[Mapping[str, Any]], root: Path) -> str:
-    """The shell script that runs the trials' commands one after the other."""
+    """Return the shell script that runs the trials' commands one after the other."""
     return "set -u\n" + "".join(_trial(trial, root, root / "loop") for trial in trials)
 
 
@@ -111,7 +111,7 @@ def _run_loop(script: str, folder: Path, limit_s: float) -> float:
     try:
         status = loop.wait(limit_s)
     finally:
-        # A server of a loop that did not come to its end.
+        # End the server of a loop that was interrupted.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(loop.pid, signal.SIGKILL)
     elapsed_s = time.monotonic() - began

@@ -1,4 +1,4 @@
-"""Pitwall at the same work: jobs in its queue, its own worker, beat, PostgreSQL and Redis."""
+"""Pitwall with the same work: jobs in its queue, its own worker, beat, PostgreSQL and Redis."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ SLUG = "files"
 
 
 class PitwallFailedError(Exception):
-    """A job did not finish, or did not do on its host what it should have."""
+    """A job did not finish, or its work on the host was not done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PitwallScore(Score):
-    """`cpu_s` is the controller's alone; `services_s` has every service's."""
+    """`cpu_s` is for the controller alone; `services_s` includes every service."""
 
     services_s: dict[str, float]
 
 
 class Queue:
-    """Puts jobs without trials into Pitwall's queue and sees them finish.
+    """Queue jobs without trials in Pitwall and wait until they finish.
 
-    Such a job takes its lease, makes its host ready, leaves a supervisor there, reads the journal
-    and ends. For COPY its commit has a new file of 1 MB, which the host gets.
+    Such a job takes its lease, prepares its host, starts a supervisor there, reads the journal and
+    ends. For COPY its commit has a new file of 1 MB, which is sent to the host.
     """
 
     def __init__(self, member: Member, fleet: Fleet, services: Services, folder: Path) -> None:
@@ -57,12 +57,12 @@ class Queue:
         add_benchmark(member, folder / SLUG, SLUG, duration_s=1, warmup_s=0, connections=[1])
 
     def score(self, work: Work, per_host: int) -> PitwallScore:
-        """Queue so many jobs a host, all at once; each has really done its work when this ends."""
+        """Queue `per_host` jobs per host at once; at the end each has verifiably done its work."""
         hosts = list(self._fleet.hosts) * per_host
         copies = work is Work.COPY
         shas = self._files.more(len(hosts)) if copies else [self._known] * len(hosts)
         if copies:
-            # A run names commits of the mirror only.
+            # A run can only name commits in the mirror.
             finish_fetch(Project.objects.get(slug=SLUG))
         with transaction.atomic():
             jobs = [self._add(host, sha) for host, sha in zip(hosts, shas, strict=True)]
@@ -108,7 +108,7 @@ class Queue:
 
 
 def check_done(job: UUID, host: SshHost, sha: str) -> None:
-    """PitwallFailedError unless the host's own journal and files say that the work was done."""
+    """Raise PitwallFailedError unless the host's journal and files show that the work was done."""
     journals = list((host.work_dir / "jobs" / str(job)).glob("*/journal.jsonl"))
     events = [
         json.loads(line)["event"] for path in journals for line in path.read_text().splitlines()
@@ -120,7 +120,7 @@ def check_done(job: UUID, host: SshHost, sha: str) -> None:
 
 
 def _has_file(host: SshHost, sha: str) -> bool:
-    """In the commit's archive, or in the repository that the commits are collected in."""
+    """Search the commit's archive, and the repository in which the commits are collected."""
     archive = host.work_dir / "sources" / f"{sha}.tar.gz"
     if archive.exists():
         return archive.stat().st_size >= FILE_BYTES

@@ -1,4 +1,4 @@
-"""Runs asked for through the REST API, as a CI asks."""
+"""Request runs through the REST API, as a CI does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RunFailedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A run, and the time (Unix seconds) just before it was asked for."""
+    """A run, and the time (Unix seconds) just before its request."""
 
     id: str
     posted_at: float
@@ -39,7 +39,7 @@ def ask(client: Client, benchmark: str, shas: Sequence[str], host: str, rounds: 
 
 
 def finished(client: Client, asked: Asked, *, limit_s: float) -> dict[str, Any]:
-    """The run once it has finished; RunFailedError if it ends otherwise or takes too long."""
+    """Return the run once it has finished. Raise RunFailedError if it fails or takes too long."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
         run: dict[str, Any] = client.get(f"/api/v1/runs/{asked.id}", wait="5")
@@ -51,5 +51,5 @@ def finished(client: Client, asked: Asked, *, limit_s: float) -> dict[str, Any]:
 
 
 def ended_at(run: dict[str, Any]) -> float:
-    """When it ended, in Unix seconds."""
+    """Return when it ended, in Unix seconds."""
     return datetime.fromisoformat(run["ended_at"]).timestamp()

@@ -1,4 +1,4 @@
-"""The CPU time of Pitwall's services, one by one."""
+"""The CPU time of each of Pitwall's services."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from perf.harness.processes import children_of, tree_cpu_s
 
-#: How the process of each service is told from its command line.
+#: Patterns that identify the process of each service by its command line.
 SIGNS = {
     "web": ("gunicorn",),
     "worker": ("celery", "worker"),
@@ -16,12 +16,12 @@ SIGNS = {
     "PostgreSQL": ("postgres",),
     "Redis": ("-server",),
 }
-#: What counts as the controller's CPU time, because the alternatives have nothing like the rest.
+#: These count as the controller's CPU time; the alternatives have no equivalent of the others.
 CONTROLLER = ("worker", "fetcher", "beat")
 
 
 class Services:
-    """The services below the process that started them; one given from outside is not seen."""
+    """The services below the process that started them; external ones are not included."""
 
     def __init__(self, stack_pid: int) -> None:
         children = children_of(stack_pid)
@@ -33,11 +33,11 @@ class Services:
         }
 
     def cpu_s(self) -> dict[str, float]:
-        """CPU seconds until now, what has ended below a service included."""
+        """Return the CPU seconds so far, including ended processes below a service."""
         return {name: tree_cpu_s(pid) for name, pid in self._pids.items()}
 
     def idle(self, seconds: float) -> dict[str, float]:
-        """CPU seconds a second of each service while nothing is to be done."""
+        """Return the CPU seconds per second of each service while nothing is to be done."""
         before = self.cpu_s()
         time.sleep(seconds)
         return {name: used / seconds for name, used in difference(before, self.cpu_s()).items()}

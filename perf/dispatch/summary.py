@@ -1,4 +1,4 @@
-"""What the measurements add up to, and what is wanted of them."""
+"""The summary of the results, and the targets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perf.dispatch.workload import Form, Work
 from perf.harness.report import Wanted, table
 
 PITWALL = "Pitwall"
-#: Of the alternatives' two forms the first is how jobs really come: one by one.
+#: The first of the alternatives' two forms is realistic: jobs arrive one by one.
 WANTED: dict[str, Wanted | None] = {
     "jobs_a_minute_to_ansible_one_by_one": Wanted(relation=">", limit=5),
     "jobs_a_minute_to_ansible_in_batches": None,
@@ -27,7 +27,7 @@ WANTED: dict[str, Wanted | None] = {
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An alternative in one of its forms, or Pitwall, whose jobs always come one by one."""
+    """An alternative in one of its forms, or Pitwall, whose jobs always arrive one by one."""
 
     name: str
     form: Form
@@ -38,7 +38,7 @@ class Candidate:
 
 @dataclass(slots=True, kw_only=True)
 class Measurements:
-    """Everything that was measured, one entry a round."""
+    """All measurements, one entry per round."""
 
     scores: dict[tuple[Work, Candidate], list[Score]] = field(default_factory=dict)
     services: dict[Work, list[dict[str, float]]] = field(default_factory=dict)
@@ -51,16 +51,16 @@ class Measurements:
         self.scores.setdefault((work, candidate), []).append(score)
 
     def rate(self, work: Work, candidate: Candidate) -> float:
-        """Jobs a minute, the median of the rounds."""
+        """Return jobs per minute, the median of the rounds."""
         return median(score.jobs_per_minute for score in self.scores[work, candidate])
 
     def cpu_ms(self, work: Work, candidate: Candidate) -> float:
-        """The controller's CPU milliseconds a job, the median of the rounds."""
+        """Return the controller's CPU milliseconds per job, the median of the rounds."""
         return median(score.cpu_ms_per_job for score in self.scores[work, candidate])
 
 
 def measured(found: Measurements) -> dict[str, float]:
-    """The ratios that WANTED speaks of, under the same keys."""
+    """Return the measured ratios with the keys of WANTED."""
     ours = Candidate(PITWALL, Form.EACH)
     ratios = {}
     for form, words in ((Form.EACH, "one_by_one"), (Form.BATCH, "in_batches")):
@@ -76,12 +76,12 @@ def measured(found: Measurements) -> dict[str, float]:
 
 
 def text(found: Measurements) -> str:
-    """The tables for people."""
+    """Return the tables for people."""
     return "\n\n".join([_jobs_table(found, work) for work in Work] + [_rest(found)])
 
 
 def details(found: Measurements) -> dict[str, Any]:
-    """The figures behind the ratios, for the file of results."""
+    """Return the values behind the ratios, for the file of results."""
     return {
         "jobs": {
             f"{work}: {candidate}": {
@@ -149,7 +149,7 @@ def _rest(found: Measurements) -> str:
 
 
 def _services_ms(found: Measurements, work: Work) -> Mapping[str, float]:
-    """CPU milliseconds a job of each service, the median of the rounds."""
+    """Return CPU milliseconds per job of each service, the median of the rounds."""
     rounds = found.services[work]
     return {name: 1000 * median(each[name] for each in rounds) for name in rounds[0]}
 

@@ -1,4 +1,4 @@
-"""One alternative at work for a while: how many jobs it finishes, and what CPU time that takes."""
+"""The throughput of one alternative: finished jobs, and their CPU time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perf.dispatch.workload import Form, Work
 from perf.harness.meter import metered
 from perf.harness.ssh_hosts import Fleet, SshHost
 
-#: An alternative that takes longer than its window and this is broken.
+#: An alternative that exceeds its window by this time is broken.
 GRACE_S = 120.0
 _numbers = itertools.count()
 
@@ -38,19 +38,19 @@ class Score:
 
 
 class InvocationFailedError(Exception):
-    """A alternative ended with an error; the text has its output."""
+    """An alternative ended with an error; the text has its output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throughput:
-    """Where alternatives are set to work."""
+    """Runs alternatives in a folder."""
 
     fleet: Fleet
     environment: Mapping[str, str]
     folder: Path
 
     def score(self, alternative: Alternative, work: Work, form: Form, window_s: float) -> Score:
-        """Keep all hosts busy for `window_s`; an invocation that runs then is let finish."""
+        """Keep all hosts busy for `window_s`; an invocation that still runs then may finish."""
         hosts = self.fleet.hosts
         groups = [hosts] if form is Form.BATCH else [(host,) for host in hosts]
         start = next(_numbers) * 1_000_000
@@ -64,7 +64,8 @@ class Throughput:
         return Score(jobs=jobs, elapsed_s=elapsed_s, cpu_s=done.cpu_s)
 
     def alone_s(self, alternative: Alternative, host: SshHost) -> float:
-        """Seconds of one invocation for an empty job, with nothing else to do and none before."""
+        """Return the seconds of one invocation for an empty job, without any other load or earlier
+        one."""
 
         def once() -> float:
             began = time.monotonic()
@@ -97,7 +98,7 @@ class Throughput:
         return invocations, time.monotonic() - began
 
     def _invoke(self, argv: list[str]) -> None:
-        """posix_spawn, because the harness runs on the CPUs that it measures."""
+        """Use posix_spawn, since the harness runs on the CPUs that it measures."""
         log = self.folder / f"invocation-{next(_numbers)}.log"
         opened = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         pid = os.posix_spawn(

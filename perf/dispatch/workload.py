@@ -1,4 +1,4 @@
-"""The two kinds of work that every candidate is given, and the two ways to give it."""
+"""The two kinds of work for every candidate, and the two ways to submit it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ FILE_BYTES = 1_000_000
 
 
 class Work(StrEnum):
-    """EMPTY: run a command that does nothing. COPY: bring a new 1 MB file there first."""
+    """EMPTY: run a command that does nothing. COPY: transfer a new 1 MB file first."""
 
     EMPTY = "empty"
     COPY = "copy"
 
 
 class Form(StrEnum):
-    """EACH: jobs come one by one, an invocation serves one of them. BATCH: one serves all hosts."""
+    """EACH: one invocation per job. BATCH: one invocation for all hosts."""
 
     EACH = "an invocation a job"
     BATCH = "one invocation for all hosts"

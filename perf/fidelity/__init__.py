@@ -1,1 +1,1 @@
-"""Benchmark of readings: the loads, started directly and through Pitwall, and their ratios."""
+"""Benchmark of readings: the ratios between loads through Pitwall and loads started directly."""

@@ -1,6 +1,6 @@
-"""Compares Pitwall's numbers with those of the load tools started directly: `make bench-fidelity`.
+"""Compare Pitwall's values with those of load tools started directly: `make bench-fidelity`.
 
-`ARGS=--short` only shows that it works, `ARGS=--keep` stores the result in perf/results.
+`ARGS=--short` only checks that it works, `ARGS=--keep` stores the result in perf/results.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The benchmark itself: Pitwall runs already, started by `python -m perf.fidelity`."""
+"""The benchmark itself; `python -m perf.fidelity` has started Pitwall before."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Found = dict[Load, list[Pair]]
 
 
 class Bench:
-    """All loads on one server, by hand and through Pitwall."""
+    """All loads on one server, directly and through Pitwall."""
 
     def __init__(
         self, extent: Extent, loads: Sequence[Load], programs: Mapping[str, Path], folder: Path
@@ -47,7 +47,7 @@ class Bench:
         self._loads = loads
 
     def run(self, order: random.Random) -> Found:
-        """Load after load, again and again, so that a machine that changes changes all of them."""
+        """Repeat all loads in turns, so that a change of the machine affects all of them."""
         first = {load: self._first(load) for load in self._loads}
         found: Found = {load: [] for load in self._loads}
         for number in range(self._extent.pairs):
@@ -58,7 +58,8 @@ class Bench:
         return found
 
     def _first(self, load: Load) -> Reading:
-        """Not counted: Pitwall gets commit and tool to the host, and tells where it pins them."""
+        """This run does not count: it transfers commit and tool, and shows the CPUs that Pitwall
+        uses."""
         self._pitwall.add(load)
         reading = self._pitwall.measure(load)
         program = self._programs[load.tool]
@@ -79,7 +80,7 @@ class Bench:
 
 
 def main() -> int:
-    # An ordinary end, so that files are removed; what runs is killed by the kernel at any.
+    # Exit in order, so that files are removed. The kernel kills running processes at any exit.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options = parse()
     extent = (SHORT if options.short else FULL).with_pairs(options.pairs)
@@ -120,7 +121,7 @@ def parse() -> argparse.Namespace:
 
 
 def tools(loads: Sequence[Load]) -> tuple[dict[str, Path], list[str]]:
-    """The tools that are here, and the names of those that are not."""
+    """Return the tools that were found, and the names of the missing ones."""
     found = {load.tool: program_of(load.tool, os.environ) for load in loads}
     here = {tool: path for tool, path in found.items() if path is not None}
     return here, [tool for tool in found if tool not in here]

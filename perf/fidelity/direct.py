@@ -1,6 +1,6 @@
-"""A load by hand: the server and the tool pinned by taskset, and what the tool prints.
+"""A load without Pitwall: server and tool pinned by taskset, and the output of the tool.
 
-Each has a session of its own, as in two terminals: kernels with autogroups share the CPUs out by
+Each has a separate session, as in two terminals. Kernels with autogroups distribute the CPUs by
 session, which on a busy machine made ghz a third slower or faster.
 """
 
@@ -26,12 +26,12 @@ from perf.fidelity.target import Target
 from perf.fidelity.tool_output import Figures, PrintedValues
 
 READY_S = 10.0
-#: For a tool to connect, to wait for its last answer and to write its report.
+#: Time for a tool to connect, to wait for its last answer and to write its report.
 GRACE_S = 30.0
 
 
 class DirectRunError(Exception):
-    """A server or a tool did not do what it should; the text says which."""
+    """A server or a tool failed; the text says which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Pinned:
 def run_directly(
     load: Load, program: Path, target: Target, extent: Extent, pinned: Pinned, folder: Path
 ) -> Figures:
-    """Start the server, warm it up, measure, and read what the tool printed in the end."""
+    """Start the server, warm it up, measure, and read the output of the tool."""
     with tempfile.TemporaryDirectory(dir=folder) as name, _serving(target, pinned) as port:
         here = Path(name)
         for file, text in files_of(load).items():
@@ -102,7 +102,7 @@ def _taskset(cpus: Sequence[int]) -> list[str]:
 
 @contextmanager
 def _serving(target: Target, pinned: Pinned) -> Iterator[int]:
-    """The port of a server that answers; it is gone afterwards."""
+    """Yield the port of a server that answers; stop it at the end."""
     port = _free_port()
     server = subprocess.Popen(
         [*_taskset(pinned.server), *target.argv(str(port))],

@@ -1,4 +1,4 @@
-"""How much is measured: the whole benchmark, or its shortest form, which shows that it works."""
+"""The size of the benchmark: the whole, or its shortest form, which checks that it works."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """Pairs of each load; whole seconds, because wrk takes no others."""
+    """Pairs of each load. Times are whole seconds, since wrk accepts no others."""
 
     pairs: int
     warmup_s: int

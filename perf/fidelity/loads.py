@@ -1,4 +1,4 @@
-"""The loads: each as a definition of Pitwall's, and as what an engineer types."""
+"""The loads: each as a definition of Pitwall, and as a command line."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from perf.fidelity.tool_output import (
 
 HERE = Path(__file__).resolve().parent
 LUA = HERE / "percentiles.lua"
-#: Hashes an answer: the server is the limit, and no tool is.
+#: Hashes per answer: the server is the bottleneck, and no tool is.
 WORK = 400
 CALL = "helloworld.Greeter/SayHello"
 MESSAGE = {"name": "Bob"}
-#: Where tools come from that `make tools` does not get.
+#: Sources of the tools that `make tools` does not install.
 PACKAGES = {"wrk": "wrk", "h2load": "nghttp2-client"}
 
 _URL = "http://127.0.0.1:{port}/hello"
@@ -41,9 +41,9 @@ _OHA_END = ("-m", "GET", "-H", _PLAIN, _URL)
 class Load:
     """One load; each is its own key in a mapping.
 
-    `asked` is the load of the definition, but for its times. `typed` is the tool's command line
-    with {tool} {out} {rows} {tree} {trial_dir} {port}, and {ms} or {s} for how long; `printed`
-    reads what it leaves.
+    `asked` is the load of the definition without its times. `typed` is the tool's command line with
+    {tool} {out} {rows} {tree} {trial_dir} {port}, and {ms} or {s} for the duration; `printed` reads
+    its output.
     """
 
     key: str
@@ -115,11 +115,12 @@ LOADS = (
 
 
 def files_of(load: Load) -> dict[str, str]:
-    """What the tool reads in {trial_dir}."""
+    """Return the files that the tool reads in {trial_dir}."""
     return {"grpc-data.json": json.dumps(MESSAGE)} if load.tool == "ghz" else {}
 
 
 def program_of(tool: str, environment: Mapping[str, str]) -> Path | None:
-    """The binary that Pitwall takes: the one that its setting names, else that of the PATH."""
+    """Return the binary that Pitwall uses: the one that its setting names, otherwise that of the
+    PATH."""
     found = environment.get(f"PITWALL_{tool.upper()}") or shutil.which(tool)
     return Path(found) if found else None

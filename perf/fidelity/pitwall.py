@@ -29,7 +29,7 @@ from perf.fidelity.wrk_correction import as_wrk_prints
 
 HOST = "here"
 POLL_S = 0.25
-#: What a run may take beside its load.
+#: Time for a run in addition to its load.
 GRACE_S = 90.0
 
 
@@ -39,11 +39,11 @@ class PitwallError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A trial's figures, and what else is known of it.
+    """A trial's values, and other facts about it.
 
-    `as_printed`: the figures by the tool's own definition, where Pitwall's is another one on
-    purpose. `sampler_share`: CPU seconds of the sampler a second of load, None where the agent
-    cannot tell. `program`: the SHA-256 of the tool.
+    `as_printed`: the values by the tool's own definition, if Pitwall's is different on purpose.
+    `sampler_share`: CPU seconds of the sampler per second of load, None if the agent does not know.
+    `program`: the SHA-256 of the tool.
     """
 
     figures: Figures
@@ -74,8 +74,8 @@ class Pitwall:
         save_definition(member=self._member, project=self._project, slug=_slug(load), source=source)
 
     def measure(self, load: Load) -> Reading:
-        """One run of one trial, from its request to its readings."""
-        # As a golden job is: the only kind of run with one commit alone that has one trial.
+        """Measure one run of one trial, from its request to its readings."""
+        # Like a golden run, the only kind of run with a single commit and a single trial.
         run = create_run(
             member=self._member,
             request=RunRequest(
@@ -91,7 +91,7 @@ class Pitwall:
         return self._reading(load, Trial.objects.get(job__run=run))
 
     def _wait_for(self, run: Run, load: Load) -> None:
-        """Not looking while the load runs: there may be no CPU to spare."""
+        """Do not poll while the load runs: there may be no CPU to spare."""
         loading_s = self._extent.warmup_s + self._extent.duration_s
         deadline = time.monotonic() + loading_s + GRACE_S
         time.sleep(loading_s)
@@ -132,7 +132,8 @@ class Pitwall:
 
 
 def definition(load: Load, target: Target, extent: Extent) -> dict[str, Any]:
-    """One CPU for the server and one for the tool, so that hand and Pitwall can pin alike."""
+    """Return a definition with one CPU for the server and one for the tool, so that both ways pin
+    alike."""
     return {
         "version": 1,
         "title": load.title,

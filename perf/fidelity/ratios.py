@@ -1,4 +1,4 @@
-"""What Pitwall says to what the tool says: the centre of the pairs' ratios, with its interval."""
+"""The ratio of Pitwall's values to the tool's: the centre of the pairs, with its interval."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Ratio:
 
     @property
     def deviation(self) -> float:
-        """How far it is from 1 where that cannot be chance; 0 where the interval has 1 in it."""
+        """The distance from 1 if it cannot be chance; 0 if the interval contains 1."""
         return 0.0 if self.low <= 1 <= self.high else abs(self.estimate - 1)
 
 
 def ratio_of(ratios: Sequence[float]) -> Ratio:
-    """Of pairs measured in random order, so that their logs are symmetric where nothing differs.
+    """Return the ratio of pairs in random order, whose logs are symmetric if nothing differs.
 
-    The median of the pairs' geometric means, two by two (Hodges and Lehmann), with the interval
-    that inverts the signed rank test. Fewer than 7 pairs have no such interval: then it is the
-    median, and all that was seen.
+    It is the median of the pairwise geometric means (Hodges and Lehmann), with the interval that
+    inverts the signed rank test. Fewer than 7 pairs have no such interval: then it is the median
+    with the range.
     """
     if len(ratios) < FEWEST_PAIRS:
         return Ratio(estimate=median(ratios), low=min(ratios), high=max(ratios))

@@ -1,4 +1,4 @@
-"""What the pairs add up to, and what is wanted of them."""
+"""The summary of the pairs, and the targets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perf.harness.report import Wanted, table
 
 METRICS = ("rate", "p50", "p99")
 TITLES = {"rate": "requests/s", "p50": "p50", "p99": "p99"}
-#: Of a ratio, where its interval leaves 1 out.
+#: The limit of a ratio whose interval does not contain 1.
 TOLERANCE = 0.01
 #: Per cent of one core.
 SAMPLER_LIMIT = 1.0
@@ -26,14 +26,14 @@ SAMPLER_MAX = f"{SAMPLER}_max"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The same load, by hand and through Pitwall."""
+    """The same load, directly and through Pitwall."""
 
     hand: Figures
     pitwall: Reading
 
     @property
     def comparable(self) -> Figures:
-        """What Pitwall measured, by the tool's own definitions."""
+        """Pitwall's values by the tool's own definitions."""
         return self.pitwall.as_printed or self.pitwall.figures
 
 
@@ -41,7 +41,8 @@ Pairs = Mapping[Load, Sequence[Pair]]
 
 
 def measured(found: Pairs) -> dict[str, float]:
-    """Ratios of Pitwall to the hand, how far they are from 1, and the sampler's CPU time."""
+    """Return ratios of Pitwall to the direct load, their distance from 1, and the sampler's CPU
+    time."""
     values = {}
     for load, pairs in found.items():
         for metric in METRICS:
@@ -57,7 +58,7 @@ def measured(found: Pairs) -> dict[str, float]:
 
 
 def wanted(found: Pairs) -> dict[str, Wanted | None]:
-    """The same keys; what is null is only reported."""
+    """Return limits with the same keys; None is only reported."""
     limits = {"_deviation": Wanted(relation="<=", limit=TOLERANCE)}
     limits[SAMPLER] = Wanted(relation="<", limit=SAMPLER_LIMIT)
     return {
@@ -67,12 +68,12 @@ def wanted(found: Pairs) -> dict[str, Wanted | None]:
 
 
 def text(found: Pairs) -> str:
-    """The tables for people."""
+    """Return the tables for people."""
     return "\n\n".join([_ratios_table(found), _trials_table(found)])
 
 
 def details(found: Pairs) -> dict[str, Any]:
-    """Every pair, for the file of results."""
+    """Return every pair, for the file of results."""
     return {
         load.key: {
             "ratios": {
@@ -92,7 +93,7 @@ def _ratio(pairs: Sequence[Pair], metric: str, of: Callable[[Pair], Figures]) ->
 
 
 def _differs(pairs: Sequence[Pair]) -> bool:
-    """Whether Pitwall's definitions are others than the tool's."""
+    """Return whether Pitwall's definitions differ from the tool's."""
     return any(pair.pitwall.as_printed for pair in pairs)
 
 

@@ -1,4 +1,4 @@
-"""What is under load: a small server in Go, built once, and a commit to name in Pitwall."""
+"""The target of the load: a small server in Go, built once, and a commit to name in Pitwall."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TargetError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """`binary` is the server's, `repository` has one commit, `sha`, with what clients need."""
+    """`binary` is the server's; `repository` has one commit, `sha`, with the files for clients."""
 
     binary: Path
     repository: Path

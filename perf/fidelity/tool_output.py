@@ -1,4 +1,4 @@
-"""The figures that load tools print themselves, read without anything of Pitwall's."""
+"""Parse the output of load tools, without any code of Pitwall's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Good answers a second, and latencies in seconds."""
+    """Successful answers per second, and latencies in seconds."""
 
     rate: float
     p50: float
@@ -20,7 +20,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedValues:
-    """What one start of a tool left: its report, its log of requests, its stdout."""
+    """The output of one start of a tool: its report, its log of requests, its stdout."""
 
     out: Path
     rows: Path
@@ -29,7 +29,7 @@ class PrintedValues:
 
 
 def read_oha(printed: PrintedValues) -> Figures:
-    """Its JSON; the rate is answered ones by the duration: oha's own counts errors as well."""
+    """Read oha's JSON. The rate is answers by duration: oha's own rate includes errors."""
     report = json.loads(printed.out.read_bytes())
     ok = sum(
         count for code, count in report["statusCodeDistribution"].items() if code[0] in ("2", "3")
@@ -39,14 +39,14 @@ def read_oha(printed: PrintedValues) -> Figures:
 
 
 def read_ghz(printed: PrintedValues) -> Figures:
-    """Its JSON report, which has nanoseconds."""
+    """Read ghz's JSON report, which has nanoseconds."""
     report = json.loads(printed.rows.read_bytes())
     told = {each["percentage"]: each["latency"] / 1e9 for each in report["latencyDistribution"]}
     return Figures(rate=report["rps"], p50=told[50], p99=told[99])
 
 
 def read_wrk(printed: PrintedValues) -> Figures:
-    """The line that `percentiles.lua` adds to what it prints."""
+    """Read the line that `percentiles.lua` adds to wrk's output."""
     told = json.loads(printed.stdout.splitlines()[-1])
     return Figures(
         rate=told["requests"] / told["duration_us"] * 1e6,
@@ -56,7 +56,7 @@ def read_wrk(printed: PrintedValues) -> Figures:
 
 
 def read_h2load(printed: PrintedValues) -> Figures:
-    """The rate of its text; percentiles, which it does not print, of its log, by nearest rank."""
+    """Read h2load's rate from its text, and percentiles by nearest rank from its log."""
     found = re.search(r"^finished in \S+, ([0-9.]+) req/s", printed.stdout, re.MULTILINE)
     if found is None:
         raise ValueError(f"h2load printed no rate: {printed.stdout[-300:]!r}")

@@ -1,8 +1,8 @@
-"""wrk's own percentiles of what it measured, with the latencies that it makes up.
+"""Add the latencies that wrk adds to its own results.
 
 wrk adds a latency for each mean interval of a connection that a slow answer lasted (`stats_correct`
-of src/stats.c, 4.1.0), and prints percentiles of all. Pitwall takes the made-up ones out. So what
-wrk prints and what Pitwall says differ by intent; to compare like with like, they are added again.
+of src/stats.c, 4.1.0), and prints percentiles of all. Pitwall removes the added ones, so its values
+differ from wrk's on purpose. For a fair comparison they are added again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from perf.fidelity.tool_output import Figures
 
 
 def as_wrk_prints(rate: float, report: Mapping[str, Any], rows: Mapping[str, Any]) -> Figures:
-    """Of a trial of wrk: `report` is its tool.json, `rows` its rows.json."""
+    """Return wrk's values for a trial: `report` is its tool.json, `rows` its rows.json."""
     measured = dict(zip(rows["ok"]["value_us"], rows["ok"]["count"], strict=True))
     interval = report["duration_us"] // (report["requests"] // report["connections"])
     counts = with_added_latencies(measured, int(interval))
@@ -24,7 +24,7 @@ def as_wrk_prints(rate: float, report: Mapping[str, Any], rows: Mapping[str, Any
 
 
 def with_added_latencies(measured: Mapping[int, int], interval: int) -> dict[int, int]:
-    """The counts by latency (µs) as wrk has them in the end."""
+    """Return the counts by latency (µs) as wrk has them at the end."""
     counts = dict(measured)
     for us, count in measured.items():
         if us >= 2 * interval:
@@ -34,7 +34,7 @@ def with_added_latencies(measured: Mapping[int, int], interval: int) -> dict[int
 
 
 def percentile_us(counts: Mapping[int, int], percentile: float) -> int:
-    """By wrk's rule: the first value of rank ⌊p/100 · n + 0.5⌋ or more."""
+    """Return the percentile by wrk's rule: the first value of rank ⌊p/100 · n + 0.5⌋ or more."""
     rank = int(percentile / 100 * sum(counts.values()) + 0.5)
     passed = 0
     for us in sorted(counts):

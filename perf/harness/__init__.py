@@ -1,1 +1,1 @@
-"""What all benchmarks share: servers, hosts, environments, CPU time, the report."""
+"""Shared code of the benchmarks: servers, hosts, environments, CPU time, the report."""

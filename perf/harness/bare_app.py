@@ -1,7 +1,6 @@
-"""The yardstick: a Django view that answers 10 kB and does nothing else, served the same way.
+"""The baseline: a Django view that returns 10 kB and does nothing else, served in the same way.
 
-Its middleware is what `startproject` writes, since that is what a Django view has around it
-(`bare_settings.py`).
+Its middleware is that of `startproject` (`bare_settings.py`), as usual around a Django view.
 """
 
 from __future__ import annotations

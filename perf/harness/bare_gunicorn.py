@@ -1,4 +1,4 @@
-"""How the bare view is served: as Pitwall is, but for what its processes do beside requests."""
+"""The gunicorn configuration of the bare view: Pitwall's without its background threads."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Django's settings of the yardstick in `bare_app.py`: what `startproject` writes."""
+"""Django settings of the baseline in `bare_app.py`: those that `startproject` writes."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
-# What Pitwall's web server reads; nothing waits here.
+# Pitwall's web server reads this; nothing waits here.
 FETCH_QUEUE = "bare"
 ALLAUTH_TRUSTED_PROXY_COUNT = 0
 STATIC_URL = "/static/"

@@ -1,4 +1,4 @@
-"""The environments of alternatives, filled with exactly what requirements/bench*.txt names."""
+"""Virtual environments of the alternatives, with exactly the content of requirements/bench*.txt."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ FOLDER = STATE / "bench"
 
 
 def alternatives_venv(which: str = "") -> Path:
-    """The folder of the environment's programs; made or made anew where it is not up to date.
+    """Return the folder of the environment's programs; create it if it is not up to date.
 
-    `which`: of a benchmark whose alternatives do not go together with the others'.
+    `which`: the benchmark, if its alternatives cannot be installed together with the others.
     """
     return venv_of(_name("venv", which), CHECKOUT / "requirements" / f"{_name('bench', which)}.txt")
 
 
 def venv_of(name: str, lock: Path) -> Path:
-    """The folder of the programs of an environment that is filled with what `lock` names."""
+    """Return the folder of the programs of an environment with the content of `lock`."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     stamp = FOLDER / f"{name}.installed"
     with waiting_for_lock(
@@ -36,7 +36,7 @@ def venv_of(name: str, lock: Path) -> Path:
 
 
 def version_of(package: str, which: str = "") -> str:
-    """The version that is installed there, as its metadata says."""
+    """Return the installed version from the package's metadata."""
     places = [
         str(path) for path in FOLDER.glob(f"{_name('venv', which)}/lib/python*/site-packages")
     ]
@@ -56,7 +56,7 @@ def _fill(venv: Path, lock: Path) -> None:
     uv = uv_on_path() or uv_of_ours()
     if uv is not None:
         run([uv, "venv", "--quiet", "--clear", "--python", base, str(venv)])
-        # Compiled now, not in the first invocation that is measured.
+        # Compile now, and not in the first measured invocation.
         install = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python]
         run([*install, "--require-hashes", "-r", str(lock)])
         return

@@ -1,4 +1,4 @@
-"""Where a result came from."""
+"""The machine of a result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def machine() -> dict[str, Any]:
-    """What matters of this machine for the figures beside it."""
+    """Return the properties of this machine that matter for the results."""
     return {
         "cpu": _cpu_model(),
         "cpus": os.cpu_count(),

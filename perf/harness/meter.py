@@ -1,7 +1,7 @@
-"""CPU time of what a piece of work starts, whatever of it detaches itself.
+"""CPU time of all processes that a piece of work starts, including detached ones.
 
-The work runs in a fork that adopts orphans (`PR_SET_CHILD_SUBREAPER`), so that a helper that a
-alternative leaves in the background, such as ssh's ControlMaster, is ended and counted as well.
+The work runs in a fork that adopts orphans (`PR_SET_CHILD_SUBREAPER`). A helper that an alternative
+leaves in the background, such as ssh's ControlMaster, is therefore ended and counted as well.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 class WorkFailedError(Exception):
-    """The work raised, or took longer than it may; the text says what."""
+    """The work raised, or exceeded its timeout; the text says which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metered:
-    """What the work returned, and the CPU seconds of all processes that it started."""
+    """The return value of the work, and the CPU seconds of all processes that it started."""
 
     value: Any
     cpu_s: float
 
 
 def metered(work: Callable[[], Any], *, limit_s: float) -> Metered:
-    """Run `work` in a process of its own; nothing that it started is left afterwards."""
+    """Run `work` in a separate process; all its processes are ended afterwards."""
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -80,7 +80,7 @@ def _out_of_time(_number: int, _frame: object) -> None:
 
 
 def _end_descendants() -> None:
-    """Politely first: a master of ssh then removes its socket."""
+    """SIGTERM first, so that a master of ssh removes its socket."""
     for signum in (signal.SIGTERM, signal.SIGKILL):
         for pid in descendants(os.getpid()):
             with contextlib.suppress(ProcessLookupError):
@@ -91,7 +91,7 @@ def _end_descendants() -> None:
 
 
 def _reap() -> bool:
-    """True while a child is left."""
+    """Return True while a child is left."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             continue

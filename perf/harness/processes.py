@@ -14,9 +14,9 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes of a process: `pss` counts of what is shared a part, `rss` all of it.
+    """Bytes of a process: `pss` counts shared pages proportionally, `rss` counts them fully.
 
-    `anonymous` is the part of `pss` that no file backs: what the process made itself.
+    `anonymous` is the part of `pss` that is anonymous memory.
     """
 
     pss: int = 0
@@ -25,7 +25,7 @@ class Memory:
 
 
 def memory_of(pid: int) -> Memory:
-    """Nothing of a process that has ended."""
+    """Return the memory of a process; zeros if it has ended."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     except OSError:
@@ -37,12 +37,13 @@ def memory_of(pid: int) -> Memory:
 
 
 def tree_cpu_s(pid: int) -> float:
-    """CPU seconds of a process and of all below it, those that ended and were waited for too."""
+    """Return CPU seconds of a process and of all below it, including those that ended and were
+    reaped."""
     return sum(_cpu_s(each) for each in [pid, *descendants(pid)])
 
 
 def children_of(pid: int) -> dict[int, str]:
-    """The living children of a process, with their command lines."""
+    """Return the living children of a process, with their command lines."""
     found = {}
     for child in descendants(pid):
         with contextlib.suppress(OSError):
@@ -54,11 +55,11 @@ def children_of(pid: int) -> dict[int, str]:
 
 def _cpu_s(pid: int) -> float:
     with contextlib.suppress(OSError):
-        # utime, stime, and the same of children that were waited for.
+        # utime, stime, and the same of reaped children.
         return sum(int(ticks) for ticks in _fields(pid)[11:15]) / TICKS
     return 0.0
 
 
 def _fields(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat behind the name: state, parent, …"""
+    """Return the fields of /proc/PID/stat after the name: state, parent, …"""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

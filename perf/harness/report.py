@@ -16,7 +16,7 @@ _RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": opera
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a figure should be: a relation and a limit, or None where it is only reported."""
+    """The target of a value: a relation and a limit, or None if it is only reported."""
 
     relation: str
     limit: float
@@ -31,7 +31,7 @@ class Wanted:
 def verdict(
     name: str, measured: dict[str, float], wanted: dict[str, Wanted | None]
 ) -> dict[str, Any]:
-    """The object of the last line; both mappings have the same keys."""
+    """Return the object of the last line; both mappings have the same keys."""
     if measured.keys() != wanted.keys():
         raise ValueError(f"measured and wanted differ: {measured.keys() ^ wanted.keys()}")
     return {
@@ -43,7 +43,7 @@ def verdict(
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as they need to be; the first one to the left, the others to the right."""
+    """Return columns of minimum width; the first one is left-aligned, the others right-aligned."""
     widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
     lines = [
         "  ".join(
@@ -56,7 +56,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def keep(name: str, result: dict[str, Any]) -> Path:
-    """Write a result to perf/results, where the figures of the last full run stand."""
+    """Write a result to perf/results, which has the results of the last full run."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps(result, indent=2, sort_keys=True) + "\n")

@@ -1,4 +1,4 @@
-"""Git repositories to measure out of: a small server, and many commits of 1 MB each."""
+"""Git repositories for benchmarks: a small server, and many commits of 1 MB each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DATES = ("Serve a greeting", "Say in the README how to start it")
 
 
 def server_repository(folder: Path) -> tuple[str, str]:
-    """Two commits of the small server of the `hello` suite; their hashes."""
+    """Commit the small server of the `hello` suite twice. Return the hashes."""
     folder.mkdir(parents=True)
     git(folder, "init", "--quiet", "--initial-branch=main")
     (folder / "server.py").write_text(SERVER.read_text(encoding="utf-8"))
@@ -27,9 +27,9 @@ def server_repository(folder: Path) -> tuple[str, str]:
 
 
 class FileRepository:
-    """A repository whose commits bring one new file of 1 MB each, all of them on the first commit.
+    """A repository whose commits each add one new file of 1 MB to the first commit.
 
-    So each of them costs the same to send to whoever has the first.
+    Each costs the same to send to a host that has the first commit.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -41,7 +41,7 @@ class FileRepository:
         self.first = git(folder, "rev-parse", "main").strip()
 
     def more(self, count: int) -> list[str]:
-        """So many new commits, each on a branch of its own; their hashes."""
+        """Create `count` commits, each on a separate branch. Return the hashes."""
         names = [f"refs/heads/b{self._made + number}" for number in range(count)]
         self._made += count
         for name in names:

@@ -1,4 +1,4 @@
-"""What has to be there before a job can be queued: a team, its hosts, something to measure."""
+"""Data that must exist before a job can be queued: a team, its hosts, a project."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ cooldown_s: 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Who asks for the runs, and the secret of an API token of theirs."""
+    """The user who requests the runs, and the secret of their API token."""
 
     member: Member
     token: str
@@ -56,7 +56,7 @@ def make_account() -> Account:
 
 
 def add_fleet(member: Member, fleet: Fleet) -> None:
-    """Every host under its own name, its key confirmed."""
+    """Add every host under its name, with its key confirmed."""
     save_profile(member=member, slug="loopback", name="This machine over loopback")
     key = fleet.client.private_openssh
     credential = add_credential(member=member, name="bench", private_key=key)
@@ -84,7 +84,10 @@ def add_benchmark(
     warmup_s: float,
     connections: list[int],
 ) -> None:
-    """A project over the repository with one benchmark, both named `slug`: a case a number."""
+    """Add a project over the repository with one benchmark, both named `slug`.
+
+    Each number of connections is a case.
+    """
     project = create_project(
         member=member, slug=slug, name=slug.title(), repository_url=str(repository)
     )

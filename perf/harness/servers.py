@@ -1,4 +1,4 @@
-"""PostgreSQL, Redis and Pitwall of a benchmark's own: started empty, removed at the end."""
+"""Separate PostgreSQL, Redis and Pitwall of a benchmark: started empty, removed at the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from devstack.supervisor import say
 def run_with_servers(
     name: str, module: str, *, tools: bool = False, application: bool = False
 ) -> int:
-    """Run `python -m module` with our arguments next to empty servers; its exit status.
+    """Run `python -m module` with our arguments next to empty servers; return its exit status.
 
     The servers write to disk as durably as in production. `tools` provides the load tools;
     `application` starts Pitwall too. `name` is that of the instance below .pitwall.
@@ -47,6 +47,6 @@ def _run(instance: Instance, module: str, *, tools: bool, application: bool) -> 
 
 
 def _forget(instance: Instance) -> None:
-    """The data are large, and of no use to the next run."""
+    """Delete the data, which are large and of no use to the next run."""
     for name in ("postgres", "redis", "data"):
         shutil.rmtree(instance.root / name, ignore_errors=True)

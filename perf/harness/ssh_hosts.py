@@ -1,4 +1,4 @@
-"""Hosts to dispatch to: so many `sshd` of this machine, each with its own port, key and folder."""
+"""Hosts to dispatch to: several `sshd` of this machine, each with its own port, key and folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executab
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshHost:
-    """One host as every candidate reaches it; `work_dir` is its own folder for files."""
+    """One host as every candidate reaches it; `work_dir` is its folder for files."""
 
     name: str
     port: int
@@ -51,7 +51,7 @@ class Fleet:
 
 @contextlib.contextmanager
 def running_fleet(folder: Path, count: int) -> Iterator[Fleet]:
-    """`count` hosts; their servers and sessions end with the block."""
+    """Yield `count` hosts; their servers and sessions end with the block."""
     if sshd_program() is None:
         raise RuntimeError("there is no sshd here: install openssh-server")
     client = generate_key()
@@ -85,7 +85,7 @@ def _running_host(folder: Path, client: KeyPair, name: str) -> Iterator[SshHost]
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """The listener and the sessions below it."""
+    """End the listener and the sessions below it."""
     for pid in [process.pid, *descendants(process.pid)]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""An `sshd` of this machine on loopback, for benchmarks and tests: its files, and starting it."""
+"""Files and start of an `sshd` on loopback, for benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from orchestrator.transport.keys import KeyPair
 START_TIMEOUT_S = 20.0
 _STARTS = 5
 
-# The login's home may be the developer's own: nothing is read from it or written to it. With SHLVL,
-# bash takes itself for a nested shell and skips ~/.bashrc, whose programs may hold locks: one that
-# is killed would make all later logins wait for it.
+# The login's home may be the developer's own: nothing is read from it or written to it. SHLVL makes
+# bash believe that it is a nested shell, so that it skips ~/.bashrc. Programs in that file may hold
+# locks: if one is killed, all later logins would wait for it.
 _CONFIG = """\
 ListenAddress {address}
 Port {port}
@@ -43,14 +43,16 @@ Subsystem sftp internal-sftp
 
 
 def sshd_program() -> str | None:
-    """On the PATH, or where Debian has servers, which the PATH of an ordinary user leaves out."""
+    """Return sshd from the PATH, or from Debian's folder, which is not on the PATH of ordinary
+    users."""
     return shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
 
 def start_sshd(
     folder: Path, host_keys: Mapping[str, KeyPair], client: KeyPair
 ) -> tuple[subprocess.Popen[bytes], int]:
-    """The process and its port, once it answers. RuntimeError, with its log, if it does not."""
+    """Return the process and its port, once it answers. Raise RuntimeError, with its log,
+    otherwise."""
     for _ in range(_STARTS):
         port = _free_port()
         write_sshd_files(folder, host_keys, client, address="127.0.0.1", port=port)
@@ -67,7 +69,7 @@ def start_sshd(
 def write_sshd_files(
     folder: Path, host_keys: Mapping[str, KeyPair], client: KeyPair, *, address: str, port: int
 ) -> None:
-    """All that the command of `sshd_command` reads. `host_keys`: by the name of their file."""
+    """Write all files for the command of `sshd_command`. `host_keys`: by the name of their file."""
     (folder / "authorized_keys").write_text(client.public_openssh + "\n")
     for name, key in host_keys.items():
         write_private(folder / name, key.private_openssh)
@@ -89,7 +91,7 @@ def write_private(path: Path, content: str) -> None:
 
 
 def _make_privilege_separation_folder(folder: Path) -> None:
-    """Root's sshd needs a folder that only a service manager makes."""
+    """Create a folder that root's sshd needs and that normally a service manager creates."""
     check = [str(sshd_program()), "-t", "-f", str(folder / "sshd_config")]
     output = subprocess.run(check, capture_output=True, text=True, check=False).stderr
     missing = re.search(r"Missing privilege separation directory: (\S+)", output)

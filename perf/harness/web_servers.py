@@ -17,19 +17,19 @@ from devstack.stack import answers
 from perf.harness.processes import children_of, memory_of
 
 WORKERS = 2
-#: All clients are of one user and one address.
+#: All clients have one user and one address.
 UNLIMITED = {"PITWALL_SESSION_REQUESTS_A_MINUTE": "0", "PITWALL_VISITOR_REQUESTS_A_MINUTE": "0"}
 START_S = 60.0
 STOP_S = 10.0
 
 
 class ServerError(Exception):
-    """A server or a step did not work; the text has its output."""
+    """A server or a step failed; the text has its output."""
 
 
 @dataclass(slots=True)
 class Server:
-    """A gunicorn; its access log has microseconds and status of each request, a line each."""
+    """A gunicorn; its access log has one line per request with microseconds and status."""
 
     port: int
     pid: int
@@ -37,7 +37,8 @@ class Server:
     read: int = 0
 
     def served_s(self, count: int) -> list[float]:
-        """Seconds in the server of the last `count` requests, once all of them are logged."""
+        """Return the seconds in the server of the last `count` requests, once all of them are
+        logged."""
         deadline = time.monotonic() + 5
         while True:
             text = self.log.read_bytes()[self.read :]
@@ -50,7 +51,7 @@ class Server:
             time.sleep(0.02)
 
     def memory_bytes(self) -> int:
-        """What all its processes hold for themselves and their part of what they share."""
+        """Return the memory of all its processes, with their share of common pages."""
         pids = [self.pid, *children_of(self.pid)]
         return sum(memory_of(pid).pss for pid in pids)
 
@@ -62,7 +63,7 @@ def collect_static() -> None:
 
 @contextmanager
 def serving_bare(folder: Path) -> Iterator[Server]:
-    """The view of `bare_app.py`, served as Pitwall is."""
+    """Serve the view of `bare_app.py` as Pitwall is served."""
     settings = {"DJANGO_SETTINGS_MODULE": "perf.harness.bare_settings"}
     config = "perf.harness.bare_gunicorn"
     with serving("perf.harness.bare_app", folder, settings, config=config) as server:
@@ -77,7 +78,7 @@ def serving(
     *,
     config: str = "orchestrator.config.serving",
 ) -> Iterator[Server]:
-    """A gunicorn on loopback that answers; ended afterwards."""
+    """Start a gunicorn on loopback; yield it when it answers, and stop it afterwards."""
     port = any_port()
     log = folder / f"access-{port}.log"
     log.touch()

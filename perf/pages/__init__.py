@@ -1,1 +1,1 @@
-"""Lighthouse against gunicorn and a database that is filled as a team would have filled it."""
+"""Lighthouse against gunicorn and a realistically filled database."""

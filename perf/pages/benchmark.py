@@ -1,4 +1,4 @@
-"""The benchmark itself: PostgreSQL and Redis run already, started by `python -m perf.pages`."""
+"""The benchmark itself; `python -m perf.pages` has started PostgreSQL and Redis before."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Before Django reads its settings: the made project is a folder of this machine.
+# Set this before Django reads its settings: the generated project is a folder of this machine.
 os.environ["PITWALL_ALLOW_LOCAL_REPOSITORIES"] = "1"
 import perf.harness.django_setup  # noqa: F401
 
@@ -44,7 +44,7 @@ MAIN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Which screens are looked at, as on what, how often; and whether a run is watched live."""
+    """The screens, devices and repetitions, and whether a live run is measured."""
 
     names: tuple[str, ...]
     forms: tuple[str, ...]
@@ -127,7 +127,7 @@ def measure_pages(plan: Plan) -> Measurements:
 
 
 def addresses(plan: Plan, filled: Filled, base: str) -> list[dict[str, str]]:
-    """Every round begins with another screen."""
+    """Return the addresses; every round begins with another screen."""
     screens = [screen for screen in screens_of(filled) if screen.name in plan.names]
     return [
         {"name": screen.name, "url": base + screen.path, "form": form}

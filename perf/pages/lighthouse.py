@@ -1,4 +1,4 @@
-"""Lighthouse, installed below .pitwall/bench from the lock file beside this module."""
+"""Lighthouse, installed below .pitwall/bench from the lock file next to this module."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MissingError(Exception):
 
 
 def programs() -> dict[str, str]:
-    """Where Chromium, node and npm are; MissingError names what is not there."""
+    """Return the paths of Chromium, node and npm. MissingError names what is missing."""
     found = {"chromium": find_chromium(), "node": shutil.which("node"), "npm": shutil.which("npm")}
     missing = [name for name, path in found.items() if path is None]
     if missing:
@@ -36,7 +36,7 @@ def programs() -> dict[str, str]:
 
 
 def install(npm: str) -> None:
-    """Exactly what the lock file names, by hash; nothing of it runs while it is installed."""
+    """Install exactly what the lock file names, by hash, without running install scripts."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     stamp = FOLDER / "installed"
     wanted = fingerprint(HERE / "package-lock.json")
@@ -56,7 +56,7 @@ def install(npm: str) -> None:
 def audits(
     wanted: Sequence[Mapping[str, str]], *, cookie: str, chromium: str, node: str
 ) -> Iterator[dict[str, Any]]:
-    """What Lighthouse says of each (name, url, form), one after the other."""
+    """Yield Lighthouse's result for each (name, url, form), one after the other."""
     plan = {"chromium": chromium, "flags": ARGUMENTS, "cookie": cookie, "looks": list(wanted)}
     argv = [node, str(FOLDER / "measure.mjs"), json.dumps(plan)]
     with subprocess.Popen(argv, cwd=FOLDER, stdout=subprocess.PIPE, text=True) as process:

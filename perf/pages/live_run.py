@@ -1,4 +1,4 @@
-"""How long after a trial was stored an open page of its run shows it."""
+"""The delay until an open page of a run shows a stored trial."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tests.support.filled import Filled
 
 CASES = {"small": 4, "large": 300}
 TRIALS = 30
-#: The page asks so often; results are stored at all times between two questions.
+#: The page polls at this interval; results are stored at random times in between.
 ASKED_EVERY_S = 1.5
 GOLDEN = 0.618
 LIMIT_S = 2.0
-#: Notes when the page has painted how many trials are done: {number: milliseconds}.
+#: Record when the page has painted how many trials are done: {number: milliseconds}.
 WATCH = """() => {
   window.painted = {};
   let known = 0;
@@ -43,7 +43,7 @@ Waits = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedIn:
-    """A browser that is logged in, at the address of a served Pitwall."""
+    """A logged-in browser, at the address of a served Pitwall."""
 
     chromium: str
     base: str
@@ -51,8 +51,8 @@ class LoggedIn:
 
 
 def waits(filled: Filled, visit: LoggedIn, *, short: bool) -> dict[str, list[float]]:
-    """By the size of the run, how long each of its trials took to be shown."""
-    # Playwright keeps an event loop in this thread, which Django takes for asynchronous code.
+    """Return by the size of the run how long each of its trials took to be shown."""
+    # Playwright keeps an event loop in this thread, so Django would refuse database access.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     sizes, trials = (("small",), 2) if short else (tuple(CASES), TRIALS)
     runs = {size: _going_on(filled, size) for size in sizes}
@@ -91,7 +91,7 @@ def text(found: Waits) -> str:
 
 
 def _going_on(filled: Filled, size: str) -> Run:
-    """A run of so many cases, of which the first job measures."""
+    """Return a run with `size` cases, whose first job measures."""
     alice = filled.personas.alice
     project = Project.objects.get(slug="server")
     make_definition(alice, project, slug=f"live-{size}", source=_source(CASES[size]))
@@ -123,7 +123,7 @@ def _waits_of(page: Page, run: Run, trials: int) -> Iterator[float]:
 
 
 def _store(trial: Trial) -> None:
-    """As the engine takes a trial in: its state and its readings in one transaction."""
+    """Store a trial as the engine does: its state and its readings in one transaction."""
     now = utc_now()
     rate = 1000.0 + 5 * (trial.position % 7)
     readings = {"requests.rate": rate, "latency.p50": 4 / rate, "cpu.seconds_per_1k": 900 / rate}

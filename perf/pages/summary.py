@@ -1,4 +1,4 @@
-"""What the looks come to: medians by screen, and the worst of them beside what is wanted."""
+"""The summary of the audits: medians by screen, and the worst of them next to the targets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perf.harness.report import Wanted, table
 SCORES = ("performance", "accessibility", "best_practices")
 FIGURES = (*SCORES, "shift", "blocked_ms", "first_ms", "largest_ms", "bytes")
 
-#: (screen, form) → figure → median
+#: (screen, form) → metric → median
 Medians = dict[tuple[str, str], dict[str, float]]
 
 
@@ -27,7 +27,7 @@ def medians_of(audits: Sequence[dict[str, Any]]) -> Medians:
 
 
 def measured(medians: Medians) -> dict[str, float]:
-    """The worst screen of each form."""
+    """Return the worst screen of each form."""
     worst = {}
     for form in sorted({form for _, form in medians}):
         of_form = [figures for (_, each), figures in medians.items() if each == form]
@@ -45,7 +45,7 @@ def _wanted(key: str) -> Wanted | None:
     figure = key.partition("_")[2].removesuffix("_worst")
     if figure in SCORES:
         return Wanted(relation=">=", limit=95)
-    # Lighthouse rounds nothing: half a thousandth is what a caret or a late font may cost.
+    # Lighthouse rounds nothing: a caret or a late font may cost half a thousandth.
     limits = {"shift": Wanted(relation="<=", limit=0.0005)}
     return limits.get(figure) or (
         Wanted(relation="<", limit=150_000) if figure == "bytes" else None
@@ -79,7 +79,7 @@ def text(medians: Medians) -> str:
 
 
 def details(audits: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """By screen and form: the medians, and the audits that were not passed in full."""
+    """Return by screen and form the medians, and the audits that were not passed in full."""
     return {
         f"{name} {form}": {
             **{key: round(value, 4) for key, value in figures.items()},

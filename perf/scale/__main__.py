@@ -1,7 +1,7 @@
-"""Benchmark of pages and ingest with 10 million trials, next to a bare Django view.
+"""Benchmark of pages and ingest with 10 million trials, compared with a bare Django view.
 
-`make bench-scale` (about 20 minutes, and 8 GB of disk meanwhile). `ARGS=--short` only shows that it
-works, `ARGS=--keep` stores the result in perf/results.
+`make bench-scale` (about 20 minutes, and temporarily 8 GB of disk). `ARGS=--short` only checks that
+it works, `ARGS=--keep` stores the result in perf/results.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The benchmark itself: PostgreSQL and Redis run already, started by `python -m perf.scale`."""
+"""The benchmark itself; `python -m perf.scale` has started PostgreSQL and Redis before."""
 
 from __future__ import annotations
 

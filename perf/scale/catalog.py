@@ -1,4 +1,4 @@
-"""Teams, projects, definitions, hosts, commits, cases and series of a made database."""
+"""Teams, projects, definitions, hosts, commits, cases and series of a generated database."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from perf.scale.extent import (
     Size,
 )
 
-#: The oldest commit's time; one follows another after an hour.
+#: The oldest commit's time; the others follow hour by hour.
 BEGAN = datetime(2025, 1, 1, tzinfo=UTC)
 EVERY = timedelta(hours=1)
 
@@ -56,10 +56,10 @@ cooldown_s: 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A project as it was made: ids in the order in which they are measured.
+    """A generated project: ids in the order in which they are measured.
 
-    `series[cell][metric]`: a cell is a case on a host. `full` of the newest commits are measured
-    with all cells, those before with the first `line`; each with `trials`.
+    `series[cell][metric]`: a cell is a case on a host. The `full` latest commits are measured with
+    all cells, earlier ones with the first `line`; each with `trials`.
     """
 
     benchmark: Benchmark
@@ -73,15 +73,16 @@ class Part:
 
     @property
     def own_cells(self) -> int:
-        """So many of the first cells were measured by runs; what the others read was sent to us."""
-        # A job is of one host.
+        """The number of first cells that were measured by runs; the others have imported
+        results."""
+        # A job has one host.
         on_host = sum(host == self.cells[0][1] for _, host in self.cells)
         return min(TRIALS_A_RUN // self.trials, on_host)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """All parts, the widest first, and who may look at them."""
+    """All parts, the widest first, and who may read them."""
 
     member: Member
     token: str

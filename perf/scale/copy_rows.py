@@ -1,6 +1,6 @@
-"""Readings and points of a project as bytes of PostgreSQL's binary COPY, made with numpy.
+"""Readings and points of a project as bytes of PostgreSQL's binary COPY, created with numpy.
 
-All rows of one kind are equally long, so that a table of them is an array of records.
+All rows of one kind have the same length, so that a table of them is an array of records.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from perf.scale.catalog import BEGAN, EVERY, Part
 from perf.scale.extent import METRICS
 
-#: What a binary COPY begins and ends with.
+#: The header and the trailer of a binary COPY.
 HEAD = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 TAIL = b"\xff\xff"
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
@@ -31,21 +31,22 @@ POINT_COLUMNS = (
     "invalid",
     "mean", "mean_log", "m2_log", "values", "blocks",
 )  # fmt: skip
-#: Commits whose rows are made at once.
+#: Commits whose rows are created at once.
 BATCH = 40
 
 Rows = NDArray[Any]
 
 
 def array_type(element: str, count: int) -> np.dtype[Any]:
-    """A one-dimensional array in binary form."""
+    """Return a one-dimensional array type in binary form."""
     item = np.dtype([("size", ">i4"), ("value", element)])
     head = [(name, ">i4") for name in ("dimensions", "nulls", "oid", "count", "lower")]
     return np.dtype([*head, ("items", item, (count,))])
 
 
 def record_type(fields: dict[str, Any]) -> np.dtype[Any]:
-    """A row: the number of its fields, then each behind its length; None is always NULL."""
+    """Return a row type: the number of fields, then each field after its length; None is always
+    NULL."""
     parts: list[Any] = [("fields", ">i2")]
     for name, kind in fields.items():
         parts.append((f"{name}_size", ">i4"))
@@ -55,7 +56,7 @@ def record_type(fields: dict[str, Any]) -> np.dtype[Any]:
 
 
 def reading_type(metrics: int, *, told: bool) -> np.dtype[Any]:
-    """`told`: it was sent to us, and says by whom."""
+    """`told`: the result was imported, with its provenance."""
     return record_type(
         {
             "id": "V16", "case_id": ">i8", "commit_id": ">i8", "at": ">i8", "host_id": "V16",
@@ -78,7 +79,7 @@ def point_type(trials: int) -> np.dtype[Any]:
 
 
 def blank(kind: np.dtype[Any], count: int) -> Rows:
-    """So many rows with every length filled in, all values zero."""
+    """Return `count` rows with every length filled in and all values zero."""
     names = kind.names or ()
     sizes = [name for name in names if name.endswith("_size")]
     rows = np.zeros(count, dtype=kind)
@@ -90,7 +91,7 @@ def blank(kind: np.dtype[Any], count: int) -> Rows:
 
 
 def fill_array(column: Rows, oid: int, values: NDArray[Any]) -> None:
-    """`values`: a row an array."""
+    """Fill in one array per row of `values`."""
     column["dimensions"], column["oid"], column["lower"] = 1, oid, 1
     column["count"] = values.shape[1]
     column["items"]["size"] = column["items"]["value"].dtype.itemsize
@@ -98,10 +99,10 @@ def fill_array(column: Rows, oid: int, values: NDArray[Any]) -> None:
 
 
 class Maker:
-    """The rows of one project, batch after batch of its commits, oldest first.
+    """The rows of one project, in batches of its commits, oldest first.
 
-    `blocks[commit][trial]` are the numbers of the blocks; values are about a level of their
-    series, 2 % of noise, and a step of some per cent now and then.
+    `blocks[commit][trial]` are the numbers of the blocks. Values are near a level of their series,
+    with 2 % of noise, and an occasional step of some per cent.
     """
 
     def __init__(self, part: Part, metrics: list[int], blocks: NDArray[np.int64]) -> None:
@@ -117,7 +118,7 @@ class Maker:
         self._series = np.array(part.series)
 
     def batches(self) -> Iterator[tuple[bytes, bytes]]:
-        """Readings and points of some commits."""
+        """Yield readings and points of some commits."""
         oldest = len(self._part.commits) - self._part.full
         for begin, end, cells in ((0, oldest, self._part.line), (oldest, None, len(self._cases))):
             places = range(len(self._part.commits))[begin:end]
@@ -134,7 +135,7 @@ class Maker:
         return self._readings(places, values), self._points(places, values)
 
     def _readings(self, places: NDArray[np.int64], values: NDArray[np.float64]) -> bytes:
-        """Those of our own trials, then those that were sent."""
+        """Return the rows of our own trials, then the imported ones."""
         own = self._part.own_cells
         parts = [
             self._some_readings(places, values[:, cells], cells, told=told)
@@ -184,7 +185,7 @@ class Maker:
 
 
 def reading_ids(commits: NDArray[np.int64], numbers: NDArray[np.int64]) -> Rows:
-    """UUIDs of version 8 as `results.ingest` makes them: the commit first."""
+    """Return UUIDs of version 8 as `results.ingest` creates them: the commit first."""
     whole = np.zeros(len(commits), dtype=[("high", ">u8"), ("low", ">u8")])
     whole["high"] = commits.astype(np.uint64) << np.uint64(16) | np.uint64(0x8000)
     whole["low"] = numbers.astype(np.uint64) | np.uint64(1 << 63)
@@ -192,6 +193,6 @@ def reading_ids(commits: NDArray[np.int64], numbers: NDArray[np.int64]) -> Rows:
 
 
 def instants(places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Microseconds since 2000 at which the commits were measured."""
+    """Return the times of the commits' measurements in microseconds since 2000."""
     first = (BEGAN - EPOCH).total_seconds() * 1e6
     return (first + (places + 0.5) * EVERY.total_seconds() * 1e6).astype(np.int64)

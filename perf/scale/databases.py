@@ -1,4 +1,4 @@
-"""Databases on the PostgreSQL of this benchmark, and filling them."""
+"""Create and fill databases on the PostgreSQL of this benchmark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from perf.scale.loading import Dataset
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postgres:
-    """The server that the environment names; it runs below the process that started us."""
+    """The server in the environment; it runs below the process that started us."""
 
     url: str
     pid: int
@@ -36,7 +36,7 @@ class Postgres:
         return cls(url=os.environ["DATABASE_URL"], pid=pid)
 
     def database(self, name: str) -> str:
-        """The address of a new, empty database."""
+        """Create an empty database. Return its address."""
         with self._superuser() as connection:
             query = sql.SQL("CREATE DATABASE {} OWNER pitwall").format(sql.Identifier(name))
             connection.execute(query)
@@ -48,8 +48,7 @@ class Postgres:
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """Inside, checkpoints are rarer and nothing is vacuumed meanwhile; afterwards all settings
-        are those of every server."""
+        """Set rare checkpoints and no autovacuum for the block; afterwards restore the defaults."""
         with self._superuser() as connection:
             connection.execute("ALTER SYSTEM SET max_wal_size = '16GB'")
             connection.execute("ALTER SYSTEM SET autovacuum = off")
@@ -65,7 +64,7 @@ class Postgres:
 
 
 def fill(url: str, size: str) -> Dataset:
-    """In one process for each database, because Django connects to one."""
+    """Use one process per database, because Django connects to one."""
     argv = [sys.executable, "-m", "perf.scale.loading", size]
     environment = {**os.environ, "DATABASE_URL": url}
     done = subprocess.run(argv, cwd=CHECKOUT, env=environment, capture_output=True, text=True)

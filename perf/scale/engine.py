@@ -1,4 +1,5 @@
-"""The runs that measured the commits of a part: each its commit and the one before, one job.
+"""The runs that measured the commits of a part: each compares a commit with the one before, one
+job.
 
 Only some of the trials have a row of the engine; their ids are those of their readings.
 """
@@ -28,13 +29,13 @@ BATCH = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
-    """`jobs[place]` measured the commit at `place` and the one before; that of 0 is no row."""
+    """`jobs[place]` measured the commit at `place` and the one before; that of 0 has no row."""
 
     jobs: Sequence[UUID]
     variants: Sequence[tuple[int, int] | None]
 
     def blocks(self, trials: int) -> NDArray[np.int64]:
-        """`[place, trial]`: half of them in the rounds of its own run, half in the next one."""
+        """Return `[place, trial]`: half in the rounds of its own run, half in the next one."""
         rounds = range(1, trials // 2 + 1)
         numbers = np.array([[block_of(job, each) for each in rounds] for job in self.jobs])
         return np.hstack([numbers[:-1], numbers[1:]])
@@ -46,7 +47,7 @@ def make_runs(catalog: Catalog, part: Part) -> Runs:
     host = part.cells[0][1]
     runs = [_run(catalog, part, place) for place in places]
     Run.objects.bulk_create(runs, batch_size=BATCH)
-    # They were asked for when they began, not now.
+    # Their creation time is when they started, not now.
     Run.objects.filter(definition=part.definition).update(created_at=F("started_at"))
     pairs = [
         (Variant(run=run, commit_id=part.commits[place - 1], position=0),
@@ -70,7 +71,8 @@ def make_runs(catalog: Catalog, part: Part) -> Runs:
 
 
 def trial_lines(part: Part, runs: Runs) -> Iterator[str]:
-    """The trials of all runs as lines of PostgreSQL's text COPY, in the order of `columns`."""
+    """Yield the trials of all runs as lines of PostgreSQL's text COPY, in the order of
+    `columns`."""
     fixed = _fixed()
     half = part.trials // 2
     for place in range(1, len(part.commits)):
@@ -126,7 +128,7 @@ def _ids(part: Part, place: int, cells: int) -> list[UUID]:
 
 
 def _fixed() -> dict[str, str]:
-    """What all trials have in common."""
+    """Return the values that all trials have in common."""
     row = Trial(
         state="measured", validity="valid", expected_s=6.0, attempt=1, round=1, position=0,
         provenance={"tool": {"name": "oha", "version": "1.10.0"}, "argv": ["oha", "--no-tui"]},

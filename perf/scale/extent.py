@@ -1,10 +1,10 @@
-"""How much is made and how long it is measured."""
+"""The amount of generated data, and the duration of the measurements."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: What every trial reads, with the level about which its values lie.
+#: The metrics of every trial, with the level of their values.
 METRICS = {
     "requests.rate": 20_000.0,
     "latency.p50": 0.004,
@@ -16,13 +16,13 @@ WIDE_CASES = 200
 #: Trials of a point there and elsewhere: half in the round with the commit before, half after.
 WIDE_TRIALS, NARROW_TRIALS = 14, 2
 NARROW_HOSTS = 2
-#: A run has so many trials of its own in the engine's tables.
+#: The number of a run's trials with rows in the engine's tables.
 TRIALS_A_RUN = 56
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrow:
-    """Other projects: so many commits, each measured with so many cases on two hosts."""
+    """Other projects: `commits` commits, each measured with some cases on two hosts."""
 
     projects: int
     commits: int
@@ -31,10 +31,10 @@ class Narrow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """What a database holds.
+    """The content of a database.
 
-    The wide project has one host; its newest `full` commits are measured with all cases, those
-    before them with the first `line` ones, so that a history of `commits` is there at every size.
+    The wide project has one host. Its `full` latest commits are measured with all cases, earlier
+    ones with the first `line` cases, so that every size has a history of `commits`.
     """
 
     commits: int
@@ -60,7 +60,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """`requests` of each page at each size, in `rounds`; `clients` ask at once.
+    """`requests` of each page at each size, in `rounds`; `clients` send at once.
 
     Ingest is measured for `ingest_s` in each of `ingest_rounds`.
     """

@@ -1,4 +1,4 @@
-"""Clients on kept connections over loopback: what each request took, as the client saw it."""
+"""HTTP clients on persistent loopback connections, with the time of each request at the client."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ TIMEOUT_S = 120
 
 
 class AnswerError(Exception):
-    """Something else than the wanted status came back; the text has what."""
+    """Another status than the expected one was returned; the text has the details."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked; `body` makes it a POST. `status` is what has to come back."""
+    """A request; `body` makes it a POST. `status` is the expected one."""
 
     path: str
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -42,17 +42,17 @@ class Asked:
 
 
 class Connection:
-    """One kept connection to a server on this machine."""
+    """One persistent connection to a server on this machine."""
 
     def __init__(self, port: int) -> None:
         self._http = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
 
     def ask(self, request: Request) -> bytes:
-        """The body as it came over the wire; AnswerError for another status than the wanted."""
+        """Return the body as received. Raise AnswerError for an unexpected status."""
         return self.answer(request).body
 
     def answer(self, request: Request) -> Answer:
-        """The same, with the headers."""
+        """Return the same, with the headers."""
         method = "GET" if request.body is None else "POST"
         self._http.request(method, request.path, request.body, dict(request.headers))
         answer = self._http.getresponse()
@@ -66,7 +66,7 @@ class Connection:
 
 
 def ask_many(port: int, requests: Sequence[Request], *, clients: int) -> Asked:
-    """All these requests by several clients at once, each on its connection, in turns."""
+    """Send all these requests by several clients at once, each on its connection, in turns."""
     found = Asked()
     lock = threading.Lock()
 
@@ -90,7 +90,8 @@ def ask_many(port: int, requests: Sequence[Request], *, clients: int) -> Asked:
 
 
 def in_parallel(port: int, works: Sequence[Callable[[Connection], None]]) -> float:
-    """Each in a thread with a connection of its own; the seconds of all. The first error raises."""
+    """Run each in a thread with its own connection. Return the total seconds; raise the first
+    error."""
     connections = [Connection(port) for _ in works]
     faults: list[BaseException] = []
 

@@ -1,6 +1,6 @@
-"""Ingest through the API: one client and four, many results a post and one by one.
+"""Ingest through the API: one client and four, many results per request and single ones.
 
-What was accepted is counted in the answers and afterwards in the tables.
+Accepted results are counted in the answers, and afterwards in the tables.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from perf.scale.extent import METRICS
 from perf.scale.http_clients import Connection, Request, in_parallel
 from perf.scale.loading import Dataset
 
-#: A new commit after so many results of a client.
+#: A new commit after this many results of a client.
 RESULTS_A_COMMIT = 500
 CASES = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """`metrics` of each result; with `commits` false all are of one commit, new for all clients."""
+    """`metrics` of each result. If `commits` is false, all are of one commit that is new to all
+    clients."""
 
     clients: int
     results_a_post: int
@@ -41,7 +42,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """`accepted` as the answers say; `lost` and `doubled` are what the tables have otherwise."""
+    """`accepted` according to the answers; `lost` and `doubled` are differences in the tables."""
 
     accepted: int
     repeated: int
@@ -57,13 +58,13 @@ class Sent:
 
     @property
     def cpu_ms(self) -> float:
-        """Server and PostgreSQL, a result."""
+        """CPU time of server and PostgreSQL per result."""
         used = self.server_cpu_s + self.postgres_cpu_s
         return 1000 * used / max(1, self.accepted + self.repeated)
 
 
 class Sender:
-    """Sends made results to one server."""
+    """Sends generated results to one server."""
 
     def __init__(self, dataset: Dataset, server: Server, postgres: Postgres, database: str) -> None:
         self._made = dataset
@@ -72,7 +73,7 @@ class Sender:
         self._database = database
         with psycopg.connect(database) as connection:
             newest = _one(connection, "SELECT max(id) FROM benchmarks_commit", [])
-        # A reading's id begins with the number of its commit.
+        # A reading's id starts with the number of its commit.
         self._first = uuid.UUID(int=(newest + 1) << 80)
         self._headers = {
             "Authorization": f"Bearer {dataset.token}",
@@ -80,14 +81,14 @@ class Sender:
         }
 
     def send(self, load: Load, seconds: float) -> Sent:
-        """New results for so long; every client has its own host."""
+        """Send new results for `seconds`; every client has its own host."""
         name = uuid.uuid4().hex[:8]
         return self._measured(
             load, seconds, lambda client, number: self._body(load, name, client, number)
         )
 
     def repeat(self, load: Load, seconds: float) -> Sent:
-        """One post, sent again and again."""
+        """Send one request again and again."""
         name = uuid.uuid4().hex[:8]
         body = self._body(load, name, 0, 0)
         self._measured(load, 0.0, lambda client, number: body)
@@ -98,7 +99,7 @@ class Sender:
         accepted, repeated = [0] * load.clients, [0] * load.clients
         began, used = [0.0], [(0.0, 0.0)]
         ended = [0.0] * load.clients
-        # Bodies are made before, in turns: what a client costs is not what is measured.
+        # Bodies are created in advance, in turns, so that the client's cost is not measured.
         most = max(1, int(seconds * (1_000 if load.results_a_post == 1 else 250) / load.clients))
         posts = [[body(client, number) for number in range(most)] for client in range(load.clients)]
 
@@ -165,7 +166,8 @@ class Sender:
         return tree_cpu_s(self._server.pid), self._postgres.cpu_s()
 
     def _counted(self) -> int:
-        """Readings of commits that were sent, and the trials of their points: the same number."""
+        """Return the number of readings of the sent commits, which must equal the trials of their
+        points."""
         with psycopg.connect(self._database) as connection:
             readings = _one(
                 connection, "SELECT count(*) FROM results_reading WHERE id >= %s", [self._first]

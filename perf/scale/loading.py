@@ -1,6 +1,6 @@
-"""Fills an empty database: `python -m perf.scale.loading SIZE`, by COPY, indexes afterwards.
+"""Fill an empty database by COPY: `python -m perf.scale.loading SIZE`; indexes follow at the end.
 
-Prints what a client needs to know of it as one JSON object. The settings name the database.
+It prints the data for clients as one JSON object. The settings name the database.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from perf.scale.copy_rows import HEAD, POINT_COLUMNS, READING_COLUMNS, TAIL, Mak
 from perf.scale.engine import Runs, columns, make_runs, trial_lines
 from perf.scale.extent import FULL, METRICS, SHORT, Size
 
-#: Pairs of so many commits are compared.
+#: Pairs of this many commits are compared.
 MOST_COMMITS = 400
 READINGS, POINTS, TRIALS = "results_reading", "results_point", "runs_trial"
 
@@ -47,8 +47,8 @@ tables:
 class Dataset:
     """`session` is the cookie of a member, `token` that of the API; `seconds` are by step.
 
-    `series` are those along all commits, each a [number, case, metric]; `full` the hashes of the
-    commits that were measured with all cases, newest first.
+    `series` are those along all commits, each a [number, case, metric]. `full` has the hashes of
+    the commits that were measured with all cases, newest first.
     """
 
     token: str
@@ -95,7 +95,7 @@ def fill(size: Size) -> Dataset:
 
 
 def superuser() -> str:
-    """The own server of `perf.scale.benchmark` lets its owner be anybody."""
+    """Return the superuser: the server of `perf.scale.benchmark` lets its owner be anybody."""
     settings = connection.settings_dict
     return psycopg.conninfo.make_conninfo(
         host=settings["HOST"], dbname=settings["NAME"], user="postgres"
@@ -104,7 +104,7 @@ def superuser() -> str:
 
 @contextmanager
 def without_indexes(direct: psycopg.Connection, seconds: dict[str, float]) -> Iterator[None]:
-    """Inside, the great tables have no index at all; they are made again from what they were."""
+    """Drop the indexes of the large tables for the block, and create them again afterwards."""
     found = direct.execute(
         "SELECT indexrelid::regclass::text, indrelid::regclass::text, pg_get_indexdef(indexrelid), "
         "conname, pg_get_constraintdef(c.oid) FROM pg_index LEFT JOIN pg_constraint c "
@@ -184,7 +184,7 @@ def made_of(catalog: Catalog, seconds: dict[str, float]) -> Dataset:
 
 
 def _series_along(part: Part) -> list[list[Any]]:
-    """Those of the cases that all commits were measured with."""
+    """Return the series of the cases that all commits were measured with."""
     keys = dict(part.benchmark.cases.values_list("pk", "key"))
     along = part.line if part.full < len(part.commits) else len(part.cells)
     return [

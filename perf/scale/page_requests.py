@@ -1,4 +1,4 @@
-"""The pages beside a bare view: what they cost, at every size, in turns."""
+"""The cost of pages at every size, in turns with a bare view."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from perf.scale.http_clients import Request, ask_many
 from perf.scale.loading import Dataset
 
 BARE = Request(path="/")
-#: So many addresses are asked for over and over where it is told what that costs.
+#: Number of addresses for the measurement of repeated requests.
 AGAIN = 2
 
 
 @dataclass(slots=True, kw_only=True)
 class Cost:
-    """Of one page: seconds in the server and as the client saw them, request by request.
+    """The cost of one page: seconds in the server and at the client, request by request.
 
-    Medians are of what clients saw, because the same clients see the bare view; the limit on the
-    slow ones is on the server's own time.
+    Medians are those of the client, because the same clients request the bare view. The limit on
+    slow requests applies to the server's time.
     """
 
     served_s: list[float] = field(default_factory=list)
@@ -62,11 +62,11 @@ class Beside:
 
 
 def pages(dataset: Dataset) -> Mapping[str, Iterator[Request]]:
-    """What is asked for, signed in as a browser is, again and again.
+    """Return endless requests with the session of a browser.
 
-    Histories and comparisons are of another series or pair of commits each time, as far as there
-    are others; what is asked for again, as by all who follow one link, is in rows of its own, and
-    so are leaderboards of other commits.
+    Histories and comparisons use another series or pair of commits each time, as long as there are
+    others. Separate rows measure repeated requests, as from users of one link, and leaderboards of
+    other commits.
     """
     headers = {"Cookie": f"sessionid={dataset.session}", "Accept-Encoding": "gzip"}
     key = f"{dataset.project}/{dataset.benchmark}"
@@ -122,11 +122,11 @@ class PageTimings:
         names = next(iter(asked.values()))
         self._asked = {(name, size): asked[size][name] for name in names for size in asked}
         self.found = {key: Beside() for key in self._asked}
-        #: The very first request of each page to a server that has just started.
+        #: The very first request of each page to a new server.
         self.first_s: dict[tuple[str, str], float] = {}
 
     def warm_up(self) -> None:
-        """Every thread has answered; what was asked for is not asked for again soon."""
+        """Send requests to every thread; these addresses are not requested again soon."""
         for (name, size), requests in self._asked.items():
             server = self._servers[size]
             self.first_s[name, size] = self._cost(server, [next(requests)], Cost())
@@ -140,7 +140,7 @@ class PageTimings:
             self._cost(self._servers[size], list(islice(asked, requests)), beside.page)
 
     def _cost(self, server: Server, requests: Sequence[Request], cost: Cost) -> float:
-        """The seconds of the slowest as its client saw it."""
+        """Return the seconds of the slowest request at the client."""
         before = tree_cpu_s(server.pid) + self._postgres.cpu_s()
         asked = ask_many(server.port, requests, clients=self._clients)
         cost.served_s += server.served_s(len(asked.seconds))

@@ -1,4 +1,4 @@
-"""The figures of this benchmark, their targets, and how they are shown."""
+"""The metrics of this benchmark, their targets, and their tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perf.scale.ingest import Sent
 from perf.scale.loading import Dataset
 from perf.scale.page_requests import Beside
 
-#: A page's median may be so many times that of the bare view.
+#: Limit of a page's median as a multiple of the bare view's.
 RATIOS = {"history data": 6.0, "comparison": 12.0, "overview": 5.0}
 P95_S = 0.05
 FLAT = 1.5
@@ -29,7 +29,7 @@ ONE, FOUR, SINGLE, METRICS_4, AGAIN, NEW_COMMIT = (
 
 @dataclass(slots=True, kw_only=True)
 class Measurements:
-    """Everything measured; `sent[load, size]` are the rounds."""
+    """All measurements; `sent[load, size]` are the rounds."""
 
     sites: Mapping[str, Dataset]
     beside: dict[tuple[str, str], Beside] = field(default_factory=dict)
@@ -75,7 +75,7 @@ def wanted(found: Measurements) -> dict[str, Wanted | None]:
 
 
 def measured(found: Measurements) -> dict[str, float]:
-    """At the largest size; `growth` is the ratio there to that at the smallest."""
+    """Return the values at the largest size; `growth` is the ratio to the smallest."""
     figures: dict[str, float] = {}
     large, small = found.largest, found.smallest
     for page in found.pages:
@@ -110,7 +110,7 @@ def text(found: Measurements) -> str:
 
 
 def details(found: Measurements) -> dict[str, Any]:
-    """What stands beside the figures that are kept."""
+    """Return the details that are stored next to the results."""
     return {
         "databases": {
             size: {
@@ -167,7 +167,7 @@ def _sites(found: Measurements) -> str:
 
 
 def pages_text(found: Measurements) -> str:
-    """What is known before anything is sent."""
+    """Return what is known before the ingest."""
     rows = [
         [
             f"{page}, {size}",

@@ -1,1 +1,1 @@
-"""Runs without a pause, faults at random, and what is left and grown at the end."""
+"""Runs without a pause and random faults; the end checks for losses, leftovers and growth."""

@@ -1,6 +1,6 @@
 """An hour of small runs on four hosts under random faults: `make soak`.
 
-`ARGS="--minutes 5"`, `ARGS=--short` (half a minute, only to show that it works), `ARGS="--seed 7"`
+`ARGS="--minutes 5"`, `ARGS=--short` (half a minute, only to check that it works), `ARGS="--seed 7"`
 for other faults, `ARGS=--keep` to store the result.
 """
 

@@ -1,4 +1,4 @@
-"""The benchmark itself: PostgreSQL and Redis run already, started by `python -m perf.soak`."""
+"""The benchmark itself; `python -m perf.soak` has started PostgreSQL and Redis before."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ WANTED = {
     "pages_with_another_answer": NONE,
     "processes_that_ended": NONE,
 }
-#: In an hour, by the memory of an hour's second half. Shorter forms cannot tell.
+#: Growth per hour, from the second half of an hour. Shorter runs cannot show it.
 FLAT = {
     "{}_growth_low": Wanted(relation="<=", limit=0.01),
     "{}_growth_high": Wanted(relation="<=", limit=0.10),
@@ -112,8 +112,8 @@ def extent_of(options: argparse.Namespace) -> Extent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoakResult:
-    counts: dict[str, int]  # what is wrong
-    faults: dict[str, int]  # how often each struck
+    counts: dict[str, int]  # description of a problem
+    faults: dict[str, int]  # how often each fault occurred
     pages: dict[str, int]  # by status
     memory: dict[str, Growth]
 
@@ -140,7 +140,7 @@ def soak(extent: Extent, seed: int, folder: Path) -> SoakResult:
 
 
 def prepare(folder: Path) -> tuple[Account, tuple[str, str], Project]:
-    """Who asks, the commits of the server to measure, and the public project they belong to."""
+    """Return the user of the runs, the commits of the server, and their public project."""
     collect_static()
     call_command("migrate", verbosity=0)
     account = make_account()
@@ -154,7 +154,7 @@ def prepare(folder: Path) -> tuple[Account, tuple[str, str], Project]:
 
 
 def use_and_break(extent: Extent, services: Services, usage: Usage, faults: Faults) -> Watch:
-    """Runs, pages and faults for as long as the extent says, with memory watched."""
+    """Generate runs, page views and faults for the extent's duration, and sample the memory."""
     began, length_s = time.monotonic(), 60 * extent.minutes
     with Progress("Soaking, seconds", out=sys.stderr) as show:
 

@@ -1,4 +1,4 @@
-"""What is broken, at random moments that a seed repeats."""
+"""Faults at random moments, which a seed repeats."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from perf.soak.services import Services
 from tests.support.journals import read_journals
 from tests.support.proc import command_line, kill, name_of
 
-#: Seconds for which something is away, at most.
+#: The longest time of an outage in seconds.
 DOWN_S = 4.0
-#: What a journal says last of a round that is over.
+#: The last events of a journal whose round has ended.
 ENDED = ("round_done", "aborted")
 
 
 class Faults:
-    """Breaks one thing after the other; `struck` counts them by kind, less those that found nothing
-    to break."""
+    """Cause one fault after the other.
+
+    `struck` counts them by kind, without those that had no target.
+    """
 
     def __init__(self, services: Services, fleet: Fleet, *, seed: int, every_s: float) -> None:
         self._kinds: dict[str, Callable[[], bool]] = {
@@ -43,8 +45,10 @@ class Faults:
         self._random = random.Random(seed)
 
     def break_things(self, seconds: float) -> None:
-        """For so long, or up to as long again until each kind has struck. Not in a thread of its
-        own: what is started again dies with the thread that started it."""
+        """Cause faults for `seconds`, or up to twice as long until each kind has occurred.
+
+        Do not run it in a separate thread: services that it restarts would die with their thread.
+        """
         began = time.monotonic()
         while True:
             time.sleep(self._random.expovariate(1 / self._every_s))
@@ -54,14 +58,14 @@ class Faults:
             self._break_one()
 
     def _break_one(self) -> None:
-        """Of the kinds that were tried least often: a soak is long enough for all of them."""
+        """Choose among the kinds that were tried least often, so that a soak covers all of them."""
         in_turn = self._random.sample(list(self._kinds), len(self._kinds))
         name = min(in_turn, key=self._tried.__getitem__)
         self._tried[name] += 1
         self.struck[name] += self._kinds[name]()
 
     def _somewhere(self, strike: Callable[[SshHost], bool]) -> bool:
-        """At one of the hosts where there is something to break."""
+        """Strike one of the hosts with a possible target."""
         hosts = self._fleet.hosts
         return any(strike(host) for host in self._random.sample(hosts, len(hosts)))
 
@@ -75,14 +79,14 @@ class Faults:
         return True
 
     def _drop_connections(self, host: SshHost) -> bool:
-        """sshd's processes of open connections; the commands within live on."""
+        """Kill sshd's processes of open connections; commands in them continue."""
         found = sessions(self._fleet, host)
         for pid in found:
             kill(pid)
         return bool(found)
 
     def _freeze_connections(self, host: SshHost) -> bool:
-        """Nothing comes through for a while, and nobody is told."""
+        """Stop connections for a while, without closing them."""
         found = sessions(self._fleet, host)
         for signum in (signal.SIGSTOP, signal.SIGCONT):
             for pid in found:
@@ -108,7 +112,7 @@ class Faults:
 
 
 def _kill_agent(host: SshHost) -> bool:
-    """The supervisor of a round that is at work, if there is one."""
+    """Kill the supervisor of a running round, if there is one."""
     live = [pid for pid in supervisors(host) if is_of(pid, host)]
     for pid in live:
         kill(pid)
@@ -116,7 +120,7 @@ def _kill_agent(host: SshHost) -> bool:
 
 
 def supervisors(host: SshHost) -> list[int]:
-    """Of rounds that the host's journals do not say to be over."""
+    """Return the supervisors of rounds that have not ended according to the host's journals."""
     return [
         int(told["pid"])
         for step in read_journals(host.work_dir)
@@ -127,7 +131,7 @@ def supervisors(host: SshHost) -> list[int]:
 
 
 def sessions(fleet: Fleet, host: SshHost) -> list[int]:
-    """Processes below the host's own sshd, which is known by its file of settings."""
+    """Return the processes below the host's sshd, which is identified by its configuration file."""
     settings = str(fleet.folder / host.name / "sshd_config")
     servers = [pid for pid in descendants(os.getpid()) if settings in command_line(pid)]
     below = {pid for server in servers for pid in descendants(server)}
@@ -135,7 +139,7 @@ def sessions(fleet: Fleet, host: SshHost) -> list[int]:
 
 
 def is_of(pid: int, host: SshHost) -> bool:
-    """Whether a process works for this host: by its command line, or the folder that it is in."""
+    """Return whether a process works for this host, by its command line or its folder."""
     if str(host.work_dir) in command_line(pid):
         return True
     with contextlib.suppress(OSError):

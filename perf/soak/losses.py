@@ -1,4 +1,5 @@
-"""What is lost, doubled or left behind: hosts' journals and processes beside the database."""
+"""Find what is lost, doubled or left over: compare hosts' journals and processes with the
+database."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from perf.harness.ssh_hosts import Fleet
 from perf.soak.faults import is_of
 from tests.support.journals import read_journals
 
-#: An agent that was told to stop takes a moment.
+#: A stopped agent takes a moment to end.
 PATIENCE_S = 30.0
 #: What an agent keeps below its work directory from one job to the next.
 KEPT = frozenset(
@@ -27,7 +28,7 @@ KEPT = frozenset(
 
 
 def trials(requested: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
-    """Counts of trials, and of those of which the hosts tell something else than the database."""
+    """Return counts of trials, and of those for which host and database differ."""
     ours = Trial.objects.filter(job__run__in=list(requested))
     for trial in ours.exclude(state="measured"):
         print(f"  {trial.state}: trial {trial.pk}: {trial.message[:1000]}", flush=True)
@@ -60,7 +61,7 @@ def trials(requested: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
 
 
 def left_over(fleet: Fleet) -> dict[str, int]:
-    """Processes and folders that nothing needs any more; what is ending is waited for."""
+    """Return unneeded processes and folders, after waiting for those that are ending."""
     give_up = time.monotonic() + PATIENCE_S
     while (left := _processes(fleet)) and time.monotonic() < give_up:
         time.sleep(0.5)
@@ -87,6 +88,6 @@ def _processes(fleet: Fleet) -> list[str]:
 
 
 def _odd(work_dir: Path, jobs: set[str]) -> list[Path]:
-    """All that is neither one of the folders that stay nor of a job that the database knows."""
+    """Return files that are neither permanent folders nor belong to a job of the database."""
     strange = [path for path in work_dir.iterdir() if path.name not in KEPT]
     return strange + [path for path in work_dir.glob("jobs/*") if path.name not in jobs]

@@ -14,7 +14,7 @@ from scipy.stats import theilslopes
 from devstack.processes import descendants
 from perf.harness.processes import memory_of
 
-#: Neighbouring samples resemble each other: their means are what a line is laid through.
+#: Consecutive samples are correlated, so the line is fitted to means of groups.
 PARTS = 20
 CONFIDENCE = 0.95
 
@@ -23,8 +23,10 @@ Samples = list[tuple[float, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """Share of the mean by which it grows in an hour, with an interval of 95 %. `course_mib`: the
-    means of equal parts of the whole time."""
+    """Growth per hour as a share of the mean, with an interval of 95 %.
+
+    `course_mib`: the means of equal parts of the whole time.
+    """
 
     mean_bytes: float
     share_an_hour: float
@@ -34,8 +36,10 @@ class Growth:
 
 
 def growth(samples: Sequence[tuple[float, int]]) -> Growth:
-    """Of the second half of (seconds, bytes): a median of slopes (Theil and Sen), which a few
-    odd moments do not tilt. ValueError where there are fewer than eight samples in it."""
+    """Return the median of slopes (Theil-Sen) over the second half of the (seconds, bytes) samples.
+
+    Single outliers do not affect it. Raise ValueError if that half has fewer than eight samples.
+    """
     middle = (samples[0][0] + samples[-1][0]) / 2
     late = [each for each in samples if each[0] >= middle]
     if len(late) < 8:
@@ -54,7 +58,7 @@ def growth(samples: Sequence[tuple[float, int]]) -> Growth:
 
 
 def _parts(samples: Sequence[tuple[float, int]]) -> tuple[list[float], list[float]]:
-    """Means of equal parts: hours, and bytes."""
+    """Return means of equal parts: hours, and bytes."""
     services = [part for part in np.array_split(np.array(samples, dtype=float), PARTS) if len(part)]
     means = [part.mean(axis=0) for part in services]
     return [float(each[0]) / 3600 for each in means], [float(each[1]) for each in means]
@@ -62,11 +66,11 @@ def _parts(samples: Sequence[tuple[float, int]]) -> tuple[list[float], list[floa
 
 @dataclass(slots=True, kw_only=True)
 class Watch:
-    """Samples the memory of whole process trees in a thread of its own, until it is left.
+    """Samples the memory of whole process trees in a separate thread during the block.
 
-    `own` is what no file backs, shared parts counted once: pages of libraries are shared with
-    agents and workers that come and go, which would look like growth. `rss` is everything.
-    `ended` are those that were seen no more.
+    `own` is anonymous memory, with shared parts counted once. Pages of libraries are shared with
+    agents and workers that come and go, which would look like growth. `rss` is everything. `ended`
+    are processes that have disappeared.
     """
 
     pids: Mapping[str, int]

@@ -22,7 +22,7 @@ STOP_S = 20.0
 
 @dataclass(slots=True, kw_only=True)
 class Part:
-    """A service that comes back when it is started again."""
+    """A service that is up again after a restart."""
 
     service: Service
     child: Child | None = None
@@ -40,7 +40,7 @@ class Part:
             self.child.kill_group()
 
     def stop(self) -> None:
-        """As an administrator stops it: what is at work may end."""
+        """Stop it as an administrator does: running work may end."""
         if self.child is None:
             return
         self.child.send(15)
@@ -57,8 +57,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """`steady` has what is never killed, of which the memory is watched: a web server, a worker and
-    the beat. `victim` is the other worker."""
+    """`steady` contains the services that are never killed and whose memory is sampled.
+
+    These are a web server, a worker and the beat. `victim` is the other worker.
+    """
 
     web: Server
     worker: Part
@@ -73,7 +75,7 @@ class Services:
 
 @contextlib.contextmanager
 def running_services(folder: Path) -> Iterator[Services]:
-    """All of them at work; ended with the block."""
+    """Yield all services running; stop them at the end of the block."""
     redis = Redis(data=folder / "redis", log=folder / "redis.log")
     env = {
         **os.environ,
@@ -111,5 +113,5 @@ def _celery(folder: Path, env: dict[str, str], name: str, kind: str, *more: str)
     command = Command(
         name=name, argv=(*argv, *more), env=env, cwd=CHECKOUT, log=folder / f"{name}.log"
     )
-    # Nothing waits for it: what it does not take up yet stays in the queue.
+    # Do not wait for it: messages stay in the queue until it takes them.
     return Part(service=Service(command=command, ready=lambda: True))

@@ -1,4 +1,4 @@
-"""Who uses Pitwall meanwhile: a CI that asks for runs, and people who look at pages."""
+"""Simulated users: a CI that requests runs, and people who open pages."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from orchestrator.runs.states import RUN_ENDED
 from perf.harness.ssh_hosts import Fleet
 
 NOBODY = 0
-#: What a page may answer while something is broken: 503 says that the database is away.
+#: Statuses that a page may return during a fault: 503 means that the database is away.
 RIGHT = frozenset({200, 503, NOBODY})
-#: Runs that wait or are at work at a time, for each host.
+#: The number of waiting or running runs per host.
 AHEAD = 2
 LOOK_EVERY_S = 0.2
 
 
 class Usage:
-    """Keeps all hosts busy and looks at pages, each in a thread of its own, until it is left.
+    """Keeps all hosts busy and opens pages, each in a separate thread, during the block.
 
-    `asked` are the runs; `answers` counts pages by their status, NOBODY where there was none.
+    `asked` are the runs; `answers` counts pages by their status, NOBODY if there was no answer.
     """
 
     def __init__(self, client: Client, fleet: Fleet, shas: tuple[str, str], pages: str) -> None:
@@ -55,7 +55,7 @@ class Usage:
             thread.join()
 
     def _ask(self) -> None:
-        """A key makes each request safe to repeat: one that broke off is sent again."""
+        """A key makes each request safe to repeat: an interrupted one is sent again."""
         for number in count():
             host = self._fleet.hosts[number % len(self._fleet.hosts)].name
             wanted = {
@@ -82,8 +82,10 @@ class Usage:
         return len(self.requested[-100:]) - len(self._ended())
 
     def _ended(self) -> list[UUID]:
-        """Of the last hundred, in no order. Faults end sessions of the database, ours too: none is
-        seen then."""
+        """Return those of the last hundred runs that have ended, in no order.
+
+        Faults also end our database session: then the list is empty.
+        """
         try:
             ended = Run.objects.filter(pk__in=self.requested[-100:], state__in=RUN_ENDED)
             return list(ended.values_list("pk", flat=True))
@@ -102,7 +104,7 @@ class Usage:
         connection.close()
 
     def _pages_of(self, run: UUID) -> list[str]:
-        """None of them shows more the longer the soak takes: that would be growth that is right."""
+        """Return pages that do not get longer during the soak: their growth would be legitimate."""
         first, second = self._shas
         compared = f"benchmark=soak/soak&baseline={first}&contender={second}&run={run}"
         return [
@@ -114,7 +116,7 @@ class Usage:
 
 
 def _answer(opener: urllib.request.OpenerDirector, page: str) -> int:
-    """The status, NOBODY where there is no answer."""
+    """Return the status, NOBODY if there is no answer."""
     try:
         with opener.open(page, timeout=30) as answer:
             answer.read()
@@ -126,8 +128,8 @@ def _answer(opener: urllib.request.OpenerDirector, page: str) -> int:
 
 
 def wait_for_the_end(requested: list[UUID], *, limit_s: float) -> None:
-    """Until all runs have ended; TimeoutError where they do not."""
-    # Faults ended the sessions of the database, that of this thread too.
+    """Wait until all runs have ended. Raise TimeoutError if they do not."""
+    # Faults have ended the database sessions, including that of this thread.
     connection.close()
     give_up = time.monotonic() + limit_s
     while left := Run.objects.filter(pk__in=requested).exclude(state__in=RUN_ENDED).count():

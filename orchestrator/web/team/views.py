@@ -104,7 +104,7 @@ def quotas(request: HttpRequest, member: Member) -> HttpResponse:
             quotas.storage_bytes,
             format_bytes,
             "Shorten how long projects keep raw files, distributions and single trials, or remove "
-            "imported figures.",
+            "imported results.",
         ),
         _quota_use(
             "Mirrors of repositories",
