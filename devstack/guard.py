@@ -1,11 +1,16 @@
 """The last resort: ends the processes of a supervisor that was killed.
 
 The supervisor runs it in a separate session, with a pipe as standard input. Its argument is the
-number of seconds between SIGTERM and SIGKILL. Each line says `+ GROUP SIGNAL` (a process group to
-end, and how), `- GROUP` (it has ended), `= JSON` (a command to run at the end, as [argv,
-environment, folder]) or `=` (no such command any more). When the pipe closes, its writer is gone.
-Then the guard stops and finally kills every listed group, and runs the commands, the last one
-first. Until then it holds the inherited descriptors, so that the lock of the instance stays taken.
+number of seconds between SIGTERM and SIGKILL. Each line of the input is one of these:
+
+- `+ GROUP SIGNAL`: a process group to end, and how
+- `- GROUP`: the group has ended
+- `= JSON`: a command to run at the end, as [argv, environment, folder]
+- `=`: there is no such command any more
+
+When the pipe closes, its writer is gone. Then the guard stops and finally kills every listed group,
+and runs the commands, the last one first. Until then it holds the inherited descriptors, so that
+the lock of the instance stays taken.
 
 Standard library only, and no other module of ours: it must not depend on anything that can change.
 """

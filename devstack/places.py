@@ -17,6 +17,6 @@ STATE = CHECKOUT / ".pitwall"
 def tools_cache() -> Path:
     """Return the user's folder of tools that every checkout shares; it need not exist yet."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    # By the specification a relative path is ignored.
+    # The specification says to ignore a relative path.
     root = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
     return root / "pitwall" / "tools"

@@ -7,9 +7,11 @@
         supervisor.watch()
 
 Leaving the block stops everything in reverse order. There is one thread and one loop: signals only
-set a flag, and every wait checks the flags. Three mechanisms ensure that no process survives: the
-orderly stop; SIGKILL to every group at the second Ctrl-C; and, if we are killed, the death signal
-of Linux together with the guard process (see guard.py), which also knows groups.
+set a flag, and every wait checks the flags. Three mechanisms ensure that no process survives:
+
+1. The orderly stop.
+2. SIGKILL to every group at the second Ctrl-C.
+3. If we are killed: Linux's death signal and the guard process (guard.py), which also knows groups.
 """
 
 from __future__ import annotations
@@ -179,7 +181,7 @@ class Supervisor:
 
     def _stop_all(self) -> None:
         if self._interrupts.first() is not None and self._started:
-            say("stopping; once more kills everything at once")
+            say("stopping; ask again to kill everything at once")
         while self._started:
             entry = self._started.pop()
             if isinstance(entry, Command):

@@ -95,7 +95,7 @@ def _steps(team: Team) -> Iterator[tuple[str, Callable[[], object]]]:
         yield f"case {case.label}", partial(_remove_case, case)
     for project in Project.objects.filter(team=team).order_by("pk"):
         yield f"project {project.slug}", partial(_remove_project, project)
-    yield "imported figures", ReferenceSource.objects.filter(team=team).delete
+    yield "reference results", ReferenceSource.objects.filter(team=team).delete
     for host in Host.objects.filter(team=team).order_by("pk"):
         yield f"host {host.name}", partial(_remove_host, host)
 

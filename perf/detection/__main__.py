@@ -51,7 +51,7 @@ def measure(extent: Extent, seed: int) -> Measurements:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m perf.detection")
-    parser.add_argument("--short", action="store_true", help="only see that it works")
+    parser.add_argument("--short", action="store_true", help="only check that it works")
     parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
     parser.add_argument("--seed", type=int, default=SEED, help=f"of what is made; default {SEED}")
     return parser.parse_args()

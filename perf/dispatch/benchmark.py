@@ -158,7 +158,7 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m perf.dispatch")
-    parser.add_argument("--short", action="store_true", help="only see that it works")
+    parser.add_argument("--short", action="store_true", help="only check that it works")
     parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
     return parser.parse_args()
 

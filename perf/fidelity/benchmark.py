@@ -110,9 +110,9 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m perf.fidelity")
-    parser.add_argument("--short", action="store_true", help="only see that it works")
+    parser.add_argument("--short", action="store_true", help="only check that it works")
     parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
-    parser.add_argument("--pairs", type=int, help="so many of each load")
+    parser.add_argument("--pairs", type=int, help="number of pairs per load")
     parser.add_argument("--only", choices=[load.key for load in LOADS], help="this load alone")
     options = parser.parse_args()
     if options.keep and (options.only or options.pairs):

@@ -83,14 +83,14 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m perf.pages")
-    parser.add_argument("--short", action="store_true", help="only see that it works")
+    parser.add_argument("--short", action="store_true", help="only check that it works")
     parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="looks at each screen")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="audits per screen")
     parser.add_argument(
         "--only",
         action="append",
         choices=(*MAIN, LIVE),
-        help="this screen, or how soon a live run shows a result; more than once",
+        help="only this screen, or live for the live run; may be repeated",
     )
     return parser.parse_args()
 

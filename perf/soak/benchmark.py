@@ -98,7 +98,9 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m perf.soak")
     parser.add_argument("--minutes", type=float, default=FULL_MINUTES)
-    parser.add_argument("--short", action="store_true", help="half a minute, to see that it works")
+    parser.add_argument(
+        "--short", action="store_true", help="half a minute, to check that it works"
+    )
     parser.add_argument("--keep", action="store_true", help="write the result to perf/results")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of the faults")
     return parser.parse_args()

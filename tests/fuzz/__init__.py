@@ -1,1 +1,1 @@
-"""The API under made-up requests: no answer is a mistake of ours, none is not as documented."""
+"""Fuzzing of the API: no request causes an internal error or an undocumented answer."""

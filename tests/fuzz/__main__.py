@@ -1,6 +1,6 @@
 """Fuzzing of the API with schemathesis: `make fuzz-api`.
 
-Starts a PostgreSQL and a Redis of its own, and removes them; the fuzzing is in `body.py`.
+It starts a separate PostgreSQL and Redis, and removes them; the fuzzing is in `body.py`.
 """
 
 import sys

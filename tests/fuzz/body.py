@@ -1,9 +1,9 @@
-"""Fills a team, serves it as it is deployed, and lets schemathesis loose on it.
+"""Fill a team, serve it as deployed, and run schemathesis against it.
 
-Ends with a line of JSON: how many requests were made, what came back, and how many findings there
-are. `fetches` counts the 503 of requests that name a branch: no fetcher runs, so each gets one.
-The exit status is that of schemathesis, or 1 where there were too few requests, or where the token
-was refused at the end: most requests would have tried nothing.
+The last line is JSON: the number of requests, the statuses, and the number of findings. `fetches`
+counts the 503 of requests that name a branch: no fetcher runs, so each gets one. The exit status is
+that of schemathesis. It is 1 if there were too few requests, or if the token was invalid at the
+end, so that most requests had no effect.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from collections import Counter
 from http import HTTPStatus
 from pathlib import Path
 
-# Before Django reads its settings: the repository is a folder of this machine.
+# Set this before Django reads its settings: the repository is a folder of this machine.
 os.environ["PITWALL_ALLOW_LOCAL_REPOSITORIES"] = "1"
 import perf.harness.django_setup  # noqa: F401
 
@@ -45,12 +45,13 @@ CHECKS = (
     "missing_required_header", "unsupported_method", "allow_header_conformance", "ignored_auth",
     "use_after_free",
 )  # fmt: skip
-#: A request that names a branch waits for a fetch. The log has those that the database stopped.
+#: A request that names a branch waits for a fetch. The log shows statements that the database
+#: stopped.
 EXPECTED = """\
 [checks]
 not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 503]
 """
-#: So many of each kind are asked for: enough for deleted ones to be followed by others.
+#: How many of each kind are created: enough for deleted ones to be followed by others.
 OF_A_KIND = 12
 
 
@@ -80,17 +81,17 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
-    parser.add_argument("--requests", type=int, default=20_000, help="at least so many")
-    parser.add_argument("--examples", type=int, default=110, help="of each operation at most")
-    parser.add_argument("--seconds", type=int, default=3600, help="the longest it may take")
+    parser.add_argument("--requests", type=int, default=20_000, help="minimum number of requests")
+    parser.add_argument("--examples", type=int, default=110, help="maximum per operation")
+    parser.add_argument("--seconds", type=int, default=3600, help="time limit")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="a regular expression of paths")
-    parser.add_argument("--few", action="store_true", help="too few requests are no failure")
+    parser.add_argument("--few", action="store_true", help="do not fail after too few requests")
     return parser.parse_args()
 
 
 def prepared(folder: Path) -> dict[str, object]:
-    """What the requests name, so that most of them reach something."""
+    """Return the objects that the requests name, so that most requests find something."""
     call_command("migrate", verbosity=0)
     filled = fill(folder)
     member = filled.personas.alice
@@ -115,7 +116,7 @@ def names_of(filled: Filled) -> dict[str, object]:
         "channel_id": ids(Channel),
         "delivery_id": ids(Delivery),
         "request_id": ids(BenchmarkRequest),
-        # Nothing is sent there: the server that is asked delivers nothing by itself.
+        # Nothing is sent there: the tested server delivers nothing by itself.
         "target": ["https://hooks.example.org/x"],
         "api_url": ["https://git.example.org/api/v1"],
         "repository": ["ada/server"],
@@ -158,7 +159,7 @@ def fuzz(url: str, folder: Path, token: str, options: argparse.Namespace) -> int
 
 
 def is_taken(url: str, token: str) -> bool:
-    """Whether the token is still good for a request."""
+    """Return whether the token is still valid."""
     headers = {"Authorization": f"Bearer {token}"}
     request = urllib.request.Request(f"{url}/api/v1/members", headers=headers)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -169,7 +170,7 @@ def is_taken(url: str, token: str) -> bool:
 
 
 def answered(folder: Path) -> Counter[str]:
-    """How many requests had which status, as the server itself wrote it down."""
+    """Return the number of requests by status, from the server's own log."""
     found: Counter[str] = Counter()
     for log in folder.glob("access-*.log"):
         found.update(line.split()[1] for line in log.read_text().splitlines())
@@ -177,7 +178,7 @@ def answered(folder: Path) -> Counter[str]:
 
 
 def bug_lines(log: Path) -> list[str]:
-    """Where the server's log has a mistake of ours: the last lines of each trace."""
+    """Return internal errors in the server's log: the last lines of each traceback."""
     lines = log.read_text(errors="replace").splitlines()
     told = [place for place, line in enumerate(lines) if " failed" in line and "ERROR" in line]
     return [text for place in told for text in (lines[place], _end_of_trace(lines[place + 1 :]))]

@@ -1,8 +1,8 @@
 """A hostile git server: slow, endless, redirecting, and with odd refs, dates and names.
 
-Real git fetches from it over real HTTP, and all that Pitwall reads of a mirror is read afterwards.
-A finding is an error other than InvalidRequestError, a fetch that outlasts its limit, a connection
-to a place that was not checked, much memory, or something left behind.
+Real git fetches from it over real HTTP, and afterwards Pitwall reads everything from the mirror. A
+finding is an error other than InvalidRequestError, a fetch beyond its time limit, a connection to
+an unchecked address, much memory, or a leftover.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import git, make_repository
 
 TIMEOUT_S = 1.5
-#: What a case may take beyond the limit of its fetches, on a busy machine.
+#: The time of a case beyond the limit of its fetches, on a busy machine.
 SLACK_S = 20.0
 MIRROR_BYTES = 3 << 20
 MOST_MEMORY_BYTES = 300 << 20
-#: Where one of the odd refs would lead.
+#: A target that one of the odd refs names.
 _EVIL = Path(tempfile.gettempdir()) / "pitwall-evil"
 _HERE = ("127.0.0.0/8",)
 _TYPE = "application/x-git-upload-pack-{}"
@@ -104,7 +104,7 @@ def _request(client: socket.socket) -> bytes:
 
 
 class Honest:
-    """What git itself would answer for a repository, over its smart HTTP protocol."""
+    """The answers of git itself for a repository, over its smart HTTP protocol."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -126,7 +126,7 @@ def _output(command: list[str], body: bytes) -> bytes:
 
 
 def fuzz(folder: Path, cases: int, seed: int) -> Seen:
-    """So many cases of all kinds in turn; the same ones for the same seed."""
+    """Try `cases` cases of all kinds in turn; the same seed gives the same cases."""
     chance, seen = random.Random(seed), Seen()
     trap, server = socket.create_server(("127.0.0.1", 0)), Server()
     trap.setblocking(False)
@@ -139,7 +139,7 @@ def fuzz(folder: Path, cases: int, seed: int) -> Seen:
                 _try(Path(below), server.port, kind, seen)
             with contextlib.suppress(BlockingIOError):
                 trap.accept()[0].close()
-                seen.faults.append(f"{kind} {number}: git was led to another place")
+                seen.faults.append(f"{kind} {number}: git was redirected to another address")
     return seen
 
 
@@ -186,7 +186,7 @@ def _temporary_files_in(folder: Path) -> Iterator[None]:
 
 
 def _read_all(repository: Repository) -> Iterator[str]:
-    """Reads a mirror in all ways; the faults."""
+    """Read a mirror in all ways, and yield the faults."""
     tips = []
     with contextlib.suppress(InvalidRequestError):
         tips = repository.tips()
@@ -243,7 +243,7 @@ def _kinds(
         return lambda _, client: client.sendall(line.encode())
 
     def alternates() -> Callable[[bytes, socket.socket], None]:
-        """The plain protocol, whose objects are said to be elsewhere."""
+        """Serve the plain protocol, with alternates that point elsewhere."""
         return lambda request, client: _dumb(request, client, elsewhere)
 
     def endless() -> Callable[[bytes, socket.socket], None]:
@@ -303,7 +303,7 @@ def _changed(body: bytes, chance: random.Random) -> bytes:
 
 
 def _odd_refs(honest: tuple[str, bytes], chance: random.Random) -> tuple[str, bytes]:
-    """Many more refs, and names that no ref may have."""
+    """Return many more refs, and invalid names of refs."""
     kind, body = honest
     if "advertisement" not in kind:
         return honest
@@ -339,7 +339,7 @@ def _answer(client: socket.socket, kind: str, body: bytes) -> None:
 
 
 def _repeat(client: socket.socket, kind: str, piece: bytes, *, pause_s: float) -> None:
-    """Until the other side has had enough."""
+    """Send until the client closes the connection."""
     client.sendall(f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n".encode())
     if "advertisement" in kind:
         client.sendall(b"001e# service=git-upload-pack\n0000")
@@ -349,6 +349,6 @@ def _repeat(client: socket.socket, kind: str, piece: bytes, *, pause_s: float) -
 
 
 def _memory_bytes() -> int:
-    """The most that this process had, and the largest program that it started."""
+    """Return the peak memory of this process and of its largest child."""
     mine = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return 1024 * max(mine, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)

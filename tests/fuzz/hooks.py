@@ -1,6 +1,6 @@
-"""What schemathesis is told: the names of things that are there, and to leave other machines alone.
+"""Hooks for schemathesis: use existing names, and contact no other machine.
 
-Imported by schemathesis in an environment of its own, where nothing of Pitwall is installed.
+schemathesis imports it in a separate environment, without Pitwall's packages.
 """
 
 import ast
@@ -16,19 +16,22 @@ from schemathesis import GenerationMode
 from schemathesis.core.parameters import ParameterLocation
 
 KNOWN: dict[str, Any] = json.loads(Path(os.environ["PITWALL_FUZZ_KNOWN"]).read_text())
-#: How often something known takes the place of something made up.
+#: How often an existing value replaces a generated one.
 SHARE = 0.7
-#: Nobody waits for a long poll here.
+#: Do not wait for long polls.
 LONGEST_WAIT_S = 0.05
 MOST_VALUES, MOST_CHARS = 5, 500
-#: Sent to wherever they say: nothing but this machine may be asked.
+#: Pitwall sends requests to these addresses, so only this machine may be named.
 ADDRESSES = {"address": "127.0.0.1", "repository_url": "https://127.0.0.1:9/nothing.git"}
 chance = random.Random(1)
 
 
 def _parse_undisturbed(*words: Any, **options: Any) -> ast.AST:
-    """Python 3.11 loses count of its depth where the garbage collector runs Python code while it
-    parses a large file, as hypothesis does for its messages."""
+    """Work around a bug of Python 3.11's parser.
+
+    It loses count of its depth if the garbage collector runs Python code while it parses a large
+    file, as hypothesis does for its messages.
+    """
     gc.disable()
     try:
         return _parse(*words, **options)
@@ -80,14 +83,14 @@ def _stay_here(values: dict[str, Any]) -> None:
 
 
 def _keep_own(values: dict[str, Any]) -> None:
-    """Without its own token or membership, all further requests would be refused."""
+    """Keep the own token and membership, without which all further requests would be refused."""
     for name, own in KNOWN["own"].items():
         if str(values.get(name)).lower() == own:
             values[name] = "bob" if name == "username" else "00000000-0000-0000-0000-000000000000"
 
 
 def _shorten(query: dict[str, Any]) -> None:
-    """Long addresses are refused by the server in front, in its own words."""
+    """Shorten addresses, because the server in front refuses long ones with its own message."""
     for name, value in query.items():
         if isinstance(value, list):
             query[name] = value[:MOST_VALUES]

@@ -1,7 +1,7 @@
-"""A hostile agent: the engine looks at a host that answers anything and leaves any files.
+"""A hostile agent: the engine polls a host with arbitrary answers and files.
 
-Nothing may be uncaught, take longer than MOST_S, need more than MOST_BYTES of memory, or change a
-row of another team.
+No error may be uncaught. A poll may not take longer than MOST_S, need more than MOST_BYTES of
+memory, or change a row of another team.
 """
 
 import json
@@ -32,14 +32,14 @@ from tests.support.factories import (
 )
 from tests.support.hostile_host import answer, job_on_hostile_host, leave_files, status
 
-#: Seconds that one look may hold a thread, and how much the process may grow over all of them.
+#: Seconds that one poll may hold a thread, and how much the process may grow over all of them.
 MOST_S = 10.0
 MOST_BYTES = 600 * 2**20
 
 
 @dataclass(slots=True)
 class Seen:
-    """`ended`: looks after which the job had failed; `stored`: trials that were taken in."""
+    """`ended`: polls after which the job had failed; `stored`: trials that were stored."""
 
     looks: int = 0
     ended: int = 0
@@ -50,7 +50,7 @@ class Seen:
 
 
 def fuzz(folder: Path, looks: int, seed: int, most_s: float = MOST_S) -> Seen:
-    """`settings.DATA_DIR` is the caller's own, and the database is empty."""
+    """`settings.DATA_DIR` belongs to the caller, and the database is empty."""
     people = make_personas()
     job = job_on_hostile_host(people, folder)
     other = _job_of_another_team(people, folder)
@@ -89,7 +89,7 @@ def _look(job: Job, other: Job, chance: random.Random, number: int, seen: Seen) 
 
 
 def _begin_again(job: Job) -> None:
-    """As the job was in the middle of its first round."""
+    """Reset the job to the middle of its first round."""
     Build.objects.filter(job=job).delete()
     Artifact.objects.filter(trial__job=job, trial__state=TrialState.FAILED).delete()
     job.trials.filter(state__in=["skipped", "failed"]).update(state=TrialState.PLANNED)
@@ -105,7 +105,7 @@ def _begin_again(job: Job) -> None:
 
 
 def _lie(job: Job, other: Job, chance: random.Random) -> None:
-    """Answers and files of an honest host, changed."""
+    """Return changed answers and files of an honest host."""
     trial = chance.choice(list(job.trials.all()))
     told = status(_events(job, trial, other, chance), offset=chance.choice([10, 2**61]))
     if chance.random() < 0.3:
@@ -174,7 +174,7 @@ def _job_of_another_team(people: Personas, folder: Path) -> Job:
 
 
 def _rows_of(people: Personas) -> list[Any]:
-    """All that the other team has of runs and hosts."""
+    """Return all rows of runs and hosts of the other team."""
     team = people.mallory.team
     return [
         list(Run.objects.filter(team=team).values()),

@@ -1,4 +1,4 @@
-"""The hostile agent on a database of its own: `python -m tests.fuzz.inputs` starts it.
+"""The hostile agent with a separate database: `python -m tests.fuzz.inputs` starts it.
 
 The last line is one JSON object.
 """
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Before Django reads its settings: the repository is a folder of this machine.
+# Set this before Django reads its settings: the repository is a folder of this machine.
 os.environ["PITWALL_ALLOW_LOCAL_REPOSITORIES"] = "1"
 os.environ["DJANGO_SETTINGS_MODULE"] = "orchestrator.config.settings"
 import perf.harness.django_setup  # noqa: F401
@@ -28,7 +28,7 @@ def main() -> int:
     parser.add_argument("--looks", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    # Each lie is logged; what is wrong of it is told below.
+    # Each lie is logged; the findings are printed below.
     logging.disable(logging.CRITICAL)
     usual = connection.creation.create_test_db(verbosity=0, autoclobber=True)
     try:

@@ -1,4 +1,4 @@
-"""What `make fuzz` has found: each is refused by the error of its reader now."""
+"""Inputs that `make fuzz` has found: each is now refused with the error of its parser."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""A few looks at a hostile agent; `make fuzz` has hundreds."""
+"""A few polls of a hostile agent; `make fuzz` has hundreds."""
 
 from pathlib import Path
 from typing import Any
@@ -14,5 +14,5 @@ def test_nothing_is_uncaught_or_changes_another_team(tmp_path: Path, settings: A
     seen = fuzz(tmp_path, 15, seed=1, most_s=120)
     assert seen.faults == []
     assert seen.looks == 15
-    # Lies that are refused at the door alone would test nothing behind it.
+    # Lies that are refused at once would not test later code.
     assert seen.stored > 0

@@ -1,4 +1,4 @@
-"""A short form of `make fuzz`, and that its watch sees what it is there for."""
+"""A short form of `make fuzz`, and tests that its watch finds what it should."""
 
 import json
 import os
@@ -11,9 +11,9 @@ from devstack.places import CHECKOUT
 from tests.fuzz.inputs.registry import TARGETS
 from tests.fuzz.inputs.watching import made, shown
 
-#: Enough for each reader to meet some hundred changes of each kind of sample.
+#: Enough for each parser to get some hundred changes of each kind of sample.
 INPUTS = 6_000
-#: Readers that do what none may, each in its own way; `fine` refuses as it should.
+#: Parsers that each do something forbidden in another way; `fine` refuses as it should.
 WRONG = """
     import os, sys, socket
     from pathlib import Path
@@ -55,7 +55,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_nothing_is_uncaught_and_nothing_written() -> None:
-    """Other inputs each day are what `make fuzz` is for: here they are always the same."""
+    """Here the inputs are always the same; `make fuzz` tries other inputs each day."""
     done = run(
         "-m",
         "tests.fuzz.inputs",

@@ -1,9 +1,8 @@
-"""A hostile visitor: every address that answers without a log-in, with every parameter that it
-reads, each with values that nobody should send, and paths with such parts.
+"""A hostile visitor: sends bad values of every parameter to every address without a log-in.
 
-No answer may have the status 500 or above, take longer than LONGEST_S, or contain what is for
-members or the name of a commit that was not measured. All of them together may change no row, and
-need no more than MOST_BYTES of memory. `make fuzz` runs it by `visitors_body.py`.
+No answer may have the status 500 or above, take longer than LONGEST_S, or contain data for members
+or the name of a commit that was not measured. All requests together may change no row, and need at
+most MOST_BYTES of memory. `make fuzz` runs it by `visitors_body.py`.
 """
 
 import random
@@ -25,9 +24,9 @@ from tests.support.visitor_site import SECRET, OpenPage
 
 #: No request may hold a thread for longer.
 LONGEST_S = 10.0
-#: The process may grow by so much over all requests.
+#: The process may grow by at most this much over all requests.
 MOST_BYTES = 600 * 2**20
-#: Failed requests after which it is enough.
+#: Stop after this many failed requests.
 MOST_FAULTS = 30
 BRANCH = "unmeasured-branch"
 HOSTILE: Sequence[str] = (
@@ -46,8 +45,10 @@ HOSTILE: Sequence[str] = (
 
 @dataclass(slots=True)
 class Seen:
-    """`unmeasured`: texts that name commits which nobody measured. `pairs`: of a parameter of a
-    page and a value. `changed`: tables whose rows did not stay."""
+    """`unmeasured`: texts that name commits without measurements.
+
+    `pairs`: (parameter of a page, value). `changed`: tables whose rows have changed.
+    """
 
     unmeasured: tuple[str, ...]
     requests: int = 0
@@ -86,7 +87,7 @@ class Seen:
 
 
 def add_unmeasured_branch(folder: Path) -> tuple[str, ...]:
-    """Adds a commit that nobody measures to the project `server`; the texts that name it."""
+    """Add a commit without measurements to the project `server`; return the texts that name it."""
     repository = folder / "repository"
     git(repository, "checkout", "--quiet", "-b", BRANCH)
     tip = commit_files(repository, {"file.txt": "unmeasured\n"}, 9)
@@ -102,7 +103,8 @@ def pairs_of(site: Sequence[OpenPage]) -> list[tuple[OpenPage, str, str]]:
 
 
 def addresses(site: Sequence[OpenPage], seed: int) -> Iterator[str]:
-    """Without end; at first each parameter of each page with one value, then with all others."""
+    """Yield addresses without end; first each parameter of each page with one value, then
+    others."""
     chance = random.Random(seed)
     pairs = pairs_of(site)
     chance.shuffle(pairs)
@@ -117,7 +119,7 @@ def addresses(site: Sequence[OpenPage], seed: int) -> Iterator[str]:
 
 
 def _mixed(chance: random.Random, page: OpenPage) -> str:
-    """Several parameters at once, some of them repeated, and perhaps a part of the path."""
+    """Return several parameters at once, some repeated, perhaps with a part of the path."""
     names = sorted(page.reads) or ["x"]
     query = [
         (chance.choice(names), chance.choice(HOSTILE))
@@ -133,7 +135,7 @@ def _mixed(chance: random.Random, page: OpenPage) -> str:
 
 
 def fuzz(site: Sequence[OpenPage], unmeasured: tuple[str, ...], requests: int, seed: int) -> Seen:
-    """What so many requests came to; fewer where too many of them failed."""
+    """Return the result of `requests` requests; fewer if too many of them failed."""
     seen = Seen(unmeasured=unmeasured, pages=len(site), pairs=len(pairs_of(site)))
     seen.parameters = sum(len(page.reads) for page in site)
     client = Client(raise_request_exception=False)
@@ -152,9 +154,9 @@ def fuzz(site: Sequence[OpenPage], unmeasured: tuple[str, ...], requests: int, s
 
 
 def rows_of_tables() -> dict[str, tuple[int, int]]:
-    """Of each table its count of rows, and a sum over what is in them.
+    """Return the row count and a checksum of each table.
 
-    Without the time when a shared link was used last, which is meant to change.
+    The time of the last use of a shared link is left out, since it is meant to change.
     """
     found = {}
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""The hostile visitor on a database of its own: `python -m tests.fuzz.inputs` starts it.
+"""The hostile visitor with a separate database: `python -m tests.fuzz.inputs` starts it.
 
 The last line is one JSON object.
 """
@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Before Django reads its settings: the repository is a folder of this machine.
+# Set this before Django reads its settings: the repository is a folder of this machine.
 os.environ["PITWALL_ALLOW_LOCAL_REPOSITORIES"] = "1"
 # All requests come from one address.
 os.environ["PITWALL_VISITOR_REQUESTS_A_MINUTE"] = "0"
@@ -51,7 +51,7 @@ def tried(options: argparse.Namespace) -> Seen:
     with tempfile.TemporaryDirectory(prefix="pwv-") as name:
         folder = Path(name)
         storages = {"default": PLAIN, "staticfiles": PLAIN}
-        # One address sends all of it: it is to be answered, not counted.
+        # One address sends all requests; they must be answered, not limited.
         uncounted = {"VISITOR_REQUESTS_A_MINUTE": 0}
         with override_settings(DATA_DIR=folder / "data", STORAGES=storages, **uncounted):
             everything = make_everything(folder)

@@ -1,7 +1,7 @@
-"""Which operations of the API do what each page does, or why none does.
+"""Page → the API operations that do the same, or the reason why there is none.
 
-`tests/api/test_completeness.py` holds it against the tables of `accounts/permissions.py`: a page
-without an entry fails, and so does an operation that is not there.
+`tests/api/test_completeness.py` compares it with the tables of `accounts/permissions.py`: a page
+without an entry fails, and so does an unknown operation.
 """
 
 from collections.abc import Mapping

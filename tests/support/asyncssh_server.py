@@ -1,8 +1,8 @@
-"""An SSH server of its own process, for machines without sshd.
+"""An SSH server as a separate process, for machines without sshd.
 
-Reads one JSON object from stdin (host_keys, client_key: OpenSSH text; user), prints the port,
+It reads one JSON object from stdin (host_keys, client_key: OpenSSH text; user), prints the port,
 serves until it is terminated, and drops all connections on SIGUSR1. The login's home is the folder
-that it was started in.
+in which it was started.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ async def run_command(process: asyncssh.SSHServerProcess[bytes]) -> None:
 
 
 async def pass_on(source: asyncio.StreamReader, sink: asyncssh.SSHWriter[bytes]) -> None:
-    # A client that hung up is read for all the same: as with sshd, its command lives on.
+    # Keep reading after a client hung up: as with sshd, its command lives on.
     while data := await source.read(65536):
         with contextlib.suppress(OSError, asyncssh.Error):
             sink.write(data)

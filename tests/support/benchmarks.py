@@ -1,4 +1,4 @@
-"""Our own benchmarks as processes, as `make bench-…` starts them."""
+"""Run our own benchmarks as processes, as `make bench-…` starts them."""
 
 import json
 import os
@@ -8,12 +8,12 @@ from typing import Any
 
 from devstack.places import CHECKOUT
 
-#: A benchmark starts servers of its own, and must not find those of the tests.
+#: A benchmark starts its own servers, and must not find those of the tests.
 OF_THE_TESTS = ("DATABASE_URL", "REDIS_URL")
 
 
 def answer_of_benchmark(name: str, *args: str, timeout_s: float) -> dict[str, Any]:
-    """What the short form of `perf.NAME` says in its last line, once it has ended well."""
+    """Return the last line of the short form of `perf.NAME`, once it has succeeded."""
     done = subprocess.run(
         [sys.executable, "-m", f"perf.{name}", "--short", *args],
         cwd=CHECKOUT,

@@ -1,7 +1,7 @@
-"""A network of this test run alone: namespaces with addresses of their own, joined by a bridge.
+"""A private network for a test run: namespaces with their own addresses, joined by a bridge.
 
-Each network has a number, held by a lock that the kernel gives back when its process dies, however
-it dies. The number is in every name, so whoever gets the lock knows whose leftovers these are.
+Each network has a number, protected by a lock that the kernel releases when its process dies. The
+number is part of every name, so the next holder of the lock can identify leftovers.
 """
 
 import contextlib
@@ -23,12 +23,12 @@ _NAMESPACE = re.compile(r"pitwall-(\d+)-")
 
 
 class NoNamespaces(Exception):
-    """Network namespaces cannot be made here; the text says why."""
+    """Network namespaces cannot be created here; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """A bridge that has the first address of its own subnet, of the range for benchmarks."""
+    """A bridge with the first address of its own subnet, from the range for benchmarks."""
 
     number: int
 
@@ -44,11 +44,11 @@ class Network:
         return f"pitwall-{self.number}-{host}"
 
     def link(self, host: str) -> str:
-        """The bridge's end of the host's cable."""
+        """Return the bridge's end of the host's cable."""
         return f"pw{self.number}-{host}"
 
     def add_host(self, host: str, place: int) -> str:
-        """A namespace with a cable to the bridge; returns its address."""
+        """Create a namespace with a cable to the bridge; return its address."""
         namespace, address = self.namespace(host), self._address(10 + place)
         ip("netns", "add", namespace)
         ip(
@@ -71,7 +71,7 @@ class Network:
 
 @contextlib.contextmanager
 def new_network() -> Iterator[Network]:
-    """A network with nothing in it but this machine. NoNamespaces where it cannot be made."""
+    """Yield a network that contains only this machine. Raise NoNamespaces if that is impossible."""
     _check_means()
     _remove_leftovers()
     number, lock = _free_number()
@@ -115,7 +115,7 @@ def _free_number() -> tuple[int, int]:
 
 
 def _remove_leftovers() -> None:
-    """Networks of test runs that were killed."""
+    """Remove networks of killed test runs."""
     for number in sorted({int(_NAMESPACE.match(name)[1]) for name in _namespaces()}):  # type: ignore[index]
         lock = try_lock(_LOCKS / str(number))
         if lock is not None:
@@ -124,10 +124,10 @@ def _remove_leftovers() -> None:
 
 
 def _remove(number: int) -> None:
-    """Everything that has the number in its name; it need not be there."""
+    """Remove everything with the number in its name, if it exists."""
     network = Network(number=number)
     for link in Path("/sys/class/net").glob(network.link("*")):
-        # With its namespace it would go too, but some time later.
+        # The namespace would remove it too, but later.
         ip("link", "delete", link.name)
     for namespace in _namespaces():
         if namespace.startswith(network.namespace("")):

@@ -1,4 +1,4 @@
-"""A case that is cancelled while its load is on."""
+"""A case that is cancelled under load."""
 
 from django.db.models import QuerySet
 
@@ -7,12 +7,12 @@ from orchestrator.runs.cancelling import cancel_case
 from orchestrator.runs.models import Run, Trial
 from tests.support.engine import Engine
 
-#: Longer than a test waits for the end of the run after it was cancelled.
+#: Longer than a test waits for the end of the run after its cancellation.
 _LONG_S = 90
 
 
 def with_a_long_case(source: str) -> str:
-    """The tests' usual definition with two cases: one is measured for long, one briefly."""
+    """Return the usual definition with two cases: a long and a short one."""
     source = source.replace("connections: [4]", f"connections: [4]\n  seconds: [{_LONG_S}, 0.6]")
     return source.replace("duration_s: 0.6", 'duration_s: "{seconds}"')
 
@@ -20,7 +20,7 @@ def with_a_long_case(source: str) -> str:
 def cancel_the_long_case(
     engine: Engine, member: Member, run: Run
 ) -> tuple[QuerySet[Trial], QuerySet[Trial]]:
-    """Waits until it is under load, and returns the trials of the long case and of the other."""
+    """Cancel the long case under load. Return the trials of the long case and of the other."""
     trials = Trial.objects.filter(job__run=run)
     long, short = (trials.filter(case__parameters__seconds=each) for each in (_LONG_S, 0.6))
 

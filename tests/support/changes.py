@@ -1,4 +1,4 @@
-"""Histories with planted changes, for tests of what follows from them."""
+"""Histories with planted changes, for tests of detection and alerts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,14 +29,15 @@ from tests.support.factories import (
 from tests.support.recording import record
 
 RATE = "requests.rate"
-#: Of one trial, as a share.
+#: The noise of one trial, as a share.
 NOISE = 0.01
 TRIALS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A project whose main line has many commits; those after the first are known by name only."""
+    """A project whose main line has many commits; those after the first exist only in the
+    database."""
 
     member: Member
     project: Project
@@ -54,7 +55,7 @@ class Line:
         seed: int = 1,
         **changes: Any,
     ) -> None:
-        """Records five trials of each of these commits (place → value) with a little noise."""
+        """Record five trials of each of these commits (place → value) with a little noise."""
         rng = np.random.default_rng(seed)
         rows = [
             Measured(
@@ -75,7 +76,8 @@ class Line:
             record(rows)
 
     def step(self, *, until: int, at: int, change: float, every: int = 1, **more: Any) -> None:
-        """Every `every`-th commit before `until` is measured; from `at` on by `change` off."""
+        """Return values of every `every`-th commit before `until`; from `at` on changed by
+        `change`."""
         places = [*range(0, until, every)]
         self.measure(
             {place: 1000 * (1 + change if place >= at else 1.0) for place in places}, **more
@@ -85,13 +87,13 @@ class Line:
         return Series.objects.get(case=self.cases[case], metric__key=metric, host=self.host)
 
     def look(self) -> list[ChangePoint]:
-        """Looks at what was written and returns all change points, oldest commit first."""
+        """Run the detection and return all change points, oldest commit first."""
         while look_at_changed():
             pass
         return list(ChangePoint.objects.order_by("commit__position", "found_at"))
 
     def answer_confirmation_runs(self, truth: Mapping[str, float]) -> int:
-        """Fills queued runs in: hash of a commit → requests/s; how many runs there were."""
+        """Fill in queued runs (hash of a commit → requests/s) and return their number."""
         runs = list(self.benchmark.definitions.get().runs.filter(state="queued"))
         for run in runs:
             finish_run(run, [truth[variant.commit.sha] for variant in run.variants.all()])
@@ -101,7 +103,7 @@ class Line:
 def make_line(
     member: Member, folder: Path, *, commits: int = 60, cases: int = 1, external: bool = False
 ) -> Line:
-    """A project of its own with such a line, and a host."""
+    """Create a separate project with such a line, and a host."""
     project, _ = make_project(member, folder, [{"file.txt": "first"}])
     host = make_local_host(member)
     if external:
@@ -121,7 +123,7 @@ def line_of_commits(
     commits: int = 60,
     cases: int = 1,
 ) -> Line:
-    """So many commits in all on the main line of a project, and a benchmark of so many cases."""
+    """Extend a project's main line to `commits` commits, and add a benchmark of `cases` cases."""
     known = list(project.commits.order_by("position"))
     made = list(known)
     for number in range(len(known), commits):

@@ -1,4 +1,4 @@
-"""Checks of hosts as a worker carries them out, in the process of the test."""
+"""Run the checks of hosts as a worker does, in the process of the test."""
 
 import time
 from uuid import UUID
@@ -11,12 +11,12 @@ from orchestrator.fleet.selectors import own_host_for
 
 
 def check_now(*, member: Member, host_id: UUID, again: CheckStep | None = None) -> CheckList:
-    """Until something waits for somebody, or all are through."""
+    """Run checks until one waits for a person, or all have passed."""
     found = ask_for_checks(member=member, host_id=host_id, again=again)
     deadline = time.monotonic() + 60
     while found.running:
         assert time.monotonic() < deadline, found
-        # A worker of the test's engine may have been quicker.
+        # A worker of the test's engine may have been faster.
         carry_out(host_id)
         time.sleep(0.05)
         found = checks_of(own_host_for(member, host_id))

@@ -1,4 +1,4 @@
-"""Databases beside the one that the tests were given."""
+"""Databases in addition to the one of the tests."""
 
 import contextlib
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.support.engine import own_database_url
 
 @contextlib.contextmanager
 def empty_database() -> Iterator[str]:
-    """The URL of a database without a table, on our server; dropped after the block."""
+    """Yield the URL of an empty database on our server; it is dropped after the block."""
     name = f"test_{new_hex()[:12]}"
     ours = own_database_url()
     quoted = sql.Identifier(name)
@@ -30,7 +30,7 @@ def empty_database() -> Iterator[str]:
 
 @contextlib.contextmanager
 def as_our_database(url: str) -> Iterator[None]:
-    """For the block, what this process reads and writes is there."""
+    """Connect this process to the database for the block."""
     usual = connections["default"]
     settings = {**usual.settings_dict, **environment.database(url)}
     connections["default"] = DatabaseWrapper(settings, "default")

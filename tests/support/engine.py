@@ -1,4 +1,4 @@
-"""The real engine for tests: Celery worker and beat as processes of their own, on Redis."""
+"""The real engine for tests: Celery worker and beat as separate processes, with Redis."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ from orchestrator.runs.models import Run
 from orchestrator.runs.states import RUN_ENDED
 from tests.support.tools import tool
 
-#: Hosts of tests are at loopback and in networks that the tests make.
+#: Hosts of tests are on loopback and in networks that the tests create.
 ANYWHERE = ("0.0.0.0/0", "::/0")
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -61,7 +61,7 @@ def server(*, extra: str = "pass", body: str = "Hello, World!", start: str = "")
 
 @dataclass(slots=True, kw_only=True)
 class Engine:
-    """A worker, with the beat in it, over the test's own database; `stop` ends it."""
+    """A worker that includes the beat, on the test's own database; `stop` ends it."""
 
     data_dir: Path
     logs: Path
@@ -69,7 +69,8 @@ class Engine:
     worker: subprocess.Popen[bytes] | None = None
 
     def start(self, *more: str) -> None:
-        """Both in one process: the libraries are loaded once, and most tests wait for that."""
+        """Start both in one process: the libraries are loaded once, and most tests wait for
+        that."""
         argv = [
             sys.executable, "-m", "celery", "-A", "orchestrator.config", "worker",
             "-B", "-s", str(self.logs / "beat"), "-l", "info", *more,
@@ -78,12 +79,12 @@ class Engine:
             self.worker = subprocess.Popen(
                 argv, cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log, start_new_session=True,
-                # A run of tests that is killed leaves no engine behind.
+                # A killed test run leaves no engine behind.
                 preexec_fn=partial(die_with_parent, os.getpid(), signal.SIGTERM),
             )  # fmt: skip
 
     def kill_worker(self) -> None:
-        """`kill -9` of the worker, its pool and the beat, as a crash of the machine would."""
+        """`kill -9` of the worker, its pool and the beat, as in a crash of the machine."""
         assert self.worker is not None, "it was started"
         os.killpg(self.worker.pid, signal.SIGKILL)
         self.worker.wait()
@@ -108,7 +109,7 @@ class Engine:
             time.sleep(0.2)
 
     def finish(self, run: Run, *, timeout_s: float = 90) -> Run:
-        """Waits for the end of a run and returns it as it is then."""
+        """Wait for the end of a run and return its state then."""
 
         def ended() -> bool:
             run.refresh_from_db()
@@ -120,9 +121,9 @@ class Engine:
 
 @contextmanager
 def running_engine(folder: Path, **environment: str) -> Iterator[Engine]:
-    """An engine whose data lies in `folder`; `environment` overrides the worker's variables.
+    """Yield an engine with its data in `folder`; `environment` overrides the worker's variables.
 
-    Its jobs use oha: the test is skipped where there is none.
+    Its jobs use oha: the test is skipped if there is none.
     """
     tool("oha")
     data_dir, logs = folder / "data", folder / "logs"
@@ -139,7 +140,7 @@ def running_engine(folder: Path, **environment: str) -> Iterator[Engine]:
             "PITWALL_SECRET_KEY": settings.SECRET_KEY,
             "PITWALL_ALLOW_LOCAL_REPOSITORIES": "1",
             "PITWALL_HOST_NETWORKS": ",".join(ANYWHERE),
-            # A queue of its own, so that engines of other tests take nothing of it.
+            # A separate queue, so that engines of other tests take nothing from it.
             "PITWALL_QUEUE": f"test-{new_id()}",
             **environment,
         },
@@ -152,7 +153,7 @@ def running_engine(folder: Path, **environment: str) -> Iterator[Engine]:
 
 
 def own_database_url() -> str:
-    """The URL of the database that Django's tests made, for processes of their own."""
+    """Return the URL of Django's test database, for other processes."""
     current = connection.settings_dict
     user, host = quote(current["USER"]), quote(str(current["HOST"]), safe="")
     secret = f":{quote(current['PASSWORD'], safe='')}" if current["PASSWORD"] else ""

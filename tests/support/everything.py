@@ -1,4 +1,4 @@
-"""Every page and every operation of the API, with something of team red in its address."""
+"""Every page and every operation of the API, with objects of team red in the address."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ from tests.support.filled import REPORT, fill
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Everything:
-    """`ids` by the name of a parameter, as in an address; `names` are texts that only team red may
+    """`ids` by the name of a parameter in an address; `names` are texts that only team red may
     read."""
 
     personas: Personas
@@ -54,9 +54,9 @@ class Everything:
                          known.get(parameter)))  # fmt: skip
 
 
-#: One that is not there, as bodies name it.
+#: An unknown id for bodies.
 REPOSITORY = "https://127.0.0.1:1/none.git"
-#: Values of parameters that mean another thing in another address: by page, or its first word.
+#: Values of parameters whose meaning depends on the address: by page, or its first word.
 OF_PAGES = {
     "report slug": "connections", "project slug": "server", "catalogue slug": "server-overhead",
     "benchmark slug": "many", "benchmark project": "server", "trial-histogram kind": "ok",
@@ -122,7 +122,7 @@ def _shared(member: Member) -> object:
 
 @cache
 def all_pages() -> dict[str, list[str]]:
-    """The parameters of each page, by its name, as the URL resolver has them."""
+    """Return the parameters of each page, by its name, from the URL resolver."""
     return dict(_pages(get_resolver().url_patterns))
 
 
@@ -136,8 +136,10 @@ def _pages(patterns: list[Any]) -> Iterator[tuple[str, list[str]]]:
 
 
 def question(everything: Everything, name: str) -> tuple[str, str]:
-    """What is asked for by the query of an operation, and its body: the least that its schema
-    takes, with something of team red wherever a thing is named."""
+    """Return the query and the smallest valid body of an operation.
+
+    They name objects of team red wherever possible.
+    """
     method, path = name.split()
     schema = _schema()
     operation = schema["paths"][path][method.lower()]
@@ -174,7 +176,7 @@ def _known(everything: Everything, name: str) -> dict[str, Any]:
 
 
 def _least(schema: Any, parts: Any, known: Mapping[str, Any], name: str) -> Any:
-    """The least value of a schema; what is known by its name where there is such a field."""
+    """Return the smallest value of a schema; a field with a known name gets the known value."""
     if "$ref" in schema:
         return _least(parts[schema["$ref"].rsplit("/", 1)[-1]], parts, known, name)
     if name in known:
@@ -196,6 +198,6 @@ def _least(schema: Any, parts: Any, known: Mapping[str, Any], name: str) -> Any:
 
 
 def all_operations() -> list[str]:
-    """`GET /runs/{run_id}`, as the OpenAPI document has them."""
+    """Return operations such as `GET /runs/{run_id}` from the OpenAPI document."""
     schema = _schema()
     return [f"{method.upper()} {path}" for path, ways in schema["paths"].items() for method in ways]

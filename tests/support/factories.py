@@ -1,4 +1,4 @@
-"""Plain functions that make what tests start from, through the product's own services."""
+"""Plain functions that create test data through the product's own services."""
 
 import os
 import shutil
@@ -85,7 +85,7 @@ def add_member(member: Member, username: str, role: str) -> Member:
 
 
 def git(folder: Path, *args: str, at: int = 0) -> str:
-    """Runs git in `folder` as a fixed author, `at` seconds after a fixed instant."""
+    """Run git in `folder` as a fixed author, `at` seconds after a fixed instant."""
     when = f"{1_700_000_000 + at} +0000"
     environment = {
         "PATH": os.environ["PATH"],
@@ -104,7 +104,8 @@ def git(folder: Path, *args: str, at: int = 0) -> str:
 
 
 def make_repository(folder: Path, versions: Sequence[dict[str, str]]) -> list[str]:
-    """A git repository with one commit a version (file name → content); the hashes, in order."""
+    """Create a git repository with one commit per version (file name → content); return the
+    hashes."""
     made, shas = _repository_of(tuple(tuple(files.items()) for files in versions))
     shutil.copytree(made, folder)
     return list(shas)
@@ -112,7 +113,7 @@ def make_repository(folder: Path, versions: Sequence[dict[str, str]]) -> list[st
 
 @cache
 def _repository_of(versions: tuple[tuple[tuple[str, str], ...], ...]) -> tuple[Path, list[str]]:
-    """Made once, to be copied: most tests want the same one, and git is a process a step."""
+    """Cached to be copied: most tests need the same one, and git is one process per step."""
     folder = Path(_repositories().name) / str(len(os.listdir(_repositories().name)))
     folder.mkdir()
     git(folder, "init", "--quiet", "--initial-branch=main")
@@ -123,7 +124,7 @@ def _repository_of(versions: tuple[tuple[tuple[str, str], ...], ...]) -> tuple[P
 
 @cache
 def _repositories() -> TemporaryDirectory[str]:
-    """A folder that goes away with the process."""
+    """Return a folder that is removed with the process."""
     return TemporaryDirectory(prefix="pitwall-repositories-")
 
 
@@ -138,7 +139,7 @@ def commit_files(folder: Path, files: dict[str, str], number: int) -> str:
 def make_project(
     member: Member, folder: Path, versions: Sequence[dict[str, str]] | None = None
 ) -> tuple[Project, list[str]]:
-    """A project over a real repository; by default three commits of a file that is no server."""
+    """Create a project over a real repository; by default three commits without a server."""
     versions = versions or [{"file.txt": f"{number}\n"} for number in range(3)]
     shas = make_repository(folder, versions)
     project = create_project(
@@ -155,7 +156,7 @@ def make_definition(
 
 
 def store_cases(definition: Definition) -> list[Case]:
-    """The rows of all cases, in the order of the matrix."""
+    """Return the rows of all cases, in the order of the matrix."""
     benchmark = definition.benchmark
     ids = case_ids_of(benchmark=benchmark, cases=expanded(definition).cases)
     rows = benchmark.cases.in_bulk(ids)
@@ -168,13 +169,13 @@ def make_local_host(member: Member, name: str = "here") -> Host:
 
 
 def noise(sigma: float) -> dict[str, float]:
-    """What a calibration of ten pairs says of one metric."""
+    """Return what a calibration of ten pairs stores about one metric."""
     spread = {"pairs": 10, "sigma": sigma, "low": 0.7 * sigma, "high": 1.8 * sigma}
     return {**spread, "mean": 0.0, "mean_low": -sigma, "mean_high": sigma}
 
 
 def make_run(member: Member, shas: Sequence[str], **changes: Any) -> Run:
-    """A queued run of `hello` on the host `here`; the first hash is the baseline."""
+    """Create a queued run of `hello` on the host `here`; the first hash is the baseline."""
     request = {"benchmark": "hello", "hosts": ("here",), **changes}
     return create_run(
         member=member,
@@ -184,7 +185,7 @@ def make_run(member: Member, shas: Sequence[str], **changes: Any) -> Run:
 
 
 def make_known(run: Run, known: Mapping[str, float]) -> None:
-    """As if the run's definition had said what is true of its server: by a version of its own."""
+    """Give the run's definition a new version with these `known` facts about its server."""
     old = run.definition
     new = Definition.objects.create(
         benchmark=old.benchmark,
@@ -200,11 +201,11 @@ def make_known(run: Run, known: Mapping[str, float]) -> None:
 def finish_run(
     run: Run, rates: Sequence[float], *, wobble: float = 0.002, factors: Mapping[str, float] = {}
 ) -> Run:
-    """Fills a run in as if it had been measured: `rates` are requests/s of its variants in order.
+    """Fill in a run as if it had been measured: `rates` are requests/s of its variants in order.
 
-    For tests of what is shown of results; tests of measuring do measure. Each round wobbles a
-    little in a fixed pattern, so that intervals have a width. `factors`: label of a case → what the
-    last variant's rate is to be multiplied by there.
+    It is for tests of how results are shown; tests of measuring measure. Each round varies a little
+    in a fixed pattern, so that intervals have a width. `factors`: label of a case → factor of the
+    last variant's rate there.
     """
     now = utc_now()
     for job in run.jobs.all():
@@ -229,7 +230,7 @@ def finish_run(
 
 
 def record_trial(trial: Any, readings: Mapping[str, float], **changes: Any) -> None:
-    """The readings of a trial of ours, and their points, as if it had just been taken in."""
+    """Record the readings of one of our trials, and their points, as if it had just been stored."""
     epoch = trial.job.host.changes.count()
     with transaction.atomic():
         record([_measured(trial, readings, epoch=epoch, **changes)])
@@ -255,9 +256,9 @@ def _measured(trial: Any, readings: Mapping[str, float], **changes: Any) -> Meas
 
 
 def record_again(changed: Mapping[Any, Mapping[str, float]] | None = None) -> None:
-    """Readings and points anew, after a test has changed rows of trials behind the product's back.
+    """Record readings and points again, after a test has changed rows of trials directly.
 
-    `changed`: trial id → readings that are other ones now.
+    `changed`: trial id → its new readings.
     """
     kept = values_of(Reading.objects.values_list("pk", flat=True))
     Point.objects.all().delete()
@@ -268,7 +269,7 @@ def record_again(changed: Mapping[Any, Mapping[str, float]] | None = None) -> No
 
 
 def _fill_trials(job: Job, rates: Mapping[Trial, float], now: datetime) -> None:
-    """In few statements: most tests of what is shown begin with this."""
+    """Use few statements: most tests of results begin with this."""
     job.trials.update(
         state="measured",
         validity="valid",

@@ -1,4 +1,4 @@
-"""What to break and when, for tests of faults."""
+"""Faults for tests: what to break, and when."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from tests.support.factories import Personas, make_run
 from tests.support.netns import NamespaceHost
 from tests.support.well import assert_all_is_well
 
-#: Whether to break it for longer and in more ways than CI has the time for.
+#: Whether to cause longer and more faults than CI has time for.
 FULL = os.environ.get("PITWALL_CHAOS") == "full"
 #: Two trials each.
 ROUNDS = 2 if FULL else 1
@@ -27,9 +27,9 @@ _VICTIMS = {"alone": (ALONE, 0), "target": (TOGETHER, 0), "generator": (TOGETHER
 
 
 def each_victim(short: str, *others: str) -> pytest.MarkDecorator:
-    """Parameters `placement` and `place`: what to ask for, and which host to break.
+    """Return the parameters `placement` and `place`: what to request, and which host to break.
 
-    The short form has only the first of those that are named.
+    The short form has only the first of the named ones.
     """
     names = [short, *others] if FULL else [short]
     cases = [_VICTIMS[name] for name in names]
@@ -37,19 +37,19 @@ def each_victim(short: str, *others: str) -> pytest.MarkDecorator:
 
 
 def ask_for_several(team: Personas, shas: Sequence[str]) -> list[Run]:
-    """Runs that have to wait for each other's hosts, a and b."""
+    """Request runs that have to wait for each other's hosts, a and b."""
     wanted = (TOGETHER, ALONE, {"hosts": ("b",)}, TOGETHER) if FULL else (TOGETHER, ALONE)
     return [make_run(team.alice, shas, rounds=ROUNDS, **placement) for placement in wanted]
 
 
 def wait_for_a_measurement(engine: Engine, hosts: Iterable[NamespaceHost]) -> None:
-    """Until a load is being put right now, by the journal of the host that puts it."""
+    """Wait until a load is running, according to the journal of its host."""
     hosts = list(hosts)
     engine.wait_for(lambda: any(is_measuring(host) for host in hosts))
 
 
 def assert_all_finish(engine: Engine, hosts: Sequence[NamespaceHost], runs: Sequence[Run]) -> None:
-    """Every run ends as if there had been no fault, and nothing is left of any."""
+    """Check that every run ends as if there had been no fault, and leaves nothing behind."""
     ended = [engine.finish(run, timeout_s=180) for run in runs]
     assert [(run.state, run.message) for run in ended] == [("finished", "")] * len(runs)
     assert_all_is_well(hosts, runs)

@@ -1,4 +1,4 @@
-"""Running the fetches that are requested, where no worker of fetches runs."""
+"""Run requested fetches in tests without a fetch worker."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -16,13 +16,13 @@ from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.dispatch.tasks import fetch_repositories
 
-#: A request is repeated so often: each repeat is after a fetch.
+#: The most repeats of a request: each repeat follows a fetch.
 MOST_REPEATS = 5
 PATIENCE_S = 60.0
 
 
 def run_fetches() -> int:
-    """Runs what the worker of fetches would run now, pauses after failures included; how many."""
+    """Run the fetches that are due, including pauses after failures. Return their number."""
     pause = timedelta(hours=2)
     requested = list(Fetch.objects.exclude(next_at=None).values_list("pk", flat=True))
     Fetch.objects.filter(pk__in=requested).update(next_at=F("next_at") - pause)
@@ -31,10 +31,10 @@ def run_fetches() -> int:
 
 
 def fetch_now(project: Project) -> None:
-    """Fetches the repository of a project; AssertionError where that failed."""
+    """Fetch the repository of a project. Raise AssertionError if that failed."""
     request_fetch(project)
     run_fetches()
-    # A live server has a thread of its own for fetches, which may have taken this one.
+    # A live server has a thread for fetches, which may have taken this one.
     give_up = time.monotonic() + PATIENCE_S
     while fetch_of(project).state in ("queued", "running"):
         assert time.monotonic() < give_up, "the fetch does not end"
@@ -44,7 +44,7 @@ def fetch_now(project: Project) -> None:
 
 
 def repeated(send: Callable[[], HttpResponse]) -> HttpResponse:
-    """The answer to a request that is sent again while a fetch runs, as a real client does."""
+    """Return the response to a request that is repeated while a fetch runs, as by a real client."""
     for _ in range(MOST_REPEATS):
         answer = send()
         if answer.status_code not in (202, 503) or "Retry-After" not in answer.headers:
@@ -54,7 +54,7 @@ def repeated(send: Callable[[], HttpResponse]) -> HttpResponse:
 
 
 class PatientClient(Client):
-    """Sends a request again while a fetch runs."""
+    """Repeats a request while a fetch runs."""
 
     def generic(self, *args: Any, **more: Any) -> Any:
         return repeated(lambda: super(PatientClient, self).generic(*args, **more))
@@ -62,7 +62,7 @@ class PatientClient(Client):
 
 @contextmanager
 def fetching() -> Iterator[None]:
-    """A thread that runs what is requested, as the worker of fetches does; for live servers."""
+    """Run requested fetches in a thread, as the worker of fetches does; for live servers."""
     end = Event()
 
     def work() -> None:

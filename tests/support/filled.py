@@ -1,7 +1,7 @@
-"""A team that has used Pitwall for a while: something to see on every screen.
+"""A team that has used Pitwall for a while, with content for every screen.
 
-Through the product's own services; what a machine would have measured is filled in. Browser tests,
-the pictures of all screens and `make bench-pages` look at the same.
+It uses the product's own services; measurements are filled in. Browser tests, the pictures of all
+screens and `make bench-pages` use it.
 """
 
 import json
@@ -53,7 +53,7 @@ from tests.support.factories import (
 )
 from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_json, leave_load
 
-#: Twelve cases with names as long as they come.
+#: Twelve cases with the longest names.
 MANY = (
     DEFINITION.replace("title: Hello", "title: Hello, twice")
     .replace("  path: /hello\n", '  path: "/{page}"\n')
@@ -80,7 +80,7 @@ tables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """What the addresses of its screens are made of; `ids` by the kind of thing."""
+    """The parameters of the addresses of its screens; `ids` by the kind of object."""
 
     personas: Personas
     shas: list[str]
@@ -88,7 +88,7 @@ class Filled:
 
 
 def fill(folder: Path) -> Filled:
-    """Fills an empty database; the git repository is made in `folder`."""
+    """Fill an empty database; the git repository is created in `folder`."""
     personas = make_personas()
     alice = personas.alice
     project, shas = make_project(alice, folder / "repository")
@@ -96,7 +96,7 @@ def fill(folder: Path) -> Filled:
     host = make_local_host(alice)
     done = finish_run(make_run(alice, shas, rounds=6), [1000, 1001, 850])
     make_definition(alice, project, slug="many", source=MANY)
-    # Its last commits are known by name only, so nothing is fetched for a run after this.
+    # Its last commits exist only in the database, so later runs fetch nothing.
     runs = {"run": _many_cases(personas, shas), **_unfinished(personas, shas)}
     trial = measured_with_doubts(done)
     _look_after(personas, host, shas)
@@ -122,7 +122,7 @@ def fill(folder: Path) -> Filled:
 
 
 def _imports(member: Member) -> object:
-    """One that goes on, one that failed, one that is done; the id of that."""
+    """Add a running, a failed and a finished import; return the id of the last."""
     token = create_token(member=member, name="nightly").token
     told = {"team": member.team, "token": token, "project": "server", "size": 31_000_000}
     now = utc_now()
@@ -153,7 +153,7 @@ def _many_cases(personas: Personas, shas: list[str]) -> Run:
 
 
 def _unfinished(personas: Personas, shas: list[str]) -> dict[str, Run]:
-    """One that runs, one that waits, one that failed, one that was cancelled."""
+    """Add a running, a waiting, a failed and a cancelled run."""
     alice = personas.alice
     made = {
         name: make_run(alice, shas[:2]) for name in ("running", "failed", "cancelled", "queued")
@@ -176,7 +176,7 @@ def _unfinished(personas: Personas, shas: list[str]) -> dict[str, Run]:
 
 
 def _told(personas: Personas, project: Project) -> tuple[Channel, Delivery]:
-    """A webhook that was tried twice, and a forge with something to approve."""
+    """Add a webhook that was tried twice, and a forge with a request to approve."""
     target = "https://ci.example.org/hooks/pitwall"
     new = NewChannel(name="Our CI", kind="webhook", target=target, events=("alert.raised",))
     channel = create_channel(member=personas.alice, new=new).channel
@@ -200,7 +200,7 @@ def _told(personas: Personas, project: Project) -> tuple[Channel, Delivery]:
 
 
 def measured_with_doubts(run: Run) -> Trial:
-    """A search of six loads, with reasons, seconds and what else ran meanwhile."""
+    """Return a trial with a search of six loads, with reasons, seconds and other processes."""
     trial = doubt(first_trial(run), "invalid", ERRORS, STEAL)
     for number in range(6):
         latency_s = 0.002 * 2**number
@@ -220,7 +220,7 @@ def measured_with_doubts(run: Run) -> Trial:
 
 
 def _look_after(personas: Personas, host: Host, shas: list[str]) -> None:
-    """Other hosts in other states; the first one is calibrated twice."""
+    """Add hosts in other states; the first one is calibrated twice."""
     alice = personas.alice
     profile = save_profile(member=alice, slug="t490s", name="ThinkPad T490s", cpu_model="i7-8665U")
     for name in ("t490s-1", "t490s-2", "build-farm"):
@@ -241,7 +241,7 @@ def _look_after(personas: Personas, host: Host, shas: list[str]) -> None:
 
 
 def raise_alert(line: Line) -> Alert:
-    """Two histories that became 8 % slower; the commit is searched and found."""
+    """Add two histories that became 8 % slower, with a finished bisection."""
     for case in range(len(line.cases)):
         line.step(until=41, at=26, change=-0.08, every=4, case=case, seed=case)
     line.look()
@@ -272,8 +272,10 @@ def _saved(personas: Personas, project: str, shas: list[str]) -> None:
 
 
 def _team(personas: Personas) -> str:
-    """Members of all roles, somebody who is invited, and another team of alice; the secret of the
-    invitation."""
+    """Add members of all roles, an invitation, and another team of alice.
+
+    Return the secret of the invitation.
+    """
     add_member(personas.alice, "carol", Role.MEMBER)
     add_member(personas.alice, "mia", Role.MAINTAINER)
     violet = create_team(slug="violet", name="Violet")
@@ -284,7 +286,7 @@ def _team(personas: Personas) -> str:
 
 
 def _point() -> dict[str, object]:
-    """A history and a commit in it behind which there is a measured trial."""
+    """Return a history and one of its commits that has a measured trial."""
     series = Series.objects.filter(benchmark__slug="long").order_by("pk")[0]
     commit = Commit.objects.filter(pk__in=Trial.objects.filter(
         job__run__definition__benchmark__slug="long", state="measured"

@@ -1,4 +1,4 @@
-"""Hosts of tests as hosts of Pitwall, added and confirmed as a maintainer does it."""
+"""Add the hosts of tests to Pitwall, and confirm them as a maintainer does."""
 
 from collections.abc import Iterable
 
@@ -15,16 +15,16 @@ from orchestrator.fleet.services import (
 from tests.support.factories import DEFINITION
 from tests.support.netns import NamespaceHost
 
-#: What the hosts' swappiness is set to while they measure.
+#: The swappiness of the hosts while they measure.
 TUNED = "10"
-#: The tests' usual definition, of a server that other hosts can reach.
+#: The tests' usual definition, with a server that other hosts can reach.
 ANYWHERE = DEFINITION.replace('"--port"', '"--bind", "{bind}", "--port"')
 
 
 def add_hosts(
     member: Member, hosts: Iterable[NamespaceHost], *, profile: str = "any"
 ) -> list[Host]:
-    """Each host under its own name, ready to be used; all with one key, of the first of them.
+    """Add each host under its own name, ready to be used; all have the key of the first one.
 
     They are tuned while they measure.
     """

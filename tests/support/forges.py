@@ -1,4 +1,4 @@
-"""Following pull requests, where no worker runs."""
+"""Process pull requests in tests without a worker."""
 
 from datetime import timedelta
 
@@ -9,7 +9,7 @@ from orchestrator.forges.pr_sync import due_pulls, follow
 
 
 def follow_pulls(later: timedelta = timedelta()) -> int:
-    """Follows those that are due so much later; how many there were."""
+    """Process the pull requests that are due after `later`; return their number."""
     waiting = PullRequest.objects.exclude(next_at=None)
     waiting.update(next_at=F("next_at") - later)
     return sum(map(follow, due_pulls()))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A host's Python that is none: it answers each verb of the agent with what a test wrote down.
+"""A fake Python of a host: it answers each verb of the agent with the text of a test.
 
-`hostile.json` of its work directory maps verbs to the text that is printed. `log` answers with a
-kilobyte more each time, for ever. Each call adds a line to `calls`, and one when it has ended.
-`hostile.json` may have "sleep_s" for each call, and "kill": a verb during which the worker dies.
+`hostile.json` of its work directory maps verbs to texts. `log` answers with a kilobyte more each
+time, without end. Each call adds a line to `calls` at its start and at its end. `hostile.json` may
+have "sleep_s" for each call, and "kill": a verb at which the worker is killed.
 """
 
 import json

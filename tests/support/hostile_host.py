@@ -1,4 +1,4 @@
-"""A host of this machine whose agent lies: a job in the middle of its first round there."""
+"""A host on this machine whose agent lies, and a job in the middle of its first round there."""
 
 import json
 import sys
@@ -26,7 +26,8 @@ PROGRAM = Path(__file__).with_name("hostile_agent.py")
 
 
 def job_on_hostile_host(personas: Personas, folder: Path) -> Job:
-    """Leased, and as if its round had been started. `settings.DATA_DIR` is the test's own."""
+    """Return a leased job whose round seems to be started. `settings.DATA_DIR` is the test's
+    own."""
     project, shas = make_project(personas.alice, folder / "origin")
     make_definition(personas.alice, project)
     host = make_local_host(personas.alice)
@@ -43,7 +44,7 @@ def job_on_hostile_host(personas: Personas, folder: Path) -> Job:
 
 
 def launcher(folder: Path) -> Path:
-    """The program as one command, run by the Python of the tests."""
+    """Return the program as one command, run by the Python of the tests."""
     path = folder / "hostile-python"
     path.write_text(f'#!/bin/sh\nexec {sys.executable} {PROGRAM} "$@"\n')
     path.chmod(0o755)
@@ -51,13 +52,13 @@ def launcher(folder: Path) -> Path:
 
 
 def root_of(job: Job) -> Path:
-    """The work directory of the host."""
+    """Return the work directory of the host."""
     assert job.host is not None
     return local_work_dir(job.host)
 
 
 def answer(job: Job, *events: Mapping[str, Any], **verbs: Any) -> None:
-    """What the agent answers from now on; `status` with these events, where it is not given."""
+    """Set the answers of the agent from now on; by default `status` has these events."""
     told = {"status": status(events), **verbs}
     texts = {
         verb: each if isinstance(each, str | int | float) else json.dumps(each)
@@ -72,7 +73,7 @@ def status(events: Sequence[Mapping[str, Any]] = (), **changes: Any) -> dict[str
 
 
 def leave_files(job: Job, trial: Trial, **files: bytes) -> Path:
-    """Files of a trial on the host, such as `result_json`; their folder."""
+    """Write files of a trial on the host, such as `result_json`; return their folder."""
     folder = root_of(job) / "jobs" / str(job.pk) / "a1-r1" / "trials" / str(trial.pk)
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
@@ -81,6 +82,6 @@ def leave_files(job: Job, trial: Trial, **files: bytes) -> Path:
 
 
 def calls_of(job: Job) -> list[str]:
-    """What was asked of the agent: lines of `begin VERB PID` and `end VERB PID`."""
+    """Return the calls of the agent: lines of `begin VERB PID` and `end VERB PID`."""
     path = root_of(job) / "calls"
     return path.read_text().splitlines() if path.exists() else []

@@ -1,7 +1,7 @@
-"""An SSH server whose SFTP answers what nobody asked for; started as `asyncssh_server.py` is.
+"""An SSH server with a hostile SFTP; it is started like `asyncssh_server.py`.
 
-PITWALL_TEST_HOSTILE: `long`: each read is answered with four megabytes; `slow`: with one byte, a
-while later.
+PITWALL_TEST_HOSTILE: `long` answers each read with four megabytes, `slow` with one byte after a
+delay.
 """
 
 import asyncio

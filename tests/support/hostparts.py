@@ -1,4 +1,5 @@
-"""What a test host has of its own beside its network and its processes: a disk, a clock, knobs."""
+"""Separate parts of a test host in addition to its network and processes: a disk, a clock,
+knobs."""
 
 import re
 import subprocess
@@ -6,9 +7,9 @@ import uuid
 from pathlib import Path
 
 _SHIFTED_CLOCK = Path(__file__).with_name("shifted_clock")
-#: What a host has of its own and the kernel would share, and the value after a start.
+#: Files of the kernel that hosts would share, with the value after a start.
 _OWN_KERNEL = {"vm/swappiness": "60", "kernel/random/boot_id": "{boot_id}"}
-#: The agent is run without `site`, which is where the shifted clock comes in.
+#: The agent is run without `site`, which loads the shifted clock.
 _PYTHON_WITH_SITE = """\
 #!/bin/sh
 while [ "$1" = -I ] || [ "$1" = -S ]; do shift; done
@@ -17,7 +18,7 @@ exec python3 "$@"
 
 
 def forget_kernel(folder: Path) -> None:
-    """As after each start: a new boot, and no knob is as somebody set it."""
+    """Reset the state as after each start: a new boot, and default knobs."""
     for name, value in _OWN_KERNEL.items():
         path = folder / "kernel" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -25,19 +26,19 @@ def forget_kernel(folder: Path) -> None:
 
 
 def mount_disk(path: Path, size: int, name: str) -> None:
-    """A disk of `size` bytes; by its name the network knows it for its own when it is removed."""
+    """Mount a disk of `size` bytes. The network recognises it by its name when it is removed."""
     options = ("-t", "tmpfs", "-o", f"size={size},mode=700", name, str(path))
     subprocess.run(["mount", *options], check=True)
 
 
 def give_clock(folder: Path) -> None:
-    """All Python that sshd starts on the host reads the time with an offset."""
+    """Shift the clock of all Python programs that sshd starts on the host."""
     set_clock(folder / "clock", 0)
     (folder / "python").write_text(_PYTHON_WITH_SITE)
     (folder / "python").chmod(0o755)
     config = folder / "sshd_config"
     more = f"PITWALL_TEST_CLOCK={folder}/clock PYTHONPATH={_SHIFTED_CLOCK}"
-    # A second SetEnv would count for nothing.
+    # A second SetEnv would be ignored.
     config.write_text(re.sub("^SetEnv .*", rf"\g<0> {more}", config.read_text(), flags=re.M))
 
 

@@ -1,4 +1,4 @@
-"""Real HTTP servers on loopback: one that takes webhooks, and a stand-in for the APIs of forges."""
+"""Real HTTP servers on loopback: one that receives webhooks, and a stand-in for APIs of forges."""
 
 import json
 import re
@@ -27,7 +27,7 @@ Answering = Callable[[Got], tuple[int, bytes, dict[str, str]]]
 
 @contextmanager
 def serving(answer: Answering) -> Iterator[str]:
-    """The address of a server that answers so."""
+    """Yield the address of a server with these answers."""
 
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
@@ -59,7 +59,7 @@ def serving(answer: Answering) -> Iterator[str]:
 
 @dataclass
 class Receiver:
-    """Takes webhooks; `answers` are the statuses of the next ones, then 200."""
+    """Receives webhooks; `answers` are the statuses of the next ones, then 200."""
 
     got: list[Got] = field(default_factory=list)
     answers: list[int] = field(default_factory=list)
@@ -86,8 +86,10 @@ _STATES = {
 
 @dataclass
 class StandIn:
-    """The API of a forge, as far as its documentation says what is refused: 401 without the token,
-    404 for what is not there, 422 for a payload that lacks something."""
+    """The API of a forge with its documented refusals.
+
+    401 without the token, 404 for an unknown object, 422 for an incomplete payload.
+    """
 
     kind: str
     head_sha: str = ""

@@ -1,6 +1,6 @@
 """The deployed configuration of gunicorn with shorter time limits for slow clients.
 
-The least rate is so low that bytes which came fast would be credit for minutes.
+The lowest rate is so low that fast bytes would be credit for minutes.
 """
 
 from orchestrator.config.serving import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""What hosts say of themselves: the journals that supervisors left below a work directory."""
+"""The journals that supervisors left below a work directory."""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepJournal:
-    """One step of a job as one host tells it; without the line that a killed writer left half."""
+    """One step of a job according to a host, without the half line of a killed writer."""
 
     job: str
     step: str
@@ -21,7 +21,7 @@ class StepJournal:
 
     @property
     def supervisor(self) -> int:
-        """Its pid on its host."""
+        """The supervisor's pid on its host."""
         (pid,) = [told["pid"] for told in self.events if told["event"] == "supervisor_started"]
         return int(pid)
 
@@ -35,18 +35,18 @@ class StepJournal:
 
     @property
     def ended(self) -> float:
-        """The last that was heard: of a killed supervisor, a little before its end."""
+        """The time of the last event; for a killed supervisor, a little before its end."""
         return float(self.events[-1]["t"])
 
 
 def read_journals(work_dir: Path) -> list[StepJournal]:
-    """All journals with at least one event, by the time of their first."""
+    """Return all journals with at least one event, by the time of their first."""
     found = [_read(path) for path in work_dir.glob("jobs/*/*/journal.jsonl")]
     return sorted((step for step in found if step.events), key=lambda step: step.began)
 
 
 def overlaps(steps: Iterable[StepJournal]) -> list[str]:
-    """Steps of one host that were at work at the same time; an empty list is as it should be."""
+    """Return the steps of one host that overlapped in time; the list should be empty."""
     in_order = sorted(steps, key=lambda step: step.began)
     return [
         f"{later.job}/{later.step} began {earlier.ended - later.began:.3f} s before the end of "

@@ -1,4 +1,4 @@
-"""All that a running Pitwall leaves behind or shows, as bytes to be searched for secrets."""
+"""Everything that a running Pitwall stores or shows, as bytes to be searched for secrets."""
 
 import base64
 import contextlib
@@ -16,13 +16,13 @@ from django.db import connection
 
 
 def forms_of(secret: str) -> list[bytes]:
-    """The ways in which a secret may be written down."""
+    """Return the encodings in which a secret may appear."""
     plain = secret.encode()
     return [plain, plain.hex().encode(), base64.b64encode(plain)[:-4], quote(secret).encode()]
 
 
 def leaks(places: Mapping[str, bytes], secrets: Mapping[str, str]) -> list[str]:
-    """Which secret is found where."""
+    """Return which secret is found where."""
     return [
         f"{name} in {place}"
         for place, content in places.items()
@@ -32,7 +32,7 @@ def leaks(places: Mapping[str, bytes], secrets: Mapping[str, str]) -> list[str]:
 
 
 def tables() -> dict[str, bytes]:
-    """Every table, as COPY writes it, and what is packed within."""
+    """Return every table, as COPY writes it, with unpacked content."""
     found = {}
     with connection.cursor() as cursor:
         cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
@@ -50,7 +50,7 @@ def _copied(cursor: object, table: str) -> bytes:
 
 
 def _unpacked(content: bytes) -> bytes:
-    """What is inside of zlib's and gzip's; all else as it is."""
+    """Return decompressed zlib and gzip data; other data unchanged."""
     try:
         return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(content)
     except zlib.error:
@@ -63,7 +63,8 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @contextlib.contextmanager
 def watched_commands() -> Iterator[set[bytes]]:
-    """The command lines of all processes of this machine that were seen meanwhile."""
+    """Yield a set that collects the command lines of all processes of this machine during the
+    block."""
     seen: set[bytes] = set()
     stop = threading.Event()
 
@@ -84,7 +85,8 @@ def watched_commands() -> Iterator[set[bytes]]:
 
 @contextlib.contextmanager
 def watched_redis() -> Iterator[list[bytes]]:
-    """All that was sent to Redis meanwhile; at the end also all that is there."""
+    """Yield a list that collects everything sent to Redis during the block, and its final
+    content."""
     parts = urlsplit(settings.CELERY_BROKER_URL)
     address = unquote(parts.netloc + parts.path)
     seen: list[bytes] = []

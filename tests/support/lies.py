@@ -22,7 +22,7 @@ from tests.support.factories import (
 )
 
 SERVERS = Path(__file__).parent / "servers"
-#: What the server of each commit does; a liar tells the lie that the case names.
+#: The server of each commit; a liar tells the lie that the case names.
 CHARACTERS = ("honest", "liar", "late", "queues", "freezes")
 DEFINITION = """
 version: 1
@@ -39,7 +39,7 @@ cooldown_s: 0
 
 
 def definition(load: str, *lies: str, takes_s: float = 0.0, more: str = "") -> str:
-    """`load` is one of YAML in braces; `more` stands at the top level."""
+    """`load` is YAML in braces; `more` is at the top level."""
     return DEFINITION % (sys.executable, takes_s, load, ", ".join(lies or ("honest",))) + more
 
 
@@ -55,7 +55,7 @@ class Laboratory:
     def measure(
         self, slug: str, source: str, *, baseline: str = "honest", contender: str = "liar"
     ) -> Run:
-        """One round of both commits, to its end."""
+        """Run one round of both commits, to its end."""
         make_definition(self.member, self.project, slug=slug, source=source)
         shas = [self.shas[baseline], self.shas[contender]]
         run = make_run(self.member, shas, benchmark=slug, rounds=1)
@@ -68,7 +68,7 @@ class Laboratory:
         return benchmark_for(self.member, run.definition.benchmark.slug)
 
     def trial(self, run: Run, character: str, **parameters: str) -> Trial:
-        """The one of a commit and a case, which has been measured."""
+        """Return the trial of a commit and a case, after the measurement."""
         trial = Trial.objects.select_related("case", "host").get(
             job__run=run,
             variant__commit__sha=self.shas[character],
@@ -78,14 +78,15 @@ class Laboratory:
         return trial
 
     def pair(self, run: Run, **parameters: str) -> tuple[Trial, Trial]:
-        """The liar's, and the honest one of the same case."""
+        """Return the liar's trial, and the honest one of the same case."""
         return self.trial(run, "liar", **parameters), self.trial(run, "honest", **parameters)
 
     def check_left_out(self, run: Run, **parameters: str) -> None:
-        """The liar's trial stands in no comparison, history or chart, and the honest one does."""
+        """Check that the liar's trial is in no comparison, history or chart, and the honest one
+        is."""
         liar, honest = self.pair(run, **parameters)
         assert liar.validity == "invalid"
-        # A busy machine may have spoilt it; what is asked here is what else is left out.
+        # A busy machine may have made it invalid; this test is about the other trials.
         Trial.objects.filter(pk=honest.pk).update(validity="valid")
         record_again()
         benchmark, case, host = self.benchmark(run), liar.case, liar.host
@@ -120,7 +121,7 @@ def laboratory(engine: Engine, team: Personas, folder: Path) -> Laboratory:
 
 
 def reason(trial: Trial, code: str) -> str:
-    """What is said under this code; the test fails where it is not among the reasons."""
+    """Return the text of this reason; the test fails if the trial does not have it."""
     said = {each.partition(": ")[0]: each.partition(": ")[2] for each in trial.reasons}
     assert code in said, trial.reasons
     return said[code]

@@ -1,8 +1,9 @@
-"""A worker without Celery, as a process of its own: it advances whatever job is due.
+"""A worker without Celery, as a separate process: it advances any due job.
 
     python -m tests.support.lone_worker JOB CLAIM_S CLOCK_S
 
-Ends when the job has. Turns last CLAIM_S seconds, and the process' own clock is ahead by CLOCK_S.
+It ends when the job has ended. Claims last CLAIM_S seconds, and the process' clock is ahead by
+CLOCK_S.
 """
 
 import sys
@@ -15,7 +16,7 @@ import django
 
 
 def shift_clock(by_s: float) -> None:
-    """For all that asks `utc_now`; the monotonic clock is left alone."""
+    """Shift `utc_now` for all callers; the monotonic clock is unchanged."""
     from orchestrator.core import clock
 
     class Shifted:

@@ -1,4 +1,4 @@
-"""Wide comparisons: many cases on many hosts, written as points without a trial behind each."""
+"""Wide comparisons: many cases on many hosts, written as points without trials."""
 
 from collections.abc import Callable, Sequence
 from uuid import uuid4
@@ -33,7 +33,7 @@ def make_hosts(member: Member, names: Sequence[str] = NAMES) -> list[Host]:
 def measure_matrix(
     member: Member, project: Project, commits: Sequence[Commit], hosts: Sequence[Host], rate: Rate
 ) -> Definition:
-    """Fifty cases of two commits on each host, in blocks of both, with a little noise."""
+    """Record fifty cases of two commits on each host, in blocks of both, with a little noise."""
     definition = make_definition(member, project, source=WIDE)
     cases = store_cases(definition)
     rows = [

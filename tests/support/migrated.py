@@ -1,7 +1,7 @@
-"""The migrated, empty database of an earlier run of tests, as a template of this run's.
+"""The migrated, empty database of an earlier test run, used as a template.
 
-To apply all migrations takes several times as long as to read what they made. `migrate` runs on the
-copy as well, and has nothing left to apply.
+Applying all migrations takes several times as long as restoring it. `migrate` runs on the copy as
+well, and finds nothing to apply.
 """
 
 import os
@@ -22,7 +22,7 @@ NAME = "pitwall_migrated"
 
 
 def use_saved() -> None:
-    """Makes the test database a copy of the saved one, where one has the same migrations."""
+    """Make the test database a copy of the saved one, if that has the same migrations."""
     file = _saved()
     if file is None or not file.exists():
         return
@@ -35,7 +35,7 @@ def use_saved() -> None:
 
 
 def fill_from_saved() -> None:
-    """Makes the tables of the present database, which is empty, where a saved one has the same
+    """Create the tables of the present, empty database from a saved one with the same
     migrations."""
     file = _saved()
     if file is not None and file.exists():
@@ -43,7 +43,7 @@ def fill_from_saved() -> None:
 
 
 def save() -> None:
-    """Keeps the present database for the next run, and no other."""
+    """Save the present database for the next run, in place of older ones."""
     file = _saved()
     if file is None or file.exists():
         return
@@ -56,7 +56,7 @@ def save() -> None:
 
 
 def _saved() -> Path | None:
-    """None where this machine has no programs of the server's version, or no database yet."""
+    """Return None if there are no programs of the server's version, or no saved database yet."""
     try:
         server = our_server()
         connection.close()
@@ -77,7 +77,7 @@ def _read(file: Path, name: str) -> None:
 
 
 def _run(program: str, *options: str, name: str) -> None:
-    """Raises with what it says where it fails."""
+    """Raise the program's output if it fails."""
     server = our_server()
     connection.close()
     address = psycopg.conninfo.make_conninfo(server.address, dbname=name)

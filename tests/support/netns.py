@@ -5,7 +5,7 @@
 
 A host is a network namespace with a PID and a UTS namespace in it, joined to this machine by a
 bridge. It shares the file system, so that a test reads its work directory directly. The test is
-skipped where namespaces cannot be made.
+skipped if namespaces cannot be created.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ from tests.support.sshd import (
 )
 
 _PATIENCE_S = 60
-# The first process of a host: it ends nothing, and leaves no zombie of an orphan.
+# The first process of a host: it kills nothing, and leaves no zombie of an orphan.
 _INIT = """\
 cd {folder}/kernel
 for file in */* */*/*; do test -d $file || mount --bind $file /proc/sys/$file; done
@@ -45,7 +45,7 @@ exec env --ignore-signal=CHLD sleep infinity
 
 @dataclass(slots=True, kw_only=True)
 class NamespaceHost:
-    """A machine. `user`, `host_key` and `client_private_key` are what it takes to log in."""
+    """A machine. `user`, `host_key` and `client_private_key` are its login data."""
 
     name: str
     address: str
@@ -63,7 +63,7 @@ class NamespaceHost:
 
     @property
     def python(self) -> str:
-        """The command to tell Pitwall."""
+        """The Python command to enter in Pitwall."""
         own = self.folder / "python"
         return str(own) if own.exists() else "python3"
 
@@ -79,7 +79,7 @@ class NamespaceHost:
         )
 
     def power_on(self) -> None:
-        """A machine with an sshd that answers. NoNamespaces where there cannot be one."""
+        """Start a machine with an sshd that answers. Raise NoNamespaces if that is impossible."""
         forget_kernel(self.folder)
         namespace = self.network.namespace(self.name)
         self._machine = self._spawn(
@@ -94,10 +94,10 @@ class NamespaceHost:
         self.start_sshd()
 
     def power_off(self) -> None:
-        """All processes end at once, and nobody hears of it: the cable is pulled before."""
+        """End all processes without notice to any peer: the cable is pulled before."""
         self.cut()
         if self._machine is not None:
-            # With its first process a PID namespace ends, and unshare reaps that one last.
+            # A PID namespace ends with its first process, and unshare reaps that one last.
             kill(self._init)
             self._machine.process.wait(_PATIENCE_S)
         for child in self._sshds:
@@ -120,7 +120,7 @@ class NamespaceHost:
         wait_for(self.answers)
 
     def kill_sshd(self) -> None:
-        """The server and its connections; the commands that ran in them live on."""
+        """Kill the server and its connections; the commands in them continue."""
 
         def left() -> list[int]:
             return [pid for pid in self._pids() if name_of(pid).startswith("sshd")]
@@ -130,7 +130,8 @@ class NamespaceHost:
         wait_for(lambda: not left())
 
     def processes(self) -> list[str]:
-        """Pid as seen from here, and command line, of all but the host's init and its sshd."""
+        """Return pid (as seen from here) and command line of all but the host's init and its
+        sshd."""
         told = [(pid, name_of(pid)) for pid in self._pids() if pid != self._init]
         return [
             f"{pid} {command_line(pid) or name}"
@@ -139,19 +140,19 @@ class NamespaceHost:
         ]
 
     def kill_process(self, pid: int) -> None:
-        """`kill -9` of the process that has this number on the host."""
+        """`kill -9` of the process with this number on the host."""
         (found,) = [ours for ours in self._pids() if innermost_pid(ours) == pid]
         kill(found)
 
     def swappiness(self) -> str:
-        """A knob of the kernel that each host has of its own; 60 where nothing is tuned."""
+        """The host's own value of a kernel setting; 60 if it is not tuned."""
         return (self.folder / "kernel/vm/swappiness").read_text().strip()
 
     def journals(self) -> list[StepJournal]:
         return read_journals(self.work_dir)
 
     def fill_disk(self) -> None:
-        """Not a block is left; for a fleet with `disk_bytes`."""
+        """Fill the last block; for a fleet with `disk_bytes`."""
         assert self.work_dir.is_mount(), "this would fill the disk of the machine"
         with (self.work_dir / "filler").open("wb", buffering=0) as filler:
             for size in (2**20, 2**12):
@@ -163,7 +164,7 @@ class NamespaceHost:
         (self.work_dir / "filler").unlink()
 
     def shift_clock(self, seconds: int) -> None:
-        """What Python programs of the host take for the time from now on; for `clocks=True`."""
+        """Shift the time that Python programs of the host read from now on; for `clocks=True`."""
         set_clock(self.folder / "clock", seconds)
 
     def _spawn(self, name: str, *argv: str) -> Child:
@@ -196,10 +197,10 @@ class NamespaceHost:
 def fleet_of_hosts(
     tmp_path: Path, *, count: int, disk_bytes: int | None = None, clocks: bool = False
 ) -> Iterator[list[NamespaceHost]]:
-    """Hosts named a, b, c… that are switched on; nothing is left of them after the block.
+    """Yield running hosts named a, b, c…; they are removed after the block.
 
-    `disk_bytes`: each work directory is a disk of its own of this size. `clocks`: their clocks
-    can be shifted.
+    `disk_bytes`: each work directory is a separate disk of this size. `clocks`: their clocks can be
+    shifted.
     """
     if sshd_program() is None:
         missing("sshd")
@@ -241,5 +242,5 @@ def _new_host(folder: Path, network: Network, place: int, keys: ServerKeys) -> N
 def wait_for(what: Callable[[], bool]) -> None:
     give_up = time.monotonic() + _PATIENCE_S
     while not what():
-        assert time.monotonic() < give_up, "the host did not come to it"
+        assert time.monotonic() < give_up, "the host did not reach this state"
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""An OpenID Connect provider on loopback: everybody who asks is the person that the test has set.
+"""An OpenID Connect provider on loopback; every user is the person that the test has set.
 
 with start_provider() as provider:
     provider.person = {"sub": "7", "email": "ada@example.org", "email_verified": True}
@@ -29,7 +29,7 @@ def _new_key() -> rsa.RSAPrivateKey:
 
 @dataclass(slots=True, kw_only=True)
 class Provider:
-    """`wrong` changes the claims of ID tokens; `forges` signs them with a key that nobody knows."""
+    """`wrong` changes the claims of ID tokens; `forges` signs them with an unknown key."""
 
     issuer: str = ""
     client_id: str = "pitwall"
@@ -57,7 +57,7 @@ class Provider:
         return {"keys": [{**public, "kid": _KEY_ID, "alg": "RS256", "use": "sig"}]}
 
     def authorize(self, asked: dict[str, str]) -> str:
-        """Where the browser is sent back to, with a code that is good for one time."""
+        """Return the redirect of the browser, with a code that is valid once."""
         assert (asked["client_id"], asked["response_type"]) == (self.client_id, "code")
         assert "openid" in asked["scope"].split()
         code = secrets.token_urlsafe(16)
@@ -66,7 +66,7 @@ class Provider:
         return f"{asked['redirect_uri']}?{answer}"
 
     def token(self, given: dict[str, str]) -> dict[str, Any] | None:
-        """The tokens for a code; None where client, code, address or PKCE are not right."""
+        """Return the tokens for a code; None if client, code, address or PKCE are wrong."""
         asked = self.codes.pop(given["code"], None)
         if asked is None or given["client_secret"] != self.client_secret:
             return None

@@ -1,4 +1,4 @@
-"""Another user of this machine, for tests of what runs as root starts as somebody else."""
+"""Another user of this machine, for tests of programs that root starts as another user."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-#: On every system, and nobody's: without rights, and no test has to make it.
+#: This user exists on every system and has no rights, so no test has to create one.
 NOBODY = "nobody"
 needs_root = pytest.mark.skipif(
     not sys.platform.startswith("linux") or os.geteuid() != 0,
@@ -20,7 +20,7 @@ needs_root = pytest.mark.skipif(
 
 @contextmanager
 def public_folder() -> Iterator[Path]:
-    """A new folder that everybody may go through: pytest's own are closed to others."""
+    """Yield a new folder that everybody may enter: pytest's own folders are private."""
     folder = Path(tempfile.mkdtemp(prefix="pitwall-"))
     folder.chmod(0o711)
     try:
@@ -30,7 +30,7 @@ def public_folder() -> Iterator[Path]:
 
 
 def public_python() -> str:
-    """A Python that everybody can run; that of the tests may lie in root's home."""
+    """Return a Python that everybody can run; that of the tests may be in root's home."""
     for path in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
         if Path(path).exists() and all(_is_open(each) for each in _way_to(path)):
             return path

@@ -1,7 +1,7 @@
-"""A collector of traces on loopback: OTLP over HTTP comes in, a line of JSON a span goes out.
+"""A collector of traces on loopback: it receives OTLP over HTTP, and prints one JSON line per span.
 
-Runs with the Python that has `requirements/traces.txt`: `python otlp_collector.py SPANS`. Its first
-line says the port.
+It runs with the Python that has `requirements/traces.txt`: `python otlp_collector.py SPANS`. Its
+first line is the port.
 """
 
 import json

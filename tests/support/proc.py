@@ -1,4 +1,4 @@
-"""What /proc tells of processes that may end while they are looked at."""
+"""Read /proc for processes that may end at any moment."""
 
 import contextlib
 import os
@@ -31,7 +31,7 @@ def pid_namespace_of(pid: int) -> str:
 
 
 def innermost_pid(pid: int) -> int:
-    """Its number in its own PID namespace; 0 where it cannot be told."""
+    """Return the number in its own PID namespace; 0 if it is unknown."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("NSpid:"):

@@ -1,7 +1,7 @@
 """Programs of the machine that tests run.
 
-A test whose program is missing is skipped; the last lines of the run name what was not tested
-and how to install it. With PITWALL_TEST_ALL=1, as in CI, such a test fails.
+A test whose program is missing is skipped. The last lines of the run name what was not tested and
+how to install it. With PITWALL_TEST_ALL=1, as in CI, such a test fails.
 """
 
 import os
@@ -34,18 +34,19 @@ _PREFIX = "missing program: "
 
 
 def find_program(name: str) -> Path | None:
-    """On the PATH, or where Debian has servers, which the PATH of an ordinary user leaves out."""
+    """Return a program from the PATH, or from Debian's folder of servers, which is often not on
+    it."""
     found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     return Path(found) if found else None
 
 
 def program(name: str) -> Path:
-    """The path of a program. Skips the test where there is none; see `missing`."""
+    """Return the path of a program. Skip the test if there is none; see `missing`."""
     return find_program(name) or missing(name)
 
 
 def missing(name: str) -> NoReturn:
-    """Skips the test for want of a program, or fails it with PITWALL_TEST_ALL."""
+    """Skip the test because of a missing program, or fail it with PITWALL_TEST_ALL."""
     reason = f"{_PREFIX}{name}"
     if os.environ.get("PITWALL_TEST_ALL"):
         pytest.fail(f"{reason} (install it: {INSTALL[name]})", pytrace=False)
@@ -53,7 +54,7 @@ def missing(name: str) -> NoReturn:
 
 
 def summary(skipped: Sequence[pytest.TestReport | pytest.CollectReport]) -> list[str]:
-    """A line for each program that was missing: how many tests were skipped, how to install it."""
+    """Return a line for each missing program: how many tests were skipped, how to install it."""
     counts: Counter[str] = Counter()
     for report in skipped:
         _, _, reason = report.longrepr if isinstance(report.longrepr, tuple) else ("", 0, "")
@@ -61,6 +62,6 @@ def summary(skipped: Sequence[pytest.TestReport | pytest.CollectReport]) -> list
         if prefix:
             counts[name] += 1
     return [
-        f"Not tested for want of {name}: {count}. Install it: {INSTALL[name]}"
+        f"Not tested because {name} is missing: {count}. Install it: {INSTALL[name]}"
         for name, count in sorted(counts.items())
     ]

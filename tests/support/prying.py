@@ -1,6 +1,6 @@
-"""What a malicious server does before it serves: it looks for what it should not get at."""
+"""A malicious server that searches for data and rights before it serves."""
 
-#: Runs in its tree, and leaves there what it found; a daemon that hides stays behind.
+#: It runs in its tree and stores its findings there; a hidden daemon stays behind.
 _CODE = """
 import json, os, resource, signal, subprocess, sys
 ROOT, STEP = os.path.abspath("../../.."), os.environ["PITWALL_STEP"]

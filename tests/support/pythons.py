@@ -1,4 +1,4 @@
-"""The oldest Python that the agent and the command line run on."""
+"""Find the oldest Python that the agent and the command line support."""
 
 import shutil
 import subprocess
@@ -10,13 +10,13 @@ _OLDEST = "3.9"
 
 @cache
 def oldest_python() -> str | None:
-    """A Python 3.9 that runs, on the PATH or with a manager of versions; None without one."""
+    """Return a working Python 3.9 from the PATH or a version manager; None if there is none."""
     return next((path for path in _candidates() if _runs(path)), None)
 
 
 def _candidates() -> list[str]:
     named = shutil.which(f"python{_OLDEST}")
-    # The name alone may be the empty shell of a manager: it stands in `shims`, beside `versions`.
+    # The name alone may be the empty shim of a manager: it is in `shims`, next to `versions`.
     roots = [Path.home() / ".pyenv", *([Path(named).parents[1]] if named else [])]
     kept = [path for root in roots for path in root.glob(f"versions/{_OLDEST}.*/bin/python")]
     return [*([named] if named else []), *map(str, sorted(kept))]

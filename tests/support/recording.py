@@ -1,4 +1,4 @@
-"""Rows recorded as the services do it, without a post or a trial around them."""
+"""Record rows as the services do, without a request or a trial."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from orchestrator.measurements.recording import Ids, Measured
 
 
 def record(rows: Sequence[Measured], ids: Ids | None = None) -> int:
-    """How many of the rows, all of one team, were new."""
+    """Return how many of the rows, all of one team, were new."""
     if not rows:
         return 0
     team = Benchmark.objects.select_related("project").get(pk=rows[0].benchmark).project.team_id

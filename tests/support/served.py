@@ -1,4 +1,4 @@
-"""A real gunicorn with the settings that it is deployed with, over the test's own database."""
+"""A real gunicorn with the deployed settings, on the test's own database."""
 
 import contextlib
 import json
@@ -22,18 +22,18 @@ from tests.support.engine import ROOT, own_database_url
 
 _PATIENCE_S = 60
 DEPLOYED = "orchestrator.config.serving"
-#: The same with shorter time limits for slow clients.
+#: With shorter time limits for slow clients.
 IMPATIENT = "tests.support.impatient_serving"
-#: The same with room for few requests.
+#: With room for few requests.
 SMALL = "tests.support.small_serving"
-#: The same with room for four connections.
+#: With room for four connections.
 FEW_CONNECTIONS = "tests.support.few_connections_serving"
 STUCK = "tests.support.stuck_serving"
 
 
 @dataclass(slots=True, kw_only=True)
 class Served:
-    """One worker process; `log` has what it writes."""
+    """One worker process; `log` has its output."""
 
     port: int
     process: subprocess.Popen[bytes]
@@ -50,12 +50,12 @@ class Served:
             return answer, answer.read()
 
     def send(self, path: str, *, token: str = "") -> "Pending":
-        """A request whose answer nobody has read yet."""
+        """Send a request whose answer is read later."""
         lines = [f"GET {path} HTTP/1.1", "Host: 127.0.0.1", *_lines(_headers(token)), "", ""]
         return Pending(self.connect("\r\n".join(lines).encode()))
 
     def connect(self, sent: bytes = b"", receive_buffer: int | None = None) -> socket.socket:
-        """A client that sent this; it is closed with the server, if not before."""
+        """Return a client that sent this; it is closed at the latest with the server."""
         client = socket.socket()
         self.clients.append(client)
         client.settimeout(_PATIENCE_S)
@@ -66,13 +66,13 @@ class Served:
         return client
 
     def worker(self) -> int:
-        """The process id of the worker."""
+        """Return the process id of the worker."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         (pid,) = children.read_text().split()
         return int(pid)
 
     def open_connections(self) -> int:
-        """Established TCP connections that the worker has accepted on its port."""
+        """Return the number of established TCP connections on the worker's port."""
         table = Path(f"/proc/{self.worker()}/net/tcp").read_text().splitlines()[1:]
         inodes = set()
         for row in (line.split() for line in table):
@@ -100,7 +100,7 @@ class Served:
 
 @dataclass(slots=True)
 class Pending:
-    """An answer to come."""
+    """An answer that has not arrived yet."""
 
     client: socket.socket
 
@@ -132,7 +132,7 @@ def served(
     threads: int = 2,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Served]:
-    """A worker with few threads, so that a test can use up all of them."""
+    """Yield a worker with few threads, so that a test can occupy all of them."""
     port, log = any_port(), folder / "web.log"
     argv = [
         *(sys.executable, "-m", "gunicorn", "--config", f"python:{config}"),

@@ -3,8 +3,8 @@
     with start_sshd(tmp_path) as server:
         SshTransport(server.address())
 
-It is the system's `sshd`; where there is none, or with PITWALL_TEST_SSH_SERVER=asyncssh, one made
-with asyncssh. `from tests.support.sshd import sshd` brings the fixture.
+It is the system's `sshd`. If there is none, or with PITWALL_TEST_SSH_SERVER=asyncssh, it is a
+server based on asyncssh. `from tests.support.sshd import sshd` provides the fixture.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from orchestrator.transport.address import SshAddress
 from orchestrator.transport.keys import KeyPair, generate_key, parse_private_key
 from perf.harness import sshd as harness
 
-#: Where the hosts of tests may be.
+#: Networks of the hosts of tests.
 LOOPBACK = ("127.0.0.0/8", "::1")
 _START_TIMEOUT_S = 20
 
@@ -52,7 +52,7 @@ class SshServer:
     drop_connections: Callable[[], None] = field(repr=False)
 
     def address(self, **changes: object) -> SshAddress:
-        """What it takes to log in, with what a test wants otherwise."""
+        """Return the login data, with the changes of a test."""
         right: dict[str, object] = {
             "host": self.host,
             "port": self.port,
@@ -73,7 +73,7 @@ class ServerKeys:
 
     @property
     def files(self) -> dict[str, KeyPair]:
-        """The keys of the server, by the name of their file."""
+        """Return the keys of the server, by the name of their file."""
         return {"host_key": self.host, "other_host_key": self.other_host}
 
 
@@ -89,7 +89,7 @@ def sshd(tmp_path: Path) -> Iterator[SshServer]:
 
 
 def server_kinds() -> list[str]:
-    """The servers that can be started here; the first is the one that is used by default."""
+    """Return the servers that can be started here; the first is the default."""
     if os.environ.get("PITWALL_TEST_SSH_SERVER") == "asyncssh" or harness.sshd_program() is None:
         return ["asyncssh"]
     return ["sshd", "asyncssh"]
@@ -157,7 +157,7 @@ def _ecdsa_key() -> KeyPair:
 
 
 def _drop_sshd_sessions(listener_pid: int) -> None:
-    """Kill what serves connections; the commands that run in them live on."""
+    """Kill the processes of connections; the commands in them continue."""
     listing = subprocess.run(
         ["ps", "-A", "-o", "pid=,ppid=,comm="], capture_output=True, text=True, check=True
     )

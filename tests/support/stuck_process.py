@@ -1,5 +1,7 @@
-"""A worker, fetcher or beat whose main loop stands still once it has turned a few times:
-`python -m tests.support.stuck_process KIND SCHEDULE`."""
+"""A worker, fetcher or beat whose main loop stops after a few turns.
+
+`python -m tests.support.stuck_process KIND SCHEDULE`.
+"""
 
 import sys
 import time

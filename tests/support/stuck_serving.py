@@ -1,4 +1,4 @@
-"""The deployed configuration of gunicorn with a short patience for threads that hang."""
+"""The deployed configuration of gunicorn with a short timeout for threads that hang."""
 
 from orchestrator.config.serving import *  # noqa: F403
 from orchestrator.operations import heartbeat_thread

@@ -1,4 +1,4 @@
-"""A real terminal of some width, for what is drawn on one."""
+"""A real terminal of a given width, for tests of output."""
 
 import contextlib
 import fcntl
@@ -13,7 +13,7 @@ from typing import TextIO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terminal:
-    """`stream` is what a program writes to; `read` ends it and tells all that was written."""
+    """Programs write to `stream`; `read` closes it and returns everything that was written."""
 
     stream: TextIO
     screen: int
@@ -21,7 +21,7 @@ class Terminal:
     def read(self) -> str:
         self.stream.close()
         written = b""
-        # Linux tells the end of a terminal that nobody holds any more as an error.
+        # Linux reports the end of a closed terminal as an error.
         with contextlib.suppress(OSError):
             while more := os.read(self.screen, 4096):
                 written += more

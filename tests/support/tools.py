@@ -9,9 +9,10 @@ from tests.support.programs import find_program, missing
 
 
 def tool(name: str) -> Path:
-    """The program of a load tool; the test is skipped where there is none.
+    """Return the program of a load tool; the test is skipped if there is none.
 
-    As the installation has it (PITWALL_<NAME>), else of the user's cache, else of the PATH.
+    It is the one of the installation (PITWALL_<NAME>), otherwise of the user's cache, otherwise of
+    the PATH.
     """
     named = os.environ.get(f"PITWALL_{name.upper()}")
     kept = cached(SUPPLIES[name]) if name in SUPPLIES else None

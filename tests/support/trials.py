@@ -1,6 +1,6 @@
-"""What trials leave behind and were judged to be, put into the database for tests of what is shown.
+"""Put files, validity and readings of trials into the database, for tests of how they are shown.
 
-Tests of measuring do measure.
+Tests of measuring measure.
 """
 
 import json
@@ -32,7 +32,7 @@ def doubt(trial: Trial, validity: str, *reasons: str) -> Trial:
 
 
 def leave_json(trial: Trial, name: str, told: Mapping[str, Any]) -> None:
-    """A file of the trial, such as result.json."""
+    """Store a file of the trial, such as result.json."""
     content = json.dumps(told).encode()
     Artifact.objects.create(
         trial=trial, name=name, sha256=sha256_hex(content), size=len(content),
@@ -43,7 +43,7 @@ def leave_json(trial: Trial, name: str, told: Mapping[str, Any]) -> None:
 def leave_load(
     trial: Trial, number: int, *, latencies_us: Sequence[int] = (), **changes: Any
 ) -> LoadResult:
-    """One of several loads of the trial, 100 requests at each latency."""
+    """Store one of several loads of the trial, with 100 requests at each latency."""
     found = Histogram.from_counts(list(latencies_us), [100] * len(latencies_us))
     given = {
         "rate": None,

@@ -1,5 +1,8 @@
-"""All that a visitor can ask for: every open page, below a public project and by shared links, with
-every parameter that its view reads; and facts of hosts that no answer may contain."""
+"""Everything that a visitor can request, and facts of hosts that no answer may contain.
+
+That is every open page, below a public project and by shared links, with every parameter that its
+view reads.
+"""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -23,9 +26,9 @@ from orchestrator.runs.models import Job, Run, Trial
 from tests.support.everything import Everything, all_pages
 
 PUBLIC = "/public/red/server"
-#: Stands in everything that only members may read.
+#: Part of every text that only members may read.
 SECRET = "membersonly"
-#: A page that is shared, and what its address says besides its query.
+#: A shared page, and the parts of its address other than the query.
 _GIVEN: Mapping[str, Mapping[str, str]] = {
     "report": {"slug": "connections"},
     "badge-value": {"project": "server", "slug": "long"},
@@ -35,8 +38,10 @@ _GIVEN: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(slots=True)
 class OpenPage:
-    """`reads`: the names of parameters that its view asked for. `values`: for each name what makes
-    sense; of several the first is sent where another parameter is tried."""
+    """`reads`: the names of parameters that its view asked for.
+
+    `values`: useful values for each name; the first one is sent while another parameter is tried.
+    """
 
     name: str
     path: str
@@ -45,14 +50,14 @@ class OpenPage:
     values: dict[str, list[str]] = field(default_factory=dict)
 
     def usual(self) -> dict[str, str]:
-        """A query that shows something; it asks for no file."""
+        """Return a query with a useful result; it requests no file."""
         return {name: self.values[name][0] for name in _USUAL if self.values.get(name)}
 
     def address(self, **changes: str) -> str:
         return f"{self.path}?{urlencode({**self.usual(), **changes})}"
 
     def addresses(self) -> Iterator[str]:
-        """The page bare, as it is usual, and with each value of each parameter that has some; each
+        """Yield the page without a query, with the usual one, and with each known value, each
         address once."""
         changes = [
             {name: text} for name in sorted(self.reads) for text in self.values.get(name, ())
@@ -64,8 +69,8 @@ _USUAL = ("benchmark", "baseline", "contender", "of", "on")
 
 
 def visitor_site(everything: Everything) -> list[OpenPage]:
-    """Every page that is open to visitors, at each place where one may open it, with what it
-    reads of its query."""
+    """Return every page that is open to visitors, at each of its places, with the parameters that
+    it reads."""
     views = dict(_views(get_resolver().url_patterns))
     names = [name for name, view in views.items() if getattr(view, "open_to_visitors", False)]
     values = _values(everything)
@@ -96,7 +101,7 @@ def visitor_site(everything: Everything) -> list[OpenPage]:
 
 
 def front_pages(everything: Everything) -> list[OpenPage]:
-    """Every other page that answers somebody without a session, such as those to log in."""
+    """Return every other page that answers without a session, such as the log-in page."""
     client, views = Client(raise_request_exception=False), dict(_views(get_resolver().url_patterns))
     pages = []
     for name, parameters in all_pages().items():
@@ -111,7 +116,8 @@ def front_pages(everything: Everything) -> list[OpenPage]:
 
 
 def _parameters(client: Client, page: OpenPage) -> set[str]:
-    """Those that its view reads: each that is found is sent once, which may show others."""
+    """Return the parameters that its view reads. Each found one is sent once, which may reveal
+    others."""
     found, sent = set[str](), set[str]()
     with reading(found):
         client.get(page.path)
@@ -125,7 +131,7 @@ def _parameters(client: Client, page: OpenPage) -> set[str]:
 
 @contextmanager
 def reading(names: set[str]) -> Iterator[None]:
-    """Adds to `names` what is asked of any query meanwhile."""
+    """Add to `names` the parameters that are read from any query during the block."""
     first_get, first_list = QueryDict.__getitem__, QueryDict.getlist
 
     def getitem(self: QueryDict, key: str) -> Any:
@@ -165,7 +171,7 @@ def _paths(everything: Everything, name: str, view: Any) -> Iterator[str]:
 
 
 def _formats(view: Any) -> list[str]:
-    """Those that the view's module knows: a page with files lists them in FORMATS."""
+    """Return the formats of the view's module: a page with files lists them in FORMATS."""
     return list(sys.modules[view.__module__].FORMATS)
 
 
@@ -197,7 +203,7 @@ def _values(everything: Everything) -> dict[str, list[str]]:
 
 
 def _share(everything: Everything, page: str, values: Mapping[str, list[str]]) -> str:
-    """The secret of a link to a page of the public project."""
+    """Return the secret of a link to a page of the public project."""
     given = _GIVEN.get(page, {"run_id": str(everything.ids["run_id"])} if page == "run" else {})
     query = {name: values[name][0] for name in ("benchmark", "baseline", "contender")}
     shared = SharedPage(
@@ -211,8 +217,8 @@ def _share(everything: Everything, page: str, values: Mapping[str, list[str]]) -
 
 
 def plant_secrets() -> None:
-    """SECRET in each fact and setting of hosts, each message, and whatever else of what was
-    measured is for members alone."""
+    """Put SECRET into each fact and setting of hosts, each message, and other data for members
+    only."""
     facts: dict[str, Any] = {key: f"{SECRET}-{key}" for key in _FACTS}
     facts["memory_bytes"] = 2**36
     for group in ("languages", "programs", "tools"):

@@ -1,4 +1,4 @@
-"""Small real servers, each on a port of its own: HTTP/1.1 and HTTP/2, right or broken."""
+"""Small real servers, each on its own port: HTTP/1.1 and HTTP/2, correct or broken."""
 
 import contextlib
 import socket
@@ -16,14 +16,14 @@ import h2.exceptions
 from orchestrator.dispatch.tls import Certificates
 
 LOOPBACK = "127.0.0.1"
-#: Talks to one client until it goes.
+#: Talks to one client until it disconnects.
 Speak = Callable[[socket.socket], None]
 Headers = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """`declared`: the content-length, where it is not to be the body's."""
+    """`declared`: the content-length, if it is not the body's."""
 
     status: int = 200
     headers: Headers = ()
@@ -39,7 +39,7 @@ class Reply:
 
 @dataclass(slots=True, kw_only=True)
 class Asked:
-    """What a server was asked; `headers` with names in lower case."""
+    """A request to a server; `headers` with names in lower case."""
 
     method: str
     path: str
@@ -49,7 +49,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Site:
-    """By path what is answered (else 404), and what was asked so far."""
+    """The answers by path (else 404), and the requests so far."""
 
     replies: Mapping[str, Reply]
     asked: list[Asked] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Site:
 def serving(
     speak: Speak, tls: ssl.SSLContext | None = None, address: str = LOOPBACK
 ) -> Iterator[int]:
-    """The port on which `speak` talks to each client, with `tls` after a handshake."""
+    """Yield the port on which `speak` talks to each client, with `tls` after a handshake."""
     clients: list[socket.socket] = []
     threads: list[threading.Thread] = []
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -93,7 +93,7 @@ def serving(
 
 
 def _talk(client: socket.socket, speak: Speak, tls: ssl.SSLContext | None) -> None:
-    # The tests look at what the other side makes of it.
+    # The tests check the reaction of the other side.
     with contextlib.suppress(OSError, h2.exceptions.ProtocolError), client:
         if tls is None:
             speak(client)
@@ -103,14 +103,14 @@ def _talk(client: socket.socket, speak: Speak, tls: ssl.SSLContext | None) -> No
 
 
 def _end(sock: socket.socket) -> None:
-    """Wake whoever waits on it, too."""
+    """Close it, and wake up a thread that waits for it."""
     with contextlib.suppress(OSError):
         sock.shutdown(socket.SHUT_RDWR)
     sock.close()
 
 
 def tls_of(certificates: Certificates, folder: Path, *alpn: str) -> ssl.SSLContext:
-    """A server's TLS that offers `alpn`; the files are written into `folder`."""
+    """Return a server's TLS that offers `alpn`; the files are written into `folder`."""
     for name in ("ca", "cert", "key"):
         (folder / f"{name}.pem").write_text(getattr(certificates, name))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -121,7 +121,7 @@ def tls_of(certificates: Certificates, folder: Path, *alpn: str) -> ssl.SSLConte
 
 
 def http1(site: Site) -> Speak:
-    """One answer a connection, with a content-length, then the end."""
+    """Send one answer per connection, with a content-length, then close."""
 
     def speak(sock: socket.socket) -> None:
         with sock.makefile("rb") as incoming:
@@ -148,7 +148,7 @@ def http2(site: Site) -> Speak:
 
 
 def by_alpn(first: Speak, **others: Speak) -> Speak:
-    """`first` but for clients that agreed on a protocol of `others`."""
+    """Use `first`, except for clients that agreed on a protocol of `others`."""
 
     def speak(sock: socket.socket) -> None:
         agreed = sock.selected_alpn_protocol() if isinstance(sock, ssl.SSLSocket) else None
@@ -158,7 +158,7 @@ def by_alpn(first: Speak, **others: Speak) -> Speak:
 
 
 def saying(*pieces: bytes, then_wait: bool = False) -> Speak:
-    """Sends that, whatever is asked, and closes or says nothing more."""
+    """Send this, whatever is requested, and close or stay silent."""
 
     def speak(sock: socket.socket) -> None:
         sock.recv(1 << 16)
@@ -171,7 +171,7 @@ def saying(*pieces: bytes, then_wait: bool = False) -> Speak:
 
 
 class _Http2:
-    """One connection; what is too long for the client's window waits until that is wider."""
+    """One connection; data that exceed the client's window wait until that is larger."""
 
     def __init__(self, site: Site, sock: socket.socket) -> None:
         self._site = site

@@ -1,6 +1,6 @@
-"""That a fleet has done its jobs, and is as if it had not: asked of the hosts themselves.
+"""Check that a fleet has done its jobs as if there had been no fault, from the hosts' own journals.
 
-What hosts say in their journals is compared with the database; never the database with itself.
+The journals are compared with the database; the database is never compared with itself.
 """
 
 import time
@@ -13,7 +13,7 @@ from orchestrator.runs.states import JOB_ENDED, RUN_ENDED
 from tests.support.journals import StepJournal, overlaps
 from tests.support.netns import NamespaceHost
 
-#: An agent that was told to stop takes a moment.
+#: A stopped agent takes a moment to end.
 _PATIENCE_S = 120
 
 
@@ -32,7 +32,7 @@ def assert_all_is_well(hosts: Sequence[NamespaceHost], runs: Sequence[Run]) -> N
 
 
 def _assert_recorded_once(jobs: Iterable[Job], journals: Sequence[StepJournal]) -> None:
-    """What a host finished has one row and one set of values; no other trial has any."""
+    """A result that a host finished has one row and one set of values; no other trial has any."""
     ours = {str(job.pk) for job in jobs}
     told = [step for step in journals if step.job in ours]
     done = Counter(trial for step in told for trial in set(step.trials("trial_done")))

@@ -1,1 +1,1 @@
-"""Bad input: real samples, changed at random, for everything that reads what others wrote."""
+"""Malformed input: real samples, changed at random, for all parsers of foreign data."""

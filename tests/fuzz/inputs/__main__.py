@@ -1,9 +1,8 @@
-"""Fuzzing of all that reads what others wrote: `make fuzz`.
+"""Fuzzing of all parsers of foreign data: `make fuzz`.
 
-Real samples are changed at random, in several processes. A failure is an error that is not among
-those a reader documents, a file written or a program started where none may be, or more time or
-memory than there is; it is kept below `.pitwall/fuzz` with the command that repeats it. The last
-line is one JSON object.
+Real samples are changed at random, in several processes. A finding is an error that the parser does
+not document, a file or a program that it may not write or start, or too much time or memory. It is
+stored below `.pitwall/fuzz` with the command that repeats it. The last line is one JSON object.
 """
 
 import argparse
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "orchestrator.config.settings")
-# No load tool of this machine is asked for its version.
+# Do not ask load tools of this machine for their versions.
 os.environ.update(dict.fromkeys(("PITWALL_OHA", "PITWALL_GHZ", "PITWALL_K6"), ""))
 os.environ.update(dict.fromkeys(("PITWALL_WRK", "PITWALL_H2LOAD"), ""))
 import perf.harness.django_setup  # noqa: F401
@@ -36,7 +35,7 @@ from tests.fuzz.inputs.watching import Finding, attempt, begin, made, shown
 
 KEPT = CHECKOUT / ".pitwall" / "fuzz"
 CHUNK = 500
-#: Findings of one target after which it is left alone.
+#: After this many findings a target is skipped.
 MOST_FINDINGS = 5
 
 
@@ -75,7 +74,7 @@ def main() -> int:
 
 
 def hostile_git_servers(options: argparse.Namespace) -> dict[str, Any]:
-    """What fetches from the servers of `tests/fuzz/git_servers.py` came to."""
+    """Return the result of fetches from the servers of `tests/fuzz/git_servers.py`."""
     with tempfile.TemporaryDirectory(prefix="pwz-") as folder:
         seen = git_servers.fuzz(Path(folder), options.git_servers, options.seed)
     for fault in seen.faults:
@@ -92,19 +91,20 @@ def hostile_git_servers(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def visitors(options: argparse.Namespace) -> dict[str, Any]:
-    """What the hostile visitor of `tests/fuzz/visitors.py` came to, on a database of its own."""
+    """Return the result of the hostile visitor of `tests/fuzz/visitors.py`, on a separate
+    database."""
     words = ("--requests", str(options.requests), "--seed", str(options.seed))
     return _on_own_database("tests.fuzz.visitors_body", *words) or {"requests": 0, "findings": 1}
 
 
 def hostile_hosts(options: argparse.Namespace) -> dict[str, Any]:
-    """What the hostile agent of `tests/fuzz/hostile_hosts.py` came to."""
+    """Return the result of the hostile agent of `tests/fuzz/hostile_hosts.py`."""
     words = ("--looks", str(options.looks), "--seed", str(options.seed))
     return _on_own_database("tests.fuzz.hostile_hosts_body", *words) or {"looks": 0, "findings": 1}
 
 
 def _on_own_database(module: str, *words: str) -> dict[str, Any]:
-    """The JSON of a module's last line; {} where it has none."""
+    """Return the JSON of a module's last line; {} if it has none."""
     body = (sys.executable, "-m", module, *words)
     servers = (sys.executable, "-m", "devstack", "exec", "--name", "fuzz", "--without-oha", "--")
     done = subprocess.run([*servers, *body], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True)
@@ -129,20 +129,21 @@ def parse() -> argparse.Namespace:
 
 
 def planned(names: Sequence[str], inputs: int) -> list[tuple[str, int, int]]:
-    """Pieces of work (target, first, count): each target gets its share, and at least a few."""
+    """Return pieces of work (target, first, count): each target gets its share, and at least a
+    few."""
     shares = sum(TARGETS[name].share for name in names)
     found = []
     for name in names:
         count = max(1, -(-inputs * TARGETS[name].share // shares))
         found += [(name, at, min(CHUNK, count - at)) for at in range(0, count, CHUNK)]
-    # All targets from the beginning on.
+    # Start all targets from the beginning.
     return sorted(found, key=lambda piece: piece[1])
 
 
 def done(
     pieces: list[tuple[str, int, int]], options: argparse.Namespace
 ) -> Iterator[tuple[str, Tally]]:
-    """What came of each piece, as it comes; a process that dies is a finding."""
+    """Yield the result of each piece when it is done; a process that dies is a finding."""
     with tempfile.TemporaryDirectory(prefix="pwz-") as folder:
         left = pieces[::-1]
         while left:
@@ -188,7 +189,7 @@ def samples_of(name: str) -> Sequence[Any]:
 
 
 def work(name: str, first: int, count: int, seed: int, below: str) -> Tally:
-    """In a process of its own."""
+    """Runs in a separate process."""
     target, tally = TARGETS[name], Tally()
     began = time.monotonic()
     samples = samples_of(name)
@@ -199,13 +200,13 @@ def work(name: str, first: int, count: int, seed: int, below: str) -> Tally:
             if finding is not None:
                 tally.findings.append(finding)
                 if len(tally.findings) >= MOST_FINDINGS:
-                    break  # Leave the time to other targets.
+                    break  # Leave time for other targets.
     tally.seconds = time.monotonic() - began
     return tally
 
 
 def again(names: Sequence[str], options: argparse.Namespace) -> int:
-    """One input of each target once more; whether all is well with it."""
+    """Repeat one input of each target. Return whether all succeed."""
     begin()
     status, seed, number = 0, options.seed, options.input
     for name in names:

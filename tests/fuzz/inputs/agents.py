@@ -1,5 +1,8 @@
-"""Both ends of the agent: plans and archives that come to a host, answers that come from one, what
-hosts of a job say to each other, and what a measured server answers."""
+"""Both ends of the agent's protocols.
+
+These are plans and archives for a host, its answers, the messages between hosts of a job, and the
+responses of a measured server.
+"""
 
 import io
 import json
@@ -127,7 +130,7 @@ def _add(archive: tarfile.TarFile) -> None:
 
 
 def _change_archive(chance: random.Random, sample: bytes, others: Sequence[bytes]) -> bytes:
-    """Half of the time a header that still has the right sum."""
+    """Half of the time, return a header with a correct checksum."""
     if sample[:2] != b"\x1f\x8b" and b"ustar" in sample[:512] and chance.random() < 0.6:
         return _with_sums(changed_bytes(chance, sample, _PARTS))
     return changed_bytes(chance, sample, others)
@@ -174,7 +177,8 @@ def _change_said(chance: random.Random, sample: Any, _: Sequence[Any]) -> Any:
 
 
 def _ask(given: Any, _: Path) -> None:
-    """Each verb of a host that answers this; what comes through can be kept by the database."""
+    """Ask each verb of a host with these answers; the database must be able to store the
+    results."""
     verb, answer = given
     data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
     transport = FakeTransport()
@@ -198,7 +202,7 @@ def _ask(given: Any, _: Path) -> None:
 
 
 def _storable(value: Any) -> None:
-    """PostgreSQL keeps no NUL, no half of a surrogate pair, and no number that is none."""
+    """PostgreSQL stores no NUL, no lone surrogate, and no number that is not finite."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=False)
     text.encode()
     assert "\\u0000" not in text, "a NUL comes through"
@@ -219,7 +223,7 @@ def _talks() -> list[bytes]:
 
 
 def _listen(role: str, given: bytes, _: Path) -> None:
-    """A caller who does not know the secret says anything, and then anything over a channel."""
+    """A caller without the secret sends arbitrary data, and then arbitrary data over a channel."""
     handshake = Handshake("ab" * 32, "j/s/a", role)
     lines = given.split(b"\n")
     refused: PeerLost | None = None
@@ -270,7 +274,7 @@ def _http2_answers() -> list[bytes]:
 
 
 def _be_asked(speaker: Any, given: bytes, _: Path) -> None:
-    """The agent asks a server that answers this, and judges what came."""
+    """The agent requests a server with these responses, and judges them."""
     here, there = socket.socketpair()
     with here, there:
         there.sendall(given[:60_000])
@@ -281,7 +285,7 @@ def _be_asked(speaker: Any, given: bytes, _: Path) -> None:
     json.dumps([find_problem(_check(expected), answer) for expected in _EXPECTED])
 
 
-#: A pattern is searched for by a process of its own, which may be ended.
+#: A pattern is searched for by a separate process, which may be killed.
 _EXPECTED = (None, Expected("text", "hello"), Expected("length", 5), Expected("sha256", "ab"))
 
 

@@ -1,6 +1,6 @@
-"""Real samples, changed at random: bytes, and values as JSON has them.
+"""Change real samples at random: bytes, and values of JSON.
 
-The same random numbers make the same input, so that its number is enough to make it again.
+The same random numbers give the same input, so that its number is enough to create it again.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-#: What programs stumble over, as values of JSON.
+#: JSON values that often break programs.
 LEAVES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2, 255, 2**31, 2**63, -(2**63), 10**40, 10**400, 0.1, -0.0, 1e-320,
     1e308, float("nan"), float("inf"), float("-inf"), "", " ", "0", "-1", "1e999", "nan", "x",
@@ -30,21 +30,21 @@ _DEEPEST = 12
 
 
 def changed_bytes(chance: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """`data` after one to four changes; `others` are samples to take pieces of."""
+    """Return `data` after one to four changes; `others` are samples to take pieces from."""
     for _ in range(chance.randint(1, 4)):
         data = chance.choice(_CHANGES)(chance, data, others)
     return data
 
 
 def changed_value(chance: random.Random, value: Any) -> Any:
-    """A JSON value after one to three changes; the one given stays as it is."""
+    """Return a JSON value after one to three changes; the original is not modified."""
     for _ in range(chance.randint(1, 3)):
         value = _inside(chance, value, 0)
     return value
 
 
 def changed_json(chance: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """As `changed_bytes`, half of the time by changing what the JSON says."""
+    """Return `changed_bytes`, or, half of the time, the JSON with changed values."""
     value = _parsed(data)
     if value is None or chance.random() < 0.4:
         return changed_bytes(chance, data, others)
@@ -60,7 +60,7 @@ def _parsed(data: bytes) -> Any:
 
 
 def _inside(chance: random.Random, value: Any, depth: int) -> Any:
-    """A copy with a change somewhere inside."""
+    """Return a copy with a change somewhere inside."""
     if not isinstance(value, dict | list) or not value or depth > _DEEPEST:
         return _other(chance, value)
     if chance.random() < 0.15:

@@ -1,4 +1,4 @@
-"""All that is fuzzed, by name."""
+"""All fuzzed targets, by name."""
 
 from tests.fuzz.inputs import agents, results, texts, tools
 

@@ -1,4 +1,4 @@
-"""What brings results: trials of hosts, files that are imported, histograms."""
+"""Parsers of results: trials of hosts, imported files, histograms."""
 
 import gzip
 import json
@@ -44,7 +44,7 @@ _API: TypeAdapter[ResultIn] = TypeAdapter(ResultIn)
 
 
 def _files(name: str) -> list[bytes]:
-    """The golden files of a format, small ones where there are any."""
+    """Return the golden files of a format, preferably small ones."""
     found = [
         path.read_bytes()
         for path in sorted(GOLDEN.iterdir())
@@ -80,7 +80,7 @@ _FEW = Bounds(results=5, lines=12, unpacked=4_000)
 
 
 def _multiply(chance: random.Random, sample: bytes, others: Sequence[bytes]) -> bytes:
-    """Lines many times, empty ones and blanks between: small files that unpack to much."""
+    """Repeat lines many times, with empty and blank ones: small files that unpack to large ones."""
     lines = changed_bytes(chance, sample, others).splitlines(keepends=True)
     filling = (b"\n", b" " * 900 + b"\n", b"\r\n", b",\n", b'"a\n",', *lines[:3])
     for _ in range(chance.randrange(6)):
@@ -90,7 +90,7 @@ def _multiply(chance: random.Random, sample: bytes, others: Sequence[bytes]) -> 
 
 
 def _read_bounded(given: bytes, folder: Path) -> None:
-    """No more than the bounds say, and behind `skip` the same as in the whole."""
+    """Read within the bounds. After `skip` the result must be the same as in the whole."""
     for name in ("results.csv.gz", "results.jsonl.gz"):
         path = folder / name
         path.write_bytes(given)
@@ -112,7 +112,7 @@ def _plain_files() -> list[bytes]:
 
 
 def _compare_results(given: Any, _: Path) -> None:
-    """A result is alike itself; what is said of another one is words, or nothing."""
+    """A result equals itself; the comparison with another one returns texts, or nothing."""
     one, other = _API.validate_python(_RESULT), _API.validate_python(given)
     rows = [_sent(number, each) for number, each in enumerate((one, other))]
     check_alike([rows[1], rows[1]])
@@ -137,7 +137,7 @@ def _sent(number: int, result: ResultIn) -> Sent:
 
 
 def _read_result(given: Any, _: Path) -> None:
-    """One result as the API takes it, refused by pydantic's error, which the API translates."""
+    """Read one result as the API does. The API translates pydantic's error."""
     found = _API.validate_python(given)
     text = found.model_dump_json()
     text.encode()
@@ -164,7 +164,7 @@ def _decode(given: bytes, _: Path) -> None:
 
 
 def _files_of_trials() -> list[dict[str, Any]]:
-    """A trial of oha as it comes from a host, with one load and with three."""
+    """Return a trial of oha as it comes from a host, with one load and with three."""
     told = next(each for each in _told("oha") if len(each.report) < 4000)
     load = {"load_started_at": 1000.0, "load_ended_at": 1001.0, "argv": ["oha"], "rc": 0}
     return [
@@ -188,7 +188,7 @@ def _read_trial(given: Any, _: Path) -> None:
 
 @lru_cache(maxsize=1)
 def _trial() -> Trial:
-    """Of a definition that was never stored."""
+    """Return a trial of a definition that is not stored."""
     spec = yaml.safe_load((SUITES / "hello" / "benchmark.yaml").read_text())
     axes = {name: values[0] for name, values in spec["matrix"].items()}
     definition = Definition(spec=spec, axes=list(axes))

@@ -1,4 +1,4 @@
-"""What is fuzzed: who reads what, and which errors are its answer to what it cannot read."""
+"""A fuzzed parser: its samples, and its documented errors."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -9,11 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """`samples` are real inputs, made once a process; `change` makes one input of one of them.
+    """`samples` are real inputs, created once per process; `change` makes one input from one of
+    them.
 
-    `read` is given the input and an empty folder, below which alone it may write. It may raise
-    `errors`, which its documentation names, and nothing else. `share`: how many inputs it gets
-    beside the others.
+    `read` gets the input and an empty folder, below which alone it may write. It may raise
+    `errors`, which its documentation names, and nothing else. `share`: the relative number of its
+    inputs.
     """
 
     name: str

@@ -1,4 +1,5 @@
-"""What people write: definitions, reports, conditions, addresses; and what forges send of it."""
+"""Parsers of texts that people write (definitions, reports, conditions, addresses) and of
+webhooks."""
 
 import json
 import random
@@ -33,7 +34,7 @@ _NAMES = {"protocol": "h3", "size": 10, "tls": True, "rate": 0.5, "framework": "
 
 def _definitions() -> list[bytes]:
     whole = [path.read_bytes() for path in sorted(SUITES.glob("*/benchmark.yaml"))]
-    # Short ones are read a hundred times as fast, and have most of what there is.
+    # Short ones are parsed a hundred times as fast, and cover most of the code.
     return [each for each in whole if len(each) < 6_000] or whole
 
 
@@ -46,7 +47,7 @@ def _read_definition(given: bytes, _: Path) -> None:
 
 
 def _read_data(given: Any, _: Path) -> None:
-    """Down to what is started: the first and the last case."""
+    """Expand them up to the started commands: the first and the last case."""
     try:
         check_keepable(given)
     except ValueError as error:
@@ -103,7 +104,7 @@ def _addresses() -> list[bytes]:
 
 
 def _read_address(given: bytes, _: Path) -> None:
-    """Each of the three readers; what one refuses the others are still asked."""
+    """Try each of the three parsers, even if another one refuses the text."""
     text, refusals = given.decode("utf-8", "replace"), []
     for read in (lambda: check_url(text, allow_local=False), lambda: check_web_address(text),
                  lambda: HostKey.parse(text)):  # fmt: skip
@@ -142,7 +143,7 @@ def _read_notice(given: bytes, _: Path) -> None:
 
 
 def _sealed() -> list[bytes]:
-    """Sealed once for all: each sealing is another one."""
+    """Sealed once: each sealing gives another text."""
     return [
         b"pw1:2026:gAAAAABrAp1xSZRet5_znbHr1pQFb-gIrrIgt_BrbxkmRw9mCX6"
         b"YQBl2V4YNRKswi9j7kc0CMHv0pzOkk_o7CHISbe3YlytNqQ==",

@@ -1,4 +1,4 @@
-"""What load tools leave: reduced by the agent on the host, and read by the orchestrator."""
+"""Output of load tools: reduced by the agent on the host, and read by the orchestrator."""
 
 import json
 import random
@@ -42,7 +42,7 @@ _RESULT: Mapping[str, Any] = {
 
 
 class Left(NamedTuple):
-    """What a tool left on the host; None is a file that it did not write."""
+    """The files that a tool left on the host; None for a file that it did not write."""
 
     out: bytes | None
     raw: bytes | None
@@ -50,7 +50,7 @@ class Left(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What the orchestrator gets of one load."""
+    """What the orchestrator receives of one load."""
 
     spec: LoadSpec
     report: bytes
@@ -108,7 +108,7 @@ _RECORDED: Mapping[str, Callable[[], list[Left]]] = {
 
 
 def _change_left(chance: random.Random, sample: Left, others: Sequence[Left]) -> Left:
-    """One of its files, or, now and then, none of one."""
+    """Change one of its files, or, occasionally, remove one."""
     names = [name for name in Left._fields if getattr(sample, name)]
     if not names:
         return sample
@@ -132,7 +132,7 @@ def _tool(name: str) -> Tool:
 
 
 def _reduce(tool: str, left: Left, folder: Path) -> None:
-    """As the agent does it after each load; what comes of it travels as JSON."""
+    """Reduce as the agent does after each load; the result is sent as JSON."""
     _lay(left, folder)
     load = Load(argv=(), env={}, kind="measure", wall_limit_s=1.0, warmup_s=0.0)
     rows = reduce_output(measured_files(folder, 0), _tool(tool), load)
@@ -141,7 +141,7 @@ def _reduce(tool: str, left: Left, folder: Path) -> None:
 
 @lru_cache(maxsize=8)
 def _told(tool: str) -> tuple[Told, ...]:
-    """What the agent makes of the recordings, as it reaches the orchestrator."""
+    """Return what the agent makes of the recordings, as the orchestrator receives it."""
     found = []
     for left in _left(tool):
         with tempfile.TemporaryDirectory() as name:

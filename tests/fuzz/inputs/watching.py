@@ -1,4 +1,4 @@
-"""One input under watch: what it raises, where it writes, what it starts, how long it takes."""
+"""Watch one input: its errors, where it writes, what it starts, how long it takes."""
 
 import os
 import random
@@ -16,12 +16,12 @@ from typing import Any
 
 from tests.fuzz.inputs.target import Target
 
-#: CPU seconds, and seconds, that reading one input may take.
+#: CPU seconds, and seconds, that one input may take.
 MOST_CPU_S, MOST_S = 5.0, 60.0
-#: A bomb shows as a MemoryError, and not as a machine without memory.
+#: A decompression bomb causes a MemoryError, instead of using up the machine's memory.
 MEMORY_BYTES = 6 << 30
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-#: Audit events with the places among their arguments that are paths which are written to.
+#: Audit events with the indexes of the arguments that are written paths.
 _CHANGES = {
     "os.mkdir": (0,), "os.rename": (0, 1), "os.remove": (0,), "os.rmdir": (0,), "os.symlink": (1,),
     "os.link": (1,), "os.chmod": (0,), "os.chown": (0,), "os.truncate": (0,), "os.utime": (0,),
@@ -33,7 +33,7 @@ _STARTS = frozenset(
 
 
 class Forbidden(BaseException):
-    """No `except Exception` of what is watched takes it for its own."""
+    """A BaseException, so that no `except Exception` of the watched code catches it."""
 
 
 class TooLong(BaseException):
@@ -54,7 +54,7 @@ class _Watch:
 
 
 def begin() -> None:
-    """Once a process, before the first input."""
+    """Call it once per process, before the first input."""
     sys.dont_write_bytecode = True
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
@@ -65,17 +65,17 @@ def begin() -> None:
 
 
 def made(target: Target, samples: Sequence[Any], seed: int, number: int) -> Any:
-    """The input of that number."""
+    """Return the input of that number."""
     chance = random.Random(f"{seed} {target.name} {number}")
     sample = chance.choice(samples)
-    # The first are the samples themselves: whoever refuses those tests nothing.
+    # The first inputs are the samples themselves: a parser that refuses them tests nothing.
     return target.change(chance, sample, samples) if number >= len(samples) else samples[number]
 
 
 def attempt(
     target: Target, samples: Sequence[Any], seed: int, number: int, folder: Path
 ) -> Finding | None:
-    """What is wrong with how this input was read; None where all is well."""
+    """Return what is wrong with the parsing of this input; None if all is well."""
     given = made(target, samples, seed, number)
     try:
         with _watched(folder):
@@ -97,7 +97,7 @@ def attempt(
 
 
 def shown(given: Any) -> bytes:
-    """An input as it is kept in a file."""
+    """Return an input in the form in which it is stored in a file."""
     return given if isinstance(given, bytes) else repr(given).encode("utf-8", "backslashreplace")
 
 
@@ -140,9 +140,9 @@ def _noted(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _is_inside(path: str | bytes | os.PathLike[str], beside: object, folder: str) -> bool:
-    """By the folder that it is in: a link is changed where it lies, not where it leads.
+    """Resolve only the folder: a link is changed where it is, not where it points.
 
-    `beside`: an open folder that a relative path counts from, or something else.
+    `beside`: an open folder for a relative path, or something else.
     """
     below = f"/proc/self/fd/{beside}" if isinstance(beside, int) and beside >= 0 else os.getcwd()
     parent, name = os.path.split(os.path.join(below, os.fsdecode(path)))
@@ -156,7 +156,7 @@ def _forbid(told: str) -> None:
 
 
 def _unprintable(error: BaseException) -> str:
-    """An error is for people: it has to have words."""
+    """An error is for people: it must have a text."""
     return "" if str(error).strip() else f"{type(error).__name__} without a message"
 
 

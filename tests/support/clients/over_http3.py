@@ -1,4 +1,4 @@
-"""A load over HTTP/3 as a program of one's own: one connection, a count of requests, aioquic."""
+"""A load over HTTP/3 as a custom program: one connection, a number of requests, aioquic."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ class Client(QuicConnectionProtocol):
         self._ended = {}
 
     async def get(self):
-        """(status, bytes of the body)"""
+        """Return (status, bytes of the body)."""
         stream = self._quic.get_next_available_stream_id()
         authority = f"{ASKED['address']}:{ASKED['port']}"
         headers = {":method": "GET", ":scheme": "https", ":authority": authority}

@@ -1,7 +1,7 @@
-"""HTTP/2 over TLS for whoever comes alone, HTTP/1.1 under load; started by the tests' own Python.
+"""HTTP/2 over TLS for a single client, HTTP/1.1 under load; started by the tests' own Python.
 
-Under load is more than one open connection. `character`, a file beside it, says `liar`, or else
-everybody gets HTTP/2.
+Under load means more than one open connection. Unless `character`, a file next to it, contains
+`liar`, all clients get HTTP/2.
 """
 
 import argparse
@@ -43,7 +43,7 @@ class Connection(socketserver.BaseRequestHandler):
     def handle(self):
         with self.server.lock:
             self.server.open += 1
-        # A client may go as it likes.
+        # A client may close the connection at any time.
         with contextlib.suppress(OSError), self._shaken_hands() as sock:
             speak = _http2 if sock.selected_alpn_protocol() == "h2" else _http1
             speak(sock)

@@ -1,8 +1,8 @@
 """An HTTP/1.1 server that is honest or tells one lie; standard library only.
 
-`character`, a file beside it, holds the name of a lie, or `liar` for the one of the command line.
-Most lies are told under load alone, which here is more than one open connection: whoever asks
-once gets the truth.
+`character`, a file next to it, contains the name of a lie, or `liar` for the one of the command
+line. Most lies are told only under load, which here means more than one open connection: a single
+request gets the truth.
 """
 
 import argparse
@@ -14,7 +14,7 @@ BODY = b"Hello, World!"
 
 
 class Server:
-    """What all lies share: how to answer well."""
+    """The base of all lies: it answers correctly."""
 
     def __init__(self, takes_s):
         self.takes_s = takes_s
@@ -23,7 +23,7 @@ class Server:
 
     @property
     def loaded_s(self):
-        """Seconds since the first request under load; None while nobody puts load on it."""
+        """Return seconds since the first request under load; None without load."""
         if self.began is None and self.open > 1:
             self.began = time.monotonic()
         return None if self.open <= 1 else time.monotonic() - self.began
@@ -64,7 +64,7 @@ class Refusing(Server):
 
 
 class Shortening(Server):
-    """Under load only half of the body comes."""
+    """Under load only half of the body is sent."""
 
     async def answer(self):
         status, body = await super().answer()
@@ -101,7 +101,7 @@ class Freezing(Server):
 
 
 class Late(Server):
-    """Nobody is answered within 300 ms."""
+    """No request is answered within 300 ms."""
 
     async def work(self):
         await asyncio.sleep(0.3)

@@ -1,8 +1,8 @@
-"""Programs of a host whose wall clock is off by the seconds in the file PITWALL_TEST_CLOCK.
+"""Shift the wall clock of a host's programs by the seconds in the file PITWALL_TEST_CLOCK.
 
 Each Python there imports this at its start, from the PYTHONPATH that sshd sets. There is no
-namespace for the wall clock; this shifts what programs read of it, and the times of files, which
-the host's kernel would have written by the same clock. The monotonic clock is left alone.
+namespace for the wall clock. This shifts the time that programs read, and the times of files, which
+the host's kernel would have written by the same clock. The monotonic clock is unchanged.
 """
 
 import os
