@@ -33,9 +33,9 @@ class DemoError(DevstackError):
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m devstack.demo", description=__doc__)
     parser.add_argument("folder", type=Path, help="the instance's folder")
-    parser.add_argument("--api", metavar="URL", help="where to ask, if not at PITWALL_BASE_URL")
+    parser.add_argument("--api", metavar="URL", help="default: PITWALL_BASE_URL")
     parser.add_argument("--ssh", metavar="LOGIN@ADDRESS:PORT", help="the host to measure on")
-    parser.add_argument("--authorized-keys", type=Path, help="the file that lets us in there")
+    parser.add_argument("--authorized-keys", type=Path, help="authorized_keys file of that login")
     options = parser.parse_args()
     ssh = ("--ssh", options.ssh, "--authorized-keys", str(options.authorized_keys))
     try:

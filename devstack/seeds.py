@@ -72,7 +72,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m devstack.seeds", description=__doc__)
     parser.add_argument("folder", type=Path, help="the instance's folder")
     parser.add_argument(
-        "--full", action="store_true", help="loads as long as the reports', for hours"
+        "--full", action="store_true", help="loads as long as in the reports; takes hours"
     )
     parser.add_argument("--only", nargs="+", default=[], help="numbers of reports, or suites")
     parser.add_argument("--cases", help="an expression: only these; default: the suite's own")

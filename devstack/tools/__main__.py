@@ -14,7 +14,7 @@ from devstack.tools.supplies import SUPPLIES, ToolError
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m devstack.tools", description=tools.__doc__)
     parser.add_argument("names", nargs="+", choices=list(SUPPLIES), metavar="NAME")
-    parser.add_argument("--quiet", action="store_true", help="get them, but do not print the paths")
+    parser.add_argument("--quiet", action="store_true", help="do not print the paths")
     options = parser.parse_args()
     failed = 0
     for name in options.names:

@@ -176,7 +176,7 @@ def _check(new: NewChannel) -> None:
         )
     if new.kind == ChannelKind.EMAIL and not settings.EMAIL_HOST:
         raise InvalidRequestError(
-            "this Pitwall has no mail server: whoever runs it sets PITWALL_SMTP_HOST", field="kind"
+            "Pitwall has no mail server: its operator has to set PITWALL_SMTP_HOST", field="kind"
         )
 
 

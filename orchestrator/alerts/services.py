@@ -104,7 +104,7 @@ def assign(*, member: Member, alert_id: UUID, username: str) -> Alert:
     with transaction.atomic():
         alert = _locked(member, alert_id, to="assign an alert")
         alert.assignee = _user(member, username) if username else None
-        told = f"looked after by {username or 'nobody'}"
+        told = f"assigned to {username or 'nobody'}"
         return _changed(member, alert, AlertState(alert.state), "", told=told)
 
 

@@ -71,9 +71,9 @@ def sentence(name: str, sights: list[Sight], rounds: int) -> str:
     margin = _percent(metric.margin)
     enough = _enough(sights, metric.margin)
     if rounds < FEWEST_BLOCKS and enough is not None:
-        return f"To see a change of {margin} in {of} on {name} take {enough} rounds"
+        return f"To detect a change of {margin} in {of} on {name}, use {enough} rounds"
     reach = sorted(smallest_change(sight.noise.sigma, max(rounds, 2)) for sight in sights)
-    seen = f"With {rounds} rounds, {name} sees changes of about {_span(reach)} in {of}"
+    seen = f"With {rounds} rounds, {name} detects changes of about {_span(reach)} in {of}"
     if enough is None:
         return f"{seen}; for {margin} not even {MAX_ROUNDS} rounds suffice"
     return seen if enough <= rounds else f"{seen}; for {margin} take {enough} rounds"
@@ -100,5 +100,7 @@ def _percent(share: float) -> str:
 
 def _uncalibrated(host: Host) -> str:
     if calibrations_of(host).exclude(readings={}).exists():
-        return f"{host.name} has changed since it was calibrated: what it can see is not known"
-    return f"{host.name} is not calibrated yet: what it can see is not known"
+        state = "has changed since it was calibrated"
+    else:
+        state = "is not calibrated yet"
+    return f"{host.name} {state}: which changes it can detect is unknown"

@@ -155,9 +155,8 @@ def _failed(host: Host, run: Run) -> Finding:
     host.refresh_from_db(fields=["state"])
     if host.state == HostState.UNREACHABLE:
         # A laptop that was taken home has not drifted.
-        return Finding(
-            verdict=GoldenVerdict.NOT_JUDGED, message=f"not judged: it could not be reached: {why}"
-        )
+        message = f"not judged: the host could not be reached: {why}"
+        return Finding(verdict=GoldenVerdict.NOT_JUDGED, message=message)
     return Finding(verdict=GoldenVerdict.FAILED, message=f"failed: {why}"[:2000])
 
 
@@ -270,4 +269,4 @@ def _first_reason(run: Run) -> str:
     for reasons, message in trials.order_by("position").values_list("reasons", "message"):
         if reasons or message:
             return str((reasons or [message])[0])[:500]
-    return "its trials give no reason"
+    return "its trials have no reason"

@@ -74,7 +74,8 @@ def resolution_of(plan: RunPlan, change: float) -> Resolution:
     texts = [_text(each, sigma, change) for each, sigma in known]
     unknown = [each.host.name for each in noises if not each.cases]
     if unknown:
-        texts.append(f"What {' and '.join(unknown)} can see is not known: nothing measured there")
+        names = " and ".join(unknown)
+        texts.append(f"What {names} can detect is unknown: nothing was measured there")
     rounds = max(_rounds(each, sigma, change) for each, sigma in known)
     return Resolution(rounds=rounds, texts=tuple(texts))
 
@@ -116,7 +117,7 @@ def _rounds(noise: HostNoise, sigma: float, change: float) -> int:
     needed = blocks_needed(sigma, change)
     if needed is None or needed > MAX_ROUNDS:
         raise InvalidRequestError(
-            f"not even {MAX_ROUNDS} rounds see a change of {_percent(change)} on "
+            f"not even {MAX_ROUNDS} rounds detect a change of {_percent(change)} on "
             f"{noise.host.name}, {noise.source}: the smallest that they see is about "
             f"{_percent(smallest_change(sigma, MAX_ROUNDS))}. Name a larger change, take longer "
             "loads or a quieter host",
@@ -129,7 +130,7 @@ def _text(noise: HostNoise, sigma: float, change: float) -> str:
     rounds = _rounds(noise, sigma, change)
     of = noise.metric.title[0].lower() + noise.metric.title[1:]
     return (
-        f"{rounds} rounds see changes of {_percent(change)} in {of} on {noise.host.name} four "
+        f"{rounds} rounds detect changes of {_percent(change)} in {of} on {noise.host.name} four "
         f"times in five, {noise.source}"
     )
 

@@ -32,12 +32,12 @@ def check_room_for_names(team: Team, *, hosts: int = 0, profiles: int = 0) -> No
         raise QuotaExceededError(
             f"{team.name} may have {settings.MAX_EXTERNAL_HOSTS} hosts that measure without "
             "Pitwall; send results under the name of a kind of machine, such as ci-large, "
-            "instead of a name for each machine, or ask whoever runs this Pitwall for a higher "
+            "instead of a name for each machine, or ask the operator of this Pitwall for a higher "
             "PITWALL_MAX_EXTERNAL_HOSTS"
         )
     kept = HardwareProfile.objects.filter(team=team)
     if profiles and kept.count() + profiles > settings.MAX_PROFILES:
         raise QuotaExceededError(
             f"{team.name} may have {settings.MAX_PROFILES} hardware profiles; use one that there "
-            "is, or ask whoever runs this Pitwall for a higher PITWALL_MAX_PROFILES"
+            "is, or ask the operator of this Pitwall for a higher PITWALL_MAX_PROFILES"
         )

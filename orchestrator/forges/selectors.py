@@ -33,7 +33,7 @@ def request_for(member: Member, request_id: UUID) -> BenchmarkRequest:
     rows = _requests().filter(member.sees("pull__connection__project"))
     found = rows.filter(pk=request_id).first()
     if found is None:
-        raise NotFoundError("nobody asked for such a benchmark in this team")
+        raise NotFoundError("there is no such benchmark request in this team")
     return found
 
 

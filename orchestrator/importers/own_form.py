@@ -63,7 +63,7 @@ def _check(heading: list[str]) -> None:
                 "line 1", f"the column {name!r} is unknown; known are {known} and case.<axis>"
             )
         if heading.count(name) > 1:
-            raise FileFaultError("line 1", f"the column {name} stands there twice")
+            raise FileFaultError("line 1", f"the column {name} occurs twice")
 
 
 def _row_of_line(heading: list[str], cells: list[str], where: str) -> Row:

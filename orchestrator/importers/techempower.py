@@ -69,7 +69,7 @@ def _loads(whole: Node, raw: Node, told: dict[str, Any], seconds: float) -> Iter
     known = [int(level.number()) for level in whole[levels].items()]
     for place, load in enumerate(raw.items()):
         if place >= len(known):
-            problem = f"{levels} has {len(known)} levels only, so that this load has none"
+            problem = f"{levels} has {len(known)} levels only, and none for this load"
             raise FileFaultError(load.path, problem)
         case = {**told["parameters"], axis: known[place]}
         yield from _figures(load, {**told, "parameters": case}, seconds)

@@ -64,12 +64,12 @@ def database_settings() -> Iterator[Finding]:
         )
         commits, syncs, connections, encoding = cursor.fetchone()
     if syncs == "off":
-        yield failed(
-            "database keeps", "fsync is off: a crash can lose all", "ALTER SYSTEM SET fsync = on"
-        )
+        fix = "ALTER SYSTEM SET fsync = on"
+        yield failed("database keeps", "fsync is off: a crash can lose all data", fix)
     elif commits == "off":
         fix = "ALTER SYSTEM SET synchronous_commit = on"
-        yield warned("database keeps", "synchronous_commit is off: a crash loses seconds", fix)
+        found = "synchronous_commit is off: a crash loses the last seconds"
+        yield warned("database keeps", found, fix)
     else:
         yield ok("database keeps", f"what it has confirmed; {connections} connections at most")
     if encoding != "UTF8":
@@ -93,7 +93,7 @@ def database_role() -> Iterator[Finding]:
             "database role",
             f"Pitwall runs as {name}, {what}: a fault in it could change the schema and the audit "
             "log",
-            "Make the two roles of docker/postgres/roles.sql; only migrate and restore need the "
+            "Create the two roles of docker/postgres/roles.sql; only migrate and restore need the "
             "owner.",
         )
     else:
@@ -122,8 +122,9 @@ def sealed_secrets() -> Iterator[Finding]:
         return
     if broken:
         steps = missing_keys(keys_in_use())
-        fix = "; ".join(steps) or "enter them again: `manage.py rotate_secrets --dry-run` has them"
-        yield failed("sealed secrets", f"{broken} cannot be opened with the keys given", fix)
+        again = "enter them again: `manage.py rotate_secrets --dry-run` lists them"
+        fix = "; ".join(steps) or again
+        yield failed("sealed secrets", f"{broken} cannot be opened with the configured keys", fix)
     else:
         yield ok("sealed secrets", f"all can be opened; new ones get the key {newest}")
 
@@ -154,7 +155,7 @@ def redis_server() -> Iterator[Finding]:
     if _setting(redis, "appendonly") == "no" and not _setting(redis, "save"):
         yield ok("Redis keeps", "nothing, and need not: all state is in PostgreSQL")
     else:
-        yield ok("Redis keeps", "what it has, though it need not")
+        yield ok("Redis keeps", "its data, although it need not")
 
 
 def _setting(redis: Redis, name: str) -> str:

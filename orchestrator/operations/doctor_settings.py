@@ -52,7 +52,7 @@ def base_url() -> Iterator[Finding]:
     elif not settings.HTTPS:
         yield failed(
             "address",
-            f"{settings.BASE_URL}: passwords and tokens travel in the clear",
+            f"{settings.BASE_URL}: passwords and tokens are sent unencrypted",
             "Put a reverse proxy with TLS in front; set PITWALL_BASE_URL to its https address.",
         )
     else:
@@ -160,6 +160,6 @@ def mail() -> Iterator[Finding]:
     if not settings.EMAIL_HOST:
         yield ok("mail", "none: invitations are links, and no channel is by e-mail")
     elif not settings.EMAIL_USE_TLS and settings.EMAIL_HOST not in _LOOPBACK:
-        yield warned("mail", "travels in the clear", "PITWALL_SMTP_TLS=1")
+        yield warned("mail", "is sent unencrypted", "PITWALL_SMTP_TLS=1")
     else:
         yield ok("mail", f"by {settings.EMAIL_HOST}:{settings.EMAIL_PORT}")

@@ -47,7 +47,7 @@ def _process(kind: str) -> str:
         known = load_heartbeats(redis_of(url), queue)
     except RedisError as error:
         # The fault is in Redis: a restart of this process would not help.
-        print(f"Redis cannot be asked: {error}")
+        print(f"Redis does not answer: {error}")
         return ""
     here = [each for each in known if each.kind == kind and each.machine == machine]
     if any(each.is_alive for each in here):

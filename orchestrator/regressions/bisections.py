@@ -97,7 +97,7 @@ def _begin(row: ChangePoint, good: Commit, path: list[str]) -> Bisection | None:
         _name_culprit(row, commits_of(row, path)[0])
         return None
     if not path or len(path) > MOST_COMMITS:
-        note_revision(row, f"not searched: {len(path)} commits lie between")
+        note_revision(row, f"not searched: {len(path)} commits are in between")
         row.save()
         return None
     search = Bisection.objects.create(change_point=row, good=good, path=path)
@@ -177,7 +177,7 @@ def _ended(search: Bisection, found: Found) -> None:
     row = search.change_point
     if found.first != found.last:
         why = _between(search, found.first, found.last)
-        _end(search, BisectionState.BETWEEN, f"{why}: those between cannot be built")
+        _end(search, BisectionState.BETWEEN, f"{why}: the commits in between cannot be built")
         return
     commit = commits_of(row, [search.path[found.first]])[0]
     _end(
@@ -219,7 +219,7 @@ def _name_culprit(row: ChangePoint, commit: Commit) -> None:
 def _end(search: Bisection, state: BisectionState, message: str) -> None:
     search.state, search.message, search.ended_at = state, message[:2000], utc_now()
     if state != BisectionState.FOUND:
-        note_revision(search.change_point, f"the search for its commit ended: {message}"[:500])
+        note_revision(search.change_point, f"the bisection ended: {message}"[:500])
         search.change_point.save()
 
 

@@ -66,7 +66,7 @@ def confirm_now(*, member: Member, change_id: UUID) -> Run:
     found = change_for(member, change_id)
     if found.series.host.transport == HostTransport.EXTERNAL:
         raise InvalidRequestError(
-            f"{found.series.host.name} is measured elsewhere: nothing can be measured again there"
+            f"{found.series.host.name} is an external host: it cannot measure again"
         )
     with transaction.atomic():
         row = _rows(pk=found.pk).select_for_update(of=("self",)).get()

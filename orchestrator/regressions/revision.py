@@ -138,7 +138,7 @@ def _gone(row: ChangePoint, *, displaced: bool) -> None:
     row.seen = False
     if row.state == ChangeState.OPEN or displaced:
         row.state = ChangeState.SUPERSEDED
-    note_revision(row, "no longer seen with the points that have come since")
+    note_revision(row, "no longer detected with newer points")
     row.save()
 
 
@@ -179,9 +179,9 @@ def _add(
     recent = change.index >= len(line) - RECENT
     message = ""
     if not recent:
-        message = f"not confirmed: it lies before the newest {RECENT} points"
+        message = f"not confirmed: it is before the newest {RECENT} points"
     elif series.host.transport == HostTransport.EXTERNAL:
-        message = "not confirmed: measured elsewhere"
+        message = "not confirmed: measured on an external host"
     row = ChangePoint(
         series=series, recent=recent, settled=bool(message), message=message, found_at=utc_now(),
         **facts,

@@ -47,7 +47,7 @@ TOO_LONG = problem(
 TOO_SLOW = problem(
     HTTPStatus.REQUEST_TIMEOUT,
     "Request Timeout",
-    "this request came too slowly, and nothing of it was done: send it again",
+    "this request arrived too slowly and was not processed: send it again",
 )
 BUSY = problem(
     HTTPStatus.SERVICE_UNAVAILABLE,

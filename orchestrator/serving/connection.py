@@ -227,8 +227,8 @@ class Channel:
             if not _is_ready(raw, select.POLLIN, patience):
                 self._patience_s = until - pace.now()
                 if patience < left:
-                    raise TimeoutError("no byte came in time")
-                raise ConnectionResetError(errno.ECONNRESET, "the request comes too slowly")
+                    raise TimeoutError("no byte arrived in time")
+                raise ConnectionResetError(errno.ECONNRESET, "the request arrives too slowly")
 
     def sendall(self, data: bytes) -> None:
         """Raise BrokenPipeError if the client is gone, or reads its answer too slowly."""
@@ -253,12 +253,12 @@ class Channel:
         total."""
         connection = self.connection
         if not connection.shares.slow.take(connection.owner):
-            raise BrokenPipeError(errno.EPIPE, "too many clients take their answers slowly")
+            raise BrokenPipeError(errno.EPIPE, "too many clients read their answers slowly")
         until = pace.now() + self._patience_s
         try:
             while (unsent := len(connection.outgoing)) > self._room() // 2:
                 if not _is_ready(connection.raw, select.POLLOUT, until - pace.now()):
-                    raise BrokenPipeError(errno.EPIPE, "the client takes its answer too slowly")
+                    raise BrokenPipeError(errno.EPIPE, "the client reads its answer too slowly")
                 connection.flush()
                 until = pace.later(until, unsent - len(connection.outgoing))
                 BUSY.note_progress()

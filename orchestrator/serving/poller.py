@@ -134,7 +134,7 @@ class Poller(ThreadWorker):
 
     def _give_up(self, connection: Connection) -> None:
         if connection.state is State.READING and connection.incoming:
-            self._refuse(connection, answers.TOO_SLOW, "it came too slowly")
+            self._refuse(connection, answers.TOO_SLOW, "it arrived too slowly")
         elif connection.state is State.QUEUED:
             document = answers.TOO_MANY_UPLOADS
             self._refuse_as_busy(connection, document, "too many long bodies are sent")

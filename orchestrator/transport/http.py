@@ -145,8 +145,8 @@ def checked_addresses(
     for each in map(ipaddress.ip_address, found):
         if is_internal(each) and not any(each in network for network in networks):
             raise ForbiddenAddressError(
-                f"{host} is {each}, an address inside this network; whoever runs Pitwall can allow "
-                "it with PITWALL_ALLOWED_INTERNAL_NETWORKS"
+                f"{host} is {each}, an address inside this network; the operator of Pitwall can "
+                "allow it with PITWALL_ALLOWED_INTERNAL_NETWORKS"
             )
     return found[:_MOST_ADDRESSES]
 

@@ -94,7 +94,7 @@ def test_what_was_measured_elsewhere_raises_one_that_says_so(
     alert_rules.tick(utc_now())
     alert = Alert.objects.get()
     assert not alert.confirmed
-    assert alert.change_point.message == "not confirmed: measured elsewhere"
+    assert alert.change_point.message == "not confirmed: measured on an external host"
 
 
 def test_somebody_takes_it_over_and_resolves_it(line: Line) -> None:

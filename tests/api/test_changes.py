@@ -136,7 +136,7 @@ def test_results_that_are_sent_raise_an_alert_without_a_confirmation_run(
     alert_rules.tick(utc_now())
     (found,) = alice.get("change-points", host="ci").json()["change_points"]
     assert found["commit"]["commit"] == f"{25:040x}"
-    assert found["message"] == "not confirmed: measured elsewhere"
+    assert found["message"] == "not confirmed: measured on an external host"
     alerts = alice.get("alerts").json()["alerts"]
     (alert,) = [each for each in alerts if each["change_points"][0]["host"] == "ci"]
     assert not alert["confirmed"]

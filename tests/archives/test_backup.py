@@ -314,7 +314,7 @@ def test_it_leaves_no_file_where_it_cannot_be_made(
     transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = back_up(tmp_path)
-    with pytest.raises(CommandError, match="is there already"):
+    with pytest.raises(CommandError, match="exists already"):
         back_up(tmp_path)
     path.unlink()
     # Our own session is there already; that of pg_dump is refused.

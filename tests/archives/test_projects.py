@@ -76,7 +76,7 @@ def test_it_answers_the_same_in_another_team_and_is_there_once(
     assert min(len(found) for found in stored(blue).values()) > 5
     assert "red/other" not in take(archive, slug="another")
     assert Project.objects.filter(team=blue.team).count() == 2
-    with pytest.raises(CommandError, match="which is not made of this file"):
+    with pytest.raises(CommandError, match="which was not imported from this file"):
         call_command("import_project", archive, team="red", quiet=True)
 
 

@@ -94,7 +94,7 @@ def test_it_begins_anew_after_an_installation_that_was_killed(checkout):
     process.communicate()
     (checkout / "bin" / "hangs").unlink()
     (checkout / ".venv" / "half").touch()
-    assert "making it anew" in bootstrap(checkout)
+    assert "creating it again" in bootstrap(checkout)
     assert not (checkout / ".venv" / "half").exists()
     assert bootstrap(checkout) == ""
 
@@ -102,7 +102,7 @@ def test_it_begins_anew_after_an_installation_that_was_killed(checkout):
 def test_it_does_not_trust_an_environment_that_it_did_not_make(checkout):
     (checkout / ".venv" / "bin").mkdir(parents=True)
     (checkout / ".venv" / "bin" / "python").symlink_to(sys.executable)
-    assert "making it anew" in bootstrap(checkout)
+    assert "creating it again" in bootstrap(checkout)
 
 
 def test_it_says_which_python_it_needs(checkout):

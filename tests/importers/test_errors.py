@@ -14,7 +14,7 @@ HEAD = b"metric,unit,value,case.rate\n"
         ("csv", b"", "line 1: the column metric is missing"),
         ("csv", b"metric,valeu\n", "line 1: the column value is missing"),
         ("csv", b"metric,value,size\n", "line 1: the column 'size' is unknown; known are"),
-        ("csv", b"metric,value,value\n", "line 1: the column value stands there twice"),
+        ("csv", b"metric,value,value\n", "line 1: the column value occurs twice"),
         ("csv", HEAD + b"latency.p99,ms,1\n", "line 2: expected 4 cells, got 3"),
         ("csv", HEAD + b"latency.p99,ms,1,2\nx,,fast,1\n", "line 3, value: expected a number"),
         ("csv", HEAD + b"latency.p99,MB,1,2\n", "line 2, unit: latency.p99: expected the unit s"),

@@ -202,13 +202,13 @@ def test_the_newest_of_the_present_epoch_counts(lab: Lab) -> None:
 
 
 def test_a_plan_says_what_its_host_will_see(lab: Lab) -> None:
-    assert lab.forecast() == "here is not calibrated yet: what it can see is not known"
+    assert lab.forecast() == "here is not calibrated yet: which changes it can detect is unknown"
     calibration = lab.calibrate(rates_of(NOISY))
     noise = noise_of(NOISY)
     assert noise is not None
     seen = smallest_change(noise.sigma, 7) * 100
     text = lab.forecast(rounds=7)
-    assert text.startswith(f"With 7 rounds, here sees changes of about {seen:.1f} % in requests")
+    assert text.startswith(f"With 7 rounds, here detects changes of about {seen:.1f} % in requests")
     assert text.endswith("in requests per second; for 3 % take 8 rounds")
     (found,) = forecasts_of(lab.plan(rounds=9))
     assert (found.calibration, found.host) == (calibration, lab.host)
@@ -235,21 +235,21 @@ def _sight(sigma: float, key: str = "requests.rate") -> Sight:
 @pytest.mark.parametrize(
     ("sigmas", "rounds", "expected"),
     [
-        ([0.01], 7, "With 7 rounds, a sees changes of about 1.3 % in requests per second"),
-        ([0.01], 3, "To see a change of 3 % in requests per second on a take 5 rounds"),
+        ([0.01], 7, "With 7 rounds, a detects changes of about 1.3 % in requests per second"),
+        ([0.01], 3, "To detect a change of 3 % in requests per second on a, use 5 rounds"),
         (
             [0.01, 0.03],
             7,
-            "With 7 rounds, a sees changes of about 1.3 to 3.9 %, depending on the case, in "
+            "With 7 rounds, a detects changes of about 1.3 to 3.9 %, depending on the case, in "
             "requests per second; for 3 % take 11 rounds",
         ),
         (
             [0.3],
             7,
-            "With 7 rounds, a sees changes of about 46 % in requests per second; for 3 % not even "
-            "100 rounds suffice",
+            "With 7 rounds, a detects changes of about 46 % in requests per second; for 3 % not "
+            "even 100 rounds suffice",
         ),
-        ([0.0], 5, "With 5 rounds, a sees changes of about 0 % in requests per second"),
+        ([0.0], 5, "With 5 rounds, a detects changes of about 0 % in requests per second"),
     ],
 )
 def test_the_sentence_of_a_forecast(sigmas: list[float], rounds: int, expected: str) -> None:

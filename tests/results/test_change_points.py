@@ -122,7 +122,7 @@ def test_an_old_change_is_drawn_and_no_news(line: Line) -> None:
     (found,) = line.look()
     assert not found.recent
     assert found.settled
-    assert found.message.startswith("not confirmed: it lies before")
+    assert found.message.startswith("not confirmed: it is before")
 
 
 def test_what_lies_before_the_points_that_are_looked_at_is_left_alone(

@@ -88,7 +88,7 @@ def test_only_the_cases_concerned_are_measured(personas: Personas, tmp_path: Pat
 @pytest.mark.parametrize(
     ("change", "state", "words"),
     [(-0.08, "confirmed", "confirmed: −8.0 %"), (0.0, "refuted", "the two measure the same"),
-     (0.08, "refuted", "the other way")],
+     (0.08, "refuted", "the other direction")],
 )  # fmt: skip
 def test_what_the_confirmation_run_measured_decides(
     line: Line, change: float, state: str, words: str
@@ -291,8 +291,8 @@ def test_what_was_measured_elsewhere_cannot_be_measured_again(
     change = suspected(line)
     confirmations.tick(utc_now())
     change.refresh_from_db()
-    assert (change.settled, change.message) == (True, "not confirmed: measured elsewhere")
-    with pytest.raises(InvalidRequestError, match="measured elsewhere"):
+    assert (change.settled, change.message) == (True, "not confirmed: measured on an external host")
+    with pytest.raises(InvalidRequestError, match="external host"):
         confirmations.confirm_now(member=line.member, change_id=change.pk)
 
 

@@ -159,7 +159,7 @@ def test_a_host_that_is_out_of_reach_has_not_drifted(lab: Lab) -> None:
     Run.objects.update(state="failed", message="here: no route")
     tick(lab.now)
     assert lab.state()[0] == "unreachable"
-    assert lab.check.message.startswith("not judged: it could not be reached")
+    assert lab.check.message.startswith("not judged: the host could not be reached")
 
 
 def test_a_cancelled_run_says_nothing(lab: Lab) -> None:

@@ -145,7 +145,7 @@ def test_a_plan_says_what_its_host_sees(world: World, alice: Client) -> None:
     _calibrate(alice, world)
     text = _text(_preview(alice, world))
     assert re.search(
-        r"With 7 rounds, here sees changes of about [\d.]+ % in requests per second; "
+        r"With 7 rounds, here detects changes of about [\d.]+ % in requests per second; "
         r"for 3 % take \d+ rounds\. Its noise, ",
         text,
     )

@@ -430,7 +430,7 @@ def test_a_large_grid_is_sent_whole(world: World, alice: Client) -> None:
 def test_a_grid_of_other_cases_starts_nothing(world: World, alice: Client, grid: str) -> None:
     data = _grid_data(world, "0" * 16, "0.0", "size.0")
     answer = alice.post(reverse("run-new"), data)
-    assert "others than those that were shown" in _error_of(answer.content.decode(), "cases")
+    assert "cases of this benchmark have changed" in _error_of(answer.content.decode(), "cases")
     panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
     assert f'name="grid" value="{grid}"' in panel
     assert "<strong>12 cases" in panel
@@ -439,7 +439,7 @@ def test_a_grid_of_other_cases_starts_nothing(world: World, alice: Client, grid:
 def test_it_computes_the_rounds_for_a_wanted_resolution(world: World, alice: Client) -> None:
     data = _data(world, until="resolution", resolution="0.3", rounds="3")
     panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
-    found = re.search(r"(\d+) rounds see changes of 0.3 % in requests per second on here", panel)
+    found = re.search(r"(\d+) rounds detect changes of 0.3 % in requests per second on here", panel)
     assert found is not None
     assert "by earlier runs there" in panel
     alice.post(reverse("run-new"), data)

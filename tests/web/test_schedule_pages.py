@@ -104,7 +104,7 @@ def test_it_says_what_a_schedule_needs(world: World, alice: Client) -> None:
         ({"when": "commits", "branch": "gone"}, "branch", "there is no"),
         ({"when": "commits", "branch": ""}, "branch", "Enter a branch"),
         ({"when": "nightly", "at": ""}, "at", "Enter a time"),
-        ({"until": "resolution", "resolution": "0.02"}, "resolution", "not even 100 rounds see"),
+        ({"until": "resolution", "resolution": "0.02"}, "resolution", "not even 100 rounds detect"),
     ):
         page = alice.post(reverse("run-new"), _data(**changes)).content.decode()
         start = page.index(f'id="id_{field}_error"')

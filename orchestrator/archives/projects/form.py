@@ -83,7 +83,7 @@ def _check(manifest: Manifest, names: list[str]) -> None:
     """Refuse unknown and repeated members: no name is ever used as a path."""
     allowed = {f"{kind}.{end}" for kind in BY_NAME for end in ("jsonl", "bin")}
     if odd := {*manifest.members} - allowed:
-        raise InvalidRequestError(f"{MANIFEST} names what no project has: {sorted(odd)[0]!r}")
+        raise InvalidRequestError(f"{MANIFEST} names an unknown member: {sorted(odd)[0]!r}")
     if sorted(names) != sorted([MANIFEST, *manifest.members]):
         raise InvalidRequestError(f"the archive has other files than {MANIFEST} names")
     if missing := {f"{kind}.jsonl" for kind in BY_NAME} - {*manifest.members}:
@@ -92,7 +92,7 @@ def _check(manifest: Manifest, names: list[str]) -> None:
         raise InvalidRequestError(f"{MANIFEST} does not describe its project as it should")
     numbers = [n for each in manifest.members.values() for n in (each.rows, each.bytes)]
     if not all(type(number) is int and number >= 0 for number in numbers):
-        raise InvalidRequestError(f"{MANIFEST} has a number of rows or bytes that is none")
+        raise InvalidRequestError(f"{MANIFEST} has an invalid number of rows or bytes")
     size = sum(each.bytes for each in manifest.members.values())
     if size > MOST_BYTES or manifest.rows > MOST_ROWS:
         raise InvalidRequestError(

@@ -21,7 +21,7 @@ class MemberBytes:
         if told is None:
             return cls(name, None, 0, hashlib.sha256().hexdigest())
         if archive.getinfo(name).file_size != told.bytes:
-            raise InvalidRequestError(f"{name} is not what was exported: it has another size")
+            raise InvalidRequestError(f"{name} differs from the export: it has another size")
         return cls(name, archive.open(name), told.bytes, told.sha256)
 
     def __enter__(self) -> "MemberBytes":
@@ -51,4 +51,4 @@ class MemberBytes:
 
     def _check(self) -> None:
         if self._left or self._digest.hexdigest() != self._sha256:
-            raise InvalidRequestError(f"{self._name} is not what was exported: it is damaged")
+            raise InvalidRequestError(f"{self._name} differs from the export: it is damaged")
