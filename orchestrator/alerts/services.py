@@ -79,8 +79,10 @@ def accept(*, member: Member, alert_id: UUID, reason: str) -> Alert:
 
 
 def dismiss_alert(*, member: Member, alert_id: UUID, reason: str) -> Alert:
-    """Dismiss an alert that is no regression. Its change points are dismissed too and raise no
-    other."""
+    """Dismiss an alert that is no regression.
+
+    Its change points are dismissed too and raise no other.
+    """
     with transaction.atomic():
         alert = _to_do(member, alert_id, to="dismiss an alert")
         for row in alert.change_points.exclude(
@@ -132,8 +134,10 @@ def _to_do(member: Member, alert_id: UUID, *, to: str) -> Alert:
 def _changed(
     member: Member, alert: Alert, state: AlertState, note: str, *, told: str = ""
 ) -> Alert:
-    """Change an alert. `told` is the text for the log; the default is the new state with the
-    note."""
+    """Change an alert.
+
+    `told` is the text for the log; the default is the new state with the note.
+    """
     alert.state, alert.note = state, note.strip()[:MAX_NOTE] or alert.note
     if state != AlertState.SILENCED:
         alert.silenced_until = None

@@ -16,8 +16,10 @@ _PART = 1 << 20
 def copied(
     source: IO[bytes], out: IO[bytes] | None, told: Callable[[int], None]
 ) -> tuple[int, str]:
-    """Copy `source` to `out` (if given). Return size and SHA-256. `told` receives the size so
-    far."""
+    """Copy `source` to `out` (if given).
+
+    Return size and SHA-256. `told` receives the size so far.
+    """
     size, digest = 0, hashlib.sha256()
     while part := source.read(_PART):
         if out is not None:

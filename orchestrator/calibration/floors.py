@@ -64,7 +64,7 @@ def _newest(member: Member) -> list[Calibration]:
 
 
 def _floor(known: list[Calibration], epoch: int) -> Floor | None:
-    """Return the floor of a host. `known`: newest first."""
+    """Return the floor of a host; None if its metrics are unknown. `known`: newest first."""
     newest = known[0]
     metrics = metrics_of({key for case in newest.readings.values() for key in case})
     if not metrics:

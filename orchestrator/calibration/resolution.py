@@ -35,7 +35,7 @@ class HostNoise:
     source: str
 
     def noisiest(self, keys: set[str]) -> float | None:
-        """Return the largest noise of these cases; if none of them is known, of all known cases."""
+        """Return the largest noise of these cases, or of all known cases; None if none is known."""
         mine = [noise.sigma for key, noise in self.cases.items() if key in keys]
         return max(mine or [noise.sigma for noise in self.cases.values()], default=None)
 

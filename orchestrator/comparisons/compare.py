@@ -141,8 +141,10 @@ def _primary(definition: UUID) -> tuple[tuple[str, ...], bool]:
 def _definition(
     benchmark: Benchmark, sides: tuple[Side, Side], runs: Sequence[SharedRun]
 ) -> UUID | None:
-    """Return the requested definition, otherwise the newest of both sides. It names the primary
-    metrics."""
+    """Return the requested definition, otherwise the newest of both sides.
+
+    It names the primary metrics.
+    """
     if sides[0].definition is not None:
         return sides[0].definition.pk
     if runs:

@@ -81,8 +81,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyDetail:
-    """`curves` are of all compared trials of a side. `quantiles` is None if the sides share no
-    block, or if the distributions of single trials were removed."""
+    """`curves` are of all compared trials of a side.
+
+    `quantiles` is None if the sides share no block, or if the distributions of single trials were
+    removed.
+    """
 
     curves: tuple[LatencyCurve | None, LatencyCurve | None]
     quantiles: QuantileChanges | None

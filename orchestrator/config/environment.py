@@ -21,8 +21,10 @@ def number(name: str, default: int = 0) -> int:
 
 
 def choice(name: str, choices: tuple[str, ...]) -> str:
-    """Return a variable that must be one of `choices`; by default the first. Raise ValueError
-    otherwise."""
+    """Return a variable that must be one of `choices`; by default the first.
+
+    Raise ValueError otherwise.
+    """
     value = text(name, choices[0])
     if value not in choices:
         raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
@@ -77,8 +79,10 @@ def proxy_url(name: str) -> str:
 
 
 def named_keys(name: str) -> list[tuple[str, str]]:
-    """Return `id:secret` pairs, the newest first. Raise ValueError if one is malformed or too
-    short."""
+    """Return `id:secret` pairs, the newest first.
+
+    Raise ValueError if one is malformed or too short.
+    """
     pairs = [word.partition(":") for word in words(name)]
     for key, _, secret in pairs:
         if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,31}", key) or key.startswith("secret-key"):

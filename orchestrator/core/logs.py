@@ -33,7 +33,7 @@ def log_context() -> Mapping[str, str]:
 
 
 def redact_record(record: logging.LogRecord) -> bool:
-    """Redact secrets in the message of a record, and return True to keep the record.
+    """Redact secrets in the message of a record, and return True, which keeps the record.
 
     It is a filter for loggers whose handlers have formatters of another library.
     """

@@ -44,8 +44,9 @@ _lock = Lock()
 
 
 def kept(key: Key, mark: str | None, make: Callable[[], Part]) -> Part:
-    """Return the part of this key. Make it if it is not cached with this mark, or if `mark` is
-    None.
+    """Return the part of this key.
+
+    Make it if it is not cached with this mark, or if `mark` is None.
 
     The key starts with the part's kind. `make` must not ask for the same part.
     """

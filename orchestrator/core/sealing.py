@@ -38,8 +38,10 @@ class Keyring:
         return key_id in self._secrets
 
     def seal(self, text: str, place: str) -> bytes:
-        """Seal a text. `place` names the column and the row; the same place opens the value
-        again."""
+        """Seal a text.
+
+        `place` names the column and the row; the same place opens the value again.
+        """
         token = _fernet(self._secrets[self.newest], place).encrypt(text.encode())
         return b":".join((_BOUND, self.newest.encode(), token))
 

@@ -83,8 +83,10 @@ class WaitBook:
             self._by_topic.setdefault(topic, set()).add(wait)
 
     def admit(self, wait: Wait, *, token: str, team: str) -> bool:
-        """Return whether one more may wait for this token and this team. It counts until
-        `release`."""
+        """Return whether one more may wait for this token and this team.
+
+        It counts until `release`.
+        """
         if wait.owners:
             return True
         owners = (("token", token), ("team", team))

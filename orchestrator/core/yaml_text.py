@@ -14,8 +14,10 @@ MOST_VALUES = 200_000
 
 
 def yaml_from(source: str) -> Any:
-    """Return the value of the text. Raise yaml.YAMLError if it is no YAML, ValueError if it is too
-    large."""
+    """Return the value of the text.
+
+    Raise yaml.YAMLError if it is no YAML, ValueError if it is too large.
+    """
     loader = yaml.SafeLoader(source)
     try:
         node = loader.get_single_node()

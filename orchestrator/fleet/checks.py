@@ -94,8 +94,10 @@ def begin_again(*, host: Host, step: CheckStep) -> None:
 
 
 def note_check(*, host: Host, step: CheckStep, finding: Finding, seconds: float) -> CheckList:
-    """Store the result of a try. When all steps have passed, a host that was being set up is
-    ready."""
+    """Store the result of a try.
+
+    When all steps have passed, a host that was being set up is ready.
+    """
     with transaction.atomic():
         HostCheck.objects.update_or_create(
             host=host,

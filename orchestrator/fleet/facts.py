@@ -75,6 +75,5 @@ def _words(text: str) -> set[str]:
 
 
 def _whole(value: Any, limit: int = 2**31 - 1) -> int | None:
-    """Return the value if it is a whole number that a profile can hold: a host may report
-    anything."""
+    """Return a host's value as a whole number; None if a profile cannot hold it."""
     return round(value) if isinstance(value, int | float) and 0 < value <= limit else None

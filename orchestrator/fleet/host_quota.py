@@ -14,8 +14,10 @@ def hosts_counted(team: Team) -> int:
 
 
 def check_room(team: Team) -> None:
-    """Raise ConflictError if the team has enough hosts. Call it in the transaction that adds
-    one."""
+    """Raise ConflictError if the team has enough hosts.
+
+    Call it in the transaction that adds one.
+    """
     quotas = lock_quotas(team)
     if quotas.hosts is not None:
         check_hosts(team=team, quotas=quotas, used=hosts_counted(team))

@@ -88,8 +88,9 @@ def host_named(member: Member, name: str) -> Host:
 
 
 def hosts_named(member: Member, names: list[str]) -> list[Host]:
-    """Return the hosts of these names, in their order. InvalidRequestError names one that is
-    missing.
+    """Return the hosts of these names, in their order.
+
+    InvalidRequestError names one that is missing.
 
     External hosts count as missing.
     """

@@ -78,7 +78,7 @@ class OpenHours:
         raise AssertionError("a window opens at least every other week")
 
     def at(self, now: datetime, timezone: str) -> HoursNow:
-        """Return whether it is open at `now` (aware), and until when."""
+        """Return the state at `now` (aware): open or closed, and until when."""
         left = self.seconds_left(now, timezone)
         if left is None:
             return HoursNow(is_open=False, until=self.next_open(now, timezone))

@@ -59,8 +59,10 @@ def is_genuine(kind: str, secret: str, headers: Mapping[str, str], body: bytes) 
 
 
 def read_notice(kind: str, headers: Mapping[str, str], body: bytes) -> Notice:
-    """Return a Push, a Comment, or a Notice of another event. Raise InvalidRequestError
-    otherwise."""
+    """Return a Push, a Comment, or a Notice of another event.
+
+    Raise InvalidRequestError otherwise.
+    """
     try:
         data = json.loads(body)
         return _READERS[kind](headers, body, data)
@@ -118,8 +120,10 @@ def _comment(first: dict[str, str], number: object, note: object, user: str, tex
 
 
 def _first(event: str, given: str | None, body: bytes, repository: str) -> dict[str, str]:
-    """Return the key of a delivery. If the forge sends no usable id, it is derived from the
-    body."""
+    """Return the key of a delivery.
+
+    If the forge sends no usable id, it is derived from the body.
+    """
     own = given if given and _ID.match(given) else hashlib.sha256(body).hexdigest()
     return {"event": str(event)[:60], "delivery_id": own, "repository": str(repository)}
 

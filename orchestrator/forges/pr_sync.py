@@ -118,8 +118,10 @@ def _free() -> Q:
 
 
 def _claimed(pull_id: int) -> PullRequest | None:
-    """Claim the pull request for the caller. Return None if another worker has it or it is not
-    due."""
+    """Claim the pull request for the caller.
+
+    Return None if another worker has it or it is not due.
+    """
     due = PullRequest.objects.filter(_free(), pk=pull_id, next_at__lte=Now())
     until = Now() + timedelta(seconds=CLAIM_S)
     if not due.update(claim=uuid.uuid4(), claimed_until=until):
@@ -148,8 +150,10 @@ def _step(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
 
 
 def _change(request: BenchmarkRequest, **changes: Any) -> None:
-    """Update a request if it is as it was read. Raise ClaimLost if another worker has changed
-    it."""
+    """Update a request if it is as it was read.
+
+    Raise ClaimLost if another worker has changed it.
+    """
     same = BenchmarkRequest.objects.filter(pk=request.pk, state=request.state, run=request.run)
     if not same.update(**changes):
         raise ClaimLost
@@ -208,8 +212,10 @@ def _create_run(request: BenchmarkRequest, connection: Connection, baseline: str
 
 
 def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: str) -> str:
-    """Return the merge base with the target branch. Afterwards the commit is in the mirror, even
-    from a fork."""
+    """Return the merge base with the target branch.
+
+    Afterwards the commit is in the mirror, even from a fork.
+    """
     repository = repository_of(connection.project)
     if not repository.has(request.head_sha):
         _check_fetched(request, connection, ref)
@@ -234,7 +240,7 @@ def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: st
 
 
 def _check_fetched(request: BenchmarkRequest, connection: Connection, ref: str) -> None:
-    """Return after a fetch for the pull request succeeded; raise FetchRunningError before.
+    """Raise FetchRunningError until a fetch for the pull request has succeeded.
 
     The fetch may have left the ref out: see `_check_ref_tried`.
     """
@@ -246,7 +252,7 @@ def _check_fetched(request: BenchmarkRequest, connection: Connection, ref: str) 
 
 
 def _check_ref_tried(request: BenchmarkRequest, connection: Connection, ref: str) -> None:
-    """Return if another fetch would not bring the ref either; raise FetchRunningError before."""
+    """Raise FetchRunningError unless another fetch would not bring the ref either."""
     since = request.fetch_requested_at or request.at
     if ref in fetch_of(connection.project).refs and database_now() < since + REF_PATIENCE:
         raise FetchRunningError(connection.project)

@@ -43,8 +43,10 @@ def received_webhooks(connection: Connection) -> QuerySet[ReceivedWebhook]:
 
 
 def connection_at(connection_id: UUID) -> Connection:
-    """Return the connection for a webhook. The forge is no member; its signature authenticates
-    it."""
+    """Return the connection for a webhook.
+
+    The forge is no member; its signature authenticates it.
+    """
     rows = Connection.objects.select_related("project__team")
     found = rows.filter(pk=connection_id).first()
     if found is None:

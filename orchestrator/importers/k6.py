@@ -62,8 +62,10 @@ def _ours(name: str, statistic: str) -> str:
 
 
 def _unit(name: str, contains: str) -> str:
-    """Return the unit. `--summary-export` has none: derive it from the names of k6's own
-    metrics."""
+    """Return the unit.
+
+    `--summary-export` has none: derive it from the names of k6's own metrics.
+    """
     base = name.partition("{")[0]
     if contains == "data" or base in ("data_sent", "data_received"):
         return "B"

@@ -17,8 +17,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The result of one check. `remedy` says what to do; it is empty if nothing needs to be
-    done."""
+    """The result of one check.
+
+    `remedy` says what to do; it is empty if nothing needs to be done.
+    """
 
     part: str
     outcome: Outcome
@@ -42,8 +44,10 @@ def failed(part: str, said: str, remedy: str) -> Finding:
 
 
 def examined(checks: tuple[Check, ...]) -> Iterator[Finding]:
-    """Yield the findings of all checks. A check that raises yields a finding too; the others still
-    run."""
+    """Yield the findings of all checks.
+
+    A check that raises yields a finding too; the others still run.
+    """
     for check in checks:
         try:
             yield from check()

@@ -147,8 +147,10 @@ def data_folder() -> Iterator[Finding]:
 
 
 def _takes_files(folder: Path) -> bool:
-    """Return whether a file can be created there. Permissions do not show it: root may do
-    everything."""
+    """Return whether a file can be created there.
+
+    Permissions do not show it: root may do everything.
+    """
     try:
         with tempfile.TemporaryFile(dir=folder):
             return True

@@ -26,7 +26,7 @@ def give_freed_memory_back() -> None:
 
 
 def give_free_pages_back() -> None:
-    """Return free pages between used blocks to the system. It takes some milliseconds.
+    """Give free pages between used blocks back to the system, which takes some milliseconds.
 
     By default glibc returns only the free end of an arena, so that fragmentation makes a process
     grow over weeks.

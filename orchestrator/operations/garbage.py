@@ -13,8 +13,10 @@ ENGINE_THRESHOLDS = 700, 10, 2
 
 
 def limit_garbage(process: str) -> None:
-    """Set the thresholds of a `web`, `worker`, `fetcher` or `beat`. Call it when all code is
-    loaded."""
+    """Set the thresholds of a `web`, `worker`, `fetcher` or `beat`.
+
+    Call it when all code is loaded.
+    """
     exclude_loaded_objects()
     gc.set_threshold(*(WEB_THRESHOLDS if process == "web" else ENGINE_THRESHOLDS))
 

@@ -116,8 +116,10 @@ class HeartbeatThread:
 
 
 def end_stuck_process(problem: str) -> None:
-    """Exit at once: stuck threads would block an orderly end. Claims expire, and other workers go
-    on."""
+    """Exit at once: stuck threads would block an orderly end.
+
+    Claims expire, and other workers go on.
+    """
     # If logging hangs as well, the system ends the process.
     signal.alarm(_LOG_S)
     try:

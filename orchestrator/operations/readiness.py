@@ -17,8 +17,10 @@ from orchestrator.operations.our_redis import our_redis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part that is checked. `needed`: no page works without it. `problem`: empty if all is
-    well."""
+    """A part that is checked.
+
+    `needed`: no page works without it. `problem`: empty if all is well.
+    """
 
     name: str
     needed: bool
@@ -61,8 +63,10 @@ def _database() -> str:
 
 
 def _migrations() -> str:
-    """Return what is missing. After success it is not asked again: nobody reverts one at run
-    time."""
+    """Return what is missing.
+
+    After success it is not asked again: nobody reverts one at run time.
+    """
     global _migrated
     if not _migrated:
         try:

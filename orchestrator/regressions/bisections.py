@@ -45,8 +45,10 @@ MOST_FAILURES = 3
 
 
 def tick(now: datetime) -> None:
-    """Start bisections, store answers and start next steps. May run twice: each step claims its
-    row."""
+    """Start bisections, store answers and start next steps.
+
+    May run twice: each step claims its row.
+    """
     _share_culprits()
     for row in _to_search():
         _guarded(begin, row.pk)

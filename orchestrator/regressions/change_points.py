@@ -139,8 +139,10 @@ def change_for(member: Member, change_id: UUID) -> ChangePoint:
 
 
 def with_parts(rows: QuerySet[ChangePoint], *, every: bool = False) -> QuerySet[Any]:
-    """Return the rows without superseded ones, unless `every`. `searching`: a bisection is
-    running."""
+    """Return the rows without superseded ones, unless `every`.
+
+    `searching`: a bisection is running.
+    """
     running = Bisection.objects.filter(change_point=OuterRef("pk"), state=BisectionState.RUNNING)
     kept = rows if every else rows.exclude(state=ChangeState.SUPERSEDED)
     return kept.select_related(

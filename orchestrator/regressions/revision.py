@@ -58,7 +58,7 @@ def settle(
 
 
 def _is_before(commit: Commit, position: int | None) -> bool:
-    """A commit without a position, after a force push, is gone rather than before the line."""
+    """Return False for a commit without a position, which is gone after a force push."""
     return position is not None and commit.position is not None and commit.position < position
 
 

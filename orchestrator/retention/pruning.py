@@ -105,8 +105,10 @@ def what_is_due(project: Project, now: datetime) -> list[Due]:
 
 @transaction.atomic
 def _batch(project: Project, kept: Kept, now: datetime) -> bool:
-    """Delete the next batch. Return False if nothing is left or another worker prunes the
-    project."""
+    """Delete the next batch.
+
+    Return False if nothing is left or another worker prunes the project.
+    """
     held = Retention.objects.select_for_update(skip_locked=True).filter(project=project).first()
     if held is None:
         return False

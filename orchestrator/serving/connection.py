@@ -88,8 +88,9 @@ class Connection:
         return len(data)
 
     def stage(self) -> Stage:
-        """Return the stage of the first request in `incoming`. A body may take longer than its
-        head.
+        """Return the stage of the first request in `incoming`.
+
+        A body may take longer than its head.
 
         Raise OSError if the client is gone.
         """
@@ -103,8 +104,10 @@ class Connection:
         return before.stage
 
     def take_place(self, share: Share) -> bool:
-        """Take a place of `share` and return True if its owner may have one. `free_places` returns
-        all."""
+        """Take a place of `share` and return True if its owner may have one.
+
+        `free_places` returns all.
+        """
         if not share.take(self.owner):
             return False
         self.places.append(share)
@@ -139,8 +142,7 @@ class Connection:
         self.parser = http.get_parser(self.cfg, self.sock, self.client)
 
     def end_request(self) -> None:
-        """Return received bytes that a streamed request left over to `incoming`, for the next
-        request."""
+        """Put bytes that a streamed request left over back into `incoming`, for the next one."""
         if self.streamed and self.parser is not None:
             self.incoming[:0] = self.parser.unreader.take_buffered() + self.sock.rest()
         self._drop_request()
@@ -156,8 +158,10 @@ class Connection:
         self.shares.outgoing.take_anyway(self.owner, len(data))
 
     def flush(self) -> bool:
-        """Send what the client accepts now; return True once all is sent. Raise OSError if it is
-        gone."""
+        """Send what the client accepts now; return True once all is sent.
+
+        Raise OSError if it is gone.
+        """
         while self.outgoing:
             try:
                 sent = self.raw.send(self.outgoing[:_PIECE_BYTES])
@@ -206,8 +210,10 @@ class Channel:
         return rest
 
     def recv(self, size: int) -> bytes:
-        """Return b"" at the end of the request. Raise ConnectionResetError if a body arrives too
-        slowly."""
+        """Return b"" at the end of the request.
+
+        Raise ConnectionResetError if a body arrives too slowly.
+        """
         if self._given:
             data, self._given = bytes(self._given[:size]), self._given[size:]
             return data
@@ -249,8 +255,10 @@ class Channel:
         return pace.LEAST_UNSENT_BYTES if is_full else pace.MOST_UNSENT_BYTES
 
     def _wait_for_client(self) -> None:
-        """Wait until the buffer has room again. Few threads may wait at once, per client and in
-        total."""
+        """Wait until the buffer has room again.
+
+        Few threads may wait at once, per client and in total.
+        """
         connection = self.connection
         if not connection.shares.slow.take(connection.owner):
             raise BrokenPipeError(errno.EPIPE, "too many clients read their answers slowly")

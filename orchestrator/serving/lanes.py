@@ -28,8 +28,10 @@ class Lanes:
         self._own_probes = {path: Lane(pool, Share(MOST_PROBES)) for path, pool in pools.items()}
 
     def lane_for(self, path: bytes, owner: str) -> Lane:
-        """Return the lane of a request with a short body. Strangers take no place from the health
-        check of this machine."""
+        """Return the lane of a request with a short body.
+
+        Strangers take no place from the health check of this machine.
+        """
         probes = self._own_probes if is_loopback(owner) else self._probes
         return probes.get(path, self.requests)
 

@@ -89,12 +89,17 @@ class Poller(ThreadWorker):
     # New connections.
 
     def _make_room(self) -> bool:
-        """Return whether one more connection fits. If all places are taken, close the one that has
-        been silent for longest."""
+        """Return whether one more connection fits.
+
+        If all places are taken, close the one that has been silent for longest.
+        """
         return len(self.connections) < self.worker_connections or self._close_a_silent_one()
 
     def _close_a_silent_one(self) -> bool:
-        """Close one of those without a whole request. A new connection has ENTRY_S to send one."""
+        """Close the longest silent one without a whole request.
+
+        A new one has ENTRY_S to send it.
+        """
         latest = pace.now() - pace.ENTRY_S
         silent = [each for each in self._in(State.READING) if each.since <= latest]
         if silent:
@@ -162,8 +167,10 @@ class Poller(ThreadWorker):
         self._refuse(connection, self.busy_page if is_page else document, reason)
 
     def _refuse(self, connection: Connection, answer: bytes, reason: str) -> None:
-        """Answer the request that arrives, and close the connection. Nothing was done for the
-        request."""
+        """Answer the request that arrives, and close the connection.
+
+        Nothing was done for the request.
+        """
         self.log.info("A request was refused: %s.", reason)
         self._unwatch(connection)
         connection.incoming.clear()

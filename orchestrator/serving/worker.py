@@ -183,8 +183,10 @@ class Worker(Poller):
     # In a thread.
 
     def _handle_watched(self, connection: Connection) -> Any:
-        """Handle a request and count it: a process whose threads all hang exits. Probes do not
-        count."""
+        """Handle a request and count it: a process whose threads all hang exits.
+
+        Probes do not count.
+        """
         BUSY.begin()
         try:
             return self.handle(connection)

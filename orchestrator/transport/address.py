@@ -22,8 +22,10 @@ class HostKey:
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """Parse `ssh-ed25519 AAAA… [comment]`, as in a `.pub` file. Raise InvalidRequestError
-        otherwise."""
+        """Parse `ssh-ed25519 AAAA… [comment]`, as in a `.pub` file.
+
+        Raise InvalidRequestError otherwise.
+        """
         match = _LINE.fullmatch(line.strip())
         if match is None or not _names_its_type(match[2], match[1]):
             raise InvalidRequestError(

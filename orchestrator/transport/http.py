@@ -92,8 +92,9 @@ def send(
     most_bytes: int = 4096,
     timeout_s: float = TIMEOUT_S,
 ) -> Answer:
-    """Send a request and return the answer, including a redirect. Raise DeliveryError if there is
-    none.
+    """Send a request and return the answer, including a redirect.
+
+    Raise DeliveryError if there is none.
 
     `allowed`: internal networks (`10.1.0.0/16`) that requests may reach. `timeout_s` limits the
     whole request, however slowly the answer arrives.

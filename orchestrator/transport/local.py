@@ -35,8 +35,10 @@ _KEPT = re.compile(
 
 
 class LocalTransport(Closing):
-    """A Transport to this machine. Raises HostSetupError if the work directory cannot be
-    created."""
+    """A Transport to this machine.
+
+    Raises HostSetupError if the work directory cannot be created.
+    """
 
     def __init__(self, work_dir: Path) -> None:
         self._work_dir = work_dir

@@ -19,8 +19,10 @@ BESIDE_BYTES = 1024 * 1024
 
 
 class MeteredSocket:
-    """A socket for paramiko. After `allow(n)` it accepts n bytes in addition to a fixed
-    allowance."""
+    """A socket for paramiko.
+
+    After `allow(n)` it accepts n bytes in addition to a fixed allowance.
+    """
 
     def __init__(self, inner: socket.socket) -> None:
         self._inner = inner

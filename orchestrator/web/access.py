@@ -21,8 +21,10 @@ CHOSEN_TEAM = "team"
 
 
 def member_of(request: HttpRequest) -> Member:
-    """Return the requesting member, cached per request. Raise PermissionRefusedError without a
-    team."""
+    """Return the requesting member, cached per request.
+
+    Raise PermissionRefusedError without a team.
+    """
     member = getattr(request, "pitwall_member", None)
     if member is None:
         chosen = request.session.get(CHOSEN_TEAM, "")
@@ -32,9 +34,9 @@ def member_of(request: HttpRequest) -> Member:
 
 
 def visitor_of(request: HttpRequest) -> Visitor | None:
-    """Return the visitor of a public project or of a shared link (`web/visitors.py`).
+    """Return the visitor of a public project or of a shared link; None for others.
 
-    Such a request is a visitor's even if its user is signed in.
+    A visitor's request stays one even if its user is signed in (`web/visitors.py`).
     """
     return getattr(request, "pitwall_visitor", None)
 

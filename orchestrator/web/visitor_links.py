@@ -17,8 +17,10 @@ def is_open(visitor: Visitor, view: object, name: str, arguments: Mapping[str, A
 
 
 def leads_to_open_page(visitor: Visitor, address: str) -> bool:
-    """Return whether a visitor may follow a link. Addresses without a path stay on the same
-    page."""
+    """Return whether a visitor may follow a link.
+
+    Addresses without a path stay on the same page.
+    """
     path = re.split("[?#]", address, maxsplit=1)[0]
     if path in ("", "/") or not path.startswith("/"):
         return True

@@ -38,8 +38,10 @@ SHORT = Extent(planted=20, quiet=20, steps=10, timed=3, comparisons=20)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The result of one detector. `delays`: points of the new level until detection; None: too
-    late."""
+    """The result of one detector.
+
+    `delays`: points of the new level until detection; None: too late.
+    """
 
     made: Score
     real: Score

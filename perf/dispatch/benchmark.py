@@ -82,8 +82,10 @@ class Bench:
         )
 
     def _round(self, work: Work, number: int, rate: float) -> float:
-        """Measure every candidate once, in an order that rotates per round. Return Pitwall's jobs
-        per minute."""
+        """Measure every candidate once, in an order that rotates per round.
+
+        Return Pitwall's jobs per minute.
+        """
         candidates = [
             (alternative, form) for alternative in self.alternatives for form in alternative.forms
         ]

@@ -120,7 +120,7 @@ def check_done(job: UUID, host: SshHost, sha: str) -> None:
 
 
 def _has_file(host: SshHost, sha: str) -> bool:
-    """Search the commit's archive, and the repository in which the commits are collected."""
+    """Return whether the file is in the commit's archive or in the repository of commits."""
     archive = host.work_dir / "sources" / f"{sha}.tar.gz"
     if archive.exists():
         return archive.stat().st_size >= FILE_BYTES

@@ -51,8 +51,10 @@ def sshd_program() -> str | None:
 def start_sshd(
     folder: Path, host_keys: Mapping[str, KeyPair], client: KeyPair
 ) -> tuple[subprocess.Popen[bytes], int]:
-    """Return the process and its port, once it answers. Raise RuntimeError, with its log,
-    otherwise."""
+    """Return the process and its port, once it answers.
+
+    Raise RuntimeError, with its log, otherwise.
+    """
     for _ in range(_STARTS):
         port = _free_port()
         write_sshd_files(folder, host_keys, client, address="127.0.0.1", port=port)

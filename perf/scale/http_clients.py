@@ -90,8 +90,10 @@ def ask_many(port: int, requests: Sequence[Request], *, clients: int) -> Asked:
 
 
 def in_parallel(port: int, works: Sequence[Callable[[Connection], None]]) -> float:
-    """Run each in a thread with its own connection. Return the total seconds; raise the first
-    error."""
+    """Run each in a thread with its own connection.
+
+    Return the total seconds; raise the first error.
+    """
     connections = [Connection(port) for _ in works]
     faults: list[BaseException] = []
 

@@ -31,8 +31,10 @@ CASES = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """`metrics` of each result. If `commits` is false, all are of one commit that is new to all
-    clients."""
+    """`metrics` of each result.
+
+    If `commits` is false, all are of one commit that is new to all clients.
+    """
 
     clients: int
     results_a_post: int

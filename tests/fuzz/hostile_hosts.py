@@ -105,7 +105,7 @@ def _begin_again(job: Job) -> None:
 
 
 def _lie(job: Job, other: Job, chance: random.Random) -> None:
-    """Return changed answers and files of an honest host."""
+    """Set the agent's answers and files to changed ones of an honest host."""
     trial = chance.choice(list(job.trials.all()))
     told = status(_events(job, trial, other, chance), offset=chance.choice([10, 2**61]))
     if chance.random() < 0.3:

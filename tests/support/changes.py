@@ -76,8 +76,7 @@ class Line:
             record(rows)
 
     def step(self, *, until: int, at: int, change: float, every: int = 1, **more: Any) -> None:
-        """Return values of every `every`-th commit before `until`; from `at` on changed by
-        `change`."""
+        """Measure every `every`-th commit before `until`; from `at` on changed by `change`."""
         places = [*range(0, until, every)]
         self.measure(
             {place: 1000 * (1 + change if place >= at else 1.0) for place in places}, **more

@@ -26,8 +26,10 @@ PROGRAM = Path(__file__).with_name("hostile_agent.py")
 
 
 def job_on_hostile_host(personas: Personas, folder: Path) -> Job:
-    """Return a leased job whose round seems to be started. `settings.DATA_DIR` is the test's
-    own."""
+    """Return a leased job whose round seems to be started.
+
+    `settings.DATA_DIR` is the test's own.
+    """
     project, shas = make_project(personas.alice, folder / "origin")
     make_definition(personas.alice, project)
     host = make_local_host(personas.alice)

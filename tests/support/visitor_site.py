@@ -116,8 +116,10 @@ def front_pages(everything: Everything) -> list[OpenPage]:
 
 
 def _parameters(client: Client, page: OpenPage) -> set[str]:
-    """Return the parameters that its view reads. Each found one is sent once, which may reveal
-    others."""
+    """Return the parameters that its view reads.
+
+    Each found one is sent once, which may reveal others.
+    """
     found, sent = set[str](), set[str]()
     with reading(found):
         client.get(page.path)

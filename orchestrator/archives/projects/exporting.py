@@ -34,8 +34,10 @@ def export_project(
     overwrite: bool = False,
     written: Written = lambda _done, _all: None,
 ) -> Manifest:
-    """Export the project as it is at one instant, without secrets. The file appears only when
-    complete."""
+    """Export the project as it is at one instant, without secrets.
+
+    The file appears only when complete.
+    """
     with (
         whole_file(path, overwrite=overwrite) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,

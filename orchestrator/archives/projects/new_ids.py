@@ -44,8 +44,10 @@ class NewIds:
         self._metrics: dict[str, int] = {}
 
     def of(self, kind: str, told: Any) -> Any:
-        """Return the id of an earlier row. Raise KeyError if there is none, ValueError for a
-        malformed id."""
+        """Return the id of an earlier row.
+
+        Raise KeyError if there is none, ValueError for a malformed id.
+        """
         if kind in _COUNTED or kind == "hosts":
             return self._here[kind][told]
         if uuid_of(told) not in self._own.get(kind, ()):
@@ -109,8 +111,10 @@ class NewIds:
         return (kind, told) in self._known
 
     def host(self, told: Any) -> Host | None:
-        """Return the team's host, also one of an earlier import. For a new host return None, and
-        map its id."""
+        """Return the team's host, also one of an earlier import.
+
+        For a new host return None, and map its id.
+        """
         for key in (uuid_of(told), _derived(f"{self._team.pk}", told)):
             found = Host.objects.filter(pk=key).first()
             if found is not None and found.team_id == self._team.pk:

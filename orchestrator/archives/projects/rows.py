@@ -19,8 +19,10 @@ from orchestrator.results.models import Metric
 
 
 class Ids(Protocol):
-    """Maps an id of the archive to the id here. Raises KeyError for a row that was not read
-    before."""
+    """Maps an id of the archive to the id here.
+
+    Raises KeyError for a row that was not read before.
+    """
 
     def of(self, kind: str, told: Any) -> Any: ...
     def own(self, kind: Kind, told: Any) -> Any: ...

@@ -1,5 +1,7 @@
-"""Measurements of trials. Rows are only ever inserted; a trigger of the database refuses
-updates."""
+"""Measurements of trials.
+
+Rows are only ever inserted; a trigger of the database refuses updates.
+"""
 
 from django.db import models
 from django.db.models import Q

@@ -23,8 +23,10 @@ ACTIONS = (
 
 
 def apply_action(member: Member, alert_id: UUID, form: Mapping[str, str]) -> None:
-    """Apply the action. `do` in the form is one of ACTIONS; `note`, `until`, `assignee` are
-    parameters."""
+    """Apply the action.
+
+    `do` in the form is one of ACTIONS; `note`, `until`, `assignee` are parameters.
+    """
     action, note = form.get("do", ""), form.get("note", "")
     match action:
         case "acknowledge":

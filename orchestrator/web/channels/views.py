@@ -33,8 +33,10 @@ A_PAGE = 50
 @never_cache
 @for_member
 def channels(request: HttpRequest, member: Member) -> HttpResponse:
-    """Show the channels. A new signing secret is only in the response to the request that created
-    it."""
+    """Show the channels.
+
+    A new signing secret is only in the response to the request that created it.
+    """
     form = ChannelForm(member, request.POST if request.method == "POST" else None)
     made = None
     if form.is_valid():

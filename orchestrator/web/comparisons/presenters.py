@@ -140,15 +140,19 @@ def case_rows(
     *,
     names_host: bool,
 ) -> list[CaseRow]:
-    """Return the rows of the table. `query` is that of the page; a row's link adds its case to
-    it."""
+    """Return the rows of the table.
+
+    `query` is that of the page; a row's link adds its case to it.
+    """
     base = urlencode(query)
     return [_case_row(case, columns, base, names_host=names_host) for case in cases]
 
 
 def case_view(report: ComparisonReport, case: CaseComparison, names: tuple[str, str]) -> CaseView:
-    """Return the details of a case. `names` are the names of the two sides in the charts'
-    legends."""
+    """Return the details of a case.
+
+    `names` are the names of the two sides in the charts' legends.
+    """
     reach = reach_of(case.metrics)
     detail, evidence = load_latency_detail(report, case), load_evidence(report, case)
     rows = [

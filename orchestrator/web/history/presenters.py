@@ -165,7 +165,7 @@ def choose_items(items: Sequence[T], attribute: str, wanted: Sequence[str]) -> l
 
 
 def _missing_metric(metrics: Iterable[Metric], wanted: Sequence[str]) -> Metric | None:
-    """Return a wanted metric that exists but was never measured here."""
+    """Return a wanted metric that exists but was never measured here; None if there is none."""
     keys = {metric.key for metric in metrics}
     known = (metric_for(key) for key in wanted if key not in keys)
     return next((metric for metric in known if metric is not None), None)

@@ -95,8 +95,10 @@ def host_page(
     golden: GoldenForm | None = None,
     calibration: CalibrationForm | None = None,
 ) -> HttpResponse:
-    """Show the page of a host. Forms that are given are shown as they were sent, with their
-    errors."""
+    """Show the page of a host.
+
+    Forms that are given are shown as they were sent, with their errors.
+    """
     snapshot = latest_snapshot(found)
     status = golden_statuses(member).get(found.pk)
     check = status.check if status else None

@@ -24,8 +24,10 @@ from orchestrator.web.projects.forms import AccessTokenForm, RepositoryForm
 @for_member
 @require_GET
 def fetch_state(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    """Return the part of the page about the fetch, for polling. `?wait=`: the request that
-    waits."""
+    """Return the part of the page about the fetch, for polling.
+
+    `?wait=`: the request that waits.
+    """
     project = project_for(member, slug)
     fetch, wait = fetch_of(project), request.GET.get("wait", "")
     is_awaited = is_fetch_awaited(fetch, wait)

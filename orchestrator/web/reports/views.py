@@ -55,8 +55,10 @@ def reports(request: HttpRequest, member: Member) -> HttpResponse:
 @open_to_visitors
 @for_member
 def report(request: HttpRequest, member: Member, slug: str, ending: str = "") -> HttpResponse:
-    """Show a saved report. Its address may override the commit, the hosts, the cases, or name one
-    run."""
+    """Show a saved report.
+
+    Its address may override the commit, the hosts, the cases, or name one run.
+    """
     saved = saved_report_for(member, slug)
     wanted = ending or request.GET.get("format", "")
     context: dict[str, Any] = {

@@ -57,8 +57,10 @@ def run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
 
 @for_member
 def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
-    """Return the live panel; 304 if nothing has changed. The panel of an ended run stops
-    polling."""
+    """Return the live panel; 304 if nothing has changed.
+
+    The panel of an ended run stops polling.
+    """
     found = run_for(member, run_id)
     now = progress_of(found)
     details = _details(now)

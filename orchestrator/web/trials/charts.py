@@ -38,7 +38,7 @@ def loads_chart(loads: Sequence[LoadSummary]) -> dict[str, Any] | None:
 
 
 def outcome_of(load: LoadSummary) -> str:
-    """Return whether a probe met the objective; for a step, its validity."""
+    """Return passed or missed for a probe with an objective, otherwise the load's validity."""
     if load.passed is not None:
         return "passed" if load.passed else "missed"
     return load.validity
@@ -59,7 +59,10 @@ def seconds_of(rows: Facts, duration_s: float | None) -> list[Second]:
 
 
 def seconds_chart(seconds: Sequence[Second]) -> dict[str, Any] | None:
-    """Return whole seconds, without those in which only the last responses of a part arrived."""
+    """Return chart data by whole seconds; None for fewer than two.
+
+    Seconds in which only the last responses of a part arrived are left out.
+    """
     shown = [each for each in seconds if each.part == "window" or each.t < 0]
     if len(shown) < 2:
         return None

@@ -139,8 +139,10 @@ _DURING: tuple[_Fact, ...] = (
 def host_environments(
     found: Sequence[Surroundings], codes: Collection[str]
 ) -> list[HostEnvironment]:
-    """Return the rows. `codes` are the stored reasons of the trial: as judged then, not by today's
-    rules."""
+    """Return the rows.
+
+    `codes` are the stored reasons of the trial: as judged then, not by today's rules.
+    """
     return [
         HostEnvironment(
             host=each.host,

@@ -140,7 +140,7 @@ def _noted(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _is_inside(path: str | bytes | os.PathLike[str], beside: object, folder: str) -> bool:
-    """Resolve only the folder: a link is changed where it is, not where it points.
+    """Return whether a path is inside; a link is changed where it is, not where it points.
 
     `beside`: an open folder for a relative path, or something else.
     """
