@@ -108,8 +108,7 @@ def make_venv() -> None:
 
 
 def pick_python() -> str:
-    """Return the running Python if it is new enough, otherwise one with a usual name on the
-    PATH."""
+    """Return the running Python if it is new enough, or one with a usual name on the PATH."""
     if sys.version_info >= OLDEST:
         # Not sys.executable of a virtual environment, which may be removed.
         return str(getattr(sys, "_base_executable", sys.executable))

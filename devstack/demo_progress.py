@@ -1,5 +1,4 @@
-"""Progress of a run: one line that is rewritten on a terminal, otherwise a line from time to
-time."""
+"""Progress of a run: a rewritten line on a terminal, otherwise a line from time to time."""
 
 from __future__ import annotations
 

@@ -49,8 +49,7 @@ class Instance:
         return key
 
     def port(self) -> int:
-        """Return the port of last time, otherwise the usual one, otherwise any; the first free
-        one."""
+        """Return the first free port: that of last time, the usual one, or any."""
         path = self.root / "port"
         remembered = int(path.read_text()) if path.exists() else USUAL_PORT
         port = next(port for port in (remembered, USUAL_PORT, any_port()) if is_free(port))

@@ -1,5 +1,4 @@
-"""Choose the PostgreSQL to run: a setting, PATH, Debian's folders, the wheel; with the right
-major."""
+"""Choose the PostgreSQL of the right major: a setting, PATH, Debian's folders, the wheel."""
 
 from __future__ import annotations
 

@@ -116,8 +116,7 @@ class Stack:
         }
 
     def environment_of_running(self, url: str) -> dict[str, str]:
-        """Return the environment of the processes that another supervisor runs for this instance at
-        `url`."""
+        """Return the environment of the processes of another supervisor for this instance."""
         servers = {"DATABASE_URL": self._postgres().url, "REDIS_URL": self._redis().url}
         given = {name: os.environ[name] for name in servers if os.environ.get(name)}
         return {**self.env, **servers, **given, "PITWALL_BASE_URL": url}

@@ -106,8 +106,7 @@ class Supervisor:
             self._interrupts.pause(POLL_S)
 
     def on_stop(self, command: Command) -> None:
-        """Run a command at the stop, before the services that have been started so far are
-        stopped."""
+        """Run a command at the stop, before the services started so far are stopped."""
         self._started.append(command)
         closing = [list(command.argv), dict(command.env), str(command.cwd)]
         self._tell_guard("= " + json.dumps(closing))

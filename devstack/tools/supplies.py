@@ -46,8 +46,7 @@ class Supply:
         return ".".join(map(str, self.oldest))
 
     def version_at(self, binary: Path) -> tuple[int, ...] | None:
-        """Return (1, 16, 0) for version 1.16.0; None if the binary does not run or reports no
-        version."""
+        """Return (1, 16, 0) for version 1.16.0; None if the binary fails or reports no version."""
         try:
             said = tool_version(self.name, binary, timeout_s=20)
         except OSError:

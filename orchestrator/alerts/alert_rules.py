@@ -26,8 +26,7 @@ _OVER = (ChangeState.REFUTED, ChangeState.DISMISSED, ChangeState.SUPERSEDED)
 
 
 def tick(now: datetime) -> None:
-    """Raise due alerts, resolve those that are refuted or fixed, and reopen those whose silence
-    ended.
+    """Raise due alerts, resolve refuted or fixed ones, and reopen those whose silence ended.
 
     It may run twice.
     """
@@ -129,8 +128,7 @@ def _wake(now: datetime) -> None:
 
 
 def _taken(rows: QuerySet[Alert]) -> QuerySet[Alert]:
-    """Return locked rows, without those that a member is changing; these follow in the next
-    tick."""
+    """Return locked rows without those that a member is changing, which follow later."""
     own = Alert.objects.filter(pk__in=list(rows.order_by().values_list("pk", flat=True).distinct()))
     return own.exclude(state__in=ALERT_ENDED).select_for_update(skip_locked=True)
 

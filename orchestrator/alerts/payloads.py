@@ -18,8 +18,10 @@ MOST_CHANGES = 20
 
 
 def run_data(run: Run) -> dict[str, Any]:
-    """Return the data of an ended run, loaded with `definition__benchmark__project`, variants and
-    commits."""
+    """Return the data of an ended run.
+
+    The run is loaded with `definition__benchmark__project`, variants and commits.
+    """
     benchmark = run.definition.benchmark
     cards = load_verdict_cards(by_itself(run.team), [run])[run.pk]
     told = "; ".join(f"{card.verdict}: {card.summary}" for card in cards) or run.message

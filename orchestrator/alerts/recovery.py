@@ -14,10 +14,10 @@ _NOTHING = (ChangeState.REFUTED, ChangeState.DISMISSED, ChangeState.SUPERSEDED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """The commit that restored the level, up to `left` (a change relative to before the
-    regression).
+    """The commit that restored the level, up to `left`.
 
-    `sure`: a confirmation run confirmed it, or it is certain and cannot be measured again.
+    `left` is a change relative to before the regression. `sure`: a confirmation run confirmed it,
+    or it is certain and cannot be measured again.
     """
 
     commit: Commit
@@ -26,8 +26,7 @@ class Fix:
 
 
 def fix_of(alert: Alert) -> Fix | None:
-    """Return the last commit of the fix; None unless the level is back in all series of the
-    alert."""
+    """Return the last commit of the fix; None unless all series are back at their level."""
     rows = [row for row in alert.change_points.all() if row.state not in _NOTHING]
     shifts = ChangePoint.objects.filter(
         series__in={row.series_id for row in rows}, commit__position__isnull=False

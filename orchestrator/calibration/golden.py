@@ -1,5 +1,4 @@
-"""Golden runs: repeated control measurements that detect whether a host has become slower or
-faster."""
+"""Golden runs: repeated control measurements that detect a drift of a host's speed."""
 
 import logging
 from collections import defaultdict
@@ -78,10 +77,10 @@ def tick(now: datetime) -> None:
 
 
 def judge_golden(check: GoldenCheck) -> GoldenOutcome | None:
-    """Return the outcome of a check's last run; None if it has not ended, or another tick was
-    first.
+    """Return the outcome of a check's last run.
 
-    A host that failed its golden run or has drifted is quarantined, with the reason.
+    It is None if the run has not ended, or another tick was first. A host that failed its golden
+    run or has drifted is quarantined, with the reason.
     """
     run = check.last_run
     if run is None:

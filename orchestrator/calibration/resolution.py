@@ -61,8 +61,7 @@ def with_rounds(*, member: Member, request: RunRequest, change: float) -> RunReq
 
 
 def resolution_of(plan: RunPlan, change: float) -> Resolution:
-    """Raise InvalidRequestError if no host has known noise, or if the most rounds do not
-    suffice."""
+    """Raise InvalidRequestError if no host has known noise, or if no run has enough rounds."""
     hosts = targets_of(plan)
     benchmark = plan.definition.benchmark
     keys = {case.key for case in plan.cases}

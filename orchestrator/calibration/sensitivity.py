@@ -71,8 +71,7 @@ def present_epoch(host: Host) -> int:
 
 
 def present_calibrations(host: Host) -> list[Calibration]:
-    """Return the newest calibration with each benchmark in the present epoch, if it has a
-    result."""
+    """Return each benchmark's newest calibration with a result in the present epoch."""
     present = calibrations_of(host).filter(epoch=present_epoch(host)).exclude(readings={})
     found: dict[int, Calibration] = {}
     for each in present:
@@ -81,8 +80,7 @@ def present_calibrations(host: Host) -> list[Calibration]:
 
 
 def calibration_for(host: Host, benchmark: Benchmark) -> Calibration | None:
-    """Return the calibration that applies to a host: the newest one with that benchmark, otherwise
-    with any other."""
+    """Return the newest calibration with that benchmark, or else with any other."""
     found = present_calibrations(host)
     return next((each for each in found if each.benchmark == benchmark), next(iter(found), None))
 

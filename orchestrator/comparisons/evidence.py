@@ -171,8 +171,7 @@ def _build_blocks(
     *,
     paired: bool,
 ) -> list[EvidenceBlock]:
-    """Return the compared blocks, and the blocks that were excluded by a failed or invalid
-    trial."""
+    """Return the compared blocks, and those excluded by a failed or invalid trial."""
     blocks = []
     for number in dict.fromkeys([*before, *after]):
         first, second = before.get(number), after.get(number)

@@ -43,11 +43,15 @@ _OF_ONE_COMMIT = {
 
 
 class ReasonCode(StrEnum):
-    """Codes of primary metrics: a real change (`beyond_margin`, `within_margin`), no change
-    (`proven_within_margin`), a change that may be chance among many metrics (`chance_among_many`),
-    and why a metric is inconclusive (`not_measured_together` to `interval_too_wide`). Codes of
-    cases: `unpaired`, `excluded_blocks`, `suspect_blocks`. Codes of the whole comparison: how many
-    cases have which verdict, and `mismatch`."""
+    """Codes of reasons.
+
+    - of primary metrics: a real change (`beyond_margin`, `within_margin`), no change
+      (`proven_within_margin`), a change that may be chance among many metrics
+      (`chance_among_many`), and why a metric is inconclusive (`not_measured_together` to
+      `interval_too_wide`)
+    - of cases: `unpaired`, `excluded_blocks`, `suspect_blocks`
+    - of the whole comparison: how many cases have which verdict, and `mismatch`
+    """
 
     BEYOND_MARGIN = "beyond_margin"
     WITHIN_MARGIN = "within_margin"
@@ -80,8 +84,11 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingMeasurements:
-    """What would probably decide the inconclusive cases: blocks of the case that needs most of
-    them, trials of all cases, and seconds of machine time (None if unknown)."""
+    """The measurements that would probably decide the inconclusive cases.
+
+    Blocks of the case that needs most of them, trials of all cases, and seconds of machine time
+    (None if unknown).
+    """
 
     blocks: int
     trials: int

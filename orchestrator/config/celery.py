@@ -54,8 +54,7 @@ def _watch_main_loop(sender: Any, **_: Any) -> None:
 
 @worker_shutting_down.connect
 def _stop_watching_main_loop(**_: Any) -> None:
-    """Stop watching: the loop stands still while the last tasks end, and a fetch may take an
-    hour."""
+    """Stop watching: the loop stands still while the last tasks end, up to an hour."""
     MAIN_LOOP.end()
 
 

@@ -59,8 +59,7 @@ def path(name: str, default: Path) -> Path:
 
 
 def server_url(name: str) -> str:
-    """Return an address that secrets may be sent to: https, or http on this machine; empty if not
-    set."""
+    """Return an address for secrets: https, or http on this machine; empty if not set."""
     value = text(name).rstrip("/")
     parts = urlsplit(value)
     safe = parts.scheme == "https" or parts.hostname in {"127.0.0.1", "::1", "localhost"}

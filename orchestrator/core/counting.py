@@ -26,8 +26,7 @@ def count(name: str, amount: float = 1, **labels: str) -> None:
 
 
 def observe(name: str, seconds: float, **labels: str) -> None:
-    """Add to a histogram: to `name_bucket` of one bucket (`le`, not cumulative) and to
-    `name_sum`."""
+    """Add to a histogram: to `name_bucket` of one bucket (`le`, not cumulative) and `name_sum`."""
     at = bisect_left(BOUNDS_S, seconds)
     bound = format(BOUNDS_S[at], "g") if at < len(BOUNDS_S) else "+Inf"
     _add(

@@ -40,8 +40,7 @@ def trace_with(tracing: Tracing | None) -> None:
 
 
 def span(name: str, **more: object) -> AbstractContextManager[object]:
-    """Return a span around a block, as a child of the current span, with the ids of the log and
-    `more`."""
+    """Return a span around a block: a child of the current one, with `more` and the log's ids."""
     return _NO_SPAN if _tracing is None else _tracing.around(name, _attributes(more))
 
 

@@ -32,8 +32,7 @@ def yaml_from(source: str) -> Any:
 
 
 def _keepable(source: str, value: Any) -> Any:
-    """Check the value if the source has an escape: only that can bring characters that cannot be
-    stored."""
+    """Check the value only if the source has an escape: other text is always storable."""
     if "\\" in source:
         check_keepable(value)
     return value

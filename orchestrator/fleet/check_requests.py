@@ -28,8 +28,7 @@ def due_requests() -> list[uuid.UUID]:
 
 
 def take_request(host_id: uuid.UUID) -> CheckRequest | None:
-    """Claim the request for the caller and return it; None if there is none or another worker has
-    it."""
+    """Claim and return the request; None if there is none or another worker has it."""
     mine = _free().filter(host=host_id)
     until = Now() + timedelta(seconds=CLAIM_S)
     if not mine.update(claim=uuid.uuid4(), claimed_until=until, tries=F("tries") + 1):

@@ -86,8 +86,7 @@ def checks_of(host: Host) -> CheckList:
 
 
 def begin_again(*, host: Host, step: CheckStep) -> None:
-    """Discard the results from this step on, so that they are tried again: later steps depend on
-    it."""
+    """Discard the results from this step on, so that it and later steps are tried again."""
     steps = steps_of(host)
     later = steps[steps.index(step) :] if step in steps else ()
     HostCheck.objects.filter(host=host, step__in=later).delete()

@@ -8,8 +8,7 @@ _KINDS = ("tools", "languages", "programs")
 
 
 def program_in(facts: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    """Return the facts about a program by the name of its command; None if the host does not have
-    it."""
+    """Return the facts about a program by its command's name; None if it is missing."""
     for kind in _KINDS:
         found = (facts.get(kind) or {}).get(name)
         if isinstance(found, Mapping) and found.get("path"):

@@ -128,8 +128,7 @@ def changes_of(host: Host) -> QuerySet[HostChange]:
 
 
 def usable_hosts(team_ids: Collection[int]) -> list[UsableHost]:
-    """Return the hosts of these teams that are ready, or have been unreachable long enough to try
-    again."""
+    """Return the hosts of these teams that are ready, or unreachable and due for a new try."""
     ready = Q(state=HostState.READY)
     again = Q(unreachable_at=None) | Q(unreachable_at__lte=utc_now() - TRY_AGAIN_AFTER)
     hosts = Host.objects.filter(

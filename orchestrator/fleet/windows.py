@@ -86,8 +86,7 @@ class OpenHours:
         return HoursNow(is_open=True, until=closes)
 
     def _spans(self, now: datetime, zone: ZoneInfo) -> list[Span]:
-        """Return the open spans from yesterday to the horizon in order; adjacent spans are
-        merged."""
+        """Return the open spans from yesterday to the horizon in order, adjacent ones merged."""
         today = now.astimezone(zone).date()
         days = (today + timedelta(days=offset) for offset in range(-2, _HORIZON_DAYS))
         return _joined(sorted(span for day in days for span in self._spans_of(day, zone)))
@@ -122,8 +121,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def instant_of(day: date, minutes: int, zone: ZoneInfo) -> datetime:
-    """Return the first instant, in UTC, at which the zone's clock shows that wall time or a later
-    one."""
+    """Return the first instant (UTC) at which the zone's clock shows that time or a later one."""
     wall = datetime.combine(day, time()) + timedelta(minutes=minutes)
     first = wall.replace(tzinfo=zone).astimezone(UTC)
     if first.astimezone(zone).replace(tzinfo=None) == wall:
@@ -132,8 +130,7 @@ def instant_of(day: date, minutes: int, zone: ZoneInfo) -> datetime:
 
 
 def _jump(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
-    """Return the instant between the two at which the zone's clock is put forward; to the
-    second."""
+    """Return the instant in between at which the zone's clock is put forward, to the second."""
     offset = after.astimezone(zone).utcoffset()
     while (after - before) > timedelta(seconds=1):
         middle = before + (after - before) / 2

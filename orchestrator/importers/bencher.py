@@ -17,8 +17,7 @@ _FIGURES = {"value": "", "lower_value": "lower", "upper_value": "upper"}
 
 
 def read(content: bytes) -> Iterator[Row]:
-    """Yield each measure of each benchmark, and its bounds as the statistics `lower` and
-    `upper`."""
+    """Yield each measure of each benchmark, and its bounds as statistics `lower` and `upper`."""
     for benchmark, measures in document(content).fields():
         for measure, metric in measures.fields():
             metric["value"].number()

@@ -25,8 +25,7 @@ _RUNS: dict[str, tuple[str, str, Better]] = {
 
 
 def read(content: bytes) -> Iterator[Row]:
-    """Yield the summary of each command and each of its runs; command and parameters are the
-    case."""
+    """Yield the summary and runs of each command; command and parameters are the case."""
     for result in document(content)["results"].items():
         told: dict[str, Any] = {"parameters": _parameters(result)}
         for name, (metric, statistic) in _FIGURES.items():

@@ -30,8 +30,7 @@ def is_away(error: BaseException | None) -> bool:
 
 
 def _is_lost() -> bool:
-    """Return whether the server ended this thread's connection, or Django closed it for that
-    reason."""
+    """Return whether this thread lost its connection; Django may have closed it since."""
     used = connection.connection
     return connection.closed_in_transaction or (used is not None and used.broken)
 

@@ -78,8 +78,7 @@ def database_settings() -> Iterator[Finding]:
 
 
 def database_role() -> Iterator[Finding]:
-    """Warn if Pitwall's role could bypass the protection of the audit log (superuser or owner of
-    tables)."""
+    """Warn if Pitwall's role (superuser or owner of tables) could change the audit log."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_user, rolsuper, EXISTS (SELECT FROM pg_tables"

@@ -32,8 +32,7 @@ def _samples(family: Family) -> Iterator[str]:
 
 
 def _histogram(family: Family) -> Iterator[str]:
-    """Yield the lines of a histogram from the counts of its buckets (`le` → number, `sum` →
-    sum)."""
+    """Yield the lines of a histogram from its buckets (`le` → number, `sum` → sum)."""
     by_labels: dict[Labels, dict[str, float]] = defaultdict(dict)
     for labels, value in family.samples.items():
         others = tuple(pair for pair in labels if pair[0] != "le")

@@ -51,8 +51,7 @@ class HeartbeatThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """Pass on the remaining counters, and delete the heartbeat so that the process is not
-        missed."""
+        """Pass on the remaining counters, and delete the heartbeat."""
         self._end.set()
         self._thread.join(timeout=2)
         with contextlib.suppress(RedisError):

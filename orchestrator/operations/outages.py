@@ -52,8 +52,7 @@ class Outages:
             return True
 
     def explain(self, record: logging.LogRecord) -> bool:
-        """Return whether a record only reports a page that was answered with 503 during an
-        outage."""
+        """Return whether a record only reports a page answered with 503 during an outage."""
         if not self._away or getattr(record, "status_code", 0) != HTTPStatus.SERVICE_UNAVAILABLE:
             return False
         with self._lock:

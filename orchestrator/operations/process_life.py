@@ -10,8 +10,7 @@ from orchestrator.operations.tracing import start_tracing, stop_tracing
 
 
 def begin_process(process: str) -> None:
-    """Initialise a `web`, `worker`, `fetcher` or `beat`; called in the process itself, after its
-    fork."""
+    """Initialise a `web`, `worker`, `fetcher` or `beat` after its fork."""
     give_freed_memory_back()
     limit_sessions(process)
     if settings.TRACES:

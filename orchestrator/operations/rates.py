@@ -45,8 +45,7 @@ class Rate:
 
 
 class _Counter:
-    """Counts in fixed windows: one increment per request, and an expiry with the first of each
-    window."""
+    """Counts in fixed windows: one increment per request; the first one sets an expiry."""
 
     def __init__(self) -> None:
         self._silent_until = 0.0
@@ -80,8 +79,10 @@ def count(key: str, limit: int, whose: str) -> Rate | None:
 
 
 def count_visitor(request: HttpRequest) -> Rate | None:
-    """Count a request without a session or a valid token, by the client address from our own
-    proxies."""
+    """Count a request without a session or a valid token, by the client's address.
+
+    Only our own proxies are trusted to report it.
+    """
     return count(f"address:{_network(request)}", settings.VISITOR_REQUESTS_A_MINUTE, "your address")
 
 

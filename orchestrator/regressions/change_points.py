@@ -126,8 +126,7 @@ def baseline_case(baseline: Baseline) -> Case:
 
 
 def changes_of(member: Member) -> QuerySet[ChangePoint]:
-    """Return all change points of the team that are not superseded, with related rows for
-    display."""
+    """Return the team's change points with related rows, without superseded ones."""
     return with_parts(ChangePoint.objects.filter(member.sees("series__benchmark__project")))
 
 

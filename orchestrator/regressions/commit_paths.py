@@ -26,8 +26,7 @@ class Merged:
 
 
 def path_between(before: Commit, after: Commit) -> list[str]:
-    """Return the hashes of the main line after `before` up to `after`; empty if either is not on
-    it."""
+    """Return hashes of the main line after `before` up to `after`; empty if one is not on it."""
     if not (before.mainline and after.mainline) or before.position is None:
         return []
     line = Commit.objects.filter(
@@ -40,8 +39,7 @@ def path_between(before: Commit, after: Commit) -> list[str]:
 
 
 def path_merged(merge: Commit) -> Merged | None:
-    """Return the commits of a merge of two parents; None if it is no such merge or is not
-    stored."""
+    """Return the commits of a merge of two parents; None for others, or if not stored."""
     if len(merge.parents) != 2 or merge.position is None:
         return None
     first, second = merge.parents

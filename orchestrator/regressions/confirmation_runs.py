@@ -55,8 +55,7 @@ def start_run(
 
 
 def cases_expression(cases: Iterable[Case]) -> str:
-    """Return an expression for exactly these cases; empty for the one case of a benchmark without
-    axes."""
+    """Return an expression for exactly these cases; empty for a benchmark without axes."""
     known = {case.pk: case for case in cases}
     texts = [_one(known[pk]) for pk in sorted(known)]
     return " or ".join(f"({text})" if len(texts) > 1 else text for text in texts)

@@ -26,10 +26,10 @@ def store_outcome(row: ChangePoint, outcome: Comparison) -> None:
 
 
 def is_answered(row: ChangePoint) -> bool:
-    """Return whether an earlier confirmation run around these commits, in the same case, confirms
-    it.
+    """Return whether an earlier confirmation run confirms the change point.
 
-    Metrics shift together, and one confirmation run measures all of them. If it does, store that.
+    That run is around these commits, in the same case. Metrics shift together, and one confirmation
+    run measures all of them. If it confirms the change point, that is stored.
     """
     others = ChangePoint.objects.filter(
         series__case=row.series.case_id,

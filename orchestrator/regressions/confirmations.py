@@ -45,8 +45,7 @@ Group = tuple[int, UUID, int, int]
 
 
 def tick(now: datetime) -> None:
-    """Judge ended confirmation runs, give up those that found no host, and start those that are
-    due."""
+    """Judge ended confirmation runs, give up those without a host, and start due ones."""
     for row in _rows(state=ChangeState.CONFIRMING, run__state__in=RUN_ENDED):
         _guarded(judge, row.pk)
     queued = _rows(state=ChangeState.CONFIRMING, run__state=RunState.QUEUED)

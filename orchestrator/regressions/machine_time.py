@@ -14,8 +14,7 @@ OWN_TRIGGERS = (Trigger.CONFIRM, Trigger.BISECT)
 
 
 def used_s(project: Project, now: datetime) -> float:
-    """Return the seconds of machine time that confirmations and bisections used since midnight
-    (UTC)."""
+    """Return the machine time in seconds of confirmations and bisections since midnight (UTC)."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     jobs = Job.objects.filter(
         run__definition__benchmark__project=project,

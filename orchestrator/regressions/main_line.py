@@ -62,8 +62,7 @@ def line_of(series: int, *, most: int, since: int | None = None) -> list[LinePoi
 
 
 def _one_a_commit(points: list[LinePoint]) -> list[LinePoint]:
-    """Select one point per commit: keep the epoch and configuration of the points before if
-    possible.
+    """Select one point per commit, of the same epoch and configuration if possible.
 
     Later measurements of old commits, after a change of the host, are left out.
     """

@@ -97,8 +97,7 @@ def remove_files(run: Run) -> Gone:
 
 
 def merge_distributions(run: Run) -> Gone:
-    """Merge distributions of its trials into those of their points; those of loads are not
-    merged."""
+    """Merge distributions of its trials into those of their points, without those of loads."""
     rows = _next_distributions(run)
     parts: dict[_PointKey, list[tuple[str, bytes]]] = defaultdict(list)
     for _, commit, case, host, kind, validity, encoded in rows:

@@ -1,5 +1,4 @@
-"""A client's connection, with received bytes that are not handled and bytes that are not sent
-yet."""
+"""A client's connection, with bytes that are not handled and bytes that are not sent yet."""
 
 import contextlib
 import errno
@@ -69,8 +68,7 @@ class Connection:
         self.parser: Any = None
 
     def init(self) -> None:
-        """Do nothing: gunicorn calls it before each request, and `begin_request` has done the
-        work."""
+        """Do nothing: gunicorn calls it before each request, after `begin_request`."""
 
     # In the main thread.
 

@@ -85,8 +85,7 @@ def client_of(received: bytes | bytearray, peer: str, proxies: int) -> str:
 
 
 def path_of(received: bytes | bytearray) -> bytes:
-    """Return the path of the request line as it was sent, without its query; empty if there is
-    none."""
+    """Return the path of the request line without its query; empty if there is none."""
     words = bytes(received[:256]).lstrip(b"\r\n").split(b" ", 2)
     return words[1].partition(b"?")[0] if len(words) > 1 else b""
 

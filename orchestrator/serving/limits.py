@@ -11,8 +11,7 @@ _OTHER_FILES = 100
 
 
 def most_connections(wanted: int) -> int:
-    """Raise the limit of open files if possible, and return `wanted` or the number that it
-    allows."""
+    """Raise the limit of open files if possible. Return `wanted`, or fewer if it is too low."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY or hard >= wanted + _OTHER_FILES:
         needed = wanted + _OTHER_FILES

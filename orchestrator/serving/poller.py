@@ -147,8 +147,7 @@ class Poller(ThreadWorker):
             self._close(connection)
 
     def _bound_incoming(self) -> None:
-        """Limit pipelined requests too, which arrive while a request of the connection is
-        handled."""
+        """Limit pipelined requests that arrive while another one is handled."""
         incoming = sum(len(each.incoming) for each in self.connections)
         if incoming <= pace.MOST_INCOMING_BYTES:
             return

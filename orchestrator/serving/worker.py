@@ -200,8 +200,7 @@ class Worker(Poller):
             return True
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
-        """Answer an address that is too long with a problem document, like all errors of the
-        API."""
+        """Answer an address that is too long with a problem document, as in the API."""
         if not isinstance(exc, LimitRequestLine):
             super().handle_error(req, client, addr, exc)
             return

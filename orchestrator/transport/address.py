@@ -82,8 +82,7 @@ def place(host: str, port: int) -> str:
 
 
 def _names_its_type(blob_base64: str, key_type: str) -> bool:
-    """Return whether the blob has the key type: it starts with the length and the name of its
-    type."""
+    """Return whether the blob names this key type: it starts with its length and name."""
     try:
         blob = base64.b64decode(blob_base64, validate=True)
     except binascii.Error:

@@ -176,8 +176,7 @@ def _resolve(host: str, port: int, flags: int, timeout_s: float) -> list[str]:
 
 
 def is_internal(address: _Address) -> bool:
-    """Return whether it is no public address: loopback, private, link-local, metadata, multicast,
-    …"""
+    """Return whether it is not public: loopback, private, link-local, metadata, multicast, …"""
     inner = embedded_ipv4(address)
     if inner is not None:
         return is_internal(inner)

@@ -131,8 +131,7 @@ class SshTransport(Closing):
 
     @contextlib.contextmanager
     def _receiving(self, count: int) -> Iterator[None]:
-        """Accept `count` bytes during the block, and only a few after it, when nothing is
-        requested."""
+        """Accept `count` bytes during the block, and only a few after it."""
         self._socket.allow(count)
         try:
             yield

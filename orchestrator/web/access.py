@@ -50,8 +50,7 @@ def open_to_visitors(view: View) -> View:
 def for_member(
     view: Callable[Concatenate[HttpRequest, Member, P], HttpResponse],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """Decorate a view with `(request, member, …)`; users who are not logged in are sent to log
-    in."""
+    """Decorate a view with `(request, member, …)`; other users are sent to log in."""
 
     @login_required
     def signed_in(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:

@@ -77,8 +77,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
 
 @cache
 def _url(name: str, prefix: str) -> str:
-    """Return the address of a page of the navigation behind a prefix, cached since every page needs
-    it."""
+    """Return the address of a page behind a prefix, cached since every page needs it."""
     return reverse(name)
 
 

@@ -83,8 +83,7 @@ def waiting(port: int, dataset: Dataset, size: int) -> Iterator[None]:
 
 
 def page_seconds(port: int, dataset: Dataset, count: int) -> list[float]:
-    """Return the seconds that pages (the list of runs and a run) take for a logged-in user's
-    browser."""
+    """Return the seconds of two pages (list of runs, one run) in a logged-in user's browser."""
     headers = {"Cookie": f"sessionid={dataset.session}"}
     paths = cycle(["/runs/", f"/runs/{dataset.finished}/"])
     connection, found = Connection(port), []

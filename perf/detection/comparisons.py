@@ -22,8 +22,7 @@ CHANGED = (Verdict.REGRESSED, Verdict.IMPROVED, Verdict.TRIVIAL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparisons:
-    """Results of many comparisons with this noise of a trial and this slowdown: shares, mean
-    blocks."""
+    """Shares and mean blocks of many comparisons with this noise of a trial and this slowdown."""
 
     noise: float
     effect: float

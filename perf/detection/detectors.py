@@ -95,8 +95,7 @@ def _otava(python: Path, many: Sequence[Series]) -> Found:
 
 
 def _perfherder(values: Series) -> Alarms:
-    """Return indices whose t exceeds T and that of both neighbours; near values have more
-    weight."""
+    """Return indices whose t exceeds T and both neighbours' t; near values have more weight."""
     series = np.asarray(values, dtype=np.float64)
     places = range(BEFORE_LEAST, series.size - AFTER + 1)
     t = np.zeros(series.size + 1)

@@ -47,8 +47,7 @@ def quiet(rng: np.random.Generator, number: int) -> Labelled:
 
 
 def one_step(rng: np.random.Generator, *, noise: float, step: float, after: int) -> Labelled:
-    """Return white noise with a step up after 50 to 150 points, and `after` points of the new
-    level."""
+    """Return white noise of 50 to 150 points, then a step up with `after` points."""
     before = int(rng.integers(50, 151))
     log = rng.normal(0, noise, before + after)
     log[before:] += np.log1p(step)
@@ -56,8 +55,7 @@ def one_step(rng: np.random.Generator, *, noise: float, step: float, after: int)
 
 
 def background(rng: np.random.Generator, n: int) -> Floats:
-    """Return logs of a series without a step: noise of 1 to 10 %, half with outliers, half
-    drifting."""
+    """Return logs without a step: noise of 1 to 10 %, half with outliers, half drifting."""
     noise = float(rng.choice(NOISES))
     log = _correlated(rng, n, float(rng.choice(CORRELATIONS))) * noise
     if rng.random() < 0.5:

@@ -167,8 +167,7 @@ def parse() -> argparse.Namespace:
 
 @contextmanager
 def ready_bench(extent: Extent) -> Iterator[Bench]:
-    """Yield the hosts, the alternatives and Pitwall, set up; hosts and files are removed at the
-    end."""
+    """Yield the hosts, the alternatives and Pitwall, set up; remove hosts and files at the end."""
     with tempfile.TemporaryDirectory(prefix="pwb-") as name:
         folder = Path(name)
         with running_fleet(folder / "hosts", extent.hosts) as fleet:

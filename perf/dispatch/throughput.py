@@ -64,8 +64,7 @@ class Throughput:
         return Score(jobs=jobs, elapsed_s=elapsed_s, cpu_s=done.cpu_s)
 
     def alone_s(self, alternative: Alternative, host: SshHost) -> float:
-        """Return the seconds of one invocation for an empty job, without any other load or earlier
-        one."""
+        """Return the seconds of one invocation for an empty job, without other load."""
 
         def once() -> float:
             began = time.monotonic()

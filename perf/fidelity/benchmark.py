@@ -58,8 +58,7 @@ class Bench:
         return found
 
     def _first(self, load: Load) -> Reading:
-        """This run does not count: it transfers commit and tool, and shows the CPUs that Pitwall
-        uses."""
+        """This run does not count: it transfers commit and tool, and shows Pitwall's CPUs."""
         self._pitwall.add(load)
         reading = self._pitwall.measure(load)
         program = self._programs[load.tool]

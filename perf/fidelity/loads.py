@@ -120,7 +120,6 @@ def files_of(load: Load) -> dict[str, str]:
 
 
 def program_of(tool: str, environment: Mapping[str, str]) -> Path | None:
-    """Return the binary that Pitwall uses: the one that its setting names, otherwise that of the
-    PATH."""
+    """Return the binary that Pitwall uses: from its setting, otherwise from the PATH."""
     found = environment.get(f"PITWALL_{tool.upper()}") or shutil.which(tool)
     return Path(found) if found else None

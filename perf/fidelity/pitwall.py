@@ -132,8 +132,7 @@ class Pitwall:
 
 
 def definition(load: Load, target: Target, extent: Extent) -> dict[str, Any]:
-    """Return a definition with one CPU for the server and one for the tool, so that both ways pin
-    alike."""
+    """Return a definition with one CPU each for server and tool, so that both ways pin alike."""
     return {
         "version": 1,
         "title": load.title,

@@ -41,8 +41,7 @@ Pairs = Mapping[Load, Sequence[Pair]]
 
 
 def measured(found: Pairs) -> dict[str, float]:
-    """Return ratios of Pitwall to the direct load, their distance from 1, and the sampler's CPU
-    time."""
+    """Return ratios of Pitwall to direct loads, their distance from 1, and the sampler's CPU."""
     values = {}
     for load, pairs in found.items():
         for metric in METRICS:

@@ -37,8 +37,7 @@ def memory_of(pid: int) -> Memory:
 
 
 def tree_cpu_s(pid: int) -> float:
-    """Return CPU seconds of a process and of all below it, including those that ended and were
-    reaped."""
+    """Return CPU seconds of a process and of all below it, including reaped ones."""
     return sum(_cpu_s(each) for each in [pid, *descendants(pid)])
 
 

@@ -43,8 +43,7 @@ Subsystem sftp internal-sftp
 
 
 def sshd_program() -> str | None:
-    """Return sshd from the PATH, or from Debian's folder, which is not on the PATH of ordinary
-    users."""
+    """Return sshd from the PATH or from Debian's folder, which is often not on the PATH."""
     return shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
 

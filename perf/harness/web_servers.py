@@ -37,8 +37,7 @@ class Server:
     read: int = 0
 
     def served_s(self, count: int) -> list[float]:
-        """Return the seconds in the server of the last `count` requests, once all of them are
-        logged."""
+        """Return the server's seconds of the last `count` requests, once all are logged."""
         deadline = time.monotonic() + 5
         while True:
             text = self.log.read_bytes()[self.read :]

@@ -73,8 +73,7 @@ class Part:
 
     @property
     def own_cells(self) -> int:
-        """The number of first cells that were measured by runs; the others have imported
-        results."""
+        """The number of first cells measured by runs; the others have imported results."""
         # A job has one host.
         on_host = sum(host == self.cells[0][1] for _, host in self.cells)
         return min(TRIALS_A_RUN // self.trials, on_host)

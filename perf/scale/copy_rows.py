@@ -45,8 +45,7 @@ def array_type(element: str, count: int) -> np.dtype[Any]:
 
 
 def record_type(fields: dict[str, Any]) -> np.dtype[Any]:
-    """Return a row type: the number of fields, then each field after its length; None is always
-    NULL."""
+    """Return a row type: the number of fields, then each after its length; None: NULL."""
     parts: list[Any] = [("fields", ">i2")]
     for name, kind in fields.items():
         parts.append((f"{name}_size", ">i4"))

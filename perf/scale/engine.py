@@ -1,5 +1,4 @@
-"""The runs that measured the commits of a part: each compares a commit with the one before, one
-job.
+"""The runs of a part: each has one job, and compares a commit with the one before.
 
 Only some of the trials have a row of the engine; their ids are those of their readings.
 """
@@ -71,8 +70,7 @@ def make_runs(catalog: Catalog, part: Part) -> Runs:
 
 
 def trial_lines(part: Part, runs: Runs) -> Iterator[str]:
-    """Yield the trials of all runs as lines of PostgreSQL's text COPY, in the order of
-    `columns`."""
+    """Yield the trials of all runs as lines of a text COPY, in the order of `columns`."""
     fixed = _fixed()
     half = part.trials // 2
     for place in range(1, len(part.commits)):

@@ -168,8 +168,7 @@ class Sender:
         return tree_cpu_s(self._server.pid), self._postgres.cpu_s()
 
     def _counted(self) -> int:
-        """Return the number of readings of the sent commits, which must equal the trials of their
-        points."""
+        """Return the number of sent readings, which must equal the trials of their points."""
         with psycopg.connect(self._database) as connection:
             readings = _one(
                 connection, "SELECT count(*) FROM results_reading WHERE id >= %s", [self._first]

@@ -1,5 +1,4 @@
-"""Find what is lost, doubled or left over: compare hosts' journals and processes with the
-database."""
+"""Find losses, duplicates and leftovers: compare hosts' journals with the database."""
 
 from __future__ import annotations
 

@@ -103,8 +103,7 @@ def pairs_of(site: Sequence[OpenPage]) -> list[tuple[OpenPage, str, str]]:
 
 
 def addresses(site: Sequence[OpenPage], seed: int) -> Iterator[str]:
-    """Yield addresses without end; first each parameter of each page with one value, then
-    others."""
+    """Yield endless addresses; first each parameter of each page with one value."""
     chance = random.Random(seed)
     pairs = pairs_of(site)
     chance.shuffle(pairs)

@@ -36,8 +36,7 @@ TRIALS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A project whose main line has many commits; those after the first exist only in the
-    database."""
+    """A project with many commits on its main line; only the first one is in a repository."""
 
     member: Member
     project: Project

@@ -69,8 +69,7 @@ class Engine:
     worker: subprocess.Popen[bytes] | None = None
 
     def start(self, *more: str) -> None:
-        """Start both in one process: the libraries are loaded once, and most tests wait for
-        that."""
+        """Start both in one process: loading the libraries is what most tests wait for."""
         argv = [
             sys.executable, "-m", "celery", "-A", "orchestrator.config", "worker",
             "-B", "-s", str(self.logs / "beat"), "-l", "info", *more,

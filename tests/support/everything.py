@@ -32,8 +32,7 @@ from tests.support.filled import REPORT, fill
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Everything:
-    """`ids` by the name of a parameter in an address; `names` are texts that only team red may
-    read."""
+    """`ids` by the name of a parameter in an address; `names`: texts only for team red."""
 
     personas: Personas
     carol: Member

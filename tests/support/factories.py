@@ -104,8 +104,7 @@ def git(folder: Path, *args: str, at: int = 0) -> str:
 
 
 def make_repository(folder: Path, versions: Sequence[dict[str, str]]) -> list[str]:
-    """Create a git repository with one commit per version (file name → content); return the
-    hashes."""
+    """Create a git repository with one commit per version (file → content); return the hashes."""
     made, shas = _repository_of(tuple(tuple(files.items()) for files in versions))
     shutil.copytree(made, folder)
     return list(shas)

@@ -1,5 +1,4 @@
-"""Separate parts of a test host in addition to its network and processes: a disk, a clock,
-knobs."""
+"""Parts of a test host other than its network and processes: a disk, a clock, knobs."""
 
 import re
 import subprocess

@@ -63,8 +63,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @contextlib.contextmanager
 def watched_commands() -> Iterator[set[bytes]]:
-    """Yield a set that collects the command lines of all processes of this machine during the
-    block."""
+    """Yield a set that collects the command lines of all processes during the block."""
     seen: set[bytes] = set()
     stop = threading.Event()
 
@@ -85,8 +84,7 @@ def watched_commands() -> Iterator[set[bytes]]:
 
 @contextlib.contextmanager
 def watched_redis() -> Iterator[list[bytes]]:
-    """Yield a list that collects everything sent to Redis during the block, and its final
-    content."""
+    """Yield a list that collects everything sent to Redis, and its final content."""
     parts = urlsplit(settings.CELERY_BROKER_URL)
     address = unquote(parts.netloc + parts.path)
     seen: list[bytes] = []

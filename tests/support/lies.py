@@ -82,8 +82,8 @@ class Laboratory:
         return self.trial(run, "liar", **parameters), self.trial(run, "honest", **parameters)
 
     def check_left_out(self, run: Run, **parameters: str) -> None:
-        """Check that the liar's trial is in no comparison, history or chart, and the honest one
-        is."""
+        """Check that comparisons, histories and charts lack the liar's trial and have the honest
+        one."""
         liar, honest = self.pair(run, **parameters)
         assert liar.validity == "invalid"
         # A busy machine may have made it invalid; this test is about the other trials.

@@ -35,8 +35,7 @@ def use_saved() -> None:
 
 
 def fill_from_saved() -> None:
-    """Create the tables of the present, empty database from a saved one with the same
-    migrations."""
+    """Create the tables of the empty database from a saved one with the same migrations."""
     file = _saved()
     if file is not None and file.exists():
         _read(file, str(connection.settings_dict["NAME"]))

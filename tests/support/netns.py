@@ -130,8 +130,7 @@ class NamespaceHost:
         wait_for(lambda: not left())
 
     def processes(self) -> list[str]:
-        """Return pid (as seen from here) and command line of all but the host's init and its
-        sshd."""
+        """Return outer pid and command line of all but the host's init and its sshd."""
         told = [(pid, name_of(pid)) for pid in self._pids() if pid != self._init]
         return [
             f"{pid} {command_line(pid) or name}"

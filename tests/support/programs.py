@@ -34,8 +34,7 @@ _PREFIX = "missing program: "
 
 
 def find_program(name: str) -> Path | None:
-    """Return a program from the PATH, or from Debian's folder of servers, which is often not on
-    it."""
+    """Return a program from the PATH, or from Debian's folder of servers."""
     found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     return Path(found) if found else None
 

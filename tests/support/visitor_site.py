@@ -57,8 +57,7 @@ class OpenPage:
         return f"{self.path}?{urlencode({**self.usual(), **changes})}"
 
     def addresses(self) -> Iterator[str]:
-        """Yield the page without a query, with the usual one, and with each known value, each
-        address once."""
+        """Yield the page bare, with the usual query, and with each known value, each once."""
         changes = [
             {name: text} for name in sorted(self.reads) for text in self.values.get(name, ())
         ]
@@ -69,8 +68,7 @@ _USUAL = ("benchmark", "baseline", "contender", "of", "on")
 
 
 def visitor_site(everything: Everything) -> list[OpenPage]:
-    """Return every page that is open to visitors, at each of its places, with the parameters that
-    it reads."""
+    """Return the pages open to visitors, at each of their places, with their parameters."""
     views = dict(_views(get_resolver().url_patterns))
     names = [name for name, view in views.items() if getattr(view, "open_to_visitors", False)]
     values = _values(everything)
@@ -219,8 +217,7 @@ def _share(everything: Everything, page: str, values: Mapping[str, list[str]]) -
 
 
 def plant_secrets() -> None:
-    """Put SECRET into each fact and setting of hosts, each message, and other data for members
-    only."""
+    """Put SECRET into facts and settings of hosts, messages, and other data for members."""
     facts: dict[str, Any] = {key: f"{SECRET}-{key}" for key in _FACTS}
     facts["memory_bytes"] = 2**36
     for group in ("languages", "programs", "tools"):

@@ -96,8 +96,7 @@ class _Writer:
                 self.members[f"{kind.name}.bin"] = values.member
 
     def _told(self, kind: Kind, row: Any) -> tuple[dict[str, Any], list[bytes]]:
-        """Return a row as a line contains it, and its binary values; the line has only their
-        size."""
+        """Return a row as in its line, and its binary values; the line has only their size."""
         told: dict[str, Any] = {}
         binary: list[bytes] = []
         for each in kind.fields:

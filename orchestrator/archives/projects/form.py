@@ -56,8 +56,7 @@ class Manifest:
 
 
 def read_manifest(text: bytes, names: list[str]) -> Manifest:
-    """Raise InvalidRequestError if it has another form, is too large, or the zip has other
-    members."""
+    """Raise InvalidRequestError for another form, too large contents, or other members."""
     try:
         told = json.loads(text)
         form, version = told.pop("format"), told.pop("version")

@@ -175,8 +175,7 @@ class _Import:
         return convert.row(told, binary.take)
 
     def _is_there(self, kind: Kind, told: dict[str, Any]) -> bool:
-        """Return whether the row exists: hosts and reference results belong to the team, not the
-        project."""
+        """Return whether the row exists: hosts and reference results belong to the team."""
         team = self._member.team
         if kind.name == "profiles":
             profile = HardwareProfile.objects.filter(team=team, slug=told["slug"]).first()
@@ -202,8 +201,7 @@ class _Import:
         return next(each for each in choices if each not in taken)
 
     def _report(self, told: dict[str, Any]) -> dict[str, Any]:
-        """Return a report with the project's name here: it names its benchmark together with the
-        project."""
+        """Return a report with the new project name, which is part of its benchmark's name."""
         old = re.escape(str(self._manifest.project["slug"]))
         source = re.sub(
             rf"^(benchmark:\s*[\"']?){old}/", rf"\g<1>{self._slug}/", told["source"], flags=re.M

@@ -138,8 +138,7 @@ class NewIds:
 
 
 def _derived(place: str, told: Any) -> UUID:
-    """Return an id derived from its arguments, so that a second import finds the first one's
-    rows."""
+    """Return an id derived from its arguments, the same in a second import."""
     return UUID(bytes=hashlib.sha256(f"{place}/{told}".encode()).digest()[:16])
 
 

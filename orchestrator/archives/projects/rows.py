@@ -1,5 +1,4 @@
-"""Convert lines of an archive to rows of this database: checked, and with the ids of this
-database."""
+"""Convert lines of an archive to checked rows with the ids of this database."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ class Converter:
     """Converts rows of one kind."""
 
     def __init__(self, kind: Kind, ids: Ids, own: Mapping[str, Any]) -> None:
-        """`own`: values for fields that are not in the archive, in addition to those of the
-        kind."""
+        """`own`: values for fields that are neither in the archive nor in the kind."""
         self.kind, self._ids = kind, ids
         self._read = {each.name: each for each in kind.fields}
         self._given = {**kind.fixed, **own}

@@ -29,8 +29,7 @@ class IntervalBar:
 
 
 def reach_of(metrics: Sequence[MetricComparison]) -> float:
-    """Return how far the bars of a table extend to each side, as a change; the same for all
-    rows."""
+    """Return how far the bars of a table extend to each side, as a change."""
     ends = [abs(end) for metric in metrics if metric.primary for end in metric.interval or ()]
     return min(_GREATEST_REACH, max([_LEAST_REACH, *ends]) * 1.15)
 
@@ -55,8 +54,10 @@ def interval_bar(metric: MetricComparison, reach: float) -> IntervalBar | None:
 def latency_chart(
     names: tuple[str, str], curves: tuple[LatencyCurve | None, LatencyCurve | None]
 ) -> dict[str, Any] | None:
-    """Return latency in ms at the percentiles of both sides; see `_logit` for the horizontal
-    axis."""
+    """Return latency in ms at the percentiles of both sides; None without curves.
+
+    See `_logit` for the horizontal axis.
+    """
     known = zip(names, curves, strict=True)
     drawn = [(label, _curve_points(curve)) for label, curve in known if curve is not None]
     series = [{"label": label, "points": points} for label, points in drawn]
@@ -65,8 +66,7 @@ def latency_chart(
 
 
 def quantile_chart(found: QuantileChanges | None) -> dict[str, Any] | None:
-    """Return the change at each percentile in per cent, with its interval and the simultaneous
-    band."""
+    """Return the change at each percentile in per cent, with both confidence bands."""
     if found is None:
         return None
     points: list[dict[str, Any]] = [

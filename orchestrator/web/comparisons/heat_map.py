@@ -135,8 +135,7 @@ def _case_counts(tile: Tile) -> str:
 
 
 def _shade(tile: Tile) -> int:
-    """Return the strength of the colour by the change in margins, which makes metrics
-    comparable."""
+    """Return the strength of the colour by the change in margins."""
     metric = tile.metric
     if metric is None or metric.change is None or ORDER[tile.verdict] > ORDER[Verdict.IMPROVED]:
         return 0

@@ -114,8 +114,7 @@ class CaseView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoreBlocks:
-    """The blocks that would probably decide the open cases, and the query of the form for that
-    run."""
+    """The blocks that would probably decide the open cases, with the query of a run's form."""
 
     blocks: int
     cases: int

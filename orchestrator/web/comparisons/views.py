@@ -61,8 +61,7 @@ FORMATS = {
 @open_to_visitors
 @for_member
 def compare(request: HttpRequest, member: Member) -> HttpResponse:
-    """Show the form and, once both sides are named, the comparison or the reason why there is
-    none."""
+    """Show the form and, once both sides are named, the comparison or an error."""
     benchmarks = list(benchmarks_of(member))
     benchmark = chosen_of(benchmarks, member, request.GET.get("benchmark", ""))
     context = _form_context(request, benchmarks, benchmark)

@@ -205,8 +205,10 @@ def point_rows(history: History) -> list[PointRow]:
 
 
 def compare_url(history: History, point: HistoryPoint) -> str | None:
-    """Return the address of the comparison with the point before; None for the first point, or
-    without valid trials."""
+    """Return the address of the comparison with the point before.
+
+    It is None for the first point, or without valid trials.
+    """
     if point.before is None or point.value is None:
         return None
     query = {

@@ -1,5 +1,4 @@
-"""A project's repository: its fetches, its URL, its deploy key or token, and the server's SSH
-key."""
+"""A project's repository: its fetches, URL, deploy key or token, and the server's SSH key."""
 
 from typing import Any
 

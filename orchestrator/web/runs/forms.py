@@ -244,8 +244,7 @@ class RunForm(TeamForm, ScheduleFields):
         )
 
     def asked_placements(self) -> tuple[dict[str, str], ...]:
-        """Return a host for each role of each placement; all combinations if several hosts are
-        chosen."""
+        """Return a host for each role of each placement; all combinations of chosen hosts."""
         data = self.cleaned_data
         others = {role: data[role] for role in ("generator", "backend") if data[role]}
         chosen = [{"target": host, **others} for host in data["hosts"]] if others else []

@@ -45,8 +45,7 @@ def form_data_of_placements(asked: Sequence[Mapping[str, str]]) -> dict[str, Any
 
 
 def place_names(run: Run) -> list[str]:
-    """Return where a run is measured: the hosts of its targets, or the request until they are
-    chosen."""
+    """Return where a run is measured: its target hosts, or the request until they are chosen."""
     names = [target_of(job) for job in jobs_in_order(run)]
     return list(dict.fromkeys(names))
 

@@ -22,11 +22,11 @@ _ATTRIBUTES = frozenset({"class", "title", "download", "aria_label"})
 def link(
     context: Context, content: SafeString, name: str, *args: Any, **options: Any
 ) -> SafeString:
-    """Return a link to a page by name: `{% link "run" run.pk page=2 class="plain" %}…{% endlink
-    %}`.
+    """Return a link to a page by name.
 
-    If the page is closed to a visitor, return only the content, and nothing for a button. `query`
-    is an encoded query, `fragment` a part of the page.
+    `{% link "run" run.pk page=2 class="plain" %}…{% endlink %}`: `query` is an encoded query,
+    `fragment` a part of the page. If the page is closed to a visitor, return only the content, and
+    nothing for a button.
     """
     attributes = {key: options.pop(key) for key in _ATTRIBUTES & options.keys()}
     fragment, query = options.pop("fragment", ""), options.pop("query", "")

@@ -91,8 +91,7 @@ def hostile_git_servers(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def visitors(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the result of the hostile visitor of `tests/fuzz/visitors.py`, on a separate
-    database."""
+    """Return the result of the hostile visitor of `tests/fuzz/visitors.py`."""
     words = ("--requests", str(options.requests), "--seed", str(options.seed))
     return _on_own_database("tests.fuzz.visitors_body", *words) or {"requests": 0, "findings": 1}
 
@@ -129,8 +128,7 @@ def parse() -> argparse.Namespace:
 
 
 def planned(names: Sequence[str], inputs: int) -> list[tuple[str, int, int]]:
-    """Return pieces of work (target, first, count): each target gets its share, and at least a
-    few."""
+    """Return pieces of work (target, first, count) by share, with at least a few per target."""
     shares = sum(TARGETS[name].share for name in names)
     found = []
     for name in names:

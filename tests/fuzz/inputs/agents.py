@@ -177,8 +177,7 @@ def _change_said(chance: random.Random, sample: Any, _: Sequence[Any]) -> Any:
 
 
 def _ask(given: Any, _: Path) -> None:
-    """Ask each verb of a host with these answers; the database must be able to store the
-    results."""
+    """Ask each verb of a host with these answers; the results must be storable."""
     verb, answer = given
     data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
     transport = FakeTransport()

@@ -9,9 +9,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """`samples` are real inputs, created once per process; `change` makes one input from one of
-    them.
+    """A parser with its samples and its permitted errors.
 
+    `samples` are real inputs, created once per process; `change` makes one input from one of them.
     `read` gets the input and an empty folder, below which alone it may write. It may raise
     `errors`, which its documentation names, and nothing else. `share`: the relative number of its
     inputs.

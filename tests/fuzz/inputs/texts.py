@@ -1,5 +1,4 @@
-"""Parsers of texts that people write (definitions, reports, conditions, addresses) and of
-webhooks."""
+"""Parsers of texts that people write (definitions, reports, …) and of webhooks."""
 
 import json
 import random
