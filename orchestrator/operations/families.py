@@ -23,26 +23,26 @@ class Family:
 
 
 _LINES = """
-gauge     pitwall_up                    part           1 where it answers, else 0
-gauge     pitwall_queue_jobs            -              Jobs that wait for hosts and might start now
-gauge     pitwall_queue_oldest_seconds  -              How long the oldest of these has waited
-gauge     pitwall_jobs                  phase          Jobs that have hosts
-gauge     pitwall_jobs_overdue          -              Those that wait 10 s or longer for a worker
-gauge     pitwall_leases                -              Hosts that are held by a job
-gauge     pitwall_lease_oldest_seconds  -              How long the oldest lease is held
-gauge     pitwall_hosts                 state          Hosts
-gauge     pitwall_fetches               state          Fetches of repositories, by their state
-gauge     pitwall_deliveries_waiting    -              Messages of channels, not delivered yet
-gauge     pitwall_broker_messages       -              Messages of Celery that nobody has taken up
-gauge     pitwall_processes             process        Workers and beats that were heard lately
-gauge     pitwall_heartbeat_age_seconds         process        How long ago the last one was heard
-counter   pitwall_host_failures_total   kind           Times a host could not be used
-counter   pitwall_trials_total          outcome        Trials that were taken in from hosts
-counter   pitwall_results_total         way            Results that were sent, by post or as a file
-counter   pitwall_http_responses_total  method,status  Answers of web processes
-counter   pitwall_logins_total          outcome        Log-ins by what came of them
-histogram pitwall_http_request_seconds  route,method   Times of pages and operations in the server
-histogram pitwall_task_seconds          task           Times of Celery tasks
+gauge     pitwall_up                     part          1 if the part answers, else 0
+gauge     pitwall_queue_jobs             -             Jobs that wait for hosts and could start now
+gauge     pitwall_queue_oldest_seconds   -             Waiting time of the oldest of these
+gauge     pitwall_jobs                   phase         Jobs with hosts
+gauge     pitwall_jobs_overdue           -             Jobs that wait 10 s or longer for a worker
+gauge     pitwall_leases                 -             Hosts leased by a job
+gauge     pitwall_lease_oldest_seconds   -             Age of the oldest lease
+gauge     pitwall_hosts                  state         Hosts
+gauge     pitwall_fetches                state         Fetches of repositories by state
+gauge     pitwall_deliveries_waiting     -             Messages of channels that wait for delivery
+gauge     pitwall_broker_messages        -             Waiting Celery messages
+gauge     pitwall_processes              process       Processes with a recent heartbeat
+gauge     pitwall_heartbeat_age_seconds  process       Age of the last heartbeat
+counter   pitwall_host_failures_total    kind          Times a host could not be used
+counter   pitwall_trials_total           outcome       Trials received from hosts
+counter   pitwall_results_total          way           Results received, by request or as a file
+counter   pitwall_http_responses_total   method,status Responses of web processes
+counter   pitwall_logins_total           outcome       Log-ins by outcome
+histogram pitwall_http_request_seconds   route,method  Server time of pages and operations
+histogram pitwall_task_seconds           task          Duration of Celery tasks
 """
 
 
