@@ -35,8 +35,6 @@ logger = logging.getLogger(__name__)
 #: A host is compared with its latest references only: slow ageing is not to be detected.
 MAX_EARLIER = 30
 
-#: As in comparisons: suspect trials count, and are reported with the result.
-
 #: case key → metric key → value
 Readings = dict[str, dict[str, float]]
 

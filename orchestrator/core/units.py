@@ -68,7 +68,7 @@ def format_duration(seconds: float | None) -> str:
 def _significant(value: float) -> str:
     if value == 0:
         return "0"
-    # Round before the digits are chosen: 999.7 becomes 1 000, and 9.998 becomes 10.0.
+    # The digits depend on the rounded value: 999.7 becomes 1 000, and 9.998 becomes 10.0.
     if abs(value) >= 999.5:
         return f"{value:,.0f}".replace(",", "\u202f")
     digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 #: A confirmation run that waits longer for its host is given up.
 PATIENCE = timedelta(hours=6)
-#: The most retries of a confirmation run whose run failed.
+#: A confirmation run whose run failed is tried again until there were this many.
 MOST_TRIES = 2
 
 Group = tuple[int, UUID, int, int]

@@ -48,7 +48,7 @@ class Connection:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, pace.KERNEL_UNSENT_BYTES)
         self.cfg, self.raw, self.client, self.server = cfg, raw, client, server
         self.shares = shares
-        #: The shares that it takes from; they change only between requests.
+        #: The client whose shares it takes; changed only between requests.
         self.owner = owner
         self.places: list[Share] = []
         #: When it was accepted, when its last request began to arrive, or when its last answer was

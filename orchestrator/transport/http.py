@@ -210,7 +210,7 @@ class _Connection(http.client.HTTPConnection):
         self._keep(self._first_that_answers())
         if self._encrypted:
             context = ssl.create_default_context()
-            # Set early, because `cut` must reach the socket during the handshake as well.
+            # `cut` must reach the socket during the handshake as well.
             wrapped = context.wrap_socket(
                 self.sock, server_hostname=self.host, do_handshake_on_connect=False
             )

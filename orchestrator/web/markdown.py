@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-#: Heading levels of the page itself and of the section around the text.
+#: Headings of the text are moved down by this many levels, below those of the page.
 _DEEPER = 1
 
 

@@ -22,7 +22,7 @@ from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
 
 #: (value, label, whether it is chosen)
 Option = tuple[str, str, bool]
-#: Shades of a colour by the number of margins; the last one has no upper limit.
+#: A colour has one more shade from each of these changes on, in margins.
 _SHADES = (1.0, 2.0, 4.0)
 
 

@@ -32,7 +32,7 @@ from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
 
 #: With more cases, an address does not name them one by one.
 _MOST_NAMED = 12
-#: Unit of the bars of rows, as a share of a change.
+#: Bars of rows are drawn in units of a change divided by this number.
 _UNITS = 10_000
 
 

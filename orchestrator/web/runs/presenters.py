@@ -30,7 +30,7 @@ from orchestrator.web.templatetags.pitwall import STATE_SYMBOLS, VERDICT_SYMBOLS
 
 LATEST_TRIALS = 12
 ROWS_A_PAGE = 100
-#: Minimum interval between two computations of the verdicts of a running run.
+#: How often the verdicts of a running run are computed at most.
 VERDICT_STEPS = 400
 #: The most changed cases on the card of a contender.
 CHANGES_SHOWN = 3

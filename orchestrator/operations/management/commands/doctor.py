@@ -37,7 +37,7 @@ CHECKS: tuple[Check, ...] = (
 
 class Command(BaseCommand):
     help = "Check this deployment and say what to fix. Exit status 1 if something must be fixed."
-    # Django's own checks would stop it because of the faults that it reports.
+    # Django's system checks would stop it at faults that it should report.
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
