@@ -138,6 +138,6 @@ def _set(alert: Alert, state: AlertState, text: str, now: datetime) -> None:
     alert.state, alert.silenced_until = state, None
     alert.changed_at, alert.changed_by = now, None
     if state == AlertState.RESOLVED:
-        alert.note = alert.note or f"{text} (by itself)"
+        alert.note = alert.note or f"{text} (automatically)"
     note_done(alert, text, at=now)
     alert.save()

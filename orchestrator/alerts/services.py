@@ -115,7 +115,7 @@ def write_note(*, member: Member, alert_id: UUID, note: str) -> Alert:
     with transaction.atomic():
         alert = _locked(member, alert_id, to="write a note")
         alert.note = note.strip()[:MAX_NOTE]
-        told = f"note: {alert.note}" if alert.note else "note taken away"
+        told = f"note: {alert.note}" if alert.note else "note removed"
         return _changed(member, alert, AlertState(alert.state), "", told=told)
 
 

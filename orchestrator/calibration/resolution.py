@@ -61,7 +61,10 @@ def with_rounds(*, member: Member, request: RunRequest, change: float) -> RunReq
 
 
 def resolution_of(plan: RunPlan, change: float) -> Resolution:
-    """Raise InvalidRequestError if no host has known noise, or if no run has enough rounds."""
+    """Return the rounds that detect `change` on every host with known noise.
+
+    Raise InvalidRequestError if no noise is known, or if no run has enough rounds.
+    """
     hosts = targets_of(plan)
     benchmark = plan.definition.benchmark
     keys = {case.key for case in plan.cases}

@@ -58,7 +58,7 @@ def settle(
 
 
 def _is_before(commit: Commit, position: int | None) -> bool:
-    """Return False for a commit without a position, which is gone after a force push."""
+    """Return whether a commit is before `position`; one that a force push removed is not."""
     return position is not None and commit.position is not None and commit.position < position
 
 

@@ -42,7 +42,7 @@ def bounded_bodies(get_response: GetResponse) -> GetResponse:
         if not (length.isascii() and length.isdecimal()) or int(length) > MOST_BODY_BYTES:
             most = MOST_BODY_BYTES // 1024**2
             return HttpResponse(
-                f"a request has at most {most} MiB; larger files go in by a server's command\n",
+                f"a request has at most {most} MiB; use a command for larger files\n",
                 content_type="text/plain; charset=utf-8",
                 status=413,
             )

@@ -95,10 +95,10 @@ def uploaded(content: bytes = CSV.encode(), **changes: str) -> dict[str, Any]:
 def test_a_member_uploads_a_file_and_again_without_doubling(alice: Client) -> None:
     address = reverse("reference-import")
     assert "multipart/form-data" in alice.get(address).content.decode()
-    for told in ("2 added, 0 changed, 0 there", "0 added, 0 changed, 2 there"):
+    for told in ("2 added, 0 changed, 0", "0 added, 0 changed, 2"):
         answer = alice.post(address, uploaded(origin="by hand"), follow=True)
         page = answer.content.decode()
-        assert f"2 figures read, 1 of them unknown: {told} before." in page
+        assert f"2 values read, 1 of them unknown: {told} unchanged." in page
         assert "figures.csv</h1>" in page
     assert ReferenceResult.objects.count() == 2
 
@@ -158,7 +158,7 @@ def test_a_member_imports_the_figures_of_a_suite(alice: Client, bob: Client) -> 
     assert "Import its results" not in bob.get(reverse("references")).content.decode()
     address = reverse("reference-catalogue")
     answer = alice.post(address, {"suite": "protocols"}, follow=True)
-    assert "24 figures read, 0 of them unknown: 24 added" in answer.content.decode()
+    assert "24 values read, 0 of them unknown: 24 added" in answer.content.decode()
     listed = text(alice, reverse("references"))
     assert (
         "HTTP protocols of an object server, the report protocols imported Import again" in listed

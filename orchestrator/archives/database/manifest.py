@@ -41,7 +41,7 @@ class Manifest:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Raise InvalidRequestError if this is no backup, or one of an unknown version."""
+    """Return the manifest. Raise InvalidRequestError for another file or an unknown version."""
     try:
         with zipfile.ZipFile(path) as archive, archive.open(MANIFEST) as member:
             told = json.loads(member.read(_MOST_BYTES))

@@ -56,7 +56,10 @@ class Manifest:
 
 
 def read_manifest(text: bytes, names: list[str]) -> Manifest:
-    """Raise InvalidRequestError for another form, too large contents, or other members."""
+    """Return the manifest.
+
+    Raise InvalidRequestError for another form, too large contents, or other members.
+    """
     try:
         told = json.loads(text)
         form, version = told.pop("format"), told.pop("version")

@@ -112,7 +112,7 @@ def parsed(kind: Kind, line: bytes) -> dict[str, Any]:
 
 
 def uuid_of(told: Any) -> UUID:
-    """Raise ValueError if it is no UUID."""
+    """Return the UUID of a text. Raise ValueError if it is none."""
     if not isinstance(told, str):
         raise ValueError(f"expected a UUID, got {told!r}")
     return UUID(told)

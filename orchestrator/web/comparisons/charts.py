@@ -66,7 +66,7 @@ def latency_chart(
 
 
 def quantile_chart(found: QuantileChanges | None) -> dict[str, Any] | None:
-    """Return the change at each percentile in per cent, with both confidence bands."""
+    """Return the change at each percentile in per cent, with its interval and the joint band."""
     if found is None:
         return None
     points: list[dict[str, Any]] = [

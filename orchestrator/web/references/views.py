@@ -67,8 +67,8 @@ def _redirect_to_source(request: HttpRequest, done: Imported) -> HttpResponse:
     """Redirect to the page of the source, with a message about the rows."""
     messages.success(
         request,
-        f"{done.rows} figures read, {done.unknown} of them unknown: {done.added} added, "
-        f"{done.changed} changed, {done.unchanged} there before.",
+        f"{done.rows} values read, {done.unknown} of them unknown: {done.added} added, "
+        f"{done.changed} changed, {done.unchanged} unchanged.",
     )
     return redirect("reference", done.source.pk)
 
