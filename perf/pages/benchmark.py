@@ -28,7 +28,7 @@ from perf.harness.web_servers import collect_static, serving
 from perf.pages import live_run, summary
 from perf.pages.lighthouse import MissingError, audits, install, programs
 from tests.browser.screens import screens_of
-from tests.support.filled import Filled, fill
+from tests.support.demo_team import Filled, fill
 
 NAME = "pages"
 LIVE = "live"

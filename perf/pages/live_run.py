@@ -16,8 +16,8 @@ from orchestrator.core.clock import utc_now
 from orchestrator.runs.models import Job, Run, Trial
 from perf.harness.report import Wanted, table
 from tests.browser.chromium import ARGUMENTS
+from tests.support.demo_team import Filled
 from tests.support.factories import DEFINITION, make_definition, make_run, record_trial
-from tests.support.filled import Filled
 
 CASES = {"small": 4, "large": 300}
 TRIALS = 30

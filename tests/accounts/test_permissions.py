@@ -15,14 +15,14 @@ from orchestrator.accounts.permissions import ANYBODY, OPERATIONS, PAGES, PERSON
 from orchestrator.accounts.services import create_token
 from orchestrator.api.management.commands.permissions import document
 from orchestrator.benchmarks.models import Project
-from tests.support.everything import (
+from tests.support.fetches import PatientClient
+from tests.support.route_params import (
     Everything,
     all_operations,
     all_pages,
     make_everything,
     question,
 )
-from tests.support.fetches import PatientClient
 
 pytestmark = pytest.mark.django_db
 

@@ -32,7 +32,7 @@ from orchestrator.dispatch import tasks
 from orchestrator.dispatch.shares import TeamShares
 from orchestrator.results.models import ChangePoint
 from orchestrator.runs.models import Run
-from tests.support.changes import make_line
+from tests.support.commit_lines import make_line
 from tests.support.factories import (
     Personas,
     finish_run,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.conftest import make_client
-from tests.support.changes import RATE, Line, make_line
+from tests.support.commit_lines import RATE, Line, make_line
 from tests.support.factories import Personas
 
 

@@ -11,7 +11,7 @@ from orchestrator.alerts.models import Alert
 from orchestrator.core.clock import utc_now
 from orchestrator.regressions import bisections, confirmations
 from tests.api.conftest import ApiClient, make_client
-from tests.support.changes import Line, make_line
+from tests.support.commit_lines import Line, make_line
 from tests.support.factories import Personas
 
 

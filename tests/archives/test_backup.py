@@ -33,9 +33,9 @@ from orchestrator.fleet.services import add_credential
 from orchestrator.measurements.ingest import forget
 from orchestrator.results.models import Histogram
 from tests.support.databases import as_our_database, empty_database
+from tests.support.demo_team import fill
 from tests.support.engine import own_database_url
 from tests.support.factories import make_personas
-from tests.support.filled import fill
 
 #: Of each table its rows; of sequences their places; of rules what PostgreSQL says of them.
 RULES = """

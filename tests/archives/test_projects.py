@@ -27,7 +27,7 @@ from orchestrator.histories.annotations import annotate
 from orchestrator.measurements.ingest import forget
 from orchestrator.results.models import Artifact, Histogram, LoadResult, Reading, Series
 from orchestrator.runs.models import Job, Trial
-from tests.support.filled import Filled, fill
+from tests.support.demo_team import Filled, fill
 
 #: What answers of two teams differ in; accounts are not exported. Intervals of single quantiles
 #: are drawn by chance, with a fixed seed, from blocks in the order of their ids.

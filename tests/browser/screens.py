@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tests.support.filled import Filled
+from tests.support.demo_team import Filled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from tests.browser.conftest import World
-from tests.support.changes import line_of_commits
-from tests.support.filled import raise_alert
+from tests.support.commit_lines import line_of_commits
+from tests.support.demo_team import raise_alert
 
 pytestmark = pytest.mark.browser
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from orchestrator.accounts.invitations import create_invitation
 from orchestrator.accounts.models import Membership, User
-from tests.browser import looking
+from tests.browser import page_checks
 from tests.browser.console import complaints
 from tests.support.factories import PASSWORD, make_personas
 
@@ -36,7 +36,7 @@ def people(
 def test_an_empty_instance_gets_an_owner_who_invites_a_second_user(people: list[Page]) -> None:
     owner, guest = people
     owner.goto(_setup_link())
-    assert [*looking.too_wide(owner), *looking.violations(owner)] == []
+    assert [*page_checks.too_wide(owner), *page_checks.violations(owner)] == []
     owner.get_by_label("Team").fill("Web Servers")
     _make_account(owner, "olivia", "Create the team")
     expect(owner.get_by_role("heading", name="Overview")).to_be_visible()
@@ -50,7 +50,7 @@ def test_an_empty_instance_gets_an_owner_who_invites_a_second_user(people: list[
     owner.goto("/settings/members/")
     owner.get_by_role("button", name="Invite", exact=True).click()
     guest.goto(owner.locator(".secret").inner_text())
-    assert [*looking.too_wide(guest), *looking.violations(guest)] == []
+    assert [*page_checks.too_wide(guest), *page_checks.violations(guest)] == []
     _make_account(guest, "gustav", "Create the account and join")
     expect(guest.get_by_text("Welcome to Web Servers.")).to_be_visible()
     guest.goto("/settings/members/")

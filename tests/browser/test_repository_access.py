@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from orchestrator.benchmarks.models import Fetch, Project, RepositoryAccess
 from orchestrator.benchmarks.services import mirror_of
 from orchestrator.transport.keys import generate_key
-from tests.browser import looking
+from tests.browser import page_checks
 from tests.browser.conftest import World
 from tests.support.fetches import PATIENCE_S
 
@@ -77,8 +77,8 @@ def test_its_page_is_accessible_and_fits_a_phone(page: Page, world: World) -> No
     for address in ("git@github.com:ada/server.git", "https://github.com/ada/server.git"):
         Project.objects.update(repository_url=address)
         page.goto("/projects/server/access")
-        assert looking.violations(page) == []
-        assert looking.too_wide(page) == []
+        assert page_checks.violations(page) == []
+        assert page_checks.too_wide(page) == []
 
 
 def test_a_maintainer_has_the_repository_cloned_again(page: Page, world: World) -> None:

@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, Response
 
-from tests.browser import looking
+from tests.browser import page_checks
 from tests.browser.conftest import log_in
 from tests.browser.console import is_of_the_page
 from tests.browser.screens import EMPTY, Screen, screens_of
 from tests.browser.screenshots import picture_screen, wait_until_drawn
+from tests.support.demo_team import fill
 from tests.support.factories import make_personas
-from tests.support.filled import fill
 
 pytestmark = pytest.mark.browser
 
@@ -57,16 +57,16 @@ class Visitor:
 
     def _judge(self) -> None:
         page = self.page
-        weight = looking.bytes_of(self._seen)
-        if weight > looking.MOST_BYTES:
+        weight = page_checks.bytes_of(self._seen)
+        if weight > page_checks.MOST_BYTES:
             self._fault(f"{weight} bytes")
-        for fault in (*looking.too_wide(page), *looking.violations(page)):
+        for fault in (*page_checks.too_wide(page), *page_checks.violations(page)):
             self._fault(fault)
         page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-        for fault in looking.violations(page, only=looking.OF_COLOURS):
+        for fault in page_checks.violations(page, only=page_checks.OF_COLOURS):
             self._fault(f"dark: {fault}")
         page.set_viewport_size(WIDE)  # type: ignore[arg-type]
-        for fault in looking.too_wide(page):
+        for fault in page_checks.too_wide(page):
             self._fault(fault)
         if self._screen.name in PRINTED:
             self._judge_print()
@@ -74,7 +74,7 @@ class Visitor:
     def _judge_print(self) -> None:
         page = self.page
         page.emulate_media(media="print", color_scheme="light")
-        for fault in looking.not_for_paper(page):
+        for fault in page_checks.not_for_paper(page):
             self._fault(f"printed: {fault}")
         if PICTURES:
             page.screenshot(path=Path(PICTURES) / f"{self._screen.name}-print.png", full_page=True)

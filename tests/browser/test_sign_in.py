@@ -9,7 +9,7 @@ from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from playwright.sync_api import Browser, Page, expect
 
 from orchestrator.accounts.models import AuditEntry, User
-from tests.browser import looking
+from tests.browser import page_checks
 from tests.browser.conftest import log_in
 from tests.browser.console import complaints
 from tests.browser.screenshots import picture_screen
@@ -42,7 +42,7 @@ def page(
 
 
 def judge(page: Page, name: str) -> None:
-    assert [*looking.too_wide(page), *looking.violations(page)] == []
+    assert [*page_checks.too_wide(page), *page_checks.violations(page)] == []
     if PICTURES:
         picture_screen(page, name, Path(PICTURES))
         page.set_viewport_size(PHONE)  # type: ignore[arg-type]

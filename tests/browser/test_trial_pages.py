@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 from orchestrator.runs.models import Trial
 from tests.browser.conftest import World
 from tests.browser.screenshots import wait_until_drawn
-from tests.support.filled import measured_with_doubts
+from tests.support.demo_team import measured_with_doubts
 
 pytestmark = pytest.mark.browser
 

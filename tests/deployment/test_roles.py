@@ -23,8 +23,8 @@ from orchestrator.operations.doctor_servers import database_role
 from orchestrator.results.models import Reading
 from tests.deployment.image import DOCKER
 from tests.support.databases import as_our_database, empty_database
+from tests.support.demo_team import fill
 from tests.support.engine import own_database_url
-from tests.support.filled import fill
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

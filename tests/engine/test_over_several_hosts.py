@@ -11,10 +11,10 @@ from tests.support.cancelled import cancel_the_long_case, with_a_long_case
 from tests.support.engine import Engine, server
 from tests.support.factories import Personas, make_definition, make_project, make_run
 from tests.support.fleet import ANYWHERE, add_hosts
+from tests.support.fleet_assertions import assert_all_is_well
 from tests.support.journals import StepJournal, overlaps
 from tests.support.leaks import files, leaks, tables, watched_commands, watched_redis
 from tests.support.netns import NamespaceHost, fleet_of_hosts
-from tests.support.well import assert_all_is_well
 
 pytestmark = pytest.mark.engine
 

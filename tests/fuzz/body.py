@@ -36,7 +36,7 @@ from orchestrator.results.models import ChangePoint, ReferenceSource
 from orchestrator.runs.models import Build, Job, Run, Schedule, Trial
 from perf.harness.environments import venv_of
 from perf.harness.web_servers import collect_static, serving
-from tests.support.filled import Filled, fill
+from tests.support.demo_team import Filled, fill
 
 LOCK = CHECKOUT / "requirements" / "fuzz.txt"
 CHECKS = (

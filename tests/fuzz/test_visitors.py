@@ -1,4 +1,4 @@
-"""What counts as a fault; `tests/web/test_what_visitors_read.py` has a short form of it."""
+"""What counts as a fault; `tests/web/test_visitor_privacy.py` has a short form of it."""
 
 from tests.fuzz.visitors import Seen
 

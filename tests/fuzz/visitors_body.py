@@ -24,7 +24,7 @@ from django.test import override_settings
 from django.test.utils import setup_test_environment
 
 from tests.fuzz.visitors import Seen, add_unmeasured_branch, answer_of, fuzz
-from tests.support.everything import make_everything
+from tests.support.route_params import make_everything
 from tests.support.visitor_site import front_pages, plant_secrets, visitor_site
 
 PLAIN = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}

@@ -9,8 +9,8 @@ import pytest
 from orchestrator.runs.models import Run
 from tests.support.engine import Engine
 from tests.support.factories import Personas, make_run
+from tests.support.fleet_assertions import assert_all_is_well
 from tests.support.netns import NamespaceHost
-from tests.support.well import assert_all_is_well
 
 #: Whether to cause longer and more faults than CI has time for.
 FULL = os.environ.get("PITWALL_CHAOS") == "full"

@@ -23,7 +23,7 @@ from orchestrator.benchmarks.sharing import SHAREABLE, SharedPage, create_share_
 from orchestrator.fleet.models import HardwareProfile, Host, HostChange, HostSnapshot
 from orchestrator.reports.provenance import _FACTS
 from orchestrator.runs.models import Job, Run, Trial
-from tests.support.everything import Everything, all_pages
+from tests.support.route_params import Everything, all_pages
 
 PUBLIC = "/public/red/server"
 #: Part of every text that only members may read.

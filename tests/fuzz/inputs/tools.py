@@ -16,7 +16,7 @@ from agents.hostagent.readers.registry import READERS
 from agents.hostagent.step.plan import Limits, Load, Tool
 from orchestrator.loadtools.model import GrpcCall, LoadSpec, ToolOutputError
 from orchestrator.loadtools.registry import TOOLS
-from tests.agents.test_read_oha import database
+from tests.agents.readers.test_oha_reader import database
 from tests.fuzz.inputs.mutation import changed_json, changed_value
 from tests.fuzz.inputs.target import Target
 

@@ -1,0 +1,187 @@
+"""Measured code runs as a user of its own where a host names one, and gets at nothing else."""
+
+import json
+import os
+import pwd
+import resource
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.hostagent.platform.limits import FILE_BYTES, OPEN_FILES, PROCESSES
+from tests.agents.support import (
+    SERVER,
+    AgentHost,
+    Step,
+    a_build,
+    a_load,
+    a_plan,
+    a_server,
+    a_tool,
+    a_trial,
+    an_install,
+    eventually,
+    is_running,
+    pids_in,
+)
+from tests.support.malicious_server import prying
+from tests.support.other_user import NOBODY, needs_root, public_folder, public_python
+
+pytestmark = needs_root
+
+WHO = pwd.getpwnam(NOBODY)
+BEFORE = "builds/0ther-r"
+
+
+@pytest.fixture
+def host() -> Iterator[AgentHost]:
+    with public_folder() as folder:
+        host = AgentHost(folder / "work", public_python())
+        host.send_source({"server.py": SERVER.format(extra="")}, "0ther")
+        yield host
+        host.run("stop-all")
+
+
+def run(host: AgentHost, *trials: dict[str, Any], **changes: Any) -> Step:
+    return host.run_round(a_plan(*trials, **{"run_as": NOBODY, **changes}))
+
+
+def measured_before(host: AgentHost) -> None:
+    """Another job, of another commit, by the same user."""
+    source = {"archive": "sources/0ther.tar.gz"}
+    build = a_build(id="0ther-r", commit="0ther", tree=BEFORE, source=source)
+    trial = a_trial(host.send_tool(), tree=BEFORE, commit="0ther")
+    assert run(host, trial, builds=[build], job="before").only("trial_done")
+
+
+def test_it_gets_at_nothing_but_its_tree_and_is_measured_to_the_end(
+    host: AgentHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", "s3cret")
+    measured_before(host)
+    code = prying(program=host.program.name, other=BEFORE)
+    host.send_source({"server.py": SERVER.format(extra=code)})
+    step = run(host, a_trial(host.send_tool()))
+    assert step.only("trial_done")
+    tree = host.root / "builds/c0ffee-r/tree"
+    found = json.loads((tree / "found.json").read_text())
+    assert {what for what, said in found["tried"].items() if said != "PermissionError"} == set()
+    assert found["ids"] == [*[WHO.pw_uid] * 3, *[WHO.pw_gid] * 4]
+    assert (found["gains"], found["rights"]) == (1, 0)
+    assert found["limits"] == [0, FILE_BYTES, PROCESSES]
+    assert found["files"] == min(OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    environment = found["environment"]
+    assert "SECRET" not in environment
+    assert environment["HOME"] == str(tree.parent / "home")
+    assert environment["TMPDIR"] == str(host.root / "scratch")
+    assert step.file("t1", "result.json")["limits"]["server"]["user"] == NOBODY
+    assert step.file("t1", "result.json")["limits"]["tool"]["user"] is None
+    nothing_is_left(host, tree)
+
+
+def nothing_is_left(host: AgentHost, tree: Path) -> None:
+    (daemon,) = pids_in(tree / "pids", 1)
+    eventually(lambda: not is_running(daemon), "what it started lives on")
+    assert not (host.root / "scratch").exists()
+    for kind in ("builds", "installs"):
+        for folder in (host.root / kind).iterdir():
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_what_it_builds_and_installs_is_the_users_and_then_not_to_be_changed(
+    host: AgentHost,
+) -> None:
+    host.send_source({"server.py": SERVER.format(extra="")})
+    say = "import os; f = open({where!r}, {how!r}); f.write(str(os.getuid())); f.close()"
+    build = an_install(
+        steps=[["{python}", "-c", say.format(where="{installed}/who", how="x")]],
+    )
+    build["steps"] = [
+        ["{python}", "-c", say.format(where="who", how="x")],
+        ["{python}", "-c", "assert open('{installed}/who').read()"],
+        ["{python}", "-c", say.format(where="{installed}/who", how="a")],
+    ]
+    step = run(host, builds=[build])
+    assert "PermissionError" in step.only("build_failed")["output"]
+    who = str(WHO.pw_uid)
+    assert (host.root / "builds/c0ffee-r/tree/who").read_text() == who
+    (installed,) = (host.root / "installs").glob("*/installed/who")
+    assert (installed.read_text(), installed.stat().st_uid) == (who, os.getuid())
+
+
+def test_a_tree_that_another_user_has_made_is_made_anew(host: AgentHost) -> None:
+    host.send_source({"server.py": SERVER.format(extra="")})
+    cached = [
+        run(host, step=f"a1-r{number}", run_as=who).only("build_done")["cached"]
+        for number, who in enumerate((None, NOBODY, NOBODY, None))
+    ]
+    assert cached == [False, False, True, False]
+
+
+SCRIPT = """
+import json, os, sys
+is_scratch = os.getcwd() == sys.argv[1] == os.environ["TMPDIR"]
+for line in (
+    {"type": "request", "latency_us": 5, "ok": True, "status": 200},
+    {"type": "reading", "metric": "script.uid", "value": os.getuid()},
+    {"type": "reading", "metric": "script.is_scratch", "value": int(is_scratch)},
+    {"type": "done"},
+):
+    print(json.dumps(line))
+"""
+KEYS = "open('keys', 'w').write(' '.join(open(path).read() for path in sys.argv[2:]))"
+
+
+def test_a_script_is_measured_code_and_a_server_has_the_jobs_keys(host: AgentHost) -> None:
+    host.send_source({"server.py": SERVER.format(extra=KEYS), "client.py": SCRIPT})
+    server = a_server(argv=["{python}", "server.py", "{port}", "{ca}", "{cert}", "{key}"])
+    tool = a_tool(host.python, name="script", reader="script")
+    load = a_load("{python}", "{tree}/client.py", "{trial_dir}")
+    trial = a_trial(host.python, server=server, tool=tool, loads=[load])
+    step = run(host, trial, tls={"ca": "a", "cert": "b", "key": "c"})
+    assert step.only("trial_done")
+    told = step.file("t1", "rows.json")["tool_metrics"]
+    assert told == {"script.uid": WHO.pw_uid, "script.is_scratch": 1}
+    assert (host.root / "builds/c0ffee-r/tree/keys").read_text() == "a b c"
+
+
+@pytest.mark.parametrize(
+    ("who", "words"),
+    [("nobody-is-called-so", "no such user; create it"), ("root", "is root; name a user")],
+)
+def test_it_starts_nothing_where_it_cannot_become_that_user(
+    host: AgentHost, who: str, words: str
+) -> None:
+    step = host.send_plan(a_plan(a_trial(host.send_tool()), run_as=who))
+    answer = host.verb("start", step.job, step.name)
+    assert f"cannot run as {who} on this host" in answer["error"]["message"]
+    assert words in answer["error"]["message"]
+    assert host.verb("check-user", who) == answer
+    assert not step.look()["started"]
+    assert list((host.root / "builds").iterdir()) == []
+
+
+def test_it_says_where_that_user_cannot_go_or_could_do_harm(host: AgentHost) -> None:
+    assert host.verb("check-user", NOBODY)["user"] == {
+        "name": NOBODY, "uid": WHO.pw_uid, "gid": WHO.pw_gid,
+    }  # fmt: skip
+    above = host.root.parent
+    above.chmod(0o700)
+    assert f"cannot enter {above}" in host.verb("check-user", NOBODY)["error"]["message"]
+    above.chmod(0o777)
+    assert f"it may write {above}" in host.verb("check-user", NOBODY)["error"]["message"]
+    above.chmod(0o711)
+    os.chown(host.root / "tools", WHO.pw_uid, -1)
+    assert "/tools" in host.verb("check-user", NOBODY)["error"]["message"]
+
+
+def test_only_root_can_start_programs_as_somebody_else(host: AgentHost) -> None:
+    """Asked by a login that is not root."""
+    for path in (host.program.parent, host.program, host.root):
+        path.chmod(0o755)
+    said = host.verb("check-user", "daemon", user=WHO.pw_uid)["error"]["message"]
+    assert "only root can start programs as another user" in said
+    assert f"logs in as {NOBODY}" in said

@@ -1,0 +1,130 @@
+"""The suite protocols: the scenarios of its report, and that its server keeps objects."""
+
+import http.client
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.benchmarks.loads import load_specs_of
+from orchestrator.benchmarks.matrix import CaseSpec, expand, is_baseline
+from orchestrator.benchmarks.spec import Spec, parse
+from orchestrator.loadtools.model import LoadSpec
+from tests.support.programs import find_program, missing
+
+SUITE = Path(__file__).parents[3] / "agents" / "suites" / "protocols"
+PROTOCOLS = ["h1", "h2", "h3"]
+#: Size, requests at once, operations.
+SCENARIOS = [(1024, 10, 100), (1024, 50, 500), (65536, 10, 50)]
+
+
+@pytest.fixture(scope="module")
+def spec() -> Spec:
+    return parse((SUITE / "benchmark.yaml").read_text())
+
+
+def loads(spec: Spec) -> list[tuple[CaseSpec, LoadSpec]]:
+    return [(case, load_specs_of(spec, case.parameters)[0]) for case in expand(spec)]
+
+
+def test_every_row_of_the_report_is_a_case(spec: Spec) -> None:
+    rows = [
+        (load.protocol, len(load.body or ""), load.at_once, load.requests)
+        for _, load in loads(spec)
+        if load.requests is not None
+    ]
+    assert rows == [(protocol, *scenario) for protocol in PROTOCOLS for scenario in SCENARIOS]
+
+
+def test_beside_each_is_one_long_enough_to_be_believed(spec: Spec) -> None:
+    rows = [
+        (load.protocol, len(load.body or ""), load.at_once)
+        for _, load in loads(spec)
+        if load.duration_s == 20
+    ]
+    assert rows == [(protocol, *scenario[:2]) for protocol in PROTOCOLS for scenario in SCENARIOS]
+
+
+def test_http2_and_http3_share_one_connection_as_gos_clients_do(spec: Spec) -> None:
+    for _, load in loads(spec):
+        assert load.tls is (load.protocol == "h3")
+        assert (load.streams == 1) is (load.protocol == "h1")
+        assert (load.connections == 1) is (load.protocol != "h1")
+
+
+def test_http1_is_the_hundred_percent(spec: Spec) -> None:
+    for case, load in loads(spec):
+        assert is_baseline(spec, case.parameters) is (load.protocol == "h1")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The object server, built."""
+    go = find_program("go") or missing("go")
+    built = tmp_path_factory.mktemp("protocols") / "server"
+    env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"}
+    subprocess.run([go, "build", "-o", built, "."], cwd=SUITE, env=env, check=True)
+    return built
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "objects"
+
+
+@pytest.fixture
+def server(program: Path, folder: Path) -> Iterator[http.client.HTTPConnection]:
+    """A connection to the server, which is ended after the test."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    with subprocess.Popen([program, "--port", str(port), "--data", folder]) as process:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        _wait_for(connection, process)
+        yield connection
+        connection.close()
+        process.terminate()
+    assert not folder.exists()
+
+
+def _wait_for(connection: http.client.HTTPConnection, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        assert process.poll() is None
+        try:
+            connection.connect()
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+        else:
+            return
+    raise AssertionError("the server does not listen")
+
+
+def _ask(
+    connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None = None
+) -> tuple[int, bytes]:
+    connection.request(method, path, body)
+    answer = connection.getresponse()
+    return answer.status, answer.read()
+
+
+def test_it_keeps_replaces_and_deletes_objects(
+    server: http.client.HTTPConnection, folder: Path
+) -> None:
+    large = bytes(range(256)) * 256
+    assert _ask(server, "GET", "/objects/one")[0] == 404
+    assert _ask(server, "PUT", "/objects/one", b"first") == (200, b"")
+    assert _ask(server, "PUT", "/objects/one", large) == (200, b"")
+    assert _ask(server, "GET", "/objects/one") == (200, large)
+    assert [path.name for path in folder.iterdir()] == ["one"]
+    assert _ask(server, "DELETE", "/objects/one") == (204, b"")
+    assert _ask(server, "DELETE", "/objects/one")[0] == 404
+
+
+@pytest.mark.parametrize("key", ["..%2Fescaped", ".hidden", "a%20b", "x" * 101])
+def test_a_key_leads_nowhere_else(server: http.client.HTTPConnection, key: str) -> None:
+    assert _ask(server, "PUT", f"/objects/{key}", b"x")[0] == 400

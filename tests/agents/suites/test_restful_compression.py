@@ -1,0 +1,65 @@
+"""The suite restful-compression: the rows of its report, and messages of the report's sizes."""
+
+import runpy
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from orchestrator.benchmarks.loads import load_specs_of
+from orchestrator.benchmarks.matrix import expand
+from orchestrator.benchmarks.resolved import labels_of, resolve
+from orchestrator.benchmarks.spec import Spec, parse
+
+SUITE = Path(__file__).parents[3] / "agents" / "suites" / "restful-compression"
+#: The report's message sizes; it shows levels 3, 4, 5, 7 and 9 of three codings, and none.
+SIZES = {"full": 972, "small": 7_649, "medium": 33_918, "large": 138_492, "huge": 1_129_275}
+ROWS = [
+    *product(SIZES, ["none"], [0]),
+    *product(SIZES, ["br", "gzip", "zstd"], [3, 4, 5, 7, 9]),
+]
+
+
+@pytest.fixture(scope="module")
+def spec() -> Spec:
+    return parse((SUITE / "benchmark.yaml").read_text())
+
+
+def test_every_row_of_the_report_is_a_case_over_each_protocol(spec: Spec) -> None:
+    cases = {tuple(case.parameters.values()) for case in expand(spec)}
+    assert len(cases) == 3 * 5 * (1 + 3 * 7)
+    assert cases >= {(each, *row) for each in ("h1", "h2", "h3") for row in ROWS}
+
+
+def test_a_case_is_the_reports_load(spec: Spec) -> None:
+    for case in expand(spec):
+        (load,) = load_specs_of(spec, case.parameters)
+        assert (load.requests, load.connections, load.model) == (1000, 1, "closed")
+        assert load.protocol == case.parameters["protocol"]
+        assert load.tls is (load.protocol != "h1")
+        coding = case.parameters["compression"]
+        assert load.compression == (None if coding == "none" else (coding,))
+    assert spec.rounds == 3
+
+
+def test_each_size_is_checked(spec: Spec) -> None:
+    for case in expand(spec):
+        (check,) = resolve(spec, case.parameters).checks
+        size = str(case.parameters["size"])
+        assert (check.path, check.length) == (f"/messages/{size}", SIZES[size])
+        assert labels_of(spec, case.parameters)["title"].startswith("HTTP/")
+
+
+def test_the_messages_have_the_sizes_and_are_always_the_same() -> None:
+    messages = runpy.run_path(str(SUITE / "messages.py"))
+    encoded, message = messages["encoded"], messages["message"]
+    assert {size: len(encoded(message(size))) for size in SIZES} == SIZES
+    assert encoded(message("medium")) == encoded(message("medium"))
+
+
+@pytest.mark.parametrize("file", ["requirements.txt"])
+def test_what_it_installs_is_pinned_by_hash(file: str) -> None:
+    text = (SUITE / file).read_text()
+    pins = [line for line in text.splitlines() if line and line[0].isalpha()]
+    assert pins
+    assert all("==" in pin and pin.endswith("\\") for pin in pins)

@@ -1,0 +1,205 @@
+"""When a team is told of a regression, and what people do about it."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestrator.alerts import alert_rules
+from orchestrator.alerts.models import Alert
+from orchestrator.alerts.recovery import fix_of
+from orchestrator.alerts.selectors import alert_for, alerts_of, counts_of, open_alerts
+from orchestrator.alerts.services import (
+    accept,
+    acknowledge,
+    assign,
+    dismiss_alert,
+    reopen,
+    resolve,
+    silence,
+)
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import (
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionRefusedError,
+)
+from orchestrator.regressions import confirmations
+from orchestrator.results.models import Baseline, ChangePoint
+from tests.support.commit_lines import Line, make_line
+from tests.support.factories import Personas
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def line(personas: Personas, tmp_path: Path) -> Line:
+    return make_line(personas.alice, tmp_path / "origin", cases=2)
+
+
+def suspect(line: Line, change: float = -0.08, **more: object) -> None:
+    for case in (0, 1):
+        line.step(until=40, at=25, change=change, case=case, seed=case, **more)
+    line.look()
+
+
+def confirm_changes(line: Line, change: float = -0.08) -> None:
+    confirmations.tick(utc_now())
+    rates = {c.sha: 1000 * (1 + change if n >= 25 else 1) for n, c in enumerate(line.commits)}
+    line.answer_confirmation_runs(rates)
+    confirmations.tick(utc_now())
+
+
+def raised(line: Line) -> Alert:
+    suspect(line)
+    confirm_changes(line)
+    alert_rules.tick(utc_now())
+    return Alert.objects.get()
+
+
+def test_nobody_is_told_before_a_confirmation_run_has_confirmed_it(line: Line) -> None:
+    suspect(line)
+    alert_rules.tick(utc_now())
+    assert not Alert.objects.exists()
+    confirm_changes(line)
+    alert_rules.tick(utc_now())
+    alert_rules.tick(utc_now())
+    alert = Alert.objects.get()
+    assert (alert.state, alert.confirmed) == ("open", True)
+    assert alert.change_points.count() == 2
+    assert open_alerts(line.project.team) == 1
+
+
+def test_a_refuted_one_and_an_improvement_raise_none(line: Line) -> None:
+    suspect(line)
+    confirm_changes(line, 0.0)
+    alert_rules.tick(utc_now())
+    assert not Alert.objects.exists()
+
+
+def test_an_improvement_raises_none(line: Line) -> None:
+    suspect(line, 0.08)
+    confirm_changes(line, 0.08)
+    alert_rules.tick(utc_now())
+    assert set(ChangePoint.objects.values_list("state", flat=True)) == {"confirmed"}
+    assert not Alert.objects.exists()
+
+
+def test_what_was_measured_elsewhere_raises_one_that_says_so(
+    personas: Personas, tmp_path: Path
+) -> None:
+    line = make_line(personas.alice, tmp_path / "origin", cases=2, external=True)
+    suspect(line)
+    alert_rules.tick(utc_now())
+    alert = Alert.objects.get()
+    assert not alert.confirmed
+    assert alert.change_point.message == "not confirmed: measured on an external host"
+
+
+def test_somebody_takes_it_over_and_resolves_it(line: Line) -> None:
+    alert = raised(line)
+    alert = acknowledge(member=line.member, alert_id=alert.pk, note="on it")
+    assert (alert.state, alert.assignee) == ("acknowledged", line.member.user)
+    with pytest.raises(ConflictError):
+        acknowledge(member=line.member, alert_id=alert.pk)
+    with pytest.raises(InvalidRequestError, match="say why"):
+        resolve(member=line.member, alert_id=alert.pk, note="")
+    alert = resolve(member=line.member, alert_id=alert.pk, note="reverted")
+    counts = counts_of(line.member)
+    assert (counts["resolved"], sum(counts.values())) == (1, 1)
+    assert sum(counts_of(line.member, owner="nobody").values()) == 0
+    assert reopen(member=line.member, alert_id=alert.pk).state == "open"
+    alert = assign(member=line.member, alert_id=alert.pk, username="bob")
+    assert alert.assignee is not None
+    with pytest.raises(InvalidRequestError, match="no member"):
+        assign(member=line.member, alert_id=alert.pk, username="mallory")
+
+
+def test_one_that_is_silenced_opens_again_by_itself(line: Line) -> None:
+    alert, now = raised(line), utc_now()
+    for days in (-1, 900):
+        with pytest.raises(InvalidRequestError, match="silenced"):
+            silence(member=line.member, alert_id=alert.pk, until=now + timedelta(days=days))
+    silence(member=line.member, alert_id=alert.pk, until=now + timedelta(days=3), note="holiday")
+    alert_rules.tick(now + timedelta(days=2))
+    assert Alert.objects.get().state == "silenced"
+    alert_rules.tick(now + timedelta(days=4))
+    woken = Alert.objects.get()
+    assert (woken.state, woken.silenced_until, woken.note) == ("open", None, "holiday")
+    assert [each["by"] for each in woken.log] == ["alice", ""]
+
+
+def test_accepting_begins_the_histories_anew_where_they_shifted(line: Line) -> None:
+    alert = raised(line)
+    accept(member=line.member, alert_id=alert.pk, reason="safer")
+    assert Alert.objects.get().state == "accepted"
+    begun = Baseline.objects.values_list("series", "commit__position", "reason")
+    assert sorted(begun) == [(line.series(case).pk, 25, "safer") for case in (0, 1)]
+    line.look()
+    alert_rules.tick(utc_now())
+    assert Alert.objects.get().state == "accepted"
+
+
+def test_one_that_a_later_commit_mended_resolves_itself_once_that_is_sure(line: Line) -> None:
+    alert = raised(line)
+    assert fix_of(alert) is None
+    levels = dict.fromkeys(range(40, 55), 1000.0)
+    line.measure(levels, case=0, seed=5)
+    line.look()
+    alert_rules.tick(utc_now())
+    assert fix_of(alert) is None, "the other case is as slow as before"
+    line.measure(levels, case=1, seed=6)
+    line.look()
+    alert_rules.tick(utc_now())
+    fix = fix_of(alert)
+    assert fix is not None
+    assert (fix.commit.position, fix.sure, Alert.objects.get().state) == (40, False, "open")
+    assert abs(fix.left) < 0.02
+
+    for _ in range(3):
+        confirmations.tick(utc_now())
+        rates = {c.sha: 920 if 25 <= n < 40 else 1000 for n, c in enumerate(line.commits)}
+        line.answer_confirmation_runs(rates)
+    confirmations.tick(utc_now())
+    alert_rules.tick(utc_now())
+    ended = Alert.objects.get()
+    assert (ended.state, ended.fixed_by) == ("resolved", line.commits[40])
+    assert "fixed by" in ended.note
+    reopen(member=line.member, alert_id=alert.pk)
+    alert_rules.tick(utc_now())
+    assert Alert.objects.get().state == "open"
+
+
+def test_what_came_back_only_in_part_is_not_mended(line: Line) -> None:
+    alert = raised(line)
+    for case in (0, 1):
+        line.measure(dict.fromkeys(range(40, 55), 960.0), case=case, seed=5 + case)
+    line.look()
+    assert ChangePoint.objects.filter(regressed=False).count() == 2
+    assert fix_of(alert) is None
+
+
+def test_dismissing_it_dismisses_its_change_points(line: Line) -> None:
+    alert = raised(line)
+    dismiss_alert(member=line.member, alert_id=alert.pk, reason="meant so")
+    assert set(ChangePoint.objects.values_list("state", flat=True)) == {"dismissed"}
+    alert_rules.tick(utc_now())
+    assert Alert.objects.get().state == "dismissed"
+
+
+def test_one_of_which_nothing_is_left_ends_by_itself(line: Line) -> None:
+    raised(line)
+    ChangePoint.objects.update(state="refuted")
+    alert_rules.tick(utc_now())
+    assert Alert.objects.get().state == "resolved"
+
+
+def test_strangers_see_none_and_viewers_change_none(line: Line, personas: Personas) -> None:
+    alert = raised(line)
+    assert list(alerts_of(personas.bob)) == [alert]
+    assert list(alerts_of(personas.mallory)) == []
+    with pytest.raises(NotFoundError):
+        alert_for(personas.mallory, alert.pk)
+    with pytest.raises(PermissionRefusedError):
+        acknowledge(member=personas.bob, alert_id=alert.pk)

@@ -1,0 +1,89 @@
+"""Loads that lack CPU: a starved load tool, and a neighbour that works on the server's core."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agents.hostagent.platform.limits import available
+from devstack.processes import die_with_parent
+from orchestrator.dispatch.cpus import Share, allot
+from orchestrator.dispatch.processes import SERVER, TOOL
+from orchestrator.runs.models import Run
+from tests.support.planted_faults import Laboratory, codes, definition, reason
+
+pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db]
+
+SLOW = "{connections: 4, rate: 200, duration_s: 1.5, warmup_s: 0.2}"
+#: Three times what the load tool can send with so little CPU.
+FAST = "{connections: 4, rate: 2000, duration_s: 1.5, warmup_s: 0.2}"
+STARVED = "limits: {generator: {cpu_quota: 0.02}}\n"
+NEIGHBOUR = "loudneighbour"
+#: More than a run takes, so that it ends by itself whatever becomes of the test.
+MOST_CPU_S = 60
+
+
+@contextmanager
+def neighbour(folder: Path) -> Iterator[None]:
+    """A process that uses all that it gets of the CPUs that the server will have."""
+    shares = [Share(name=SERVER), Share(name=TOOL)]
+    cpus = allot(os.cpu_count(), shares, pin=True)[SERVER]
+    program = folder / NEIGHBOUR
+    program.symlink_to("/bin/sh")
+
+    parent = os.getpid()
+
+    def move_in() -> None:
+        die_with_parent(parent, signal.SIGKILL)
+        os.sched_setaffinity(0, cpus or os.sched_getaffinity(0))
+
+    loop = f"ulimit -t {MOST_CPU_S}; while :; do :; done"
+    process = subprocess.Popen([program, "-c", loop], preexec_fn=move_in)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def starved(lab: Laboratory) -> Run:
+    return lab.measure("starved", definition(FAST, more=STARVED))
+
+
+@pytest.fixture(scope="module")
+def disturbed(lab: Laboratory, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    with neighbour(tmp_path_factory.mktemp("neighbour")):
+        return lab.measure("disturbed", definition(SLOW))
+
+
+@pytest.fixture(scope="module")
+def left_alone(lab: Laboratory) -> Run:
+    """As far as this machine leaves anybody alone."""
+    return lab.measure("left-alone", definition(SLOW))
+
+
+def test_a_load_tool_that_is_starved_of_cpu(lab: Laboratory, starved: Run, left_alone: Run) -> None:
+    trial = lab.trial(starved, "liar")
+    if "cpu_quota" in available()[1]:
+        assert "of its CPU quota of 0.02" in reason(trial, "tool_bound")
+        assert "give the load tool more CPUs" in reason(trial, "tool_bound")
+        said = reason(trial, "underdelivered")
+        assert "of the offered 2000/s was answered well, the load tool did not keep up" in said
+    else:
+        assert "tool: cpu quota: no control group" in reason(trial, "quota_refused")
+    lab.check_left_out(starved, lie="honest")
+    assert not {"tool_bound", "quota_refused"} & codes(lab.trial(left_alone, "honest"))
+
+
+def test_a_busy_neighbour(lab: Laboratory, disturbed: Run, left_alone: Run) -> None:
+    said = reason(lab.trial(disturbed, "liar"), "busy_neighbour")
+    assert f"{NEIGHBOUR} " in said.partition("most of all")[2]
+    assert "stop other programs on the host" in said
+    lab.check_left_out(disturbed, lie="honest")
+    # What is said of this trial is for the machine to know, but it had no such neighbour.
+    assert NEIGHBOUR not in str(lab.trial(left_alone, "honest").reasons)

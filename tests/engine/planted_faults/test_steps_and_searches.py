@@ -1,0 +1,122 @@
+"""Several loads in one trial by the whole engine, against servers of known behaviour."""
+
+import pytest
+
+from orchestrator.histories.histories import Part, history_of
+from orchestrator.measurements.readings import values_of
+from orchestrator.results.models import LoadResult
+from orchestrator.runs.models import Run, Trial
+from tests.support.planted_faults import Laboratory, codes, definition, reason
+
+pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db]
+
+#: The same server under an open and under a closed load. Of 1000 requests p99 is told, and of three
+#: freezes a busy machine may spoil one.
+STEPS = """
+  connections: 2
+  warmup_s: 0.3
+  duration_s: 3.5
+  steps: [{rate: 150, warmup_s: 0.3, duration_s: 7}, {warmup_s: 0}]
+"""
+MAX_PROBES = 24
+#: Short probes, and an objective that a hiccup of a busy machine does not miss.
+SEARCH = f"""
+  connections: 50
+  warmup_s: 0
+  search:
+    objective: p50 < 50 ms and delivered >= 90 %
+    low: 50
+    high: 2000
+    probe_s: 1
+    max_probes: {MAX_PROBES}
+    confirmations: 1
+"""
+
+
+@pytest.fixture(scope="module")
+def stepped(lab: Laboratory) -> Run:
+    return lab.measure("steps", definition(STEPS), contender="freezes")
+
+
+@pytest.fixture(scope="module")
+def searched(lab: Laboratory) -> Run:
+    return lab.measure("search", definition(SEARCH), baseline="late", contender="queues")
+
+
+def test_a_server_that_freezes_hides_from_a_closed_load_only(lab: Laboratory, stepped: Run) -> None:
+    """For 200 ms of each 2.2 s nobody is answered: who waits for answers asks little meanwhile."""
+    trial = lab.trial(stepped, "freezes")
+    found = [p99_of(step) for step in steps_of(trial)]
+    assert found[0] >= 0.15 > found[1]
+    honest = [p99_of(step) for step in steps_of(lab.trial(stepped, "honest"))]
+    assert honest[0] < found[0]
+
+
+def test_each_step_is_kept_with_its_own_numbers(lab: Laboratory, stepped: Run) -> None:
+    trial = lab.trial(stepped, "honest")
+    steps = steps_of(trial)
+    assert [(step.number, step.rate, step.connections) for step in steps] == [
+        (0, 150, 2),
+        (1, None, 2),
+    ]
+    assert all(step.passed is None and step.encoded for step in steps)
+    own = [step.readings["requests.ok"] for step in steps]
+    # A step that was too much for this machine is left out of the trial's numbers.
+    assert readings_of(trial)["requests.ok"] in (sum(own), *own)
+    assert readings_of(trial)["requests.ok"] > 0
+
+
+def test_a_search_finds_a_known_capacity(lab: Laboratory, searched: Run) -> None:
+    trial = lab.trial(searched, "queues")
+    found = readings_of(trial)
+    assert "search_open" not in codes(trial)
+    # Where probes are short, more than 200/s is borne for a while.
+    assert 150 <= found["capacity.rate"] <= 300
+    assert found["capacity.low"] < found["capacity.rate"] < found["capacity.high"]
+    probes = steps_of(trial)
+    assert len(probes) == found["capacity.probes"] <= MAX_PROBES
+    assert all(each.why for each in probes)
+    assert not any(each.passed for each in probes if (each.rate or 0) >= 400)
+    assert not {key for key in found if not key.startswith("capacity.")}
+
+
+def test_the_capacity_is_found_in_the_history(lab: Laboratory, searched: Run) -> None:
+    trial = lab.trial(searched, "queues")
+    assert trial.host is not None
+    history = history_of(
+        lab.member,
+        benchmark=lab.benchmark(searched),
+        metric_key="capacity.rate",
+        case=trial.case,
+        host=trial.host,
+        part=Part(every=True),
+    )
+    (point,) = [each for each in history.points if each.commit == lab.commit("queues")]
+    # A busy machine may have spoilt the trial; then it is counted, and its value is not shown.
+    spoilt = trial.validity == "invalid"
+    assert (point.value, point.left_out) == (
+        (None, 1) if spoilt else (readings_of(trial)["capacity.rate"], 0)
+    )
+
+
+def test_a_search_without_a_result_says_what_to_do(lab: Laboratory, searched: Run) -> None:
+    trial = lab.trial(searched, "late")
+    assert "lower search.low or ask for less" in reason(trial, "search_open")
+    assert trial.validity == "invalid"
+    assert "capacity.rate" not in readings_of(trial)
+    probes = steps_of(trial)
+    assert [each.rate for each in probes] == [50, 25, 12.5, 6.25, 3.125]
+    assert not any(each.passed for each in probes)
+    assert all("latency.p50 0.3" in each.why for each in probes)
+
+
+def steps_of(trial: Trial) -> list[LoadResult]:
+    return list(LoadResult.objects.filter(trial=trial).order_by("number"))
+
+
+def p99_of(step: LoadResult) -> float:
+    return float(step.readings["latency.p99"])
+
+
+def readings_of(trial: Trial) -> dict[str, float]:
+    return values_of([trial.pk])[trial.pk]

@@ -1,0 +1,120 @@
+"""The compact data of a history says the same as its points."""
+
+import json
+from itertools import accumulate
+from typing import Any
+
+import pytest
+
+from orchestrator.histories.charted import charted, charted_by_names
+from orchestrator.histories.commit_names import commit_names, forget_commit_names
+from orchestrator.histories.data import history_data
+from orchestrator.results.models import Series
+from tests.histories.test_histories import Lane
+from tests.support.factories import Personas
+
+
+@pytest.fixture
+def lane(personas: Personas) -> Lane:
+    return Lane(personas)
+
+
+def _data(lane: Lane, branch: str = "") -> Any:
+    series = Series.objects.get(metric__key="requests.rate")
+    return json.loads(history_data(charted(lane.alice, series.pk), branch))
+
+
+def test_it_says_the_same_as_the_points(lane: Lane) -> None:
+    commits = [lane.commit(name, position=3 * place) for place, name in enumerate("abcdef")]
+    for place, commit in enumerate(commits):
+        lane.measure(
+            commit, 1234.5678 * (1 + place / 7), n=1 + place, epoch=place // 3, configuration=-5
+        )
+    lane.measure(commits[2], 900, validity="invalid", epoch=0, configuration=-5)
+    lane.measure(commits[1], 2000, epoch=1, configuration=7)
+    told, points = _data(lane)["points"], lane.history(every=True).points
+
+    assert told["commit"] == [point.commit.sha[:8] for point in points]
+    assert told["value"] == pytest.approx([point.value for point in points], rel=1e-5)
+    assert list(accumulate(told["position"])) == [0, 3, 6, 9, 12, 15]
+    assert list(accumulate(told["at"])) == [int(point.at.timestamp()) for point in points]
+    for name, own in (("trials", "trials"), ("invalid", "left_out"), ("epoch", "epoch")):
+        assert told[name] == [getattr(point, own) for point in points]
+    assert told["suspect"] == 0
+    for half_width, point in zip(told["half_width"], points, strict=True):
+        assert (half_width is None) == (point.interval is None)
+        if point.interval is not None:
+            assert point.value * 2.718281828 ** (half_width / 1e4) == pytest.approx(
+                point.interval[1], rel=1e-4
+            )
+
+
+def test_it_tells_of_others_of_the_same_commit_and_of_breaks(lane: Lane) -> None:
+    a, b = lane.commit("a", position=0), lane.commit("b", position=1)
+    lane.measure(a, 100, epoch=0, configuration=7)
+    lane.measure(a, 120, epoch=1, configuration=7)
+    lane.measure(b, 120, epoch=1, configuration=-9)
+    told = _data(lane)
+
+    assert (told["others"]["of"], told["others"]["epoch"]) == (0, 0)
+    assert told["others"]["value"] == [pytest.approx(100.2, rel=1e-3)]
+    assert told["points"]["configuration"] == [1, 0]
+    assert told["marks"] == [{"before": 1, "host": None, "definition": True, "bridge": None}]
+
+
+def test_it_knows_merges_and_what_came_in_by_them(lane: Lane) -> None:
+    a = lane.commit("a", position=0)
+    side = lane.commit("s", a, position=1)
+    side.mainline = False
+    side.save()
+    merge = lane.commit("m", a, side, position=2)
+    for commit in (a, side, merge):
+        lane.measure(commit, 100)
+    forget_commit_names()
+    told = _data(lane)
+
+    assert (told["merges"], told["side"]) == ([2], [1])
+
+
+def test_a_branch_has_the_places_that_follow_where_it_left(lane: Lane) -> None:
+    a, b, c = (lane.commit(name, position=place) for place, name in enumerate("abc"))
+    x = lane.commit("x", b)
+    lane.project.branches = [["work", x.sha]]
+    lane.project.save()
+    for commit in (a, b, c, x):
+        lane.measure(commit, 100)
+
+    told = _data(lane, "work")
+    assert (told["points"]["position"], told["series"]["branch"]) == ([0, 1, 1], "work")
+
+
+def test_nothing_is_told_of_nothing(lane: Lane) -> None:
+    empty = lane.history()
+    assert empty.points == ()
+    lane.measure(lane.commit("a"), 100)
+    told = _data(lane)
+    assert told["points"]["commit"] == told["points"]["value"] == told["points"]["trials"] == []
+
+
+def test_names_find_a_series_of_the_team_alone(lane: Lane, personas: Personas) -> None:
+    lane.measure(lane.commit("a", position=0), 100)
+    names = {"benchmark": "b", "case": "c", "host": "elsewhere", "metric": "requests.rate"}
+    found = charted_by_names(lane.alice, project=None, **names)
+
+    assert found is not None
+    assert found == charted(lane.alice, found.id)
+    assert charted_by_names(lane.alice, project="p", **names) == found
+    assert charted_by_names(lane.alice, project="other", **names) is None
+    assert charted_by_names(personas.mallory, project=None, **names) is None
+
+
+def test_names_of_commits_are_forgotten_when_the_project_is_fetched(lane: Lane) -> None:
+    a = lane.commit("a", position=0)
+    forget_commit_names()
+    (first,) = commit_names(lane.project.pk, None, [a.pk])
+    a.mainline = False
+    a.save()
+
+    assert commit_names(lane.project.pk, None, [a.pk]) == [first]
+    (anew,) = commit_names(lane.project.pk, a.committed_at, [a.pk])
+    assert (first.side, anew.side, anew.short) == (False, True, a.sha[:8])

@@ -1,0 +1,239 @@
+"""Change points are found where points land, and revised as more come."""
+
+from pathlib import Path
+
+import pytest
+from django.db import transaction
+
+from orchestrator.benchmarks.models import Commit
+from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
+from orchestrator.regressions import segmentation as change_search
+from orchestrator.regressions.change_points import (
+    baselines_of,
+    changes_in,
+    dismiss,
+    rebaseline,
+    remove_baseline,
+)
+from orchestrator.regressions.segmentation import look_at_changed
+from orchestrator.results.models import ChangedSeries, ChangePoint, ChangeState, SeriesDetection
+from tests.support.commit_lines import Line, make_line
+from tests.support.factories import Personas
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def line(personas: Personas, tmp_path: Path) -> Line:
+    return make_line(personas.alice, tmp_path / "origin")
+
+
+def test_a_step_is_found_where_it_is(line: Line) -> None:
+    line.step(until=40, at=25, change=-0.08)
+    (found,) = line.look()
+    assert (found.before, found.commit) == (line.commits[24], line.commits[25])
+    assert found.regressed
+    assert (found.kind, found.state) == ("alert", "open")
+    assert found.low < -0.07
+    assert found.high > -0.09
+    assert found.recent
+    assert not found.settled
+    look = SeriesDetection.objects.get(pk=found.series_id)
+    assert look.points == 40
+    assert not look.unstable
+
+
+def test_an_improvement_is_one_too(line: Line) -> None:
+    line.step(until=40, at=25, change=0.08)
+    (found,) = line.look()
+    assert not found.regressed
+
+
+def test_the_same_noise_has_none(line: Line) -> None:
+    line.step(until=60, at=100, change=0.0)
+    assert line.look() == []
+
+
+def test_only_what_decides_verdicts_is_looked_at(line: Line) -> None:
+    line.step(until=40, at=25, change=0.5, metric="latency.p99")
+    assert line.look() == []
+    assert not ChangedSeries.objects.exists()
+
+
+def test_as_more_points_come_it_moves_and_stays_the_same_row(line: Line) -> None:
+    line.step(until=41, at=25, change=-0.08, every=4)
+    (found,) = line.look()
+    assert (found.before, found.commit) == (line.commits[24], line.commits[28])
+    line.measure({25: 920, 26: 920, 27: 920}, seed=2)
+    (moved,) = line.look()
+    assert moved.pk == found.pk
+    assert (moved.before, moved.commit) == (line.commits[24], line.commits[25])
+    assert any("moved from" in each["text"] for each in moved.revisions)
+
+
+def test_one_that_is_seen_no_more_is_superseded(line: Line) -> None:
+    line.step(until=30, at=25, change=-0.08)
+    (found,) = line.look()
+    # The five points were a bad day: all that follows is as before.
+    line.measure(dict.fromkeys(range(25, 30), 1000 * 1.085), seed=3)
+    line.measure(dict.fromkeys(range(30, 60), 1000.0), seed=4)
+    found.refresh_from_db()
+    states = {each.state for each in line.look()}
+    assert states == {ChangeState.SUPERSEDED}
+    assert changes_in([found.series_id]) == {}
+
+
+def test_a_change_of_the_host_is_no_change_of_the_code(line: Line) -> None:
+    line.measure(dict.fromkeys(range(25), 1000.0))
+    line.measure(dict.fromkeys(range(25, 50), 900.0), epoch=1, seed=2)
+    assert line.look() == []
+
+
+def test_another_thing_measured_is_no_change_of_the_code(line: Line) -> None:
+    line.measure(dict.fromkeys(range(25), 1000.0), configuration=1)
+    line.measure(dict.fromkeys(range(25, 50), 900.0), configuration=2, seed=2)
+    assert line.look() == []
+
+
+def test_commits_measured_again_in_another_epoch_do_not_break_the_line(line: Line) -> None:
+    line.step(until=40, at=25, change=-0.08)
+    line.measure({24: 700.0, 25: 640.0}, epoch=1, seed=5)
+    line.measure(dict.fromkeys((41, 43), 700.0), epoch=1, seed=6)
+    line.measure(dict.fromkeys((42, 44, 45), 920.0), seed=7)
+    (found,) = line.look()
+    assert found.commit == line.commits[25]
+
+
+def test_a_lone_spike_is_an_outlier_and_no_change(line: Line) -> None:
+    line.measure({place: 800.0 if place == 20 else 1000.0 for place in range(40)})
+    assert line.look() == []
+    look = SeriesDetection.objects.get(pk=line.series().pk)
+    assert look.outliers == [line.commits[20].pk]
+
+
+def test_merged_commits_are_beside_the_line(line: Line) -> None:
+    Commit.objects.filter(pk__in=[each.pk for each in line.commits[10:20]]).update(mainline=False)
+    line.measure({place: 500.0 if 10 <= place < 20 else 1000.0 for place in range(40)})
+    assert line.look() == []
+
+
+def test_an_old_change_is_drawn_and_no_news(line: Line) -> None:
+    line.step(until=60, at=12, change=-0.08)
+    (found,) = line.look()
+    assert not found.recent
+    assert found.settled
+    assert found.message.startswith("not confirmed: it is before")
+
+
+def test_what_lies_before_the_points_that_are_looked_at_is_left_alone(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line.step(until=40, at=12, change=-0.08)
+    (found,) = line.look()
+    monkeypatch.setattr(change_search, "POINTS_THEN", 25)
+    line.measure({40: 920.0}, seed=2)
+    (still,) = line.look()
+    assert (still.pk, still.state, still.seen) == (found.pk, "open", True)
+    # A new beginning is looked for in all of the history.
+    rebaseline(member=line.member, commit=line.commits[12], reason="new", series=line.series())
+    assert {each.state for each in line.look()} == {"superseded"}
+
+
+def test_what_a_force_push_dropped_is_superseded(line: Line) -> None:
+    line.step(until=40, at=25, change=-0.08)
+    line.look()
+    dropped = [each.pk for each in line.commits[25:40]]
+    Commit.objects.filter(pk__in=dropped).update(position=None, mainline=False)
+    ChangedSeries.objects.create(series=[line.series().pk])
+    assert {each.state for each in line.look()} == {"superseded"}
+
+
+def test_a_note_is_kept_until_its_look_is_stored(line: Line) -> None:
+    line.step(until=40, at=25, change=-0.08)
+
+    with transaction.atomic():
+        assert look_at_changed() > 0
+        # As if the worker had died before the end of its transaction.
+        transaction.set_rollback(True)
+    assert ChangedSeries.objects.exists()
+    assert not ChangePoint.objects.exists()
+    assert len(line.look()) == 1
+    assert not ChangedSeries.objects.exists()
+
+
+def test_looking_twice_changes_nothing(line: Line) -> None:
+    line.step(until=40, at=25, change=-0.08)
+    (found,) = line.look()
+    ChangedSeries.objects.create(series=[line.series().pk])
+    (again,) = line.look()
+    assert (again.pk, again.revisions) == (found.pk, found.revisions)
+
+
+def test_from_a_baseline_on_what_was_before_is_not_looked_at(line: Line) -> None:
+    line.step(until=40, at=25, change=-0.08)
+    (found,) = line.look()
+    made = rebaseline(
+        member=line.member, commit=line.commits[25], reason="meant so", series=line.series()
+    )
+    line.look()
+    assert changes_in([found.series_id]) == {}
+    assert baselines_of([line.series()])[found.series_id].commit == line.commits[25]
+    remove_baseline(member=line.member, baseline_id=made.pk)
+    line.look()
+    assert len(changes_in([found.series_id])[found.series_id]) == 1
+
+
+def test_a_baseline_of_a_case_is_one_of_all_its_series(line: Line) -> None:
+    for metric in ("requests.rate", "latency.p50"):
+        line.step(until=40, at=25, change=-0.08, metric=metric)
+    assert len(line.look()) == 2
+    rebaseline(member=line.member, commit=line.commits[25], reason="new", case=line.cases[0])
+    line.look()
+    assert changes_in([line.series().pk, line.series(metric="latency.p50").pk]) == {}
+
+
+def test_a_dismissed_one_stays_dismissed_when_more_points_come(line: Line) -> None:
+    line.step(until=40, at=25, change=-0.08)
+    (found,) = line.look()
+    dismiss(member=line.member, change_id=found.pk, reason="the test data grew")
+    line.measure(dict.fromkeys(range(40, 45), 920.0), seed=2)
+    (still,) = line.look()
+    assert (still.pk, still.state) == (found.pk, "dismissed")
+    assert "the test data grew" in still.message
+
+
+def test_strangers_and_viewers_decide_nothing(line: Line, personas: Personas) -> None:
+    line.step(until=40, at=25, change=-0.08)
+    (found,) = line.look()
+    series, commit = line.series(), line.commits[25]
+    with pytest.raises(PermissionRefusedError):
+        dismiss(member=personas.bob, change_id=found.pk, reason="why not")
+    with pytest.raises(NotFoundError):
+        dismiss(member=personas.mallory, change_id=found.pk, reason="why not")
+    with pytest.raises(NotFoundError):
+        rebaseline(member=personas.mallory, commit=commit, reason="x", series=series)
+    with pytest.raises(PermissionRefusedError):
+        rebaseline(member=personas.bob, commit=commit, reason="x", series=series)
+    with pytest.raises(InvalidRequestError, match="say why"):
+        dismiss(member=line.member, change_id=found.pk, reason=" ")
+
+
+def test_a_poison_note_is_put_back_and_stops_no_other(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poison = ChangedSeries.objects.create(series=[2**40])
+    line.step(until=40, at=25, change=-0.08)
+    revise = change_search.revise
+
+    def refuse(series: set[int]) -> None:
+        if 2**40 in series:
+            raise ValueError("a point that nobody can read")
+        revise(series)
+
+    monkeypatch.setattr(change_search, "revise", refuse)
+    assert look_at_changed() > 0
+    [left] = ChangedSeries.objects.all()
+    assert (left.pk, left.failures) == (poison.pk, 1)
+    assert left.not_before is not None
+    assert ChangePoint.objects.exists()
+    assert look_at_changed() == 0, "it waits"

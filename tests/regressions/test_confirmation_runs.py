@@ -1,0 +1,337 @@
+"""Suspected changes are measured again before anybody is told, and then traced to a commit."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestrator.accounts.models import AuditEntry
+from orchestrator.benchmarks.models import Commit
+from orchestrator.benchmarks.services import set_change_rules
+from orchestrator.core.clock import utc_now
+from orchestrator.core.errors import ConflictError, InvalidRequestError, PermissionRefusedError
+from orchestrator.regressions import bisections, confirmations
+from orchestrator.regressions.change_points import dismiss
+from orchestrator.results.models import Bisection, ChangePoint, Point
+from orchestrator.runs.models import Build, Job, Run, Trial
+from tests.support.commit_lines import Line, make_line
+from tests.support.factories import Personas
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def line(personas: Personas, tmp_path: Path) -> Line:
+    return make_line(personas.alice, tmp_path / "origin")
+
+
+def suspected(line: Line, **more: object) -> ChangePoint:
+    """Every fourth of 41 commits is measured; from the 28th on it is 8 % slower."""
+    line.step(until=41, at=25, change=-0.08, every=4, **more)
+    return line.look()[0]
+
+
+def truth(line: Line, culprit: int, change: float = -0.08) -> dict[str, float]:
+    return {
+        commit.sha: 1000 * (1 + change if place >= culprit else 1)
+        for place, commit in enumerate(line.commits)
+    }
+
+
+def follow(line: Line, known: dict[str, float], *, turns: int = 40) -> None:
+    """Ticks and answers until nothing is asked any more, twice in a row."""
+    idle = 0
+    for _ in range(turns):
+        confirmations.tick(utc_now())
+        bisections.tick(utc_now())
+        idle = 0 if line.answer_confirmation_runs(known) else idle + 1
+        if idle == 2:
+            return
+        line.look()
+    raise AssertionError("it never ends")
+
+
+def confirmed(line: Line, change: ChangePoint, known: dict[str, float]) -> ChangePoint:
+    confirmations.tick(utc_now())
+    line.answer_confirmation_runs(known)
+    confirmations.tick(utc_now())
+    change.refresh_from_db()
+    return change
+
+
+def test_a_confirmation_run_of_both_sides_starts_by_itself(line: Line) -> None:
+    change = suspected(line)
+    confirmations.tick(utc_now())
+    confirmations.tick(utc_now())
+    run = Run.objects.get()
+    assert run.trigger == "confirm"
+    assert run.requested_by is None
+    commits = [variant.commit for variant in run.variants.all()]
+    assert commits == [change.before, change.commit] == [line.commits[24], line.commits[28]]
+    assert [job.host for job in run.jobs.all()] == [line.host]
+    change.refresh_from_db()
+    assert (change.state, change.run, change.confirmation_runs) == ("confirming", run, 1)
+    assert AuditEntry.objects.get(action="run.created").actor is None
+
+
+def test_only_the_cases_concerned_are_measured(personas: Personas, tmp_path: Path) -> None:
+    line = make_line(personas.alice, tmp_path / "origin", cases=3)
+    for case, change in enumerate((-0.08, 0.0, -0.08)):
+        line.step(until=41, at=25, change=change, every=4, case=case, seed=case)
+    line.look()
+    confirmations.tick(utc_now())
+    run = Run.objects.get()
+    measured = set(Trial.objects.filter(job__run=run).values_list("case", flat=True))
+    assert measured == {line.cases[0].pk, line.cases[2].pk}
+
+
+@pytest.mark.parametrize(
+    ("change", "state", "words"),
+    [(-0.08, "confirmed", "confirmed: −8.0 %"), (0.0, "refuted", "the two measure the same"),
+     (0.08, "refuted", "the other direction")],
+)  # fmt: skip
+def test_what_the_confirmation_run_measured_decides(
+    line: Line, change: float, state: str, words: str
+) -> None:
+    found = confirmed(line, suspected(line), truth(line, 25, change))
+    assert found.state == state
+    assert words in found.message
+    assert found.confirmed_change == pytest.approx(change, abs=0.01)
+    assert found.run is not None
+
+
+def test_a_refuted_one_is_not_measured_again_when_more_of_the_same_come(line: Line) -> None:
+    found = confirmed(line, suspected(line), truth(line, 100))
+    line.measure({44: 920.0, 48: 920.0}, seed=9)
+    line.look()
+    confirmations.tick(utc_now())
+    found.refresh_from_db()
+    assert (found.state, Run.objects.count()) == ("refuted", 1)
+
+
+def test_another_metric_of_the_case_is_answered_for_by_the_same_confirmation_run(
+    line: Line,
+) -> None:
+    found = confirmed(line, suspected(line), truth(line, 26))
+    follow(line, truth(line, 26))
+    runs = Run.objects.count()
+    line.measure(
+        {place: 0.004 / (0.92 if place >= 26 else 1) for place in range(0, 41, 4)},
+        metric="latency.p50",
+        configuration=Point.objects.exclude(configuration=0).values_list(
+            "configuration", flat=True
+        )[0],
+    )
+    line.look()
+    confirmations.tick(utc_now())
+    bisections.tick(utc_now())
+    other = ChangePoint.objects.get(series__metric__key="latency.p50", state="confirmed")
+    found.refresh_from_db()
+    assert (other.run, other.culprit) == (found.run, line.commits[26])
+    assert Run.objects.count() == runs
+
+
+def test_its_commit_is_searched_and_named(line: Line) -> None:
+    change = suspected(line)
+    follow(line, truth(line, 26))
+    change.refresh_from_db()
+    assert (change.state, change.culprit) == ("confirmed", line.commits[26])
+    search = Bisection.objects.get()
+    assert (search.state, search.path) == ("found", [c.sha for c in line.commits[25:29]])
+    assert Run.objects.filter(trigger="bisect").count() <= 4
+    # Each step is against the last good one.
+    for run in Run.objects.filter(trigger="bisect"):
+        assert run.variants.get(position=0).commit == line.commits[24]
+
+
+def merged_at(line: Line, place: int, *, left: int) -> list[Commit]:
+    """Two commits, quick and slow, of a branch that left at `left` and was merged at `place`."""
+    branch = []
+    for name, parent in (("quick", line.commits[left].sha), ("slow", "1" * 40)):
+        branch.append(
+            Commit.objects.create(
+                project=line.project,
+                sha=("1" if name == "quick" else "2") * 40,
+                parents=[parent],
+                subject=name,
+                author="Ada",
+                committed_at=line.commits[left].committed_at,
+                position=place - 1,
+            )
+        )
+    merge = line.commits[place]
+    merge.parents = [line.commits[place - 1].sha, branch[-1].sha]
+    merge.save()
+    return branch
+
+
+def test_a_merge_is_searched_for_what_it_brought(line: Line) -> None:
+    quick, slow = merged_at(line, 26, left=20)
+    change = suspected(line)
+    follow(line, {**truth(line, 26), quick.sha: 1000.0, slow.sha: 920.0})
+    change.refresh_from_db()
+    assert change.culprit == slow
+    inner = Bisection.objects.latest("pk")
+    assert (inner.good, inner.state) == (line.commits[20], "found")
+    assert inner.path == [quick.sha, slow.sha, line.commits[26].sha]
+
+
+def test_a_merge_of_what_was_quick_is_the_culprit_itself(line: Line) -> None:
+    quick, slow = merged_at(line, 26, left=20)
+    change = suspected(line)
+    follow(line, {**truth(line, 26), quick.sha: 1000.0, slow.sha: 1000.0})
+    change.refresh_from_db()
+    assert change.culprit == line.commits[26]
+
+
+def test_neighbours_need_no_search(line: Line) -> None:
+    line.step(until=40, at=25, change=-0.08)
+    (change,) = line.look()
+    follow(line, truth(line, 25))
+    change.refresh_from_db()
+    assert change.culprit == line.commits[25]
+    assert not Bisection.objects.exists()
+    assert Run.objects.count() == 1
+
+
+def test_a_commit_that_cannot_be_built_is_passed_over(line: Line) -> None:
+    change = suspected(line)
+    known = truth(line, 26)
+    for _ in range(20):
+        confirmations.tick(utc_now())
+        bisections.tick(utc_now())
+        for run in Run.objects.filter(state="queued", trigger="bisect"):
+            if run.variants.get(position=1).commit == line.commits[26]:
+                cannot_be_built(run)
+        if (
+            not line.answer_confirmation_runs(known)
+            and not Run.objects.filter(state="queued").exists()
+        ):
+            bisections.tick(utc_now())
+            if not Run.objects.filter(state="queued").exists():
+                break
+    search = Bisection.objects.get()
+    assert (search.state, search.unbuildable) == ("between", [1])
+    assert "cannot be built" in search.message
+    change.refresh_from_db()
+    assert change.culprit is None
+
+
+def cannot_be_built(run: Run) -> None:
+    """As the engine leaves a run whose contender's build failed."""
+    commit = run.variants.get(position=1).commit
+    job = run.jobs.get()
+    Build.objects.create(
+        job=job, host=job.host, commit=commit, state="failed", started_at=utc_now()
+    )
+    Trial.objects.filter(job=job).update(state="failed", reasons=["build"])
+    Job.objects.filter(pk=job.pk).update(state="failed")
+    Run.objects.filter(pk=run.pk).update(state="failed", message="it does not build")
+
+
+def test_one_search_names_the_culprit_of_all_that_its_confirmation_run_confirmed(
+    personas: Personas, tmp_path: Path
+) -> None:
+    line = make_line(personas.alice, tmp_path / "origin", cases=2)
+    for case in (0, 1):
+        line.step(until=41, at=25, change=-0.08, every=4, case=case, seed=case)
+    line.look()
+    follow(line, truth(line, 26))
+    found = ChangePoint.objects.filter(state="confirmed", series__metric__key="requests.rate")
+    assert [each.culprit for each in found] == [line.commits[26]] * 2
+    assert Bisection.objects.count() == 1
+
+
+def test_the_projects_settings_are_kept(line: Line) -> None:
+    rules = {"member": line.member, "project": line.project, "minutes_a_day": 60}
+    set_change_rules(confirm=False, bisect=True, **rules)
+    change = suspected(line)
+    confirmations.tick(utc_now())
+    change.refresh_from_db()
+    assert (change.state, change.settled) == ("open", True)
+    assert "settings" in change.message
+    assert not Run.objects.exists()
+
+    # Somebody may ask for it all the same.
+    confirmations.confirm_now(member=line.member, change_id=change.pk)
+    set_change_rules(confirm=True, bisect=False, **rules)
+    follow(line, truth(line, 26))
+    change.refresh_from_db()
+    assert (change.state, change.culprit) == ("confirmed", None)
+    assert not Bisection.objects.exists()
+
+
+def test_no_more_machine_time_is_taken_than_is_allowed(line: Line) -> None:
+    set_change_rules(
+        member=line.member, project=line.project, confirm=True, bisect=True, minutes_a_day=0
+    )
+    change = suspected(line)
+    confirmations.tick(utc_now())
+    change.refresh_from_db()
+    assert "machine time" in change.message
+    assert not change.settled
+    assert not Run.objects.exists()
+
+
+def test_where_no_host_is_free_it_says_so(line: Line) -> None:
+    change = suspected(line)
+    confirmations.tick(utc_now())
+    Run.objects.update(created_at=utc_now() - timedelta(hours=7))
+    confirmations.tick(utc_now())
+    change.refresh_from_db()
+    assert (change.state, change.settled) == ("open", True)
+    assert "was not free within 6 hours" in change.message
+    assert Run.objects.get().state == "cancelled"
+
+
+def test_what_was_measured_elsewhere_cannot_be_measured_again(
+    personas: Personas, tmp_path: Path
+) -> None:
+    line = make_line(personas.alice, tmp_path / "origin", external=True)
+    change = suspected(line)
+    confirmations.tick(utc_now())
+    change.refresh_from_db()
+    assert (change.settled, change.message) == (True, "not confirmed: measured on an external host")
+    with pytest.raises(InvalidRequestError, match="external host"):
+        confirmations.confirm_now(member=line.member, change_id=change.pk)
+
+
+def test_a_run_that_somebody_cancelled_is_not_started_again(line: Line) -> None:
+    change = suspected(line)
+    confirmations.tick(utc_now())
+    Run.objects.update(state="cancelled")
+    confirmations.tick(utc_now())
+    confirmations.tick(utc_now())
+    change.refresh_from_db()
+    assert (change.state, change.settled) == ("open", True)
+    assert Run.objects.count() == 1
+
+
+def test_a_confirmation_run_that_measured_nothing_is_tried_once_more(line: Line) -> None:
+    change = suspected(line)
+    for _ in range(3):
+        confirmations.tick(utc_now())
+        Run.objects.filter(state="queued").update(state="failed", message="the disk is full")
+        confirmations.tick(utc_now())
+    change.refresh_from_db()
+    assert (change.settled, Run.objects.count()) == (True, 2)
+    assert "the disk is full" in change.message
+
+
+def test_a_dismissed_change_is_not_searched_on(line: Line) -> None:
+    change = confirmed(line, suspected(line), truth(line, 26))
+    bisections.tick(utc_now())
+    dismiss(member=line.member, change_id=change.pk, reason="meant so")
+    line.answer_confirmation_runs(truth(line, 26))
+    bisections.tick(utc_now())
+    assert Bisection.objects.get().state == "stopped"
+    assert not Run.objects.filter(state="queued").exists()
+
+
+def test_nobody_asks_twice_and_viewers_not_at_all(line: Line, personas: Personas) -> None:
+    change = suspected(line)
+    with pytest.raises(PermissionRefusedError):
+        confirmations.confirm_now(member=personas.bob, change_id=change.pk)
+    confirmations.confirm_now(member=line.member, change_id=change.pk)
+    with pytest.raises(ConflictError):
+        confirmations.confirm_now(member=line.member, change_id=change.pk)

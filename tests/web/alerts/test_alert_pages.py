@@ -1,0 +1,193 @@
+"""Alerts in the browser: the list, one of them, and what is done about it."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.alerts import alert_rules
+from orchestrator.alerts.models import Alert
+from orchestrator.core.clock import utc_now
+from orchestrator.regressions import bisections, confirmations
+from orchestrator.results.models import ChangePoint
+from orchestrator.runs.models import Run
+from tests.support.commit_lines import Line, make_line
+from tests.support.factories import Personas
+
+
+@pytest.fixture
+def line(personas: Personas, tmp_path: Path) -> Line:
+    return make_line(personas.alice, tmp_path / "origin", cases=2)
+
+
+def rates(line: Line) -> dict[str, float]:
+    return {c.sha: 920.0 if place >= 26 else 1000.0 for place, c in enumerate(line.commits)}
+
+
+@pytest.fixture
+def alert(line: Line) -> Alert:
+    """Two cases are 8 % slower from commit 26 on, of which every fourth was measured."""
+    for case in (0, 1):
+        line.step(until=41, at=26, change=-0.08, every=4, case=case, seed=case)
+    line.look()
+    confirmations.tick(utc_now())
+    line.answer_confirmation_runs(rates(line))
+    confirmations.tick(utc_now())
+    alert_rules.tick(utc_now())
+    return Alert.objects.get()
+
+
+def text(client: Client, url: str) -> str:
+    response = client.get(url)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_without_any_it_says_when_there_will_be(alice: Client) -> None:
+    page = text(alice, reverse("alerts"))
+    assert "No alert yet" in page
+    assert f'href="{reverse("schedules")}">Make a schedule' in page
+    assert 'class="count"' not in page
+
+
+def test_the_list_says_what_where_and_since_which_commit(
+    line: Line, alert: Alert, alice: Client
+) -> None:
+    page = text(alice, reverse("alerts"))
+    assert "Hello: Requests per second" in page
+    assert "−8.0 %" in page
+    assert "confirmed by a confirmation run" in page
+    assert "and 1 more" in page
+    assert f"between {line.commits[24].short_sha} and {line.commits[28].short_sha}" in page
+    assert '<span class="count">1<' in page
+    assert reverse("alert", args=[alert.pk]) in page
+
+
+def test_one_of_them_leads_to_its_history_its_confirmation_run_and_the_search(
+    line: Line, alert: Alert, alice: Client
+) -> None:
+    for _ in range(6):
+        bisections.tick(utc_now())
+        line.answer_confirmation_runs(rates(line))
+    page = text(alice, reverse("alert", args=[alert.pk]))
+    for run in Run.objects.all():
+        assert reverse("run", args=[run.pk]) in page
+    assert f"{reverse('compare')}?benchmark=server%2Fhello&amp;baseline=" in page
+    assert f"{reverse('history')}?benchmark=server%2Fhello&amp;case=" in page
+    assert "good" in page
+    assert line.commits[26].short_sha in page
+    assert "it comes from" in page
+
+
+def test_its_links_lead_somewhere(alert: Alert, alice: Client) -> None:
+    page = text(alice, reverse("alert", args=[alert.pk]))
+    for part in page.split('href="')[1:]:
+        url = part.split('"')[0].replace("&amp;", "&")
+        if url.startswith("/") and not url.startswith(("/static", "/api")):
+            assert alice.get(url).status_code in (200, 302), url
+
+
+def test_buttons_acknowledge_resolve_and_open_again(alert: Alert, alice: Client) -> None:
+    url = reverse("alert-change", args=[alert.pk])
+    alice.post(url, {"do": "acknowledge", "note": "on it"})
+    page = text(alice, reverse("alerts"))
+    assert "alice" in page
+    assert 'class="count"' not in page
+    refused = alice.post(url, {"do": "resolve", "note": ""})
+    assert refused.status_code == 422
+    assert "say why" in refused.content.decode()
+    alice.post(url, {"do": "resolve", "note": "reverted"})
+    assert "There is no alert in this state" in text(alice, reverse("alerts"))
+    assert "Hello" in text(alice, reverse("alerts") + "?state=resolved")
+    alice.post(url, {"do": "reopen"})
+    alice.post(url, {"do": "assign", "assignee": "bob"})
+    alert.refresh_from_db()
+    assert alert.state == "open"
+    assert alert.assignee is not None
+    assert alert.assignee.get_username() == "bob"
+
+
+def test_a_list_is_narrowed_and_several_are_changed_at_once(
+    alert: Alert, alice: Client, bob: Client, mallory: Client
+) -> None:
+    url, change = reverse("alerts"), reverse("alerts-change")
+    other = Alert.objects.create(
+        team=alert.team, change_point=alert.change_point, confirmed=False,
+        raised_at=utc_now(), changed_at=utc_now(), state="resolved",
+    )  # fmt: skip
+    both = {"alert": [alert.pk, other.pk], "do": "silence", "note": "holiday"}
+    assert bob.post(change, both | {"until": "2099-01-01"}).status_code == 403
+    assert mallory.post(change, both).status_code in (404, 422)
+    refused = alice.post(change, both)
+    assert (refused.status_code, "choose the end date" in refused.content.decode()) == (422, True)
+    assert alice.post(change, {"do": "confirm"}).status_code == 422
+
+    soon = f"{utc_now() + timedelta(days=2):%Y-%m-%d}"
+    partly = alice.post(f"{change}?state=all", both | {"until": soon})
+    assert "1 of 2 done. this alert is resolved already" in partly.content.decode()
+    assert soon in text(alice, f"{url}?state=silenced&owner=nobody")
+    assert "There is no alert in this state" in text(alice, f"{url}?state=silenced&owner=me")
+    answer = alice.post(f"{change}?owner=me", {"alert": alert.pk, "do": "confirm", "note": "real"})
+    assert answer.headers["Location"] == f"{url}?owner=me"
+    page = text(bob, f"{url}?owner=alice&order=largest")
+    assert "real" in page
+    assert 'name="alert"' not in page
+    assert "silenced until" in text(bob, reverse("alert", args=[alert.pk]))
+
+
+def test_it_leads_to_both_distributions_and_the_trials_of_each(
+    line: Line, alert: Alert, alice: Client
+) -> None:
+    page = text(alice, reverse("alert", args=[alert.pk]))
+    lead = alert.change_point
+    query = f"of={line.cases[0].key}&amp;on={line.host.pk.hex}"
+    assert query in page
+    for commit in (lead.before, lead.commit):
+        assert reverse("history-point", args=[lead.series_id, commit.short_sha]) in page
+
+
+def test_dismissing_needs_a_reason_and_takes_its_change_points_along(
+    alert: Alert, alice: Client
+) -> None:
+    alice.post(reverse("alert-change", args=[alert.pk]), {"do": "dismiss", "note": "meant so"})
+    assert set(ChangePoint.objects.values_list("state", flat=True)) == {"dismissed"}
+
+
+def test_a_change_point_can_be_measured_again(line: Line, alert: Alert, alice: Client) -> None:
+    url = reverse("alert-confirm", args=[alert.pk, alert.change_point_id])
+    answer = alice.post(url)
+    run = Run.objects.get(state="queued")
+    assert answer.headers["Location"] == reverse("run", args=[run.pk])
+    assert alice.post(url).status_code == 422
+
+
+def test_a_viewer_has_no_buttons_and_a_stranger_no_alert(
+    alert: Alert, bob: Client, mallory: Client
+) -> None:
+    url = reverse("alert", args=[alert.pk])
+    assert "Acknowledge" not in text(bob, url)
+    assert (
+        bob.post(reverse("alert-change", args=[alert.pk]), {"do": "acknowledge"}).status_code == 403
+    )
+    assert mallory.get(url).status_code == 404
+    assert "No alert yet" in text(mallory, reverse("alerts"))
+
+
+def test_the_projects_rules_are_changed_on_their_page(
+    line: Line, alice: Client, bob: Client
+) -> None:
+    url = reverse("project-changes", args=["server"])
+    assert "60" in text(alice, url)
+    alice.post(url, {"confirm": "on", "machine_minutes_a_day": "30"})
+    line.project.refresh_from_db()
+    rules = line.project
+    assert (rules.confirm_changes, rules.bisect_changes) == (True, False)
+    assert rules.machine_minutes_a_day == 30
+    assert "are not searched" in text(bob, url)
+    assert bob.post(url, {"machine_minutes_a_day": "5"}).status_code == 403
+    assert alice.post(url, {"machine_minutes_a_day": "-1"}).status_code == 422
+    assert reverse("project-changes", args=["server"]) in text(
+        alice, reverse("project", args=["server"])
+    )

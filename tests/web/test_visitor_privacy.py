@@ -1,0 +1,112 @@
+"""No page, file, chart or badge tells a visitor what is for members: facts and settings of hosts,
+messages, addresses, the repository. All open addresses are tried, with every parameter that they
+read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from django.db import transaction
+from django.test import Client, override_settings
+
+from orchestrator.accounts.models import User
+from orchestrator.web.reports import views
+from tests.fuzz.visitors import add_unmeasured_branch, fuzz, rows_of_tables
+from tests.support.route_params import Everything, make_everything
+from tests.support.visitor_site import (
+    SECRET,
+    OpenPage,
+    front_pages,
+    plant_secrets,
+    visitor_site,
+)
+
+pytestmark = pytest.mark.django_db
+
+#: Each parameter of each page is tried at least once.
+HOSTILE_REQUESTS = 330
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """`unmeasured`: texts that name a commit which nobody measured."""
+
+    everything: Everything
+    unmeasured: tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def filled(
+    django_db_setup: None, django_db_blocker: object, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Filled]:
+    folder = tmp_path_factory.mktemp("visitors")
+    local = override_settings(ALLOW_LOCAL_REPOSITORIES=True, DATA_DIR=folder / "data")
+    with django_db_blocker.unblock(), local, transaction.atomic():  # type: ignore[attr-defined]
+        everything = make_everything(folder)
+        unmeasured = add_unmeasured_branch(folder)
+        plant_secrets()
+        yield Filled(everything=everything, unmeasured=unmeasured)
+        transaction.set_rollback(True)
+
+
+@pytest.fixture(scope="module")
+def everything(filled: Filled) -> Everything:
+    return filled.everything
+
+
+@pytest.fixture(scope="module")
+def site(everything: Everything) -> list[OpenPage]:
+    return visitor_site(everything)
+
+
+def test_no_answer_to_a_visitor_has_what_is_for_members(site: list[OpenPage]) -> None:
+    client, answered, faults = Client(), set(), []
+    for page in site:
+        for address in page.addresses():
+            answer = client.get(address)
+            if SECRET in answer.content.decode(errors="replace"):
+                faults.append(address)
+            if answer.status_code == 200:
+                answered.add(page.path)
+    assert not faults, "\n".join(faults)
+    closed = [page.path for page in site if page.path not in answered]
+    assert not closed, closed
+
+
+def test_members_read_it_so_that_it_would_be_seen(
+    everything: Everything, site: list[OpenPage]
+) -> None:
+    """The test above looks for something that is really in the answers to members."""
+    alice = Client()
+    alice.force_login(everything.personas.alice.user)
+    for ending in views.FORMATS:
+        text = alice.get(f"/reports/connections.{ending}").content.decode()
+        assert (f"{SECRET}-kernel" in text) is (ending != "csv"), ending
+    assert f"{SECRET}-kernel" in alice.get("/reports/connections/").content.decode()
+    tried = {(page.name, name) for page in site for name in page.reads}
+    assert tried >= {
+        ("report", "format"), ("report", "commit"), ("compare", "format"), ("compare", "run"),
+        ("trial", "load"), ("badge-value", "label"), ("history", "metric"), ("embed", "branch"),
+        ("shared report", "format"), ("shared compare", "format"), ("shared run-trials", "invalid"),
+    }  # fmt: skip
+
+
+def test_no_hostile_request_fails_tells_or_changes_anything(
+    filled: Filled, site: list[OpenPage]
+) -> None:
+    """The short form of `make fuzz`, which sends far more of them."""
+    pages = [*site, *front_pages(filled.everything)]
+    front = {page.name for page in pages[len(site) :]}
+    assert front >= {"front login", "front invitation", "front setup", "front forge-hook"}
+    seen = fuzz(pages, filled.unmeasured, HOSTILE_REQUESTS, seed=1)
+    assert seen.faults == []
+    assert seen.requests == HOSTILE_REQUESTS
+    assert 50 < seen.parameters <= HOSTILE_REQUESTS
+    assert seen.statuses[200] > 20
+
+
+def test_a_change_of_any_row_would_be_seen() -> None:
+    before = rows_of_tables()
+    User.objects.create_user(username="zoe")
+    after = rows_of_tables()
+    assert [name for name in after if after[name] != before[name]] == ["accounts_user"]

@@ -1,0 +1,237 @@
+"""A trial's page: what it rests on, what it cost, and any percentile of it."""
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from orchestrator.results.models import Artifact
+from orchestrator.runs.models import Trial
+from orchestrator.stats.histogram import Histogram
+from tests.support.factories import record_again
+from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_json, leave_load
+from tests.web.conftest import World
+
+GOLDEN = Path(__file__).parents[2] / "loadtools" / "golden" / "oha-1.16.0"
+
+
+@pytest.fixture
+def trial(world: World) -> Trial:
+    return first_trial(world.run)
+
+
+def text_of(client: Client, trial: Trial, **query: str) -> str:
+    page = client.get(reverse("trial", args=[trial.pk]), query).content.decode()
+    return html.unescape(" ".join(re.sub(r"<[^>]+>", " ", page).split()))
+
+
+def provenance(trial: Trial, **more: Any) -> None:
+    Trial.objects.filter(pk=trial.pk).update(provenance={**trial.provenance, **more})
+
+
+def test_it_says_why_it_is_invalid_and_what_to_do(trial: Trial, alice: Client) -> None:
+    doubt(trial, "invalid", ERRORS, STEAL)
+    page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
+    text = text_of(alice, trial)
+
+    assert "Invalid: it is excluded from charts and comparisons" in text
+    assert "Answers of another status : 40 answers with status 500" in text
+    assert f'href="{reverse("validity")}#http_errors"' in page
+    assert "Measured ✕ invalid" in text
+
+
+def test_it_shows_the_protocol_asked_for_and_the_one_spoken(trial: Trial, alice: Client) -> None:
+    assert "Protocol used unknown: reported by neither the load tool nor a check" in text_of(
+        alice, trial
+    )
+    provenance(trial, protocol="h2")
+    assert "Requested protocol HTTP/1.1 Protocol used HTTP/2 ✕ differs from the requested one" in (
+        text_of(alice, trial)
+    )
+    provenance(trial, protocol="h1")
+    assert "not what was asked for" not in text_of(alice, trial)
+
+
+def test_it_shows_the_checks_before_and_after(trial: Trial, alice: Client) -> None:
+    right = {
+        "name": "load", "when": "before", "problem": None, "protocol": "h1", "status": 200,
+        "length": 13, "encoding": "identity",
+    }  # fmt: skip
+    wrong = {**right, "when": "after", "problem": "status 500 <instead of> 200", "status": 500}
+    silent = {**right, "name": "2", "protocol": None, "length": None, "encoding": None}
+    provenance(trial, checks=[right, silent, wrong])
+    text = text_of(alice, trial)
+
+    assert "the load's own request before ✓ right h1 200 13 identity" in text
+    assert "check 2 before ✓ right unknown 200 unknown unknown" in text
+    assert "the load's own request after ✕ status 500 <instead of> 200 h1 500 13 identity" in text
+
+
+def test_it_shows_each_load_with_what_the_objective_says(trial: Trial, alice: Client) -> None:
+    fast = {"requests.rate": 100.0, "latency.p50": 0.001, "latency.p99": 0.004}
+    slow = {"requests.rate": 350.0, "latency.p50": 0.02, "latency.p99": 0.25, "requests.errors": 3}
+    leave_load(trial, 0, rate=100.0, passed=True, readings=fast)
+    leave_load(
+        trial, 1, rate=400.0, passed=False, why="latency.p99 250 ms", readings=slow,
+        validity="suspect", reasons=[STEAL],
+    )  # fmt: skip
+    leave_load(trial, 2, rate=800.0, passed=False, validity="invalid", reasons=[ERRORS])
+    page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
+    text = text_of(alice, trial)
+
+    assert "1 100 1/s 4 × 1 100 1/s 1.00 ms 4.00 ms unknown unknown ✓ passed ✓ valid" in text
+    assert (
+        "2 400 1/s 4 × 1 350 1/s 20.0 ms 250 ms 3 unknown ✕ missed latency.p99 250 ms "
+        "! suspect CPU that the hypervisor took" in text
+    )
+    assert "3 800 1/s 4 × 1 unknown unknown unknown unknown unknown ✕ missed" in text
+    assert '"outcome": "passed"' in page
+    assert '"outcome": "missed"' in page
+    assert "js/loads.js" in page
+
+
+def test_a_single_load_has_no_table_of_loads(trial: Trial, alice: Client) -> None:
+    page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
+    assert "Its loads" not in page
+    assert "js/loads.js" not in page
+
+
+def test_what_an_answer_cost_is_told_or_why_it_is_unknown(trial: Trial, alice: Client) -> None:
+    record_again({trial.pk: {"memory.server_peak": 2.0**20, "cost.money_per_1m": 0.25}})
+    usage = {"reasons": {"services_cpu_s": "the definition has no services"}}
+    ambient = {"a": {"energy_j": None, "reasons": {"energy_j": "no permission to read RAPL"}}}
+    leave_json(trial, "result.json", {"loads": [{"usage": usage, "interference": ambient}]})
+    text = text_of(alice, trial)
+
+    assert "Services' CPU per 1,000 requests unknown: the definition has no services" in text
+    assert "Energy of the hosts' CPUs per 1,000 answers unknown: no permission to read RAPL" in text
+    assert "Body bytes per 1,000 answers unknown: the load tool tells no bytes of bodies" in text
+    assert "Network bytes per 1,000 answers, both directions unknown" in text
+    assert "Peak memory of the server 1.00 MiB" in text
+    assert "Price of the hosts for a million answers 0.25 for 1M answers" in text
+
+
+def test_it_names_the_profile_without_a_price(trial: Trial, alice: Client) -> None:
+    assert "unknown: the hardware profile Any machine has no price an hour" in text_of(alice, trial)
+
+
+def test_it_shows_how_the_host_was_against_what_is_good(trial: Trial, alice: Client) -> None:
+    doubt(trial, "suspect", STEAL)
+    before = {"busy_share": 0.02, "load1": 1.5, "cpus": 2, "pressure": None,
+              "reasons": {"pressure": "the kernel has no PSI"}}  # fmt: skip
+    calm = {"steal_share": 0.0, "foreign_share": 0.01, "pressure_share": 0.3,
+            "clock_mhz": [2000, 2400], "clock_step_s": 0.0, "on_battery": False}  # fmt: skip
+    stolen = {**calm, "steal_share": 0.03, "clock_mhz": [1800, 2300], "foreign_share": 0.02,
+              "foreign": [{"name": "<cron>", "cpu_s": 0.5}]}  # fmt: skip
+    loads = [{"interference": {"a": calm}}, {"interference": {"a": stolen}}]
+    leave_json(trial, "result.json", {"hosts": {"a": before}, "loads": loads})
+    text = text_of(alice, trial)
+
+    assert "How the host here was worst of 2 loads" in text
+    assert "CPU of other processes before the start 2 % at most 10 % ✓ good" in text
+    assert "Waiting for CPU before the start unknown: the kernel has no PSI at most 10 %" in text
+    assert "Load average of a minute 1.50 on 2 CPUs" in text
+    assert "CPU that the hypervisor took 3 % at most 1 % ✕ a reason" in text
+    assert "CPU of others 2 % of a core (<cron> 0.50 s) at most 5 % of a core" in text
+    assert "Waiting for CPU while other processes ran 30 % at most 10 % ! not counted" in text
+    assert "Clock 1800 to 2400 MHz" in text
+
+
+def test_it_says_of_each_latency_how_the_load_was_put(trial: Trial, alice: Client) -> None:
+    text = text_of(alice, trial)
+    assert "Latency p99 closed loop" in text
+    assert "slow answers delay the next request, so waiting is undercounted" in text
+    assert "Requests per second closed loop" not in text
+
+
+def test_it_reads_any_percentile(trial: Trial, alice: Client) -> None:
+    found = Histogram.decode(bytes(trial.histograms.get(kind="ok").encoded))
+    text = text_of(alice, trial, percentiles="12.5, 99.9")
+    expected = found.percentile(12.5) / 1e3
+    shown = re.search(r"p12\.5 ([\d.]+) ms", text)
+
+    assert shown is not None
+    assert float(shown[1]) == pytest.approx(expected, rel=0.01)
+    assert f"Of {found.total_count:,}".replace(",", " ") + " good answers" in text
+    assert "p99.9 unknown: needs 10 000 good answers" in text
+
+
+@pytest.mark.parametrize("asked", ["100", "0", "-3", "p50", "50,,99", "nan"])
+def test_it_says_what_is_no_percentile(trial: Trial, alice: Client, asked: str) -> None:
+    assert "expected numbers above 0 and below 100" in text_of(alice, trial, percentiles=asked)
+
+
+def test_it_reads_one_of_several_loads(trial: Trial, alice: Client) -> None:
+    leave_load(trial, 0, latencies_us=[1000], readings={})
+    leave_load(trial, 1, latencies_us=[2000], readings={})
+    text = text_of(alice, trial, percentiles="50", load="1")
+
+    assert "Any percentile of load 2" in text
+    assert "p50 2.00 ms" in text
+    assert "Of 100 good answers" in text
+
+
+def test_it_keeps_the_warm_up_apart(trial: Trial, alice: Client) -> None:
+    second = {"answered": 900, "p50_us": 1000, "p99_us": 4000}
+    warmup = {"answered": 700, "p50_us": 3000, "p99_us": None}
+    late = {"answered": 2, "p50_us": 9000, "p99_us": None}
+    rows = {
+        "warmup": {"n": 702, "slices": [{"t": -1, **warmup}, {"t": 0, **late}]},
+        "slices": [{"t": 0, **second}, {"t": 1, **second}],
+    }
+    leave_json(trial, "rows.json", rows)
+    page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
+    text = text_of(alice, trial)
+
+    assert "Seconds before 0 are the warm-up, which is excluded from all results" in text
+    assert "-1 warm-up 700 3.00 ms – 0 warm-up 2 9.00 ms –" in text
+    assert "0 window 900 1.00 ms 4.00 ms 1 after the end 900 1.00 ms 4.00 ms" in text
+    assert '"seconds": [-1, 0]' in page
+    assert '"warmup": 1' in page
+
+
+def test_it_tells_how_requests_ended(trial: Trial, alice: Client) -> None:
+    """Of a server that answers with errors and breaks connections, as oha really reported it."""
+    told = json.loads((GOLDEN / "oha_flaky.json").read_bytes())
+    rows = {
+        "schema": 3,
+        "all": {"n": 360, "percentiles": dict(told["latencyPercentiles"])},
+        "window": {"start_s": 0.0, "end_s": told["summary"]["total"]},
+        "ok": {"value_us": [1000], "count": [320]},
+        "other": {"value_us": [900], "count": [40]},
+        "by_status": told["statusCodeDistribution"],
+        "bytes": told["summary"]["totalData"],
+        "slices": [],
+    }
+    Artifact.objects.filter(trial=trial).delete()
+    leave_json(trial, "tool.json", told)
+    leave_json(trial, "rows.json", rows)
+    leave_json(trial, "result.json", {"tool": {"name": "oha"}, "loads": [{"argv": ["oha"]}]})
+    text = text_of(alice, trial)
+
+    assert "By status 200 320, 500 40" in text
+    assert "Without a response broken 40 connection closed before message completed" in text
+    assert "Body bytes received 4.06 KiB" in text
+    assert "Bytes sent unknown" in text
+
+
+def test_it_hands_out_the_distribution(trial: Trial, alice: Client, mallory: Client) -> None:
+    stored = bytes(trial.histograms.get(kind="ok").encoded)
+    address = reverse("trial-histogram", args=[trial.pk, "ok"])
+    answer = alice.get(address)
+
+    assert Histogram.decode(answer.content) == Histogram.decode(stored)
+    assert answer.headers["Content-Disposition"].startswith("attachment")
+    assert alice.get(reverse("trial-histogram", args=[trial.pk, "other"])).status_code == 404
+    assert alice.get(reverse("trial-histogram", args=[trial.pk, "x"])).status_code == 404
+    assert mallory.get(address).status_code == 404
+
+
+def test_it_shows_trials_whose_files_are_damaged(trial: Trial, alice: Client) -> None:
+    leave_json(trial, "result.json", {"loads": "none", "hosts": None})
+    assert alice.get(reverse("trial", args=[trial.pk])).status_code == 200
