@@ -23,7 +23,7 @@ def setup_path() -> str:
     return found[0]
 
 
-def test_it_makes_one_owner_and_team(db: None) -> None:
+def test_setup_link_creates_one_owner_and_one_team(db: None) -> None:
     path, browser = setup_path(), Client()
     assert "There is no account yet" in browser.get("/login").content.decode()
     assert browser.get(path).status_code == 200
@@ -43,14 +43,14 @@ def test_it_makes_one_owner_and_team(db: None) -> None:
     assert "There is no account yet" not in Client().get("/login").content.decode()
 
 
-def test_it_is_refused_once_there_is_a_user(personas: Personas) -> None:
+def test_setup_link_is_refused_once_a_user_exists(personas: Personas) -> None:
     out = StringIO()
     call_command("setup_link", stdout=out)
     assert "/setup/" not in out.getvalue()
     assert "log in" in out.getvalue()
 
 
-def test_it_expires_and_only_the_newest_works(db: None) -> None:
+def test_setup_link_expires_and_only_the_newest_works(db: None) -> None:
     old = setup_path()
     new = setup_path()
     assert Client().get(old).status_code == 410
@@ -70,14 +70,16 @@ def test_it_expires_and_only_the_newest_works(db: None) -> None:
         ("", {}),
     ],
 )
-def test_it_works_only_on_this_machine(db: None, address: str, headers: dict[str, str]) -> None:
+def test_setup_link_works_only_on_this_machine(
+    db: None, address: str, headers: dict[str, str]
+) -> None:
     path, elsewhere = setup_path(), Client(REMOTE_ADDR=address)
     assert elsewhere.get(path, headers=headers).status_code == 403
     assert elsewhere.post(path, ACCOUNT, headers=headers).status_code == 403
     assert not User.objects.exists()
 
 
-def test_it_knows_this_machine() -> None:
+def test_setup_recognises_requests_from_this_machine() -> None:
     assert is_of_this_machine("127.0.0.1", ["Host", "Accept"])
     assert is_of_this_machine("::1", [])
     assert not is_of_this_machine("::ffff:192.0.2.1", [])

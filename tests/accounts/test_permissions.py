@@ -81,13 +81,13 @@ def read(answer: HttpResponse) -> str:
     return content.decode(errors="replace")
 
 
-def test_every_page_and_operation_has_a_row_and_every_row_is_there() -> None:
+def test_permission_table_covers_every_page_and_operation_and_no_other() -> None:
     rows = "give it a row in accounts/permissions.py"
     assert set(all_pages()) == set(PAGES), rows
     assert set(all_operations()) == set(OPERATIONS), rows
 
 
-def test_the_printed_table_is_the_table() -> None:
+def test_permissions_document_matches_the_table() -> None:
     kept = Path(__file__).parents[2] / "docs" / "permissions.md"
     assert kept.read_text() == document(), "run make permissions"
 
@@ -100,7 +100,7 @@ def send(everything: Everything, browser: Client, method: str, name: str) -> Htt
     return browser.post(path, PAGE_BODIES.get(name, {}))
 
 
-def test_pages_let_in_whom_the_table_says(everything: Everything) -> None:
+def test_pages_admit_the_roles_of_the_table(everything: Everything) -> None:
     who = everything.personas
     members = (who.bob, everything.carol)
     browsers = [(member, signed_in(member)) for member in members]
@@ -164,7 +164,7 @@ def ask(
         return client.generic(method or usual, address, body, "application/json", headers=headers)
 
 
-def test_the_api_lets_in_whom_the_table_says(everything: Everything) -> None:
+def test_the_api_admits_the_roles_of_the_table(everything: Everything) -> None:
     faults = []
     who = everything.personas
     members = [(each, _viewers_token(each)) for each in (who.bob, everything.carol)]
@@ -192,7 +192,7 @@ def test_the_api_lets_in_whom_the_table_says(everything: Everything) -> None:
     assert not faults, "\n".join(faults)
 
 
-def test_the_api_gives_nothing_to_another_team_or_project(everything: Everything) -> None:
+def test_the_api_shows_nothing_to_another_team_or_project(everything: Everything) -> None:
     faults = []
     mallory = bearer(everything.personas.mallory)
     other = bearer(everything.personas.alice, project=Project.objects.get(slug="other").pk)

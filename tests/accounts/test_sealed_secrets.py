@@ -54,7 +54,7 @@ def credentials(personas: Personas, settings: Any) -> Any:
     return Credential.objects.order_by("pk")
 
 
-def test_the_newest_key_seals_all_anew_in_batches_and_only_once(
+def test_the_newest_key_reseals_all_secrets_in_batches_and_only_once(
     credentials: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sealed_columns, "_BATCH", 2)
@@ -73,7 +73,9 @@ def test_the_newest_key_seals_all_anew_in_batches_and_only_once(
     assert (vault.unseal_text(stored["secret"], vault.SECOND_FACTORS), stored["n"]) == ("TOTP", 1)
 
 
-def test_it_says_what_cannot_be_opened_and_goes_on(credentials: Any, settings: Any) -> None:
+def test_reseal_reports_secrets_that_no_key_opens_and_continues(
+    credentials: Any, settings: Any
+) -> None:
     lost = credentials[1]
     Credential.objects.filter(pk=lost.pk).update(
         sealed_private_key=Keyring({"2019": "x" * 40}).seal("secret", "x")
@@ -111,7 +113,7 @@ def test_a_value_that_was_copied_to_another_row_or_column_does_not_open(
     assert str(ours.pk) in out.getvalue()
 
 
-def test_what_was_sealed_for_no_row_opens_and_is_bound_to_its_row(
+def test_a_secret_sealed_without_a_row_opens_and_is_bound_to_its_row(
     personas: Personas, settings: Any
 ) -> None:
     row = add_credential(member=personas.alice, name="old")
@@ -140,7 +142,7 @@ def test_another_secret_key_opens_what_its_predecessor_sealed(settings: Any) -> 
 
 
 @pytest.mark.parametrize("given", ["a", "a:short", f"A:{'x' * 32}", f"a:{'x' * 32},a:{'y' * 32}"])
-def test_a_key_that_is_none_is_refused_at_the_start(
+def test_an_invalid_key_is_refused_at_the_start(
     given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITWALL_SEALING_KEYS", given)
@@ -149,7 +151,7 @@ def test_a_key_that_is_none_is_refused_at_the_start(
     assert "xxxx" not in str(refused.value)
 
 
-def test_columns_that_are_named_sealed_are_found_by_themselves() -> None:
+def test_sealed_columns_are_found_by_their_name() -> None:
     known = {str(column) for column in sealed_columns.sealed_columns()}
     assert {
         "fleet.Credential.sealed_private_key",

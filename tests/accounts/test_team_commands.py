@@ -31,7 +31,7 @@ def called(*words: str) -> str:
     return out.getvalue()
 
 
-def test_a_team_begins_with_an_owner(personas: Personas) -> None:
+def test_create_team_adds_an_owner(personas: Personas) -> None:
     assert "alice owns the team Green Things now" in called(
         "create_team", "green", "--name", "Green Things", "--owner", "alice"
     )
@@ -41,7 +41,9 @@ def test_a_team_begins_with_an_owner(personas: Personas) -> None:
     assert sorted(told) == ["member.joined", "team.created"]
 
 
-def test_or_with_a_link_by_which_the_first_one_comes(personas: Personas, client: Client) -> None:
+def test_create_team_can_print_an_invitation_for_the_first_owner(
+    personas: Personas, client: Client
+) -> None:
     told = called("create_team", "green")
     address = told.split("\n")[1]
     assert "/invitations/pwi_" in address
@@ -66,13 +68,17 @@ def test_or_with_a_link_by_which_the_first_one_comes(personas: Personas, client:
         (("remove_team", "blue", "--confirm", "red"), "'red' is not blue: nothing was removed"),
     ],
 )
-def test_it_says_what_it_cannot_do(personas: Personas, words: tuple[str, ...], said: str) -> None:
+def test_team_commands_report_what_they_cannot_do(
+    personas: Personas, words: tuple[str, ...], said: str
+) -> None:
     with pytest.raises(CommandError, match=said):
         called(*words)
     assert set(Team.objects.values_list("slug", flat=True)) == {"red", "blue"}
 
 
-def test_nobody_is_removed_unasked(personas: Personas, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remove_team_asks_before_it_removes(
+    personas: Personas, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Path("/dev/null").open() as nobody:
         monkeypatch.setattr(sys, "stdin", nobody)
         with pytest.raises(CommandError, match="repeat the name with --confirm blue"):
@@ -80,7 +86,9 @@ def test_nobody_is_removed_unasked(personas: Personas, monkeypatch: pytest.Monke
     assert Team.objects.filter(slug="blue").exists()
 
 
-def test_a_team_goes_with_all_that_it_has_measured(db: None, tmp_path: Path, settings: Any) -> None:
+def test_remove_team_removes_all_measurements_of_the_team(
+    db: None, tmp_path: Path, settings: Any
+) -> None:
     settings.DATA_DIR = tmp_path / "data"
     settings.ALLOW_LOCAL_REPOSITORIES = True
     make_everything(tmp_path)

@@ -21,13 +21,13 @@ from tests.support.webservers import Reply, Site, http2, serving
 SOURCES = sorted(Path(bundle.__file__).parent.rglob("*.py"))
 
 
-def test_it_is_the_same_file_each_time() -> None:
+def test_bundle_is_reproducible() -> None:
     assert build_bundle() == build_bundle()
     with zipfile.ZipFile(BytesIO(build_bundle().content)) as archive:
         assert {"__main__.py", "hostagent/cli.py"} <= set(archive.namelist())
 
 
-def test_it_is_named_by_all_that_is_in_it_and_that_is_the_http_2_packages_too() -> None:
+def test_bundle_name_is_a_hash_of_its_content_with_the_http2_packages() -> None:
     bundle = build_bundle()
     with zipfile.ZipFile(BytesIO(bundle.content)) as archive:
         names = archive.namelist()
@@ -37,14 +37,14 @@ def test_it_is_named_by_all_that_is_in_it_and_that_is_the_http_2_packages_too() 
         assert {f"{package}/__init__.py", f"{package}/LICENSE"} <= set(names)
 
 
-def test_it_runs_from_anywhere_without_site_packages(tmp_path: Path) -> None:
+def test_bundle_runs_from_anywhere_without_site_packages(tmp_path: Path) -> None:
     (tmp_path / "agent.pyz").write_bytes(build_bundle().content)
     argv = [sys.executable, "-I", "-S", "-W", "error", "agent.pyz", "--root", "work", "has", "a"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ('{"present": {"a": false}}\n', "")
 
 
-def test_it_unpacks_itself_once_and_works_where_it_cannot(tmp_path: Path) -> None:
+def test_bundle_unpacks_itself_once_and_works_where_it_cannot(tmp_path: Path) -> None:
     agent = tmp_path / "agent.pyz"
     agent.write_bytes(build_bundle().content)
     argv = [sys.executable, str(agent), "--root", "work", "has", "a"]
@@ -67,12 +67,12 @@ def test_it_unpacks_itself_once_and_works_where_it_cannot(tmp_path: Path) -> Non
     assert unpacked() == ["agent"]
 
 
-def test_it_is_written_in_the_python_of_3_9() -> None:
+def test_bundle_is_valid_python_3_9() -> None:
     for path in SOURCES:
         ast.parse(path.read_text("utf-8"), str(path), feature_version=(3, 9))
 
 
-def test_it_imports_nothing_but_the_standard_library_and_h2_in_one_module() -> None:
+def test_bundle_imports_only_the_standard_library_and_h2_in_one_module() -> None:
     outside = {path.name: _imported(path) - set(sys.stdlib_module_names) for path in SOURCES}
     assert {name: found for name, found in outside.items() if found} == {"http2.py": {"h2"}}
 
@@ -89,7 +89,7 @@ def _imported(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("unpacked", [True, False], ids=["folder", "file"])
 @pytest.mark.parametrize("version", ["this", "3.9"])
-def test_it_speaks_http_2_with_what_it_carries(
+def test_bundle_speaks_http2_with_its_own_packages(
     tmp_path: Path, version: str, unpacked: bool
 ) -> None:
     python = sys.executable if version == "this" else oldest_python()
@@ -125,7 +125,7 @@ print(json.dumps(told))
 """
 
 
-def test_it_runs_on_python_3_9(tmp_path: Path) -> None:
+def test_bundle_runs_on_python_3_9(tmp_path: Path) -> None:
     python = oldest_python()
     if python is None:
         missing("python3.9")

@@ -30,7 +30,7 @@ def tar_of(path: Path, *members: tarfile.TarInfo) -> Path:
     return path
 
 
-def test_it_writes_files_folders_and_links_inside(tmp_path: Path) -> None:
+def test_unpacking_writes_files_folders_and_links_inside(tmp_path: Path) -> None:
     source = tar_of(
         tmp_path / "good.tar.gz",
         member("src", type=tarfile.DIRTYPE),
@@ -72,7 +72,7 @@ UNSAFE = {
 
 
 @pytest.mark.parametrize("members", UNSAFE.values(), ids=UNSAFE)
-def test_it_refuses_what_leads_outside_or_is_no_file(
+def test_unpacking_refuses_paths_outside_and_special_files(
     members: list[tarfile.TarInfo], tmp_path: Path
 ) -> None:
     source = tar_of(tmp_path / "bad.tar.gz", *members)
@@ -83,14 +83,14 @@ def test_it_refuses_what_leads_outside_or_is_no_file(
     assert not list(tmp_path.rglob("evil"))
 
 
-def test_it_refuses_an_archive_that_was_cut_short(tmp_path: Path) -> None:
+def test_unpacking_refuses_an_archive_that_was_cut_short(tmp_path: Path) -> None:
     source = tar_of(tmp_path / "cut.tar.gz", member("a"), member("b"))
     source.write_bytes(source.read_bytes()[:60])
     with pytest.raises(BuildFailed, match=r"cut\.tar\.gz"):
         unpack(source, tmp_path / "tree")
 
 
-def test_it_refuses_an_archive_that_is_damaged_inside(tmp_path: Path) -> None:
+def test_unpacking_refuses_an_archive_that_is_damaged_inside(tmp_path: Path) -> None:
     source = tar_of(tmp_path / "damaged.tar.gz", *(member(f"f{n}") for n in range(200)))
     whole = bytearray(source.read_bytes())
     whole[40:60] = bytes(20)
@@ -103,7 +103,9 @@ def test_it_refuses_an_archive_that_is_damaged_inside(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limit", "most"), [("MAX_BYTES", 5), ("MAX_MEMBERS", 2)], ids=["bytes", "members"]
 )
-def test_it_unpacks_no_bomb(limit: str, most: int, tmp_path: Path, monkeypatch: Any) -> None:
+def test_unpacking_refuses_a_decompression_bomb(
+    limit: str, most: int, tmp_path: Path, monkeypatch: Any
+) -> None:
     source = tar_of(tmp_path / "bomb.tar.gz", member("a"), member("b"), member("c"))
     monkeypatch.setattr(archives, limit, most)
     with pytest.raises(BuildFailed, match="it has more than"):
@@ -111,7 +113,7 @@ def test_it_unpacks_no_bomb(limit: str, most: int, tmp_path: Path, monkeypatch: 
     assert not (tmp_path / "tree").exists()
 
 
-def test_it_knows_no_other_packing(tmp_path: Path) -> None:
+def test_unpacking_refuses_other_formats(tmp_path: Path) -> None:
     """One that unpacks a thousandfold, such as xz, is none that we send."""
     with tarfile.open(tmp_path / "other.tar.gz", "w:xz") as archive:
         archive.addfile(member("a"))

@@ -58,7 +58,7 @@ def raised(line: Line) -> Alert:
     return Alert.objects.get()
 
 
-def test_nobody_is_told_before_a_confirmation_run_has_confirmed_it(line: Line) -> None:
+def test_no_alert_is_raised_before_a_confirmation_run_confirms(line: Line) -> None:
     suspect(line)
     alert_rules.tick(utc_now())
     assert not Alert.objects.exists()
@@ -71,14 +71,14 @@ def test_nobody_is_told_before_a_confirmation_run_has_confirmed_it(line: Line) -
     assert open_alerts(line.project.team) == 1
 
 
-def test_a_refuted_one_and_an_improvement_raise_none(line: Line) -> None:
+def test_a_refuted_change_and_an_improvement_raise_no_alert(line: Line) -> None:
     suspect(line)
     confirm_changes(line, 0.0)
     alert_rules.tick(utc_now())
     assert not Alert.objects.exists()
 
 
-def test_an_improvement_raises_none(line: Line) -> None:
+def test_an_improvement_raises_no_alert(line: Line) -> None:
     suspect(line, 0.08)
     confirm_changes(line, 0.08)
     alert_rules.tick(utc_now())
@@ -86,7 +86,7 @@ def test_an_improvement_raises_none(line: Line) -> None:
     assert not Alert.objects.exists()
 
 
-def test_what_was_measured_elsewhere_raises_one_that_says_so(
+def test_an_imported_result_raises_an_alert_that_says_so(
     personas: Personas, tmp_path: Path
 ) -> None:
     line = make_line(personas.alice, tmp_path / "origin", cases=2, external=True)
@@ -97,7 +97,7 @@ def test_what_was_measured_elsewhere_raises_one_that_says_so(
     assert alert.change_point.message == "not confirmed: measured on an external host"
 
 
-def test_somebody_takes_it_over_and_resolves_it(line: Line) -> None:
+def test_an_alert_is_acknowledged_and_resolved(line: Line) -> None:
     alert = raised(line)
     alert = acknowledge(member=line.member, alert_id=alert.pk, note="on it")
     assert (alert.state, alert.assignee) == ("acknowledged", line.member.user)
@@ -116,7 +116,7 @@ def test_somebody_takes_it_over_and_resolves_it(line: Line) -> None:
         assign(member=line.member, alert_id=alert.pk, username="mallory")
 
 
-def test_one_that_is_silenced_opens_again_by_itself(line: Line) -> None:
+def test_a_silenced_alert_opens_again(line: Line) -> None:
     alert, now = raised(line), utc_now()
     for days in (-1, 900):
         with pytest.raises(InvalidRequestError, match="silenced"):
@@ -130,7 +130,7 @@ def test_one_that_is_silenced_opens_again_by_itself(line: Line) -> None:
     assert [each["by"] for each in woken.log] == ["alice", ""]
 
 
-def test_accepting_begins_the_histories_anew_where_they_shifted(line: Line) -> None:
+def test_accepting_an_alert_sets_a_new_baseline(line: Line) -> None:
     alert = raised(line)
     accept(member=line.member, alert_id=alert.pk, reason="safer")
     assert Alert.objects.get().state == "accepted"
@@ -141,7 +141,7 @@ def test_accepting_begins_the_histories_anew_where_they_shifted(line: Line) -> N
     assert Alert.objects.get().state == "accepted"
 
 
-def test_one_that_a_later_commit_mended_resolves_itself_once_that_is_sure(line: Line) -> None:
+def test_an_alert_that_a_later_commit_fixed_resolves_after_confirmation(line: Line) -> None:
     alert = raised(line)
     assert fix_of(alert) is None
     levels = dict.fromkeys(range(40, 55), 1000.0)
@@ -171,7 +171,7 @@ def test_one_that_a_later_commit_mended_resolves_itself_once_that_is_sure(line: 
     assert Alert.objects.get().state == "open"
 
 
-def test_what_came_back_only_in_part_is_not_mended(line: Line) -> None:
+def test_a_partial_recovery_does_not_resolve_an_alert(line: Line) -> None:
     alert = raised(line)
     for case in (0, 1):
         line.measure(dict.fromkeys(range(40, 55), 960.0), case=case, seed=5 + case)
@@ -180,7 +180,7 @@ def test_what_came_back_only_in_part_is_not_mended(line: Line) -> None:
     assert fix_of(alert) is None
 
 
-def test_dismissing_it_dismisses_its_change_points(line: Line) -> None:
+def test_dismissing_an_alert_dismisses_its_change_points(line: Line) -> None:
     alert = raised(line)
     dismiss_alert(member=line.member, alert_id=alert.pk, reason="meant so")
     assert set(ChangePoint.objects.values_list("state", flat=True)) == {"dismissed"}
@@ -188,14 +188,14 @@ def test_dismissing_it_dismisses_its_change_points(line: Line) -> None:
     assert Alert.objects.get().state == "dismissed"
 
 
-def test_one_of_which_nothing_is_left_ends_by_itself(line: Line) -> None:
+def test_an_alert_without_change_points_resolves(line: Line) -> None:
     raised(line)
     ChangePoint.objects.update(state="refuted")
     alert_rules.tick(utc_now())
     assert Alert.objects.get().state == "resolved"
 
 
-def test_strangers_see_none_and_viewers_change_none(line: Line, personas: Personas) -> None:
+def test_strangers_see_no_alerts_and_viewers_change_none(line: Line, personas: Personas) -> None:
     alert = raised(line)
     assert list(alerts_of(personas.bob)) == [alert]
     assert list(alerts_of(personas.mallory)) == []

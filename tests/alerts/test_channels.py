@@ -80,7 +80,7 @@ def tell(later: float = 0.0) -> None:
         deliver(delivery_id, now)
 
 
-def test_it_tells_once_of_a_run_with_its_verdicts_and_signs_that(
+def test_a_run_with_its_verdicts_is_delivered_once_and_signed(
     personas: Personas, tmp_path: Path, receiver: Receiver
 ) -> None:
     made = make_channel(personas.alice, receiver.url)
@@ -106,7 +106,7 @@ def test_it_tells_once_of_a_run_with_its_verdicts_and_signs_that(
     assert len(delivery.log[0]["answer"]) < 1001
 
 
-def test_it_keeps_secrets_sealed(personas: Personas, receiver: Receiver) -> None:
+def test_secrets_of_channels_are_sealed(personas: Personas, receiver: Receiver) -> None:
     made = make_channel(personas.alice, f"{receiver.url}/T0KEN")
     send_test(member=personas.alice, channel_id=made.channel.pk)
     tell()
@@ -118,7 +118,9 @@ def test_it_keeps_secrets_sealed(personas: Personas, receiver: Receiver) -> None
     assert made.secret not in stored
 
 
-def test_it_tries_again_later_with_the_same_id(personas: Personas, receiver: Receiver) -> None:
+def test_a_failed_delivery_is_retried_with_the_same_id(
+    personas: Personas, receiver: Receiver
+) -> None:
     receiver.answers = [500, 302]
     made = make_channel(personas.alice, receiver.url)
     send_test(member=personas.alice, channel_id=made.channel.pk)
@@ -136,7 +138,7 @@ def test_it_tries_again_later_with_the_same_id(personas: Personas, receiver: Rec
     assert len({got.body for got in receiver.got}) == 1
 
 
-def test_it_gives_up_after_the_last_try_until_somebody_replays(
+def test_a_delivery_fails_after_the_last_retry_until_it_is_redelivered(
     personas: Personas, receiver: Receiver
 ) -> None:
     receiver.answers = [503] * (len(PAUSES_S) + 1)
@@ -159,7 +161,7 @@ def test_it_gives_up_after_the_last_try_until_somebody_replays(
     assert len(delivery.log) == len(receiver.got) == len(PAUSES_S) + 2
 
 
-def test_it_gives_up_at_once_where_the_receiver_is_gone(
+def test_a_delivery_to_a_removed_receiver_fails_immediately(
     personas: Personas, receiver: Receiver
 ) -> None:
     receiver.answers = [410]
@@ -170,9 +172,7 @@ def test_it_gives_up_at_once_where_the_receiver_is_gone(
     assert Delivery.objects.get().state == "failed"
 
 
-def test_it_leaves_a_delivery_to_the_worker_that_has_it(
-    personas: Personas, receiver: Receiver
-) -> None:
+def test_a_claimed_delivery_is_left_to_its_worker(personas: Personas, receiver: Receiver) -> None:
     made = make_channel(personas.alice, receiver.url)
     delivery = send_test(member=personas.alice, channel_id=made.channel.pk)
     now = utc_now()
@@ -185,7 +185,7 @@ def test_it_leaves_a_delivery_to_the_worker_that_has_it(
     assert len(receiver.got) == 1
 
 
-def test_it_does_not_reach_inside_unless_that_is_allowed(
+def test_internal_addresses_are_refused_unless_allowed(
     personas: Personas, receiver: Receiver, settings: Any
 ) -> None:
     made = make_channel(personas.alice, receiver.url)
@@ -199,7 +199,9 @@ def test_it_does_not_reach_inside_unless_that_is_allowed(
         make_channel(personas.alice, "http://169.254.169.254/latest/meta-data", name="metadata")
 
 
-def test_it_gathers_a_digest(personas: Personas, tmp_path: Path, receiver: Receiver) -> None:
+def test_events_are_collected_into_a_digest(
+    personas: Personas, tmp_path: Path, receiver: Receiver
+) -> None:
     make_channel(personas.alice, receiver.url, "slack", digest="daily", events=("run.ended",))
     run = ended_run(personas.alice, tmp_path)
     tell()
@@ -213,7 +215,7 @@ def test_it_gathers_a_digest(personas: Personas, tmp_path: Path, receiver: Recei
     assert Delivery.objects.get().events.count() == 2
 
 
-def test_it_tells_only_what_was_chosen_and_while_it_is_on(
+def test_only_selected_events_of_enabled_channels_are_delivered(
     personas: Personas, tmp_path: Path, receiver: Receiver
 ) -> None:
     make_channel(personas.alice, receiver.url, events=("alert.raised",))
@@ -227,7 +229,7 @@ def test_it_tells_only_what_was_chosen_and_while_it_is_on(
     assert not Event.objects.exists()
 
 
-def test_it_tells_of_alerts_and_what_people_do_about_them(
+def test_alerts_and_their_changes_are_delivered(
     personas: Personas, tmp_path: Path, receiver: Receiver
 ) -> None:
     make_channel(personas.alice, receiver.url, events=("alert.raised", "alert.changed"))
@@ -256,7 +258,7 @@ def raise_of(line: Any) -> Alert:
     return Alert.objects.get()
 
 
-def test_it_sends_mail(personas: Personas, tmp_path: Path) -> None:
+def test_an_email_channel_sends_mail(personas: Personas, tmp_path: Path) -> None:
     make_channel(personas.alice, "ada@example.org, grace@example.org", "email")
     ended_run(personas.alice, tmp_path)
     tell()
@@ -269,7 +271,7 @@ def test_it_sends_mail(personas: Personas, tmp_path: Path) -> None:
     assert sent.extra_headers["Message-ID"].startswith(f"<{Delivery.objects.get().pk}@")
 
 
-def test_mails_beyond_the_limit_of_the_team_wait(
+def test_mails_above_the_quota_of_the_team_wait(
     personas: Personas, tmp_path: Path, settings: Any
 ) -> None:
     settings.EMAILS_AN_HOUR = 1
@@ -282,7 +284,9 @@ def test_mails_beyond_the_limit_of_the_team_wait(
     assert "may have 1 e-mails sent in an hour" in delivery.log[0]["error"]
 
 
-def test_it_wants_a_mail_server_and_addresses(personas: Personas, settings: Any) -> None:
+def test_an_email_channel_needs_a_mail_server_and_addresses(
+    personas: Personas, settings: Any
+) -> None:
     with pytest.raises(InvalidRequestError, match="no e-mail address"):
         make_channel(personas.alice, "ada", "email")
     settings.EMAIL_HOST = ""
@@ -290,7 +294,7 @@ def test_it_wants_a_mail_server_and_addresses(personas: Personas, settings: Any)
         make_channel(personas.alice, "ada@example.org", "email")
 
 
-def test_it_gives_each_chat_its_form_and_lets_nobody_be_mentioned() -> None:
+def test_each_chat_gets_its_format_without_mentions() -> None:
     line = Line(text="p99 *up* <!channel> [x](y) in `a&b`", url="https://p.example/runs/1/")
     message = Message(title="Hello: regressed", lines=[line], data=[])
     said = {kind: json.loads(FORMS[kind](message).body) for kind in ("slack", "teams", "matrix")}
@@ -304,7 +308,7 @@ def test_it_gives_each_chat_its_form_and_lets_nobody_be_mentioned() -> None:
     assert said["matrix"]["text"].endswith(line.url)
 
 
-def test_it_forgets_what_is_old(personas: Personas, receiver: Receiver) -> None:
+def test_old_deliveries_are_deleted(personas: Personas, receiver: Receiver) -> None:
     made = make_channel(personas.alice, receiver.url)
     send_test(member=personas.alice, channel_id=made.channel.pk)
     tell()

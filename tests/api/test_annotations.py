@@ -16,7 +16,7 @@ def line(personas: Personas, settings: object, tmp_path: Path) -> Line:
     return made
 
 
-def test_notes_are_written_listed_edited_and_deleted(line: Line) -> None:
+def test_annotations_are_created_listed_edited_and_deleted(line: Line) -> None:
     alice = make_client(line.member)
     series = {"case": line.cases[0].key, "host": line.host.name, "metric": RATE}
     commit = line.commits[3].sha
@@ -43,7 +43,7 @@ def test_notes_are_written_listed_edited_and_deleted(line: Line) -> None:
     assert alice.get(f"annotations/{made['id']}").status_code == 404
 
 
-def test_what_is_not_one_thing_is_refused(line: Line, personas: Personas) -> None:
+def test_an_annotation_without_exactly_one_scope_is_refused(line: Line, personas: Personas) -> None:
     alice, bob, mallory = map(make_client, (personas.alice, personas.bob, personas.mallory))
     note = {"project": "server", "commit": line.commits[0].sha, "text": "a"}
     for change in ({"text": ""}, {"host": "x"}, {"project": None}, {"case": "x"}):

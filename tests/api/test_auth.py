@@ -19,7 +19,7 @@ ENDPOINTS = ("runs", "hosts", "benchmarks", "comparisons", "history")
 
 
 @pytest.mark.parametrize("path", ENDPOINTS)
-def test_it_asks_for_a_token(db, path):
+def test_a_request_without_a_token_is_refused(db, path):
     answer = Client().get(f"/api/v1/{path}")
     assert answer.status_code == 401
     assert answer["WWW-Authenticate"] == 'Bearer realm="pitwall"'
@@ -27,13 +27,13 @@ def test_it_asks_for_a_token(db, path):
     assert "Authorization: Bearer" in answer.json()["detail"]
 
 
-def test_it_refuses_a_start_without_a_token(lab):
+def test_starting_a_run_without_a_token_is_refused(lab):
     answer = Client().post("/api/v1/runs", lab.wanted(), content_type="application/json")
     assert answer.status_code == 401
 
 
 @pytest.mark.parametrize("value", ["Bearer pw_unknown", "Bearer ", "Basic YTpi", "pw_unknown"])
-def test_it_refuses_what_is_no_token(db, value):
+def test_an_invalid_token_is_refused(db, value):
     answer = Client().get("/api/v1/hosts", headers={"Authorization": value})
     assert answer.status_code == 401
     assert 'error="invalid_token"' in answer["WWW-Authenticate"]
@@ -65,7 +65,7 @@ def test_a_token_invites_nobody(lab, alice):
     assert alice.get("invitations").json()["invitations"] == []
 
 
-def test_it_refuses_a_revoked_token(lab, alice):
+def test_a_revoked_token_is_refused(lab, alice):
     assert alice.get("hosts").status_code == 200
     revoke_token(member=lab.personas.alice, token_id=ApiToken.objects.get().pk)
     answer = alice.get("hosts")
@@ -73,38 +73,38 @@ def test_it_refuses_a_revoked_token(lab, alice):
     assert "revoked" in answer.json()["detail"]
 
 
-def test_it_refuses_the_token_of_somebody_who_left_the_team(lab, alice):
+def test_the_token_of_a_former_member_is_refused(lab, alice):
     Membership.objects.filter(user=lab.personas.alice.user).delete()
     answer = alice.get("hosts")
     assert answer.status_code == 401
     assert "left the team" in answer.json()["detail"]
 
 
-def test_it_refuses_the_token_of_a_disabled_user(lab, alice):
+def test_the_token_of_a_disabled_user_is_refused(lab, alice):
     User.objects.filter(username="alice").update(is_active=False)
     assert alice.get("hosts").status_code == 401
 
 
-def test_it_remembers_that_a_token_was_used(lab, alice):
+def test_the_last_use_of_a_token_is_recorded(lab, alice):
     assert ApiToken.objects.get().last_used_at is None
     alice.get("hosts")
     assert ApiToken.objects.get().last_used_at is not None
 
 
-def test_a_login_of_the_ui_is_no_token(lab):
+def test_a_session_cookie_is_not_a_token(lab):
     browser = Client()
     browser.force_login(lab.personas.alice.user)
     assert browser.get("/api/v1/runs").status_code == 401
 
 
-def test_it_refuses_an_expired_token_and_says_so(lab, alice):
+def test_an_expired_token_is_refused_with_the_reason(lab, alice):
     ApiToken.objects.update(expires_at=utc_now())
     answer = alice.get("hosts")
     assert answer.status_code == 401
     assert "expired on" in answer.json()["detail"]
 
 
-def test_a_token_does_what_its_scopes_say_and_makes_none_that_does_more(lab):
+def test_a_token_has_its_scopes_and_creates_no_token_with_more(lab):
     member = lab.personas.alice
     told = create_token(member=member, name="reader", scopes=[Scope.READ, Scope.MANAGE])
     reader = ApiClient(secret=told.secret)
@@ -122,7 +122,7 @@ def test_a_token_does_what_its_scopes_say_and_makes_none_that_does_more(lab):
     assert "secret" not in listed[0]
 
 
-def test_a_token_that_expires_makes_none_that_lives_longer(lab):
+def test_an_expiring_token_creates_no_token_that_lives_longer(lab):
     made = create_token(member=lab.personas.alice, name="parent", days=2)
     parent = ApiClient(secret=made.secret)
     for days in (None, 3, 1):
@@ -134,7 +134,7 @@ def test_a_token_that_expires_makes_none_that_lives_longer(lab):
     assert ApiToken.objects.filter(expires_at__lt=made.token.expires_at).count() == 1
 
 
-def test_a_revoked_token_takes_with_it_all_that_were_made_with_it(lab):
+def test_revoking_a_token_revokes_the_tokens_that_it_created(lab):
     alice = lab.personas.alice
     made = create_token(member=alice, name="parent")
     child = ApiClient(
@@ -152,7 +152,7 @@ def test_a_revoked_token_takes_with_it_all_that_were_made_with_it(lab):
     assert [each.partition(" ")[0] for each in revoked] == ["parent", "child", "grandchild"]
 
 
-def test_a_token_of_a_project_starts_runs_of_it_and_of_no_other(lab):
+def test_a_project_token_starts_runs_of_its_project_only(lab):
     member = lab.personas.alice
     mine, other = (
         ApiClient(secret=create_token(member=member, name=slug, project=project.pk).secret)

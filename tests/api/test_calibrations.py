@@ -19,7 +19,9 @@ def address(lab: Lab) -> str:
     return f"hosts/{Host.objects.get(name='here').pk}/calibrations"
 
 
-def test_it_starts_a_run_and_lists_what_it_says(lab: Lab, alice: ApiClient, address: str) -> None:
+def test_a_calibration_starts_a_run_and_lists_its_result(
+    lab: Lab, alice: ApiClient, address: str
+) -> None:
     asked = {"benchmark": "hello", "commit": lab.shas[0], "pairs": 6}
     answer = alice.post(address, asked)
     shown = answer.json()
@@ -43,7 +45,7 @@ def test_it_starts_a_run_and_lists_what_it_says(lab: Lab, alice: ApiClient, addr
     assert rate["rounds_for_5_percent"] == blocks_needed(sigma, 0.05)
 
 
-def test_without_a_body_it_measures_what_the_golden_job_does(
+def test_a_calibration_without_a_body_measures_the_commit_of_the_golden_run(
     lab: Lab, alice: ApiClient, address: str
 ) -> None:
     refused = alice.post(address)
@@ -54,7 +56,7 @@ def test_without_a_body_it_measures_what_the_golden_job_does(
     assert (shown["rounds"], shown["baseline"]["commit"]) == (20, lab.shas[1])
 
 
-def test_it_says_which_are_of_another_epoch(lab: Lab, alice: ApiClient, address: str) -> None:
+def test_calibrations_of_another_epoch_are_marked(lab: Lab, alice: ApiClient, address: str) -> None:
     run = alice.post(address, {"benchmark": "hello", "pairs": 5}).json()["id"]
     finish_run(Run.objects.get(pk=run), [1000])
     tick()
@@ -74,7 +76,7 @@ def test_it_says_which_are_of_another_epoch(lab: Lab, alice: ApiClient, address:
         ({"rounds": 9}, 422, "rounds"),
     ],
 )
-def test_it_refuses_what_cannot_be(
+def test_an_invalid_calibration_is_refused(
     alice: ApiClient, address: str, change: dict[str, Any], status: int, field: str | None
 ) -> None:
     answer = alice.post(address, {"benchmark": "hello", **change})
@@ -82,14 +84,14 @@ def test_it_refuses_what_cannot_be(
     assert not Run.objects.exists()
 
 
-def test_a_second_one_waits_for_the_first(alice: ApiClient, address: str) -> None:
+def test_a_second_calibration_waits_for_the_first(alice: ApiClient, address: str) -> None:
     assert alice.post(address, {"benchmark": "hello"}).status_code == 201
     again = alice.post(address, {"benchmark": "hello"})
     assert again.status_code == 409
     assert "wait for it, or cancel that run" in again.json()["detail"]
 
 
-def test_viewers_and_strangers(
+def test_viewers_cannot_calibrate_and_strangers_find_no_host(
     lab: Lab, alice: ApiClient, bob: ApiClient, mallory: ApiClient, address: str
 ) -> None:
     assert bob.get(address).json()["calibrations"] == []
@@ -99,7 +101,9 @@ def test_viewers_and_strangers(
     assert not Run.objects.exists()
 
 
-def test_it_counts_trials_in_doubt(lab: Lab, alice: ApiClient, address: str) -> None:
+def test_a_calibration_counts_trials_with_validity_issues(
+    lab: Lab, alice: ApiClient, address: str
+) -> None:
     run = Run.objects.get(pk=alice.post(address, {"benchmark": "hello", "pairs": 6}).json()["id"])
     first, second, *_ = Trial.objects.filter(job__run=finish_run(run, [1000])).order_by("round")
     doubt(first, "invalid", ERRORS)

@@ -50,7 +50,7 @@ def test_change_points_are_listed_and_shown(line: Line, alice: ApiClient) -> Non
     assert alice.get("change-points", state="refuted").json()["change_points"] == []
 
 
-def test_one_is_confirmed_and_dismissed(line: Line, alice: ApiClient) -> None:
+def test_a_change_point_is_confirmed_and_dismissed(line: Line, alice: ApiClient) -> None:
     (found,) = alice.get("change-points").json()["change_points"]
     begun = alice.post(f"change-points/{found['id']}/confirm").json()
     assert begun["state"] == "confirming"
@@ -61,7 +61,7 @@ def test_one_is_confirmed_and_dismissed(line: Line, alice: ApiClient) -> None:
     assert alice.post(path, {"reason": "meant so"}).json()["state"] == "dismissed"
 
 
-def test_an_alert_says_what_was_measured_and_searched(line: Line, alice: ApiClient) -> None:
+def test_an_alert_reports_its_confirmation_run_and_bisection(line: Line, alice: ApiClient) -> None:
     alert = raise_alert(line)
     (found,) = alice.get("alerts", state="open").json()["alerts"]
     assert (found["id"], found["confirmed"]) == (str(alert.pk), True)
@@ -73,7 +73,7 @@ def test_an_alert_says_what_was_measured_and_searched(line: Line, alice: ApiClie
     assert alice.get(f"alerts/{alert.pk}").json() == found
 
 
-def test_alerts_are_worked_on(line: Line, alice: ApiClient) -> None:
+def test_alerts_are_acknowledged_and_resolved(line: Line, alice: ApiClient) -> None:
     path = f"alerts/{raise_alert(line).pk}"
     taken = alice.post(f"{path}/acknowledge").json()
     assert (taken["state"], taken["assignee"]) == ("acknowledged", "alice")
@@ -114,7 +114,7 @@ def test_strangers_and_viewers_are_refused(line: Line, personas: Personas) -> No
     assert mallory.get("projects/server/changes").status_code == 404
 
 
-def test_results_that_are_sent_raise_an_alert_without_a_confirmation_run(
+def test_uploaded_results_raise_an_alert_without_a_confirmation_run(
     line: Line, alice: ApiClient
 ) -> None:
     rng = np.random.default_rng(3)
@@ -142,7 +142,9 @@ def test_results_that_are_sent_raise_an_alert_without_a_confirmation_run(
     assert not alert["confirmed"]
 
 
-def test_a_history_is_begun_anew(line: Line, alice: ApiClient, personas: Personas) -> None:
+def test_a_new_baseline_restarts_a_history(
+    line: Line, alice: ApiClient, personas: Personas
+) -> None:
     body = {
         "benchmark": "hello",
         "case": line.cases[0].key,

@@ -27,7 +27,7 @@ def wanted(**changes: Any) -> dict[str, Any]:
     return {**given, "target": "http://127.0.0.1:9/hook-s3cret", **changes}
 
 
-def test_a_channel_delivers_what_it_signs_and_delivers_it_again(alice: Any) -> None:
+def test_a_channel_signs_delivers_and_redelivers(alice: Any) -> None:
     with receiving(answers=[500]) as receiver:
         answer = alice.post("channels", wanted(target=f"{receiver.url}/hook-s3cret"))
         made = answer.json()
@@ -62,7 +62,7 @@ def test_a_channel_delivers_what_it_signs_and_delivers_it_again(alice: Any) -> N
     assert AuditEntry.objects.filter(action="delivery.replayed").count() == 1
 
 
-def test_its_secret_is_told_once_and_its_address_never(alice: Any, bob: Any) -> None:
+def test_the_secret_of_a_channel_is_shown_once_and_its_address_never(alice: Any, bob: Any) -> None:
     first = alice.post("channels", wanted(), key="k")
     made = first.json()
     again = alice.post("channels", wanted(), key="k")
@@ -81,7 +81,7 @@ def test_its_secret_is_told_once_and_its_address_never(alice: Any, bob: Any) -> 
     assert made["secret"] not in kept
 
 
-def test_the_secret_of_a_token_is_kept_nowhere_either(alice: Any) -> None:
+def test_the_secret_of_a_token_is_not_stored(alice: Any) -> None:
     body = {"name": "ci", "scopes": ["read"]}
     made, again = (alice.post("tokens", body, key="k").json() for _ in range(2))
     assert ApiClient(secret=made["secret"]).get("runs").status_code == 200
@@ -102,13 +102,15 @@ def test_the_secret_of_a_token_is_kept_nowhere_either(alice: Any) -> None:
         ({"kind": "email", "target": "a@example.org"}, "kind"),
     ],
 )
-def test_it_names_what_is_wrong(alice: Any, changes: dict[str, Any], field: str) -> None:
+def test_an_invalid_channel_is_refused_with_the_field(
+    alice: Any, changes: dict[str, Any], field: str
+) -> None:
     answer = alice.post("channels", wanted(**changes))
     assert (answer.status_code, answer.json()["field"]) == (422, field)
     assert not Channel.objects.exists()
 
 
-def test_it_is_turned_off_and_deleted_with_its_deliveries(alice: Any) -> None:
+def test_a_channel_is_disabled_and_deleted_with_its_deliveries(alice: Any) -> None:
     channel = f"channels/{alice.post('channels', wanted()).json()['id']}"
     assert alice.post("channels", wanted()).status_code == 409
     sent = [alice.post(f"{channel}/test").json()["id"] for _ in range(3)]
@@ -127,7 +129,7 @@ def test_it_is_turned_off_and_deleted_with_its_deliveries(alice: Any) -> None:
     assert alice.get(f"deliveries/{sent[0]}").status_code == 404
 
 
-def test_viewers_and_strangers(alice: Any, bob: Any, mallory: Any) -> None:
+def test_viewers_and_strangers_cannot_use_channels(alice: Any, bob: Any, mallory: Any) -> None:
     channel = f"channels/{alice.post('channels', wanted()).json()['id']}"
     delivery = f"deliveries/{alice.post(f'{channel}/test').json()['id']}"
     Delivery.objects.update(state="failed")

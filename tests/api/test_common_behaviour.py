@@ -11,7 +11,7 @@ from orchestrator.runs.models import HostLease, IdempotencyKey, Schedule
 from tests.api.test_schedules import wanted
 
 
-def test_it_tells_the_rate_and_refuses_what_exceeds_it(lab, alice, settings):
+def test_the_rate_limit_is_reported_and_enforced(lab, alice, settings):
     settings.API_REQUESTS_A_MINUTE = 3
     answers = [alice.get("runs") for _ in range(4)]
     assert [each["RateLimit-Limit"] for each in answers] == ["3"] * 4
@@ -29,7 +29,7 @@ def test_it_tells_the_rate_and_refuses_what_exceeds_it(lab, alice, settings):
     assert "RateLimit-Limit" not in free
 
 
-def test_without_a_redis_nothing_is_counted_and_all_is_answered(alice, settings, monkeypatch):
+def test_without_redis_no_request_is_limited(alice, settings, monkeypatch):
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
     monkeypatch.setattr("orchestrator.operations.rates._counter._silent_until", 0.0)
     answer = alice.get("runs")
@@ -44,7 +44,7 @@ def test_without_a_redis_nothing_is_counted_and_all_is_answered(alice, settings,
     )
 
 
-def test_what_did_not_change_is_not_sent_again(lab, alice):
+def test_an_unchanged_response_is_304(lab, alice):
     run = lab.measured_run(1000, 900)
     path = f"/api/v1/runs/{run.pk}"
     headers = {"Authorization": f"Bearer {alice.secret}"}
@@ -59,7 +59,7 @@ def test_what_did_not_change_is_not_sent_again(lab, alice):
     assert (changed.status_code, changed.json()["message"]) == (200, "late")
 
 
-def test_a_head_is_its_get_without_a_body(lab, alice, mallory, settings):
+def test_a_head_request_equals_get_without_a_body(lab, alice, mallory, settings):
     path = f"/api/v1/runs/{lab.measured_run(1000, 900).pk}"
     headers = {"Authorization": f"Bearer {alice.secret}"}
     settings.API_REQUESTS_A_MINUTE = 100
@@ -77,13 +77,13 @@ def test_a_head_is_its_get_without_a_body(lab, alice, mallory, settings):
     assert Client().head("/api/v1/runs", {"stat": "x"}, headers=headers).status_code == 422
 
 
-def test_a_kept_answer_is_only_for_the_team(lab, alice, mallory):
+def test_a_cached_response_is_only_for_its_team(lab, alice, mallory):
     path = f"runs/{lab.measured_run(1000, 900).pk}"
     assert alice.get(path).status_code == 200
     assert mallory.get(path).status_code == 404
 
 
-def test_a_run_that_waits_is_told_as_it_is_now(lab, alice):
+def test_a_waiting_run_is_reported_with_its_current_state(lab, alice):
     run, other = lab.queued_run(), lab.queued_run()
     path = f"runs/{run.pk}"
 
@@ -129,7 +129,7 @@ def test_every_refusal_is_a_problem_document(alice, method, path, options, statu
         assert answer["Allow"] == ("POST" if method == "head" else "GET, HEAD, POST")
 
 
-def test_a_key_makes_one_thing_only(alice, mallory):
+def test_an_idempotency_key_creates_one_object(alice, mallory):
     first = alice.post("schedules", wanted(), key="k")
     again = alice.post("schedules", wanted(), key="k")
     assert (first.status_code, again.status_code) == (201, 201)

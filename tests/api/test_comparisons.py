@@ -11,7 +11,7 @@ from orchestrator.runs.models import Run, Trial
 from tests.support import factories
 
 
-def test_it_shows_a_regression(lab, alice):
+def test_comparison_shows_a_regression(lab, alice):
     run = lab.measured_run(1000, 800)
     shown = alice.get("comparisons", baseline=lab.shas[0], contender=lab.shas[1]).json()
     assert (shown["benchmark"], shown["project"]) == ("hello", "server")
@@ -28,7 +28,7 @@ def test_it_shows_a_regression(lab, alice):
     assert len(case["latency"]["percentiles"]) == len(case["latency"]["baseline"])
 
 
-def test_it_says_the_same_as_the_report(lab, alice):
+def test_comparison_equals_the_report(lab, alice):
     lab.measured_run(1000, 800)
     run = Run.objects.get()
     before, after = [variant.commit for variant in run.variants.all()]
@@ -62,7 +62,7 @@ def test_a_metric_missing_in_some_blocks_leaves_the_numbers_of_the_case_whole(la
 
 
 @pytest.mark.parametrize("of_run", [False, True])
-def test_its_address_shows_the_same_to_people(lab, alice, settings, of_run):
+def test_comparison_page_shows_the_same(lab, alice, settings, of_run):
     run = lab.measured_run(1000, 800)
     query = {"run": run.pk} if of_run else {"baseline": lab.shas[0], "contender": lab.shas[1]}
     shown = alice.get("comparisons", **query).json()
@@ -75,18 +75,18 @@ def test_its_address_shows_the_same_to_people(lab, alice, settings, of_run):
     assert (str(run.pk) in address) is of_run
 
 
-def test_it_shows_that_nothing_changed(lab, alice):
+def test_comparison_shows_that_nothing_changed(lab, alice):
     lab.measured_run(1000, 1000)
     shown = alice.get("comparisons", baseline=lab.shas[0], contender=lab.shas[1]).json()
     assert shown["verdict"] == "equivalent"
 
 
-def test_a_run_gives_what_is_left_out(lab, alice):
+def test_a_run_supplies_omitted_parameters(lab, alice):
     run = lab.measured_run(1000, 800)
     assert alice.get("comparisons", run=run.pk).json()["verdict"] == "regressed"
 
 
-def test_a_run_of_several_contenders_needs_the_name_of_one(lab, alice):
+def test_a_run_of_several_contenders_needs_a_contender(lab, alice):
     run = lab.measured_run(1000, 1000, 800)
     answer = alice.get("comparisons", run=run.pk)
     assert (answer.status_code, answer.json()["field"]) == (422, "contender")
@@ -97,7 +97,7 @@ def test_a_run_of_several_contenders_needs_the_name_of_one(lab, alice):
     assert verdicts == ["equivalent", "regressed"]
 
 
-def test_it_refuses_a_commit_that_was_not_measured(lab, alice):
+def test_a_commit_that_was_not_measured_is_refused(lab, alice):
     lab.measured_run(1000, 800)
     answer = alice.get("comparisons", baseline=lab.shas[0], contender=lab.shas[2])
     assert answer.status_code == 404
@@ -114,12 +114,12 @@ def test_commits_that_were_never_measured_together_are_unpaired(lab, alice):
     assert shown["cases"][0]["latency"]["contender"]
 
 
-def test_it_says_which_side_is_missing(lab, alice):
+def test_a_missing_side_is_named(lab, alice):
     answer = alice.get("comparisons", baseline=lab.shas[0])
     assert (answer.status_code, answer.json()["field"]) == (422, "contender")
 
 
-def test_it_asks_for_the_benchmark_where_there_are_several(lab, alice):
+def test_the_benchmark_is_required_if_there_are_several(lab, alice):
     run = lab.measured_run(1000, 800)
     project = run.definition.benchmark.project
     factories.make_definition(lab.personas.alice, project, slug="other")
@@ -138,7 +138,7 @@ def test_a_viewer_compares_and_a_stranger_does_not(lab, bob, mallory):
     assert mallory.get("comparisons", run=run.pk).status_code == 404
 
 
-def test_it_takes_a_case_and_a_host_and_offers_the_quantiles(lab, alice):
+def test_comparison_of_one_case_on_one_host_has_quantiles(lab, alice):
     run = lab.measured_run(1000, 800)
     key = run.jobs.get().trials.first().case.key
     query = {"baseline": lab.shas[0], "contender": lab.shas[1], "case": key, "host": "here"}
@@ -155,7 +155,7 @@ def test_it_takes_a_case_and_a_host_and_offers_the_quantiles(lab, alice):
     assert all(each["q_value"] < 0.05 for each in case["metrics"] if each["primary"])
 
 
-def test_it_says_what_is_not_like_for_like(lab, alice):
+def test_comparison_lists_mismatches(lab, alice):
     run = lab.measured_run(1000, 800)
     project = run.definition.benchmark.project
     source = factories.DEFINITION.replace("duration_s: 0.6", "duration_s: 0.7")
@@ -179,12 +179,12 @@ def test_it_says_what_is_not_like_for_like(lab, alice):
         ({}, 422),
     ],
 )
-def test_a_selection_that_names_nothing_is_refused(lab, alice, words, status):
+def test_an_empty_selection_is_refused(lab, alice, words, status):
     lab.measured_run(1000, 800)
     assert alice.get("comparisons", baseline=lab.shas[0], **words).status_code == status
 
 
-def test_it_is_written_as_markdown_and_csv(lab, alice, mallory):
+def test_comparison_is_exported_as_markdown_and_csv(lab, alice, mallory):
     run = lab.measured_run(1000, 800)
     shown = alice.get("comparisons", run=run.pk).json()
     told = alice.get("comparisons/markdown", run=run.pk)

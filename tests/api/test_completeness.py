@@ -11,7 +11,7 @@ def test_every_page_has_its_operations_or_a_reason_to_have_none():
     assert len(told) == len(set(told)), "a page is covered or it is not"
 
 
-def test_every_operation_that_is_named_is_there():
+def test_every_listed_operation_exists():
     named = {operation for operations in COVERED.values() for operation in operations}
     assert named <= set(OPERATIONS)
 

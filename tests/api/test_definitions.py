@@ -11,7 +11,7 @@ from tests.support.fetches import fetch_now
 VERSIONS = "benchmarks/server/hello/definitions"
 
 
-def test_it_saves_lists_and_shows_versions(lab, alice):
+def test_versions_are_saved_listed_and_shown(lab, alice):
     source = DEFINITION.replace("rounds: 5", "rounds: 9")
     saved = alice.post(VERSIONS, {"source": source})
     again = alice.post(VERSIONS, {"source": source})
@@ -27,7 +27,7 @@ def test_it_saves_lists_and_shows_versions(lab, alice):
     assert alice.get(f"{VERSIONS}/7").status_code == 404
 
 
-def test_it_says_where_a_definition_is_wrong(lab, alice):
+def test_an_invalid_definition_is_refused_with_the_path(lab, alice):
     wrong = DEFINITION.replace("duration_s: 0.6", "duration_s: soon")
     refused = alice.post(VERSIONS, {"source": wrong})
     checked = alice.post("definitions/check", {"source": wrong}).json()
@@ -38,7 +38,7 @@ def test_it_says_where_a_definition_is_wrong(lab, alice):
     assert "expected a valid number" in checked["expectation"]
 
 
-def test_it_tells_what_a_definition_comes_to(lab, alice):
+def test_a_definition_is_reviewed_with_cases_and_duration(lab, alice):
     checked = alice.post("definitions/check", {"source": MATRIX}).json()
 
     assert (checked["valid"], checked["cases"], checked["round_s"]) == (True, 12, 18)
@@ -47,7 +47,7 @@ def test_it_tells_what_a_definition_comes_to(lab, alice):
     assert Definition.objects.count() == 1
 
 
-def test_it_imports_from_the_repository(lab, alice):
+def test_a_definition_is_imported_from_the_repository(lab, alice):
     sha = commit_files(lab.repository, {".pitwall.yaml": DEFINITION}, 4)
     fetch_now(Benchmark.objects.get().project)
     files = alice.get("projects/server/definition-files").json()
@@ -64,7 +64,7 @@ def test_it_imports_from_the_repository(lab, alice):
     assert kept.status_code == 409
 
 
-def test_it_plans_and_starts_chosen_cases_of_one_commit(lab, alice):
+def test_selected_cases_of_one_commit_are_planned_and_started(lab, alice):
     project = Benchmark.objects.get().project
     make_definition(lab.personas.alice, project, slug="many", source=MATRIX)
     wanted = lab.wanted(benchmark="many", contenders=[], cases="connections == 2 and size == 's'")
@@ -85,20 +85,20 @@ def test_it_plans_and_starts_chosen_cases_of_one_commit(lab, alice):
     assert len(fewer.json()["cases"]) == 8
 
 
-def test_it_refuses_an_expression_at_its_field(lab, alice):
+def test_an_invalid_expression_is_refused_at_its_field(lab, alice):
     refused = alice.post("runs", lab.wanted(cases="speed > 1"))
 
     assert (refused.status_code, refused.json()["field"]) == (422, "cases")
 
 
-def test_it_lists_the_catalogue(lab, alice):
+def test_the_catalogue_is_listed(lab, alice):
     suites = {each["suite"]: each for each in alice.get("suites").json()["suites"]}
 
     assert suites["hello"]["review"]["valid"]
     assert "version: 1" in suites["hello"]["source"]
 
 
-def test_viewers_look_but_do_not_change(lab, bob):
+def test_viewers_read_but_do_not_change_definitions(lab, bob):
     assert bob.get(VERSIONS).status_code == 200
     assert bob.post(VERSIONS, {"source": MATRIX}).status_code == 403
     assert bob.post("projects/server/imports", {"path": ".pitwall.yaml"}).status_code == 403
@@ -115,6 +115,6 @@ def test_viewers_look_but_do_not_change(lab, bob):
         ("post", "projects/server/imports", {"path": ".pitwall.yaml"}),
     ],
 )
-def test_it_hides_from_strangers(lab, mallory, method, path, body):
+def test_definitions_are_hidden_from_strangers(lab, mallory, method, path, body):
     answer = mallory.get(path) if method == "get" else mallory.post(path, body)
     assert answer.status_code == 404

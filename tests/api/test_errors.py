@@ -20,20 +20,20 @@ from orchestrator.core import errors
         (errors.PitwallError("no"), 500),
     ],
 )
-def test_it_maps_each_error_to_a_status(error, status):
+def test_each_error_has_its_status(error, status):
     answer = api.on_exception(RequestFactory().get("/"), error)
     assert answer.status_code == status
     assert answer["Content-Type"] == "application/problem+json"
 
 
-def test_it_hides_a_bug_and_logs_it(caplog):
+def test_an_unexpected_error_is_hidden_and_logged(caplog):
     answer = api.on_exception(RequestFactory().get("/api/v1/x"), ZeroDivisionError("secret"))
     assert answer.status_code == 500
     assert b"secret" not in answer.content
     assert "GET /api/v1/x failed" in caplog.text
 
 
-def test_it_names_the_field_of_an_invalid_request(lab, alice):
+def test_an_invalid_request_is_refused_with_the_field(lab, alice):
     answer = alice.post("runs", lab.wanted(hosts=["nowhere"]))
     assert answer.status_code == 422
     assert answer.json() == {
@@ -61,7 +61,7 @@ def test_it_names_the_field_of_an_invalid_request(lab, alice):
         ({"rouns": 3}, "rouns"),
     ],
 )
-def test_it_names_the_path_of_what_is_wrong(lab, alice, changes, field):
+def test_an_invalid_value_is_refused_with_its_path(lab, alice, changes, field):
     answer = alice.post("runs", lab.wanted(**changes))
     assert (answer.status_code, answer.json()["field"]) == (422, field)
 
@@ -70,12 +70,12 @@ def test_it_names_the_path_of_what_is_wrong(lab, alice, changes, field):
     ("query", "field"),
     [({"limit": 0}, "limit"), ({"cursor": "x"}, "cursor"), ({"state": "?"}, "state")],
 )
-def test_it_names_a_wrong_parameter(alice, query, field):
+def test_an_invalid_parameter_is_named(alice, query, field):
     answer = alice.get("runs", **query)
     assert (answer.status_code, answer.json()["field"]) == (422, field)
 
 
-def test_it_says_that_a_body_is_not_json(alice):
+def test_a_body_that_is_not_json_is_refused(alice):
     answer = alice.post("runs", "{")
     assert answer.status_code == 400
     assert answer["Content-Type"] == "application/problem+json"
@@ -83,7 +83,7 @@ def test_it_says_that_a_body_is_not_json(alice):
 
 @pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/v1/runs/7", "/api/v2/runs", "/api/"])
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_it_says_that_a_path_is_unknown(db, path, method):
+def test_an_unknown_path_is_reported(db, path, method):
     answer = getattr(Client(enforce_csrf_checks=True), method)(path)
     assert answer.status_code == 404
     assert answer["Content-Type"] == "application/problem+json"

@@ -37,13 +37,13 @@ def test_a_run_of_a_branch_waits_for_a_fetch_after_the_request(lab: Lab, alice: 
     assert ask(alice, "runs", wanted, "k2").status_code == 503, "another request does"
 
 
-def test_hashes_that_are_known_wait_for_nothing(lab: Lab, alice: ApiClient) -> None:
+def test_known_hashes_need_no_fetch(lab: Lab, alice: ApiClient) -> None:
     short = lab.wanted(baseline=lab.shas[0][:8], contenders=[lab.shas[1]])
     assert ask(alice, "runs", short).status_code == 201
     assert not Fetch.objects.exclude(next_at=None).exists()
 
 
-def test_a_fetch_that_fails_answers_the_request(lab: Lab, alice: ApiClient) -> None:
+def test_a_failed_fetch_fails_the_request(lab: Lab, alice: ApiClient) -> None:
     lab.repository.rename(lab.repository.parent / "away")
     wanted = lab.wanted(contenders=["main"])
     assert ask(alice, "runs", wanted).status_code == 503
@@ -58,7 +58,7 @@ def test_a_fetch_that_fails_answers_the_request(lab: Lab, alice: ApiClient) -> N
     assert str(lab.repository) not in answer.json()["detail"]
 
 
-def test_a_plan_takes_names_as_they_were_fetched(lab: Lab, bob: ApiClient) -> None:
+def test_a_plan_uses_refs_of_the_last_fetch(lab: Lab, bob: ApiClient) -> None:
     """Whoever only looks waits for no fetch of a name that is known."""
     factories.commit_files(lab.repository, {"file.txt": "new"}, 9)
     wanted = lab.wanted(baseline="main~1", contenders=["main"])

@@ -77,7 +77,7 @@ def ask(url: str, secret: str) -> None:
     assert send(url, secret, data, "issue_comment", "d-9") == 200
 
 
-def test_a_connection_believes_what_is_signed_with_its_secret(alice: Any) -> None:
+def test_a_connection_accepts_only_webhooks_signed_with_its_secret(alice: Any) -> None:
     assert alice.get(FORGE).status_code == 404
     made = alice.put(FORGE, wanted()).json()
     url, secret = made["webhook_url"], made["secret"]
@@ -101,7 +101,7 @@ def test_a_connection_believes_what_is_signed_with_its_secret(alice: Any) -> Non
     assert alice.delete(FORGE).status_code == 404
 
 
-def test_a_change_keeps_the_token_and_tells_no_secret(alice: Any, bob: Any) -> None:
+def test_changing_a_connection_keeps_the_token_and_shows_no_secret(alice: Any, bob: Any) -> None:
     made = alice.put(FORGE, wanted()).json()
     sealed = bytes(Connection.objects.get().sealed_token or b"")
     change = {name: value for name, value in wanted().items() if name != "token"}
@@ -130,13 +130,15 @@ def test_a_change_keeps_the_token_and_tells_no_secret(alice: Any, bob: Any) -> N
         ({"budget_minutes": 0}, "budget_minutes"),
     ],
 )
-def test_it_names_what_is_wrong(alice: Any, changes: dict[str, Any], field: str) -> None:
+def test_an_invalid_connection_is_refused_with_the_field(
+    alice: Any, changes: dict[str, Any], field: str
+) -> None:
     answer = alice.put(FORGE, wanted(**changes))
     assert (answer.status_code, answer.json()["field"]) == (422, field)
     assert not Connection.objects.exists()
 
 
-def test_a_fork_is_measured_once_its_commit_is_approved(lab: Lab, alice: Any, head: str) -> None:
+def test_a_fork_is_measured_after_its_commit_is_approved(lab: Lab, alice: Any, head: str) -> None:
     with standing_in("github", head_sha=head, fork=True) as forge:
         made = alice.put(FORGE, wanted(api_url=forge.url)).json()
         ask(made["webhook_url"], made["secret"])
@@ -163,7 +165,9 @@ def test_a_fork_is_measured_once_its_commit_is_approved(lab: Lab, alice: Any, he
     assert alice.get(f"{FORGE}/requests", state="waiting").json()["requests"] == []
 
 
-def test_viewers_and_strangers(alice: Any, bob: Any, mallory: Any, head: str) -> None:
+def test_viewers_and_strangers_cannot_use_connections(
+    alice: Any, bob: Any, mallory: Any, head: str
+) -> None:
     with standing_in("github", head_sha=head, fork=True) as forge:
         made = alice.put(FORGE, wanted(api_url=forge.url)).json()
         ask(made["webhook_url"], made["secret"])

@@ -16,7 +16,7 @@ def history(lab):
     }
 
 
-def test_columns_say_the_same_as_points(lab, alice, history):
+def test_columns_equal_points(lab, alice, history):
     points = alice.get("history", **history).json()["points"]
     columns = alice.get("history", **history, format="columns").json()
 
@@ -28,7 +28,7 @@ def test_columns_say_the_same_as_points(lab, alice, history):
     assert columns["series"]["id"] == Series.objects.get(metric__key="requests.rate").pk
 
 
-def test_columns_of_what_was_not_measured_are_empty(alice, history):
+def test_columns_are_empty_without_measurements(alice, history):
     columns = alice.get("history", **history | {"metric": "latency.p90"}, format="columns").json()
     assert (columns["points"]["value"], columns["series"]["id"]) == ([], None)
 
@@ -44,16 +44,16 @@ def test_columns_of_what_was_not_measured_are_empty(alice, history):
         ({"format": "points", "limit": "0"}, 422),
     ],
 )
-def test_it_refuses_what_is_not_there(alice, history, change, status):
+def test_an_unknown_series_is_refused(alice, history, change, status):
     assert alice.get("history", **({"format": "columns"} | history | change)).status_code == status
 
 
-def test_a_stranger_gets_no_columns(mallory, bob, history):
+def test_columns_are_hidden_from_strangers(mallory, bob, history):
     assert mallory.get("history", **history, format="columns").status_code == 404
     assert bob.get("history", **history, format="columns").status_code == 200
 
 
-def test_points_come_in_parts(lab, alice, history):
+def test_points_are_paged(lab, alice, history):
     newest = alice.get("history", **history, limit="2").json()
     assert [point["commit"]["commit"] for point in newest["points"]] == lab.shas[1:]
     assert (newest["first"], newest["total"], newest["branch"]) == (1, 3, "main")

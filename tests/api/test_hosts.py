@@ -25,9 +25,7 @@ def golden(lab: Lab) -> dict[str, Any]:
     return {"benchmark": "hello", "commit": lab.shas[0], "every_hours": 24}
 
 
-def test_it_lists_hosts_with_what_runs_on_them(
-    lab: Lab, alice: ApiClient, mallory: ApiClient
-) -> None:
+def test_hosts_are_listed_with_their_jobs(lab: Lab, alice: ApiClient, mallory: ApiClient) -> None:
     (shown,) = alice.get("hosts").json()["hosts"]
     assert (shown["name"], shown["state"], shown["run"]) == ("here", "ready", None)
     assert (shown["open_now"], shown["hours_change_at"], shown["golden"]) == (True, None, None)
@@ -38,7 +36,7 @@ def test_it_lists_hosts_with_what_runs_on_them(
     assert mallory.get("hosts").json()["hosts"] == []
 
 
-def test_it_shows_what_a_host_said_and_when_it_changed(alice: ApiClient, host: Host) -> None:
+def test_a_host_is_shown_with_facts_and_changes(alice: ApiClient, host: Host) -> None:
     Host.objects.update(tags=["fast"])
     record_snapshot(host=host, facts={"fingerprint": "a", "kernel": "6.1", "cores": 4})
     record_snapshot(host=host, facts={"fingerprint": "b", "kernel": "6.2", "cores": 8})
@@ -53,7 +51,7 @@ def test_it_shows_what_a_host_said_and_when_it_changed(alice: ApiClient, host: H
     assert shown["contradictions"] == [{"field": "cores", "profile": 4, "host": 8}]
 
 
-def test_it_says_when_a_closed_host_opens(alice: ApiClient, host: Host) -> None:
+def test_a_closed_host_reports_when_it_opens(alice: ApiClient, host: Host) -> None:
     today = utc_now()
     later, after = ((today + timedelta(days=days)).strftime("%a").lower() for days in (2, 3))
     answer = alice.patch(f"hosts/{host.pk}", {"open_hours": f"{later}-{after}"})
@@ -62,7 +60,7 @@ def test_it_says_when_a_closed_host_opens(alice: ApiClient, host: Host) -> None:
     assert answer.json()["hours_change_at"] == opens
 
 
-def test_it_changes_only_what_is_sent(alice: ApiClient, host: Host) -> None:
+def test_a_patch_changes_only_the_sent_fields(alice: ApiClient, host: Host) -> None:
     first = {"tags": ["fast"], "tuning": {"turbo": "off", "swappiness": 1}, "timezone": "UTC"}
     assert alice.patch(f"hosts/{host.pk}", first).status_code == 200
     assert alice.patch(f"hosts/{host.pk}", {"run_as": "bench"}).json()["run_as"] == "bench"
@@ -86,14 +84,14 @@ def test_it_changes_only_what_is_sent(alice: ApiClient, host: Host) -> None:
         ({"tags": "fast"}, "tags"),
     ],
 )
-def test_it_names_the_field_that_is_wrong(
+def test_an_invalid_host_setting_is_refused_with_the_field(
     alice: ApiClient, host: Host, body: dict[str, Any], field: str
 ) -> None:
     answer = alice.patch(f"hosts/{host.pk}", body)
     assert (answer.status_code, answer.json()["field"]) == (422, field)
 
 
-def test_it_is_drained_and_released(alice: ApiClient, host: Host) -> None:
+def test_a_host_is_drained_and_released(alice: ApiClient, host: Host) -> None:
     held = alice.post(f"hosts/{host.pk}/maintenance", {"reason": "new fan"}).json()
     assert (held["state"], held["message"]) == ("maintenance", "alice: new fan")
     released = alice.post(f"hosts/{host.pk}/release").json()
@@ -104,12 +102,12 @@ def test_it_is_drained_and_released(alice: ApiClient, host: Host) -> None:
     assert alice.post(f"hosts/{host.pk}/maintenance").json()["message"] == "alice"
 
 
-def test_it_retires_a_host(alice: ApiClient, host: Host) -> None:
+def test_a_host_is_retired(alice: ApiClient, host: Host) -> None:
     assert alice.post(f"hosts/{host.pk}/retire").json()["state"] == "retired"
     assert alice.post(f"hosts/{host.pk}/retire").status_code == 409
 
 
-def test_it_sets_shows_and_removes_a_golden_job(
+def test_a_golden_run_is_set_shown_and_removed(
     lab: Lab, alice: ApiClient, host: Host, golden: dict[str, Any]
 ) -> None:
     answer = alice.put(f"hosts/{host.pk}/golden", golden)
@@ -137,7 +135,7 @@ def test_it_sets_shows_and_removes_a_golden_job(
         ({"commit": "none"}, 422, None),
     ],
 )
-def test_it_refuses_a_golden_job_that_cannot_be(
+def test_an_invalid_golden_run_is_refused(
     alice: ApiClient,
     host: Host,
     golden: dict[str, Any],
@@ -176,12 +174,14 @@ def test_viewers_change_nothing_and_strangers_find_nothing(
     assert not GoldenCheck.objects.exists()
 
 
-def test_viewers_look_and_strangers_do_not(bob: ApiClient, mallory: ApiClient, host: Host) -> None:
+def test_viewers_read_hosts_and_strangers_do_not(
+    bob: ApiClient, mallory: ApiClient, host: Host
+) -> None:
     assert bob.get(f"hosts/{host.pk}").status_code == 200
     assert mallory.get(f"hosts/{host.pk}").status_code == 404
 
 
-def test_members_care_for_hosts_and_admins_say_how_they_are_used(lab: Lab, host: Host) -> None:
+def test_members_maintain_hosts_and_admins_change_their_settings(lab: Lab, host: Host) -> None:
     carol = make_client(add_member(lab.personas.alice, "carol", Role.MEMBER))
     assert carol.post(f"hosts/{host.pk}/maintenance").status_code == 200
     assert carol.post(f"hosts/{host.pk}/release").status_code == 200

@@ -9,7 +9,7 @@ from django.db import connection
 from orchestrator.runs.models import IdempotencyKey, Run
 
 
-def test_it_answers_a_repeat_with_the_same_run(lab, alice):
+def test_a_repeated_request_returns_the_same_run(lab, alice):
     first = alice.post("runs", lab.wanted(), key="build-7")
     again = alice.post("runs", lab.wanted(), key="build-7")
     assert (first.status_code, again.status_code) == (201, 200)
@@ -18,7 +18,7 @@ def test_it_answers_a_repeat_with_the_same_run(lab, alice):
     assert Run.objects.count() == 1
 
 
-def test_it_refuses_the_key_for_another_request(lab, alice):
+def test_a_key_is_refused_for_another_request(lab, alice):
     alice.post("runs", lab.wanted(), key="build-7")
     other = alice.post("runs", lab.wanted(rounds=9), key="build-7")
     assert other.status_code == 409
@@ -26,7 +26,7 @@ def test_it_refuses_the_key_for_another_request(lab, alice):
     assert Run.objects.count() == 1
 
 
-def test_another_key_makes_another_run(lab, alice):
+def test_another_key_creates_another_run(lab, alice):
     alice.post("runs", lab.wanted(), key="build-7")
     assert alice.post("runs", lab.wanted(), key="build-8").status_code == 201
     assert alice.post("runs", lab.wanted()).status_code == 201
@@ -47,20 +47,20 @@ def test_a_refused_request_does_not_use_up_its_key(lab, alice):
     assert alice.post("runs", lab.wanted(), key="k").status_code == 201
 
 
-def test_keys_of_other_teams_are_other_keys(lab, alice, mallory):
+def test_keys_of_two_teams_are_independent(lab, alice, mallory):
     alice.post("runs", lab.wanted(), key="build-7")
     assert mallory.post("runs", lab.wanted(), key="build-7").status_code == 404
     assert IdempotencyKey.objects.get().team == lab.personas.alice.team
 
 
 @pytest.mark.parametrize("key", ["x" * 201, "tab\there"])
-def test_it_refuses_a_key_that_cannot_be_kept(lab, alice, key):
+def test_an_invalid_key_is_refused(lab, alice, key):
     answer = alice.post("runs", lab.wanted(), key=key)
     assert (answer.status_code, answer.json()["field"]) == (422, "Idempotency-Key")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_concurrent_requests_with_one_key_make_one_run(lab, alice):
+def test_concurrent_requests_with_one_key_create_one_run(lab, alice):
     answers, together = [], threading.Barrier(6)
 
     def send():

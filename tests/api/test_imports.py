@@ -74,7 +74,7 @@ def read(client: ApiClient, pk: str) -> dict[str, Any]:
     return found
 
 
-def test_a_large_file_is_taken_in_by_steps_and_once(
+def test_a_large_file_is_imported_in_steps_and_once(
     lab: Lab, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk_import, "BATCH", 500)
@@ -104,7 +104,7 @@ def test_a_large_file_is_taken_in_by_steps_and_once(
     assert [each["id"] for each in listed] == [again["id"], first["id"]]
 
 
-def test_what_is_wrong_is_refused_at_once_or_by_the_import(lab: Lab, alice: ApiClient) -> None:
+def test_an_invalid_file_is_refused_at_upload_or_by_the_import(lab: Lab, alice: ApiClient) -> None:
     early = b"{}\n" + content()
     assert send(alice, "results.jsonl", early).json()["field"] == "line 1"
     told = queued(alice, content() + b"\n{}\n" + content(10))
@@ -122,7 +122,7 @@ def test_what_is_wrong_is_refused_at_once_or_by_the_import(lab: Lab, alice: ApiC
     assert "the id 'n0'" in found["errors"][0]["detail"]
 
 
-def test_a_team_has_few_imports_at_once_and_others_see_none(
+def test_concurrent_imports_of_a_team_are_limited_and_hidden_from_others(
     lab: Lab, alice: ApiClient, mallory: ApiClient
 ) -> None:
     made = [queued(alice, content()) for _ in range(imports.MOST_GOING_ON)]
@@ -152,7 +152,7 @@ def test_an_import_ends_with_its_token(lab: Lab, alice: ApiClient) -> None:
         ({}, "left the team"),
     ],
 )
-def test_a_step_asks_again_whether_the_sender_may_write(
+def test_each_import_step_checks_the_permission_of_the_sender(
     lab: Lab,
     alice: ApiClient,
     monkeypatch: pytest.MonkeyPatch,
@@ -208,7 +208,7 @@ def test_an_unexpected_error_is_reported_by_its_type_and_frees_the_claim(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_workers_at_once_do_not_exceed_the_limit_together(
+def test_concurrent_workers_keep_the_limit_together(
     lab: Lab, alice: ApiClient, mallory: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_steps, "MOST_AT_ONCE", 1)
@@ -238,7 +238,7 @@ def _is_waiting_for_lock() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def test_an_import_that_kills_its_workers_is_given_up(
+def test_an_import_that_kills_its_workers_is_abandoned(
     lab: Lab, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = queued(alice, content())
@@ -258,7 +258,7 @@ def test_an_import_that_kills_its_workers_is_given_up(
     assert "given up" in found["errors"][0]["detail"]
 
 
-def test_ended_imports_and_files_of_killed_workers_go(
+def test_ended_imports_and_files_of_killed_workers_are_deleted(
     lab: Lab, alice: ApiClient, settings: Any
 ) -> None:
     told = queued(alice, content())
@@ -289,7 +289,7 @@ while import_some(): pass
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_that_is_killed_loses_and_doubles_nothing(
+def test_a_killed_worker_loses_and_duplicates_nothing(
     lab: Lab, alice: ApiClient, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk_import, "BATCH", 20)
@@ -322,7 +322,7 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(
     assert sum(Point.objects.values_list("trials", flat=True)) == MANY
 
 
-def test_the_page_shows_how_far_and_why_not(lab: Lab, alice: ApiClient) -> None:
+def test_the_import_page_shows_progress_and_errors(lab: Lab, alice: ApiClient) -> None:
     queued(alice, content())
     client = Client()
     client.force_login(lab.personas.alice.user)

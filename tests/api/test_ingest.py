@@ -55,7 +55,7 @@ def told(answer: Any) -> tuple[int, int]:
     return body["accepted"], body["repeated"]
 
 
-def test_it_takes_a_result_and_makes_what_is_new(lab: Lab, alice: ApiClient) -> None:
+def test_an_uploaded_result_creates_missing_rows(lab: Lab, alice: ApiClient) -> None:
     facts = {"subject": "Faster", "author": "Ada", "committed_at": AT, "parents": ["b" * 40]}
     assert told(send(alice, result(commit_facts=facts, block="b1", note="by hand", id="7"))) == (
         1,
@@ -79,7 +79,7 @@ def test_a_new_commit_of_the_default_branch_is_the_newest_one(lab: Lab, alice: A
     assert Commit.objects.get(sha="c" * 40).position is None
 
 
-def test_a_commit_of_the_repository_keeps_its_place(lab: Lab, alice: ApiClient) -> None:
+def test_a_commit_of_the_repository_keeps_its_position(lab: Lab, alice: ApiClient) -> None:
     sha = factories.commit_files(lab.repository, {"file.txt": "new\n"}, 9)
     facts = {"subject": "not what it says"}
     send(alice, result(commit=sha, commit_facts=facts), result(commit=lab.shas[0]))
@@ -89,7 +89,7 @@ def test_a_commit_of_the_repository_keeps_its_place(lab: Lab, alice: ApiClient) 
     assert Commit.objects.filter(sha=lab.shas[0]).count() == 1
 
 
-def test_a_case_is_the_one_that_the_matrix_names(lab: Lab, alice: ApiClient) -> None:
+def test_a_result_belongs_to_the_case_of_the_matrix(lab: Lab, alice: ApiClient) -> None:
     lab.queued_run()
     known = Case.objects.get()
     send(alice, result(), result(parameters={"connections": 5}))
@@ -99,9 +99,7 @@ def test_a_case_is_the_one_that_the_matrix_names(lab: Lab, alice: ApiClient) -> 
     }
 
 
-def test_parameters_that_python_takes_for_the_same_are_different_cases(
-    lab: Lab, alice: ApiClient
-) -> None:
+def test_parameters_that_python_calls_equal_are_different_cases(lab: Lab, alice: ApiClient) -> None:
     cells = [{"tls": True}, {"tls": 1}, {"tls": "1"}]
     send(alice, *(result(parameters=cell) for cell in cells))
     assert sorted(Case.objects.values_list("key", flat=True)) == sorted(
@@ -117,7 +115,7 @@ def test_the_same_post_twice_changes_nothing(lab: Lab, alice: ApiClient) -> None
     assert sorted(Point.objects.values_list("trials", flat=True)) == [1, 1, 2, 2]
 
 
-def test_equal_values_of_two_builds_both_count_and_a_retry_does_not(
+def test_equal_values_of_two_builds_count_twice_and_a_retry_once(
     lab: Lab, alice: ApiClient
 ) -> None:
     first, second = (result(id=f"build-{number}", at=None) for number in (1, 2))
@@ -128,7 +126,7 @@ def test_equal_values_of_two_builds_both_count_and_a_retry_does_not(
 
 
 @pytest.mark.parametrize("given", [{}, {"id": ""}])
-def test_a_result_without_an_id_is_refused_with_what_to_do(
+def test_a_result_without_an_id_is_refused_with_a_fix(
     lab: Lab, alice: ApiClient, given: dict[str, Any]
 ) -> None:
     without = {name: value for name, value in result().items() if name != "id"} | given
@@ -138,7 +136,7 @@ def test_a_result_without_an_id_is_refused_with_what_to_do(
     assert not Reading.objects.exists()
 
 
-def test_an_id_is_one_result_of_a_case_a_host_and_a_commit(lab: Lab, alice: ApiClient) -> None:
+def test_an_id_identifies_a_result_within_case_host_and_commit(lab: Lab, alice: ApiClient) -> None:
     results = [
         result(id="7"),
         result(id="7", host="ci-8"),
@@ -177,7 +175,7 @@ def test_an_id_with_other_content_is_refused_and_nothing_stored(
     assert Reading.objects.count() == 1
 
 
-def test_a_result_without_a_time_is_known_again_by_its_id(lab: Lab, alice: ApiClient) -> None:
+def test_a_result_without_a_time_is_recognised_by_its_id(lab: Lab, alice: ApiClient) -> None:
     assert told(send(alice, result(id="7", at=None))) == (1, 0)
     assert told(send(alice, result(id="7", at=None))) == (0, 1)
 
@@ -205,7 +203,7 @@ def test_what_is_exported_and_sent_again_adds_nothing(lab: Lab, alice: ApiClient
     )  # fmt: skip
 
 
-def test_a_result_that_was_sent_before_ids_counted_for_a_case_is_known(
+def test_a_result_sent_before_ids_belonged_to_a_case_is_recognised(
     lab: Lab, alice: ApiClient
 ) -> None:
     send(alice, result(id="7"))
@@ -218,7 +216,7 @@ def test_a_result_that_was_sent_before_ids_counted_for_a_case_is_known(
     assert told(send(alice, result(id="7", host="ci-8"))) == (1, 0)
 
 
-def test_an_id_that_is_a_row_of_another_team_is_just_an_id(
+def test_an_id_of_another_team_has_no_effect(
     lab: Lab, alice: ApiClient, mallory: ApiClient
 ) -> None:
     send(alice, result())
@@ -249,7 +247,7 @@ def test_custom_metrics_of_a_team_are_limited_before_anything_is_made(
     assert told(send(alice, result(metrics={"requests.rate": 3.0}))) == (1, 0)
 
 
-def test_custom_metrics_without_results_make_room_for_others(
+def test_unused_custom_metrics_are_removed_for_new_ones(
     lab: Lab, alice: ApiClient, settings: Any
 ) -> None:
     settings.MAX_CUSTOM_METRICS = 3
@@ -275,7 +273,7 @@ def test_custom_metrics_without_results_make_room_for_others(
     assert send(alice, result(id="2", metrics={kept: 2.0, gone: 4.0})).status_code == 409
 
 
-def test_custom_metrics_of_one_team_are_none_of_anothers(
+def test_custom_metrics_of_a_team_do_not_count_for_another(
     lab: Lab, alice: ApiClient, settings: Any
 ) -> None:
     settings.MAX_CUSTOM_METRICS = 1
@@ -292,7 +290,7 @@ def _last_metric_id() -> int:
         return int(cursor.fetchone()[0])
 
 
-def test_invalid_results_are_kept_and_not_counted(lab: Lab, alice: ApiClient) -> None:
+def test_invalid_results_are_stored_and_not_counted(lab: Lab, alice: ApiClient) -> None:
     bad = result(validity="invalid", reasons=["the disk was full"], metrics={"requests.rate": 1})
     unsure = result(validity="suspect", reasons=["noisy"], metrics={"requests.rate": 2})
     send(alice, result(metrics={"requests.rate": 3}), bad, unsure)
@@ -301,23 +299,23 @@ def test_invalid_results_are_kept_and_not_counted(lab: Lab, alice: ApiClient) ->
     assert sorted(point.values) == [2.0, 3.0]
 
 
-def test_zero_and_negative_values_are_taken(lab: Lab, alice: ApiClient) -> None:
+def test_zero_and_negative_values_are_accepted(lab: Lab, alice: ApiClient) -> None:
     values = [0.0, -1.0, 5.0, 1e100, 5e-324]
     send(alice, *(result(metrics={"script.left_count": value}) for value in values))
     assert Point.objects.get().trials == 5
 
 
-def test_metrics_of_ones_own_are_taken(lab: Lab, alice: ApiClient) -> None:
+def test_custom_metrics_are_accepted(lab: Lab, alice: ApiClient) -> None:
     send(alice, result(metrics={"script.upload_s": 0.5}))
     assert Point.objects.get().series.metric.key == "script.upload_s"
 
 
-def test_a_host_of_ours_may_be_named(lab: Lab, alice: ApiClient) -> None:
+def test_a_result_may_name_a_host_of_the_team(lab: Lab, alice: ApiClient) -> None:
     send(alice, result(host="here"))
     assert Reading.objects.get().host.transport == "local"
 
 
-def test_a_host_that_measures_without_us_is_never_offered(lab: Lab, alice: ApiClient) -> None:
+def test_an_external_host_is_never_offered_for_runs(lab: Lab, alice: ApiClient) -> None:
     send(alice, result(profile="laptop"))
     host = Host.objects.get(name="ci-7")
     assert (host.transport, host.state, host.profile.slug) == ("external", "external", "laptop")
@@ -339,7 +337,7 @@ tables:
 """
 
 
-def test_what_was_sent_stands_in_reports(lab: Lab, alice: ApiClient) -> None:
+def test_uploaded_results_are_in_reports(lab: Lab, alice: ApiClient) -> None:
     rates = [{"requests.rate": rate} for rate in (1000, 1010, 990)]
     send(alice, *(result(metrics=each) for each in rates))
     bad = result(metrics={"requests.rate": 1}, validity="invalid", reasons=["no network"])
@@ -351,7 +349,7 @@ def test_what_was_sent_stands_in_reports(lab: Lab, alice: ApiClient) -> None:
     assert (cell["trials"], cell["left_out"]) == (3, 1)
 
 
-def test_what_was_sent_has_a_history(lab: Lab, alice: ApiClient) -> None:
+def test_uploaded_results_have_a_history(lab: Lab, alice: ApiClient) -> None:
     send(alice, result(), result(commit="c" * 40, metrics={"requests.rate": 900}))
     case = Case.objects.get()
     found = alice.get(
@@ -393,7 +391,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("wrong", "field"), WRONG)
-def test_it_refuses_a_post_with_one_wrong_result(
+def test_one_invalid_result_refuses_the_whole_request(
     lab: Lab, alice: ApiClient, wrong: dict[str, Any], field: str
 ) -> None:
     answer = send(alice, result(), result(**wrong))
@@ -403,7 +401,7 @@ def test_it_refuses_a_post_with_one_wrong_result(
     assert not Reading.objects.exists()
 
 
-def test_it_names_all_that_is_wrong(lab: Lab, alice: ApiClient) -> None:
+def test_all_invalid_fields_are_named(lab: Lab, alice: ApiClient) -> None:
     answer = send(alice, result(metrics={"foo": 1}), result(commit="x"), result(benchmark="B"))
     fields = [each["field"] for each in answer.json()["errors"]]
     assert fields == ["results[0].metrics.foo", "results[1].commit", "results[2].benchmark"]
@@ -413,23 +411,25 @@ def test_it_names_all_that_is_wrong(lab: Lab, alice: ApiClient) -> None:
 
 
 @pytest.mark.parametrize("results", [[], [result()] * 1001])
-def test_it_takes_one_to_a_thousand(lab: Lab, alice: ApiClient, results: Any) -> None:
+def test_a_request_has_one_to_a_thousand_results(lab: Lab, alice: ApiClient, results: Any) -> None:
     answer = send(alice, *results)
     assert (answer.status_code, answer.json()["field"]) == (422, "results")
 
 
-def test_a_viewer_may_not_send(lab: Lab, bob: ApiClient) -> None:
+def test_a_viewer_cannot_upload_results(lab: Lab, bob: ApiClient) -> None:
     assert send(bob, result()).status_code == 403
     assert not Host.objects.filter(name="ci-7").exists()
 
 
-def test_another_team_has_no_such_benchmark(lab: Lab, mallory: ApiClient, alice: ApiClient) -> None:
+def test_the_benchmark_of_another_team_is_not_found(
+    lab: Lab, mallory: ApiClient, alice: ApiClient
+) -> None:
     send(alice, result())
     assert send(mallory, result()).json()["field"] == "results[0].benchmark"
     assert Reading.objects.count() == 1
 
 
-def test_a_thousand_at_once(lab: Lab, alice: ApiClient) -> None:
+def test_a_thousand_results_are_accepted(lab: Lab, alice: ApiClient) -> None:
     results = [result(parameters={"connections": 1 + n % 100}, id=str(n)) for n in range(1000)]
     assert told(send(alice, *results)) == (1000, 0)
     assert set(Point.objects.values_list("trials", flat=True)) == {10}
@@ -445,7 +445,9 @@ def test_a_point_keeps_the_first_values_and_the_sums_of_all(lab: Lab, alice: Api
 
 
 @pytest.mark.django_db(transaction=True)
-def test_many_clients_at_one_new_commit_lose_and_double_nothing(lab: Lab, alice: ApiClient) -> None:
+def test_concurrent_uploads_to_a_new_commit_lose_and_duplicate_nothing(
+    lab: Lab, alice: ApiClient
+) -> None:
     def post(number: int) -> tuple[int, int]:
         order = 1 if number % 2 else -1
         results = [
@@ -472,7 +474,7 @@ def test_many_clients_at_one_new_commit_lose_and_double_nothing(lab: Lab, alice:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_was_deleted_meanwhile_is_made_anew(lab: Lab, alice: ApiClient) -> None:
+def test_rows_deleted_meanwhile_are_created_again(lab: Lab, alice: ApiClient) -> None:
     sent = result()
     send(alice, sent)
     Commit.objects.filter(sha=SHA).delete()
@@ -482,7 +484,7 @@ def test_what_was_deleted_meanwhile_is_made_anew(lab: Lab, alice: ApiClient) -> 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_new_commits_of_many_clients_get_places_of_their_own(lab: Lab, alice: ApiClient) -> None:
+def test_concurrent_new_commits_get_different_positions(lab: Lab, alice: ApiClient) -> None:
     def post(number: int) -> tuple[int, int]:
         try:
             return told(send(alice, result(commit=f"{number:040x}")))

@@ -34,7 +34,7 @@ def of_commit(run, position):
     return Trial.objects.filter(job__run=run, variant__position=position).order_by("round")
 
 
-def test_it_reads_any_percentile_of_a_trial(alice, trial):
+def test_any_percentile_of_a_trial_is_computed(alice, trial):
     shown = alice.get(f"trials/{trial.pk}/latency", percentiles="50,12.5,99.99").json()
     whole = stored([trial])
     assert [each["percentile"] for each in shown["percentiles"]] == [50, 12.5, 99.99]
@@ -46,31 +46,31 @@ def test_it_reads_any_percentile_of_a_trial(alice, trial):
     assert (shown["validity"], shown["reasons"], shown["kind"]) == ("valid", [], "ok")
 
 
-def test_it_says_how_many_requests_a_percentile_needs(alice, trial):
+def test_each_percentile_reports_the_requests_that_it_needs(alice, trial):
     shown = alice.get(f"trials/{trial.pk}/latency", percentiles="50,99,99.9,99.99").json()
     needed = [each["needed_requests"] for each in shown["percentiles"]]
     assert needed == [20, 1000, 10_000, 100_000]
 
 
-def test_it_says_of_a_trial_in_doubt_why(alice, trial):
+def test_a_trial_with_validity_issues_reports_them(alice, trial):
     doubt(trial, "invalid", ERRORS)
     shown = alice.get(f"trials/{trial.pk}/latency", percentiles="50").json()
     assert (shown["validity"], shown["reasons"]) == ("invalid", [ERRORS])
 
 
-def test_nothing_is_known_where_nothing_was_answered_so(alice, trial):
+def test_a_kind_without_responses_has_no_latency(alice, trial):
     shown = alice.get(f"trials/{trial.pk}/latency", percentiles="50", kind="other").json()
     assert (shown["requests"], shown["percentiles"][0]["seconds"]) == (0, None)
     assert alice.get(f"trials/{trial.pk}/histogram", kind="other").status_code == 404
 
 
 @pytest.mark.parametrize("text", ["100", "0", "x", "50,", "101", ",".join(map(str, range(1, 60)))])
-def test_it_refuses_what_is_no_percentile(alice, trial, text):
+def test_an_invalid_percentile_is_refused(alice, trial, text):
     answer = alice.get(f"trials/{trial.pk}/latency", percentiles=text)
     assert (answer.status_code, answer.json()["field"]) == (422, "percentiles")
 
 
-def test_it_reads_one_load_of_several(alice, trial):
+def test_one_of_several_loads_is_selected(alice, trial):
     leave_load(trial, 0, latencies_us=[1000], readings={})
     leave_load(trial, 1, readings={})
     path = f"trials/{trial.pk}/latency"
@@ -82,7 +82,7 @@ def test_it_reads_one_load_of_several(alice, trial):
     assert alice.get(path, percentiles="50", load=0, kind="other").status_code == 422
 
 
-def test_it_hands_out_the_distribution_of_a_trial(alice, mallory, trial):
+def test_the_distribution_of_a_trial_is_downloaded(alice, mallory, trial):
     url = alice.get(f"trials/{trial.pk}/latency", percentiles="50").json()["histogram_url"]
     path = url.removeprefix("/api/v1/")
     answer = alice.get(path)
@@ -92,7 +92,7 @@ def test_it_hands_out_the_distribution_of_a_trial(alice, mallory, trial):
     assert mallory.get(f"trials/{trial.pk}/latency", percentiles="50").status_code == 404
 
 
-def test_it_merges_the_trials_of_a_case(alice, run, asked):
+def test_the_trials_of_a_case_are_merged(alice, run, asked):
     shown = alice.get("latency", **asked, run=str(run.pk)).json()
     trials = list(of_commit(run, 0))
     whole = stored(trials)
@@ -103,7 +103,7 @@ def test_it_merges_the_trials_of_a_case(alice, run, asked):
     assert shown["label"].startswith("closed loop")
 
 
-def test_it_leaves_invalid_trials_out_unless_asked(alice, run, asked):
+def test_invalid_trials_are_excluded_unless_requested(alice, run, asked):
     invalid, suspect, *_ = of_commit(run, 0)
     doubt(invalid, "invalid", ERRORS)
     doubt(suspect, "suspect", STEAL)
@@ -115,7 +115,7 @@ def test_it_leaves_invalid_trials_out_unless_asked(alice, run, asked):
     assert parse_qs(urlsplit(every["histogram_url"]).query)["invalid"] == ["true"]
 
 
-def test_it_hands_out_the_merged_distribution(alice, run, asked):
+def test_the_merged_distribution_is_downloaded(alice, run, asked):
     url = alice.get("latency", **asked, run=str(run.pk)).json()["histogram_url"]
     answer = alice.get(url.removeprefix("/api/v1/"))
     assert Histogram.decode(answer.content) == stored(of_commit(run, 0))
@@ -131,12 +131,12 @@ def test_it_hands_out_the_merged_distribution(alice, run, asked):
         ({"benchmark": ""}, 422, "benchmark"),
     ],
 )
-def test_it_says_what_it_cannot_find(alice, asked, change, status, field):
+def test_unknown_parameters_are_named(alice, asked, change, status, field):
     answer = alice.get("latency", **{**asked, "benchmark": "hello", **change})
     assert (answer.status_code, answer.json().get("field")) == (status, field)
 
 
-def test_it_wants_a_benchmark_or_a_run(alice, asked):
+def test_a_benchmark_or_a_run_is_required(alice, asked):
     answer = alice.get("latency", **asked)
     assert (answer.status_code, answer.json()["field"]) == (422, "benchmark")
 

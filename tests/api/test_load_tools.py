@@ -14,7 +14,7 @@ from tests.support.factories import make_known
 FACTS = {"tools": {"oha": {"path": "/opt/oha", "version": "1.2.0"}, "wrk": None}}
 
 
-def test_it_lists_every_tool_with_its_sheet(alice):
+def test_every_load_tool_is_listed_with_its_description(alice):
     shown = {each["name"]: each for each in alice.get("load-tools").json()["load_tools"]}
     assert list(shown) == list(TOOLS)
     for name, tool in TOOLS.items():
@@ -26,7 +26,7 @@ def test_it_lists_every_tool_with_its_sheet(alice):
         assert told["errors"] == []
 
 
-def test_it_tells_hosts_of_the_team_only(lab, alice, mallory):
+def test_only_hosts_of_the_team_are_listed(lab, alice, mallory):
     HostSnapshot.objects.create(host=Host.objects.get(), facts=FACTS, fingerprint="f" * 64)
     shown = {each["name"]: each["hosts"] for each in alice.get("load-tools").json()["load_tools"]}
     assert shown["oha"] == [
@@ -37,7 +37,7 @@ def test_it_tells_hosts_of_the_team_only(lab, alice, mallory):
     assert all(each["hosts"] == [] for each in mallory.get("load-tools").json()["load_tools"])
 
 
-def test_it_tells_how_wrong_a_tool_was(lab, alice):
+def test_the_error_of_a_load_tool_is_reported(lab, alice):
     make_known(lab.measured_run(1000, 800), {"latency.p50": 0.01})
     Trial.objects.update(provenance={"tool": {"name": "oha", "version": "1.16.0"}})
     shown = {each["name"]: each["errors"] for each in alice.get("load-tools").json()["load_tools"]}

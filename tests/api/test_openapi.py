@@ -15,14 +15,14 @@ def test_the_committed_schema_is_the_schema():
     assert schema_text(api) == SNAPSHOT.read_text(), "see docs/contributing.md: the schemas"
 
 
-def test_it_is_served_without_a_login(db):
+def test_the_schema_is_served_without_a_login(db):
     answer = Client().get("/api/v1/openapi.json")
     assert answer.status_code == 200
     assert answer.json()["openapi"].startswith("3.1")
     assert "/api/v1/runs/{run_id}" in answer.json()["paths"]
 
 
-def test_it_is_read_from_the_file_once_and_known_by_a_tag(db, monkeypatch):
+def test_the_schema_is_read_once_and_has_an_etag(db, monkeypatch):
     def making(*_, **__):
         raise AssertionError("it was made for a request")
 
@@ -38,13 +38,13 @@ def test_it_is_read_from_the_file_once_and_known_by_a_tag(db, monkeypatch):
     assert Client().get("/api/v1/docs").status_code == 200
 
 
-def test_every_reference_of_the_schema_leads_somewhere():
+def test_every_reference_of_the_schema_resolves():
     text = schema_text(api)
     known = set(api.get_openapi_schema(path_prefix="/api/v1/")["components"]["schemas"])
     assert set(re.findall(r"#/components/schemas/(\w+)", text)) <= known
 
 
-def test_every_operation_says_how_it_refuses():
+def test_every_operation_lists_its_error_responses():
     for methods in api.get_openapi_schema(path_prefix="/api/v1/")["paths"].values():
         for operation in methods.values():
             assert "application/problem+json" in operation["responses"]["default"]["content"]
@@ -62,13 +62,13 @@ def test_the_page_shows_every_operation_and_schema(db):
         assert f'id="schema-{name}"' in html
 
 
-def test_the_page_needs_nothing_that_a_strict_policy_refuses(db):
+def test_the_page_works_with_a_strict_content_security_policy(db):
     html = Client().get("/api/v1/docs").content.decode()
     assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=", html)
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", html)
 
 
-def test_links_of_the_page_lead_somewhere(db):
+def test_links_of_the_page_resolve(db):
     html = Client().get("/api/v1/docs").content.decode()
     ids = set(re.findall(r'id="([^"]+)"', html))
     assert set(re.findall(r'href="#([^"]+)"', html)) <= ids

@@ -27,7 +27,7 @@ def placements_of(shown):
     return [{each["role"]: each["wanted"] for each in job["placements"]} for job in shown["jobs"]]
 
 
-def test_it_takes_profiles_tags_roles_and_a_priority(lab, alice, fleet):
+def test_profiles_tags_roles_and_a_priority_are_accepted(lab, alice, fleet):
     wanted = lab.wanted(
         hosts=["profile:t490s"],
         placements=[{"target": "right", "generator": "tag:load"}],
@@ -43,7 +43,7 @@ def test_it_takes_profiles_tags_roles_and_a_priority(lab, alice, fleet):
     ]
 
 
-def test_it_takes_the_parent_for_a_baseline(lab, alice):
+def test_the_parent_is_the_default_baseline(lab, alice):
     wanted = lab.wanted(contenders=[lab.shas[2]])
     del wanted["baseline"]
     shown = alice.post("runs", wanted).json()
@@ -64,12 +64,12 @@ def test_it_takes_the_parent_for_a_baseline(lab, alice):
         ({"priority": "urgent"}, "priority"),
     ],
 )  # fmt: skip
-def test_it_names_what_cannot_be_had(lab, alice, fleet, changes, field):
+def test_an_impossible_placement_is_refused(lab, alice, fleet, changes, field):
     answer = alice.post("runs", lab.wanted(**changes))
     assert (answer.status_code, answer.json()["field"]) == (422, field)
 
 
-def test_it_shows_who_got_a_role_and_why_others_wait(lab, alice, fleet):
+def test_hosts_of_roles_and_wait_reasons_are_shown(lab, alice, fleet):
     run = make_run(
         lab.personas.alice,
         lab.shas[:2],
@@ -87,7 +87,7 @@ def test_it_shows_who_got_a_role_and_why_others_wait(lab, alice, fleet):
     assert there["placements"][1] == {"role": "generator", "wanted": "tag:load", "host": "left"}
 
 
-def test_it_says_when_a_job_is_tried_again(lab, alice):
+def test_the_time_of_the_next_attempt_is_reported(lab, alice):
     run = lab.queued_run()
     later = utc_now() + timedelta(minutes=1)
     run.jobs.update(attempt=2, not_before=later)
@@ -122,7 +122,7 @@ def build(lab):
     )
 
 
-def test_it_shows_builds_and_hands_out_their_logs(lab, alice, build):
+def test_builds_are_shown_and_their_logs_downloaded(lab, alice, build):
     (job,) = alice.get(f"runs/{build.job.run_id}").json()["jobs"]
     (shown,) = job["builds"]
     assert shown["log_url"] == f"/api/v1/builds/{build.pk}/log"

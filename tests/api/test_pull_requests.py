@@ -32,7 +32,7 @@ def run(lab: Any) -> Run:
     return make_run(lab.personas.alice, lab.shas[:2], rounds=6)
 
 
-def test_it_reports_a_run_until_it_has_ended(
+def test_a_run_is_reported_until_it_has_ended(
     lab: Any, alice: Any, forge: StandIn, run: Run
 ) -> None:
     answer = alice.post(f"runs/{run.pk}/pull-request", {"number": 5})
@@ -54,7 +54,7 @@ def test_it_reports_a_run_until_it_has_ended(
     assert alice.post(f"runs/{run.pk}/pull-request", {"number": 6}).status_code == 409
 
 
-def test_it_is_refused_to_viewers_strangers_and_what_is_no_number(
+def test_viewers_strangers_and_invalid_numbers_are_refused(
     alice: Any, bob: Any, mallory: Any, forge: StandIn, run: Run
 ) -> None:
     path = f"runs/{run.pk}/pull-request"
@@ -66,7 +66,7 @@ def test_it_is_refused_to_viewers_strangers_and_what_is_no_number(
     assert not PullRequest.objects.exists()
 
 
-def test_it_wants_a_connection_and_two_commits(lab: Any, alice: Any, run: Run) -> None:
+def test_a_connection_and_two_commits_are_required(lab: Any, alice: Any, run: Run) -> None:
     answer = alice.post(f"runs/{run.pk}/pull-request", {"number": 5})
 
     assert answer.status_code == 404

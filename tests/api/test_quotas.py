@@ -7,9 +7,7 @@ from django.core.management import call_command
 from tests.api.conftest import ApiClient, Lab
 
 
-def test_a_limit_that_is_set_is_told_and_refuses_the_next_host(
-    lab: Lab, alice: ApiClient, bob: ApiClient
-):
+def test_a_quota_is_reported_and_refuses_the_next_host(lab: Lab, alice: ApiClient, bob: ApiClient):
     lab.queued_run()
     call_command("quota", "red", "--hosts", "1", "--queued-minutes", "1", stdout=StringIO())
     told = bob.get("quotas").json()

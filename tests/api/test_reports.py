@@ -28,7 +28,7 @@ def saved(alice, run):
     return answer.json()
 
 
-def test_it_is_saved_and_listed(alice, saved):
+def test_a_report_is_saved_and_listed(alice, saved):
     assert saved["source"] == SOURCE
     assert saved["web_url"].endswith("/reports/fast/")
     assert [each["name"] for each in alice.get("reports").json()["reports"]] == ["fast"]
@@ -37,7 +37,7 @@ def test_it_is_saved_and_listed(alice, saved):
     assert again.status_code == 409
 
 
-def test_it_tells_numbers_with_intervals(alice, lab, saved):
+def test_a_report_has_values_with_intervals(alice, lab, saved):
     (table,) = alice.get("reports/fast").json()["tables"]
     (row,) = table["rows"]
     assert row["heads"] == ["4", lab.shas[1][:10]]
@@ -52,7 +52,7 @@ def test_it_tells_numbers_with_intervals(alice, lab, saved):
     assert [host["name"] for host in told["hosts"]] == ["here"]
 
 
-def test_it_shows_what_is_asked_for(alice, lab, run, saved):
+def test_a_report_shows_the_requested_commit(alice, lab, run, saved):
     both = alice.get("reports/fast", commit="all").json()
     assert len(both["tables"][0]["rows"]) == 2
     assert alice.get("reports/fast", commit=lab.shas[0][:10]).json()["commits"] == [lab.shas[0]]
@@ -62,7 +62,7 @@ def test_it_shows_what_is_asked_for(alice, lab, run, saved):
     assert (wrong.status_code, wrong.json()["field"]) == (422, "cases")
 
 
-def test_it_is_written_as_markdown_and_csv(alice, saved):
+def test_a_report_is_exported_as_markdown_and_csv(alice, saved):
     text = alice.get("reports/fast/markdown")
     assert text.headers["Content-Type"].startswith("text/markdown")
     assert text.content.decode().startswith("# How fast")
@@ -71,7 +71,7 @@ def test_it_is_written_as_markdown_and_csv(alice, saved):
     assert float(rows[1][3]) == table["rows"][0]["cells"][0]["value"]
 
 
-def test_it_is_laid_out_without_being_saved(alice, run):
+def test_a_report_is_rendered_without_saving(alice, run):
     shown = alice.post("reports/preview", {"source": SOURCE}).json()
     assert shown["title"] == "How fast"
     wrong = alice.post("reports/preview", {"source": SOURCE.replace("latency.p12", "latency.q")})
@@ -79,7 +79,7 @@ def test_it_is_laid_out_without_being_saved(alice, run):
     assert alice.get("reports").json()["reports"] == []
 
 
-def test_it_is_changed_and_deleted(alice, saved):
+def test_a_report_is_changed_and_deleted(alice, saved):
     changed = alice.put("reports/fast", {"source": SOURCE.replace("How", "So")})
     assert (changed.json()["name"], changed.json()["title"]) == ("fast", "So fast")
     renamed = alice.put("reports/fast", {"name": "faster", "source": SOURCE})
@@ -89,7 +89,7 @@ def test_it_is_changed_and_deleted(alice, saved):
     assert alice.get("reports").json()["reports"] == []
 
 
-def test_a_viewer_reads_and_a_stranger_sees_nothing(bob, mallory, saved):
+def test_a_viewer_reads_reports_and_a_stranger_sees_none(bob, mallory, saved):
     assert bob.get("reports/fast").status_code == 200
     assert bob.post("reports", {"name": "x", "source": SOURCE}).status_code == 403
     assert bob.put("reports/fast", {"source": SOURCE}).status_code == 403

@@ -8,7 +8,7 @@ from orchestrator.transport.keys import generate_key
 PATH = "projects/server/repository-access"
 
 
-def test_keys_and_tokens_are_set_and_never_told(alice: Any, bob: Any, mallory: Any) -> None:
+def test_keys_and_tokens_are_set_and_never_shown(alice: Any, bob: Any, mallory: Any) -> None:
     Project.objects.update(repository_url="git@github.com:ada/server.git")
     assert alice.get(PATH).json()["credential"] == "none"
     made = alice.post(f"{PATH}/deploy-key").json()
@@ -44,7 +44,7 @@ def test_a_new_host_key_is_accepted_by_its_fingerprint(alice: Any) -> None:
     assert (right["host_key"], right["offered_host_key"]) == (pairs[1].fingerprint, None)
 
 
-def test_an_offered_key_is_dropped_and_the_pinned_one_forgotten(alice: Any, bob: Any) -> None:
+def test_an_offered_host_key_is_declined_and_the_pinned_one_forgotten(alice: Any, bob: Any) -> None:
     pairs = [generate_key(), generate_key()]
     row = RepositoryAccess.objects.create(
         project=Project.objects.get(slug="server"),

@@ -41,7 +41,7 @@ def send(client: ApiClient, name: str, content: bytes, query: str = "") -> Any:
     )
 
 
-def test_a_file_is_taken_in_once(lab: Lab, alice: ApiClient) -> None:
+def test_a_file_is_imported_once(lab: Lab, alice: ApiClient) -> None:
     content = "\n".join(line(number) for number in range(1, 30)).encode()
     first = send(alice, "results.jsonl", content, "?project=server")
     again = send(alice, "results.jsonl.gz", gzip.compress(content))
@@ -51,7 +51,7 @@ def test_a_file_is_taken_in_once(lab: Lab, alice: ApiClient) -> None:
     assert told == {"token": "file results.jsonl", "id": "n1"}
 
 
-def test_what_is_wrong_is_told_by_its_line(lab: Lab, alice: ApiClient) -> None:
+def test_an_error_is_reported_with_its_line(lab: Lab, alice: ApiClient) -> None:
     content = "\n".join([line(1), "{", line(2, metrics={})]).encode()
     answer = send(alice, "results.jsonl", content)
     assert answer.status_code == 422
@@ -59,7 +59,9 @@ def test_what_is_wrong_is_told_by_its_line(lab: Lab, alice: ApiClient) -> None:
     assert not Reading.objects.exists()
 
 
-def test_it_refuses_too_much(lab: Lab, alice: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_too_large_is_refused(
+    lab: Lab, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(router, "UPLOAD", Bounds(results=2))
     many = "\n".join(line(number) for number in range(1, 4)).encode()
     assert "at most 2 results" in send(alice, "r.jsonl", many).json()["detail"]
@@ -69,7 +71,9 @@ def test_it_refuses_too_much(lab: Lab, alice: ApiClient, monkeypatch: pytest.Mon
     assert "cannot be read" in send(alice, "r.jsonl.gz", b"not packed").json()["detail"]
 
 
-def test_viewers_and_strangers_send_nothing(lab: Lab, bob: ApiClient, mallory: ApiClient) -> None:
+def test_viewers_and_strangers_cannot_upload_files(
+    lab: Lab, bob: ApiClient, mallory: ApiClient
+) -> None:
     content = line(1).encode()
     assert send(bob, "r.jsonl", content).status_code == 403
     assert send(mallory, "r.jsonl", content).status_code == 422

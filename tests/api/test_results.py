@@ -16,7 +16,7 @@ def history(lab):
     }
 
 
-def test_it_shows_a_metric_along_the_commits(lab, alice, history):
+def test_a_history_shows_a_metric_along_the_commits(lab, alice, history):
     shown = alice.get("history", **history).json()
     assert (shown["metric"], shown["host"], shown["project"]) == ("requests.rate", "here", "server")
     assert [point["commit"]["commit"] for point in shown["points"]] == lab.shas
@@ -39,7 +39,7 @@ def _with_intervals(shown):
         ({"benchmark": "nothing"}, 404),
     ],
 )
-def test_it_does_not_find_an_unknown_series(alice, history, change, status):
+def test_an_unknown_series_is_not_found(alice, history, change, status):
     assert alice.get("history", **(history | change)).status_code == status
 
 
@@ -48,7 +48,7 @@ def test_a_stranger_sees_no_history(mallory, bob, history):
     assert bob.get("history", **history).status_code == 200
 
 
-def test_it_shows_a_trial_with_its_measurements_and_files(lab, alice):
+def test_a_trial_is_shown_with_its_values_and_files(lab, alice):
     trial = lab.measured_run(1000, 800).jobs.get().trials.first()
     shown = alice.get(f"trials/{trial.pk}").json()
     measured = {each["metric"]: each for each in shown["measurements"]}
@@ -61,7 +61,7 @@ def test_it_shows_a_trial_with_its_measurements_and_files(lab, alice):
     assert file["url"] == f"/api/v1/trials/{trial.pk}/artifacts/tool.json"
 
 
-def test_it_hands_out_a_file_as_it_was_written(lab, alice, bob, mallory):
+def test_a_file_is_downloaded_unchanged(lab, alice, bob, mallory):
     artifact = Artifact.objects.filter(trial__job__run=lab.measured_run(1000, 800)).first()
     path = f"trials/{artifact.trial_id}/artifacts/tool.json"
     answer = alice.get(path)
@@ -84,7 +84,7 @@ def test_a_planned_trial_has_no_values(lab, alice):
     assert (shown["state"], shown["validity"], shown["measurements"]) == ("planned", None, [])
 
 
-def test_it_lists_benchmarks_with_their_cases(lab, alice, mallory):
+def test_benchmarks_are_listed_with_their_cases(lab, alice, mallory):
     lab.queued_run()
     (shown,) = alice.get("benchmarks").json()["benchmarks"]
     assert (shown["benchmark"], shown["project"], shown["definition_version"]) == (

@@ -24,7 +24,7 @@ def pruned(run):
     return Trial.objects.filter(job__run=run).order_by("position")[0]
 
 
-def test_it_is_shown_and_changed(alice, lab):
+def test_retention_is_shown_and_changed(alice, lab):
     shown = alice.get("projects/server/retention")
     assert shown.json() == {
         "files_days": 90,
@@ -39,7 +39,7 @@ def test_it_is_shown_and_changed(alice, lab):
     assert (refused.status_code, refused.json()["field"]) == (422, "trials_days")
 
 
-def test_viewers_change_nothing_and_strangers_see_nothing(bob, mallory, lab):
+def test_viewers_cannot_change_retention_and_strangers_see_none(bob, mallory, lab):
     assert bob.get("projects/server/retention").status_code == 200
     assert bob.put("projects/server/retention", WANTED).status_code == 403
     pin = {"commit": "main", "reason": "x"}
@@ -50,7 +50,7 @@ def test_viewers_change_nothing_and_strangers_see_nothing(bob, mallory, lab):
     assert mallory.post("projects/server/pins", pin).status_code == 404
 
 
-def test_pins_are_made_listed_and_taken_away(alice, lab, old_run):
+def test_pins_are_created_listed_and_removed(alice, lab, old_run):
     made = alice.post("projects/server/pins", {"commit": lab.shas[0], "reason": "release"})
     assert made.status_code == 201
     assert made.json()["commit"]["commit"] == lab.shas[0]
@@ -66,7 +66,7 @@ def test_pins_are_made_listed_and_taken_away(alice, lab, old_run):
     assert alice.post("projects/server/pins", both).status_code == 422
 
 
-def test_what_was_removed_is_gone_with_words(alice, old_run):
+def test_removed_data_is_410_with_a_message(alice, old_run):
     trial = pruned(old_run)
     for path in ("artifacts/tool.json", "histogram", "latency?percentiles=50"):
         answer = alice.get(f"trials/{trial.pk}/{path}")

@@ -26,7 +26,7 @@ def test_a_case_and_a_job_are_cancelled(lab, alice, bob, mallory):
     assert alice.post(path).json()["state"] == "cancelled"
 
 
-def test_it_is_started_again(lab, alice, bob, mallory):
+def test_a_run_is_started_again(lab, alice, bob, mallory):
     run = lab.measured_run(1000, 900)
     path = f"runs/{run.pk}/rerun"
     assert (bob.post(path).status_code, mallory.post(path).status_code) == (403, 404)
@@ -48,7 +48,7 @@ def test_it_is_started_again(lab, alice, bob, mallory):
         ("newest-measured:main", "feature", 0),
     ],
 )
-def test_its_baseline_is_found_by_a_rule(lab, alice, baseline, contender, place):
+def test_the_baseline_of_a_run_is_found_by_a_rule(lab, alice, baseline, contender, place):
     git = factories.git
     git(lab.repository, "checkout", "--quiet", "-b", "feature", lab.shas[1])
     factories.commit_files(lab.repository, {"file.txt": "feature\n"}, 9)
@@ -69,19 +69,19 @@ def test_its_baseline_is_found_by_a_rule(lab, alice, baseline, contender, place)
         {"baseline": "merge-base:main", "contenders": []},
     ],
 )
-def test_a_rule_that_leads_nowhere_is_refused(lab, alice, changes):
+def test_a_rule_without_a_baseline_is_refused(lab, alice, changes):
     answer = alice.post("runs", lab.wanted(**changes))
     assert (answer.status_code, answer.json()["field"]) == (422, "baseline")
 
 
-def test_a_wanted_resolution_needs_a_known_noise_and_no_rounds(lab, alice):
+def test_a_target_resolution_needs_a_calibration_and_excludes_rounds(lab, alice):
     for changes in ({}, {"rounds": 5}):
         answer = alice.post("runs", lab.wanted(resolution=0.02, **changes))
         assert answer.status_code == 422
         assert "resolution" in (answer.json().get("field") or answer.json()["detail"])
 
 
-def test_a_wanted_resolution_becomes_rounds(lab, alice):
+def test_a_target_resolution_sets_the_rounds(lab, alice):
     lab.measured_run(1000, 1001)
     asked = lab.wanted(resolution=0.05)
     planned = alice.post("runs/plan", asked).json()
@@ -90,7 +90,7 @@ def test_a_wanted_resolution_becomes_rounds(lab, alice):
     assert alice.post("runs", asked, key="r").json()["id"] == run["id"]
 
 
-def test_what_it_measured_goes_to_another_team_and_back(lab, alice, mallory):
+def test_results_of_a_run_are_exported_and_imported_by_another_team(lab, alice, mallory):
     run = lab.measured_run(1000, 900)
     assert mallory.get("results", run=str(run.pk)).status_code == 404
     answer = alice.get("results", run=str(run.pk))
@@ -110,7 +110,7 @@ def test_what_it_measured_goes_to_another_team_and_back(lab, alice, mallory):
     assert (theirs["verdict"], theirs["paired"]) == (ours["verdict"], True) == ("regressed", True)
 
 
-def test_a_comparison_says_why_for_machines(lab, alice):
+def test_a_comparison_has_machine_readable_reasons(lab, alice):
     decided = lab.measured_run(1000, 850)
     shown = alice.get("comparisons", run=str(decided.pk)).json()
     assert [(each["code"], each["count"]) for each in shown["reasons"]] == [("cases_regressed", 1)]

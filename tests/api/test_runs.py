@@ -10,7 +10,7 @@ from orchestrator.runs.states import RunState
 UNKNOWN = "0190a000-0000-7000-8000-000000000000"
 
 
-def test_it_starts_a_run(lab, alice, settings):
+def test_a_run_is_started(lab, alice, settings):
     answer = alice.post("runs", lab.wanted(rounds=2))
     run = Run.objects.get()
     shown = answer.json()
@@ -59,7 +59,7 @@ def test_it_starts_a_run(lab, alice, settings):
 
 
 @pytest.mark.parametrize("more", [{}, {"until": "decided"}])
-def test_it_shows_what_it_answered_to_the_start(lab, alice, more):
+def test_a_run_is_shown_as_the_start_returned_it(lab, alice, more):
     started = alice.post("runs", lab.wanted(**more)).json()
     shown = alice.get(f"runs/{started['id']}").json()
     # PostgreSQL adds them up as well, and may round the last digit otherwise.
@@ -68,7 +68,7 @@ def test_it_shows_what_it_answered_to_the_start(lab, alice, more):
     assert shown == started
 
 
-def test_it_takes_branches_and_a_single_contender(lab, alice):
+def test_branches_and_a_single_contender_are_accepted(lab, alice):
     wanted = lab.wanted(baseline="main~2", contender="main")
     del wanted["contenders"]
     shown = alice.post("runs", wanted).json()
@@ -76,7 +76,7 @@ def test_it_takes_branches_and_a_single_contender(lab, alice):
     assert [each["commit"] for each in shown["contenders"]] == [lab.shas[2]]
 
 
-def test_it_shows_the_trial_that_is_measured_now(lab, alice):
+def test_the_current_trial_is_shown(lab, alice):
     run = lab.queued_run()
     trial = run.jobs.get().trials.first()
     run.jobs.update(current_trial=trial.pk, state="measuring", phase="round 1")
@@ -112,11 +112,11 @@ def test_a_stranger_finds_nothing(lab, mallory):
     assert Run.objects.get().cancel_requested_at is None
 
 
-def test_it_does_not_find_an_unknown_run(alice):
+def test_an_unknown_run_is_not_found(alice):
     assert alice.get(f"runs/{UNKNOWN}").status_code == 404
 
 
-def test_it_cancels_a_queued_run_once(lab, alice):
+def test_a_queued_run_is_cancelled_once(lab, alice):
     run = lab.queued_run()
     answer = alice.post(f"runs/{run.pk}/cancel")
     assert (answer.status_code, answer.json()["state"]) == (200, "cancelled")
@@ -126,7 +126,7 @@ def test_it_cancels_a_queued_run_once(lab, alice):
     assert "ended already" in again.json()["detail"]
 
 
-def test_it_lists_runs_newest_first_in_pages(lab, alice):
+def test_runs_are_listed_newest_first_in_pages(lab, alice):
     made = [str(lab.queued_run().pk) for _ in range(5)]
     seen, cursor, pages = [], None, 0
     while pages == 0 or cursor:
@@ -136,12 +136,12 @@ def test_it_lists_runs_newest_first_in_pages(lab, alice):
     assert (seen, pages) == (sorted(made, reverse=True), 3)
 
 
-def test_it_has_no_next_page_after_a_full_last_one(lab, alice):
+def test_a_full_last_page_has_no_next_page(lab, alice):
     lab.queued_run(), lab.queued_run()
     assert alice.get("runs", limit=2).json()["next"] is None
 
 
-def test_it_filters_runs(lab, alice):
+def test_runs_are_filtered(lab, alice):
     queued, measured = lab.queued_run(), lab.measured_run(100, 100)
 
     def ids(**query):
@@ -153,7 +153,7 @@ def test_it_filters_runs(lab, alice):
     assert ids(benchmark="other") == ids(project="other") == set()
 
 
-def test_it_lists_the_trials_of_a_run(lab, alice):
+def test_trials_of_a_run_are_listed(lab, alice):
     run = lab.measured_run(100, 100)
     lab.queued_run()
     page = alice.get(f"runs/{run.pk}/trials", limit=4).json()
@@ -164,7 +164,7 @@ def test_it_lists_the_trials_of_a_run(lab, alice):
     assert {(trial["state"], trial["validity"]) for trial in trials} == {("measured", "valid")}
 
 
-def test_a_server_that_cannot_wait_answers_at_once(lab, alice):
+def test_a_server_without_long_polls_responds_immediately(lab, alice):
     """Django's own, as here. tests/serving waits by the one that is deployed."""
     run = lab.queued_run()
     answer = alice.get(f"runs/{run.pk}", wait=60)
@@ -172,6 +172,6 @@ def test_a_server_that_cannot_wait_answers_at_once(lab, alice):
 
 
 @pytest.mark.parametrize("wait", [-1, 61, "long"])
-def test_it_refuses_to_wait_for_other_than_a_minute(lab, alice, wait):
+def test_a_long_poll_of_more_than_a_minute_is_refused(lab, alice, wait):
     answer = alice.get(f"runs/{uuid4()}", wait=wait)
     assert (answer.status_code, answer.json()["field"]) == (422, "wait")

@@ -13,7 +13,7 @@ def wanted(**changes):
     return {name: value for name, value in {**given, **changes}.items() if value is not None}
 
 
-def test_it_is_made_shown_changed_and_deleted(lab, alice):
+def test_a_schedule_is_created_shown_changed_and_deleted(lab, alice):
     answer = alice.post("schedules", wanted(placements=[{"target": "profile:any"}]))
     made = answer.json()
     assert (answer.status_code, answer["Location"]) == (201, made["url"])
@@ -32,7 +32,7 @@ def test_it_is_made_shown_changed_and_deleted(lab, alice):
     assert alice.get(path).status_code == 404
 
 
-def test_what_came_meanwhile_is_not_lost_by_a_change(lab, alice):
+def test_changing_a_schedule_loses_no_new_commits(lab, alice):
     branch = wanted(cron=None, contender=None, branch="main")
     made = alice.post("schedules", branch).json()
     Schedule.objects.update(seen_sha=lab.shas[0])
@@ -52,7 +52,7 @@ def test_what_came_meanwhile_is_not_lost_by_a_change(lab, alice):
         ({"resolution": 0.02, "rounds": 5}, None),
     ],
 )
-def test_it_names_what_is_wrong_when_made_and_when_changed(alice, changes, field):
+def test_an_invalid_schedule_is_refused_with_the_field(alice, changes, field):
     made = alice.post("schedules", wanted()).json()
     path = f"schedules/{made['id']}"
     for answer in (alice.post("schedules", wanted(**{"name": "x", **changes})),
@@ -62,7 +62,7 @@ def test_it_names_what_is_wrong_when_made_and_when_changed(alice, changes, field
     assert alice.post("schedules", wanted()).status_code == 409
 
 
-def test_viewers_and_strangers(alice, bob, mallory):
+def test_viewers_and_strangers_cannot_change_schedules(alice, bob, mallory):
     path = f"schedules/{alice.post('schedules', wanted()).json()['id']}"
     assert len(bob.get("schedules").json()["schedules"]) == 1
     assert mallory.get("schedules").json()["schedules"] == []

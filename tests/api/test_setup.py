@@ -108,7 +108,7 @@ def test_a_host_is_set_up_step_by_step(lab, alice, bob, mallory):
 
 
 @pytest.mark.parametrize("count", [2])
-def test_published_figures_are_imported_read_and_removed(lab, alice, bob, mallory, count):
+def test_reference_results_are_imported_read_and_removed(lab, alice, bob, mallory, count):
     text = "suite,profile,metric,value\nhello,t490s,requests.rate,1000\nhello,m2,requests.rate,-\n"
     headers = {"Authorization": f"Bearer {alice.secret}"}
     path = "/api/v1/references?format=csv&source=report"

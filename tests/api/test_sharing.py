@@ -49,7 +49,7 @@ def test_a_link_opens_for_everybody_until_it_is_revoked(
     assert actions >= {"share_link.created", "share_link.revoked"}
 
 
-def test_a_repeat_makes_no_second_link_and_no_longer_tells_it(lab: Lab, alice: ApiClient):
+def test_a_repeated_request_creates_no_second_link_and_hides_the_secret(lab: Lab, alice: ApiClient):
     save_report(member=lab.personas.alice, source=REPORT, slug="cases")
     made, again = (
         alice.post("share-links", {"page": "/reports/cases/"}, key="k").json() for _ in "ab"
@@ -72,7 +72,7 @@ def test_a_repeat_makes_no_second_link_and_no_longer_tells_it(lab: Lab, alice: A
         ("/reports/cases/", "7", "days", "valid integer"),
     ],
 )
-def test_it_says_what_cannot_be_shared(alice: ApiClient, page, days, field, said):
+def test_a_page_that_cannot_be_shared_is_refused(alice: ApiClient, page, days, field, said):
     answer = alice.post("share-links", {"page": page, "days": days})
     assert (answer.status_code, answer.json()["field"]) == (422, field)
     assert said in answer.json()["detail"]
@@ -91,9 +91,7 @@ def test_a_public_project_is_seen_by_everybody_until_it_is_private_again(
     assert opened(before["address"], settings) == 404
 
 
-def test_badges_are_told_and_shown_by_a_link_or_a_public_project(
-    lab: Lab, alice: ApiClient, settings
-):
+def test_badges_are_shown_by_a_link_or_a_public_project(lab: Lab, alice: ApiClient, settings):
     assert alice.get(BADGES).status_code == 404, "nothing is measured"
     lab.measured_run(1000, 900)
     told = alice.get(BADGES, metric="requests.rate", branch="main").json()

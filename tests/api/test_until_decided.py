@@ -5,7 +5,7 @@ import pytest
 from orchestrator.runs.models import InterimAnalysis, Run
 
 
-def test_it_starts_such_a_run(lab, alice):
+def test_a_run_until_decided_is_started(lab, alice):
     shown = alice.post("runs", lab.wanted(until="decided", rounds=None, budget_s=600)).json()
     run = Run.objects.get()
     assert (run.until, run.budget_s, run.rounds) == ("decided", 600.0, 20)
@@ -18,14 +18,14 @@ def test_it_starts_such_a_run(lab, alice):
     assert (case["blocks"], case["verdict"], case["more_blocks"]) == (0, None, 5)
 
 
-def test_rounds_are_what_a_run_has_unless_it_asks_for_more(lab, alice):
+def test_a_run_has_fixed_rounds_by_default(lab, alice):
     shown = alice.post("runs", lab.wanted(rounds=2)).json()
     assert (shown["until"], shown["budget_s"], shown["trials_not_needed"]) == ("rounds", None, 0)
     assert shown["seconds_left_at_least"] == shown["seconds_left"] == shown["seconds_left_at_most"]
     assert shown["jobs"][0]["cases"] == []
 
 
-def test_it_tells_where_each_case_stands(lab, alice):
+def test_the_status_of_each_case_is_reported(lab, alice):
     shown = alice.post("runs", lab.wanted(until="decided", rounds=None)).json()
     job = Run.objects.get().jobs.get()
     trials = job.trials.order_by("round")
@@ -69,7 +69,7 @@ def test_the_plan_is_a_range(lab, alice):
         ({"budget_s": 0.5}, "budget_s"),
     ],
 )
-def test_what_makes_no_sense_names_its_field(lab, alice, changes, field):
+def test_an_invalid_combination_is_refused_with_the_field(lab, alice, changes, field):
     answer = alice.post("runs", {**lab.wanted(rounds=None), **changes})
     assert answer.status_code == 422
     assert field in str(answer.json())

@@ -16,7 +16,7 @@ def run(lab):
     return run
 
 
-def test_lists_of_trials_leave_invalid_ones_out_and_count_them(alice, run):
+def test_lists_of_trials_exclude_and_count_invalid_ones(alice, run):
     shown = alice.get(f"runs/{run.pk}/trials").json()
     assert (len(shown["trials"]), shown["invalid_left_out"]) == (9, 1)
     every = alice.get(f"runs/{run.pk}/trials", invalid="true").json()
@@ -25,7 +25,7 @@ def test_lists_of_trials_leave_invalid_ones_out_and_count_them(alice, run):
     assert told == {"valid": [], "suspect": [STEAL], "invalid": [ERRORS]}
 
 
-def test_a_comparison_counts_doubtful_blocks(alice, run):
+def test_a_comparison_counts_blocks_with_validity_issues(alice, run):
     (case,) = alice.get("comparisons", run=str(run.pk)).json()["cases"]
     assert (case["excluded_blocks"], case["suspect_blocks"]) == (1, 1)
     assert [(each["code"], each["title"], each["trials"]) for each in case["validity_issues"]] == [
@@ -34,7 +34,7 @@ def test_a_comparison_counts_doubtful_blocks(alice, run):
     ]
 
 
-def test_a_history_counts_doubtful_trials(lab, alice, run):
+def test_a_history_counts_trials_with_validity_issues(lab, alice, run):
     query = {"benchmark": "hello", "host": "here", "case": first_trial(run).case.key}
     shown = alice.get("history", **query, metric="latency.p99").json()
     first = shown["points"][0]
@@ -45,7 +45,7 @@ def test_a_history_counts_doubtful_trials(lab, alice, run):
     assert alice.get("history", **query, metric="requests.rate").json()["label"] is None
 
 
-def test_a_trial_tells_its_loads_and_its_costs(alice, run):
+def test_a_trial_reports_its_loads_and_costs(alice, run):
     trial = Trial.objects.filter(job__run=run, validity="valid")[0]
     leave_load(
         trial, 0, rate=50.0, passed=False, why="latency.p99 80 ms", validity="suspect",

@@ -105,7 +105,7 @@ def changed(path: Path, **changes: Any) -> Path:
     return other
 
 
-def test_it_comes_back_row_by_row_and_answers_the_same(
+def test_a_restored_database_has_the_same_rows_and_responses(
     transactional_db: None, empty: str, tmp_path: Path, settings: Any
 ) -> None:
     settings.DATA_DIR, settings.ALLOW_LOCAL_REPOSITORIES = tmp_path / "data", True
@@ -148,7 +148,7 @@ def questions(client: Client, secret: str, shas: list[str]) -> list[Any]:
     ]
 
 
-def test_it_tells_which_secrets_the_present_keys_do_not_open(
+def test_restore_names_secrets_that_no_present_key_opens(
     small: Path, empty: str, settings: Any
 ) -> None:
     used = json.loads(zipfile.ZipFile(small).read("manifest.json"))["sealing_keys"]
@@ -159,7 +159,7 @@ def test_it_tells_which_secrets_the_present_keys_do_not_open(
     assert len(contents(empty)["fleet_credential"]) == 1, "all the same it is restored"
 
 
-def test_what_was_revoked_since_comes_back_unless_tokens_are_revoked(
+def test_restored_tokens_are_valid_again_unless_they_are_revoked(
     transactional_db: None, empty: str, tmp_path: Path
 ) -> None:
     """Each is tried by its own secret, in the restored database."""
@@ -257,7 +257,7 @@ def manage(database: str, given: dict[str, str], *argv: str) -> subprocess.Compl
     )  # fmt: skip
 
 
-def test_it_replaces_what_is_there_only_if_told(small: Path, empty: str) -> None:
+def test_restore_replaces_existing_data_only_on_request(small: Path, empty: str) -> None:
     restore(small, empty)
     before = contents(empty)
     with as_our_database(empty), connection.cursor() as cursor:
@@ -272,7 +272,7 @@ def test_it_replaces_what_is_there_only_if_told(small: Path, empty: str) -> None
     assert contents(empty) == before
 
 
-def test_it_leaves_nothing_of_a_file_that_is_damaged(small: Path, empty: str) -> None:
+def test_restore_of_a_damaged_file_changes_nothing(small: Path, empty: str) -> None:
     whole = small.read_bytes()
     place = whole.index(b"PGDMP") + len(whole) // 2
     small.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
@@ -291,7 +291,9 @@ def test_it_leaves_nothing_of_a_file_that_is_damaged(small: Path, empty: str) ->
     assert contents(empty) == {"rules": []}
 
 
-def test_it_refuses_what_is_newer_and_says_what_an_older_one_needs(small: Path, empty: str) -> None:
+def test_restore_refuses_a_newer_version_and_reports_needed_migrations(
+    small: Path, empty: str
+) -> None:
     applied = json.loads(zipfile.ZipFile(small).read("manifest.json"))["migrations"]
     newer = changed(small, migrations=[*applied, "runs.0999_of_next_year"])
     with pytest.raises(CommandError, match=r"made by a newer Pitwall.*runs.0999_of_next_year"):
@@ -310,7 +312,7 @@ def test_it_refuses_what_is_newer_and_says_what_an_older_one_needs(small: Path, 
     assert "1 migrations are missing. Run `manage.py migrate`" in told
 
 
-def test_it_leaves_no_file_where_it_cannot_be_made(
+def test_a_failed_backup_leaves_no_file(
     transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = back_up(tmp_path)
@@ -324,7 +326,7 @@ def test_it_leaves_no_file_where_it_cannot_be_made(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_needs_programs_of_the_servers_version(
+def test_backup_needs_programs_of_the_server_version(
     transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clients, "_folders", lambda: iter([tmp_path]))

@@ -61,7 +61,7 @@ def take(path: Path, **options: Any) -> str:
     return told.getvalue()
 
 
-def test_it_answers_the_same_in_another_team_and_is_there_once(
+def test_an_imported_project_gives_the_same_responses_and_exists_once(
     filled: Filled, archive: Path
 ) -> None:
     red, blue = filled.personas.alice, filled.personas.mallory
@@ -140,7 +140,9 @@ def rows() -> dict[str, int]:
     return {kind.name: kind.model._base_manager.count() for kind in KINDS}
 
 
-def test_it_has_no_secret_and_all_kinds(filled: Filled, archive: Path) -> None:
+def test_a_project_export_has_all_kinds_of_rows_and_no_secret(
+    filled: Filled, archive: Path
+) -> None:
     with zipfile.ZipFile(archive) as opened:
         manifest = json.loads(opened.read("manifest.json"))
         text = b"".join(opened.read(name) for name in opened.namelist())
@@ -188,7 +190,7 @@ def nothing_changes_after(archive: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("nothing_changes_after")
-def test_a_row_never_refers_to_what_is_not_in_the_file(filled: Filled, archive: Path) -> None:
+def test_rows_of_an_export_refer_only_to_rows_of_the_file(filled: Filled, archive: Path) -> None:
     """Ids of another team's rows may be known: they stand in links that were shared."""
     theirs = Job.objects.filter(run__state="queued")[0]
     job = f'"job": "{theirs.pk}"'.encode()
@@ -214,7 +216,7 @@ def test_a_row_never_refers_to_what_is_not_in_the_file(filled: Filled, archive: 
     assert ids.within({"run": str(theirs.run_id)}) != {"run": str(theirs.run_id)}
 
 
-def test_it_needs_room_next_to_its_target_alone(
+def test_an_export_needs_disk_space_only_next_to_its_target(
     filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no such folder"))
@@ -223,7 +225,7 @@ def test_it_needs_room_next_to_its_target_alone(
     assert zipfile.is_zipfile(path)
 
 
-def test_it_leaves_nothing_of_a_damaged_or_strange_file(archive: Path) -> None:
+def test_import_of_a_damaged_file_changes_nothing(archive: Path) -> None:
     wrong = [
         ("histograms.bin", lambda text: text[:-1] + b"x", False, "histograms.bin is not what was"),
         ("trials.jsonl", lambda text: text + b"{}\n", False, "trials.jsonl is not what was"),

@@ -10,7 +10,7 @@ AXES = "matrix:\n  size: [small, big]\n  connections: [4]\n  level: [1, 2]\n"
 ORDERED = DEFINITION.replace("matrix:\n  connections: [4]\n", AXES)
 
 
-def test_the_cases_come_in_the_order_of_the_axes(personas: Personas, tmp_path) -> None:
+def test_cases_keep_the_order_of_the_axes(personas: Personas, tmp_path) -> None:
     project, _ = make_project(personas.alice, tmp_path / "origin", [{"a": "1"}])
     make_definition(personas.alice, project, source=ORDERED)
     stored = spec_of(Definition.objects.get())

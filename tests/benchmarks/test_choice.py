@@ -52,7 +52,7 @@ CHOICES = {
 
 
 @pytest.mark.parametrize(("expression", "count"), CHOICES.items())
-def test_it_chooses_the_cases_for_which_it_holds(expression: str, count: int) -> None:
+def test_an_expression_selects_the_matching_cases(expression: str, count: int) -> None:
     found = chosen(expression)
     assert len(found) == count
     assert found == [case for case in CASES if case in found]
@@ -78,7 +78,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("expression", WRONG)
-def test_it_refuses_what_is_no_choice(expression: str) -> None:
+def test_an_invalid_expression_is_refused(expression: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         chosen(expression)
     assert caught.value.field == "cases"

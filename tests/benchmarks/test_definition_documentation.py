@@ -37,16 +37,16 @@ PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
         RoleLimits,
     ],
 )
-def test_it_names_every_field(model: type[BaseModel]) -> None:
+def test_the_documentation_names_every_field(model: type[BaseModel]) -> None:
     assert [name for name in model.model_fields if f"`{name}`" not in PAGE] == []
 
 
-def test_it_names_every_word() -> None:
+def test_the_documentation_names_every_placeholder() -> None:
     words = [*AGENT_WORDS, *(f"NAME_{word}" for word in SERVICE_WORDS)]
     assert [word for word in words if f"`{{{word}}}`" not in PAGE] == []
 
 
-def test_its_examples_are_definitions() -> None:
+def test_the_examples_are_valid_definitions() -> None:
     """The first as it is; the others say what is added to it."""
     first, *more = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     check_loads(parse(first))

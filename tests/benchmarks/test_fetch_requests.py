@@ -57,7 +57,9 @@ def make_broken(member: Member, slug: str) -> Project:
     return create_project(member=member, slug=slug, name="", repository_url=f"/nowhere/{slug}")
 
 
-def test_a_project_is_made_at_once_and_fetched_later(personas: Personas, tmp_path: Path) -> None:
+def test_a_project_is_created_immediately_and_fetched_later(
+    personas: Personas, tmp_path: Path
+) -> None:
     shas = make_repository(tmp_path / "origin", [{"a": "1"}])
     project = create_project(
         member=personas.alice, slug="x", name="", repository_url=str(tmp_path / "origin")
@@ -71,7 +73,7 @@ def test_a_project_is_made_at_once_and_fetched_later(personas: Personas, tmp_pat
     assert run_next_fetch() is None
 
 
-def test_a_request_during_a_fetch_makes_another_one(project: Project, tmp_path: Path) -> None:
+def test_a_request_during_a_fetch_causes_another_fetch(project: Project, tmp_path: Path) -> None:
     """What was pushed after its start may not be in it."""
     request_fetch(project)
     claimed = fetching._claimed()
@@ -96,7 +98,7 @@ def test_a_ref_that_is_requested_during_its_fetch_is_fetched_again(project: Proj
     assert Fetch.objects.get().refs == []
 
 
-def test_a_request_that_is_repeated_during_its_fetch_makes_no_other_one(project: Project) -> None:
+def test_a_request_repeated_during_its_fetch_causes_no_other_fetch(project: Project) -> None:
     since = database_now()
     request_fetch(project)
     claimed = fetching._claimed()
@@ -106,7 +108,7 @@ def test_a_request_that_is_repeated_during_its_fetch_makes_no_other_one(project:
     assert (Fetch.objects.get().state, run_next_fetch()) == ("done", None)
 
 
-def test_a_failure_is_tried_again_later_and_stops_no_other(
+def test_a_failed_fetch_is_retried_later_and_stops_no_other(
     personas: Personas, project: Project
 ) -> None:
     broken = make_broken(personas.alice, "broken")
@@ -132,7 +134,7 @@ def test_a_failure_is_tried_again_later_and_stops_no_other(
     assert urgent.next_at < waiting.next_at
 
 
-def test_a_mistake_of_ours_is_a_failure_as_well(
+def test_an_unexpected_error_counts_as_a_failed_fetch(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One hostile repository must not end the worker."""
@@ -149,7 +151,7 @@ def test_a_mistake_of_ours_is_a_failure_as_well(
     )  # fmt: skip
 
 
-def test_a_dead_workers_fetch_is_taken_up_and_counts_as_a_failure(project: Project) -> None:
+def test_the_fetch_of_a_dead_worker_is_claimed_again_and_counts_as_failed(project: Project) -> None:
     request_fetch(project)
     dead = fetching._claimed()
     assert dead is not None
@@ -163,7 +165,7 @@ def test_a_dead_workers_fetch_is_taken_up_and_counts_as_a_failure(project: Proje
     assert Fetch.objects.get().state == "done"
 
 
-def test_a_team_takes_some_slots_and_not_all(personas: Personas, settings: Any) -> None:
+def test_a_team_can_use_only_some_of_the_slots(personas: Personas, settings: Any) -> None:
     settings.FETCHES_A_TEAM = 2
     for number in range(4):
         make_broken(personas.alice, f"red-{number}")
@@ -179,7 +181,7 @@ def test_a_team_takes_some_slots_and_not_all(personas: Personas, settings: Any) 
     assert fetching._claimed() is not None, "the slot is free again"
 
 
-def test_the_last_slots_are_for_teams_that_have_none(personas: Personas, settings: Any) -> None:
+def test_the_last_slots_are_for_teams_without_a_fetch(personas: Personas, settings: Any) -> None:
     settings.FETCH_SLOTS, settings.FETCHES_A_TEAM = 4, 2
     green = create_team(slug="green", name="Green")
     carol = create_user(username="carol", password=PASSWORD, team=green, role=Role.OWNER)
@@ -195,7 +197,7 @@ def test_the_last_slots_are_for_teams_that_have_none(personas: Personas, setting
     assert late.project.team == green
 
 
-def test_a_ref_that_is_gone_does_not_stop_the_branches(project: Project, tmp_path: Path) -> None:
+def test_a_missing_ref_does_not_stop_the_branches(project: Project, tmp_path: Path) -> None:
     newer = commit_files(tmp_path / "origin", {"file.txt": "new"}, 9)
     request_fetch(project, ["refs/pull/5/head"])
     run_fetches()
@@ -228,9 +230,7 @@ def test_refs_that_take_too_long_are_left_for_the_next_fetch(
     assert (Fetch.objects.get().state, Fetch.objects.get().refs) == ("done", [])
 
 
-def test_a_mirror_that_is_busy_is_no_failure(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_busy_mirror_is_not_a_failure(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mirrors, "lock_mirror", partial(mirrors.lock_mirror, wait_s=0.0))
     monkeypatch.setattr(repository, "lock_mirror", mirrors.lock_mirror)
     request_fetch(project, ["refs/pull/5/head"])
@@ -247,7 +247,9 @@ def test_a_mirror_that_is_busy_is_no_failure(
     assert Fetch.objects.get().state == "done"
 
 
-def test_names_are_those_of_a_fetch_after_the_request(project: Project, tmp_path: Path) -> None:
+def test_refs_are_resolved_after_a_fetch_since_the_request(
+    project: Project, tmp_path: Path
+) -> None:
     newer = commit_files(tmp_path / "origin", {"file.txt": "new"}, 9)
     old = project.commits.latest("position").sha
     assert commit_of_ref(project=project, ref="main").sha == old
@@ -281,7 +283,7 @@ def test_a_request_is_refused_after_several_failures(personas: Personas, tries: 
             check_fetched(broken, known=False)
 
 
-def test_unknown_commits_are_looked_for_once_in_a_while(project: Project) -> None:
+def test_unknown_commits_are_searched_for_at_intervals(project: Project) -> None:
     started = Fetch.objects.get().started_at
     assert started is not None
     request_unknown(project)
@@ -293,7 +295,7 @@ def test_unknown_commits_are_looked_for_once_in_a_while(project: Project) -> Non
     assert run_fetches() == 1
 
 
-def test_an_unknown_commit_that_is_named_during_a_fetch_is_looked_for_later(
+def test_an_unknown_commit_requested_during_a_fetch_is_searched_for_later(
     project: Project,
 ) -> None:
     request_fetch(project)
@@ -308,7 +310,7 @@ def test_an_unknown_commit_that_is_named_during_a_fetch_is_looked_for_later(
     )  # fmt: skip
 
 
-def test_a_lost_mirror_comes_back(project: Project, tmp_path: Path) -> None:
+def test_a_lost_mirror_is_cloned_again(project: Project, tmp_path: Path) -> None:
     sha = project.commits.latest("position").sha
     mirror_of(project).rename(tmp_path / "lost")
     assert not repository_of(project).has(sha)
@@ -324,7 +326,7 @@ def tarpit() -> Iterator[str]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_server_that_hangs_holds_up_its_own_slot_alone(
+def test_a_hanging_server_blocks_only_its_own_slot(
     personas: Personas, tmp_path: Path, settings: Any, tarpit: str
 ) -> None:
     settings.ALLOWED_INTERNAL_NETWORKS = ["127.0.0.0/8"]

@@ -66,7 +66,7 @@ def test_a_commit_of_any_date_is_read(
     assert [each.sha for each in repository.history("odd", limit=9)] == [parent, sha]
 
 
-def test_a_subject_may_have_any_separator_of_lines(origin: Path, tmp_path: Path) -> None:
+def test_a_commit_subject_may_have_any_line_separator(origin: Path, tmp_path: Path) -> None:
     parent = git(origin, "rev-parse", "main").strip()
     message = "one\x1etwo\u2028three\x85four\x1ffive"
     sha = odd_commit(origin, parent, "1700000000 +0000", message)
@@ -77,7 +77,9 @@ def test_a_subject_may_have_any_separator_of_lines(origin: Path, tmp_path: Path)
     assert [each.sha for each in repository.new_since("odd", "main", limit=9)] == [sha]
 
 
-def test_it_reports_progress_and_fetches_what_is_on_no_branch(origin: Path, tmp_path: Path) -> None:
+def test_fetch_reports_progress_and_fetches_refs_without_a_branch(
+    origin: Path, tmp_path: Path
+) -> None:
     sha = commit_files(origin, {"a.txt": "two"}, 2)
     git(origin, "update-ref", "refs/pull/5/head", sha)
     git(origin, "reset", "--hard", "-q", "main~1")
@@ -107,7 +109,7 @@ def test_a_first_fetch_that_fails_leaves_no_mirror(tmp_path: Path) -> None:
     assert not mirror.exists()
 
 
-def test_a_mirror_exists_once_all_of_it_was_fetched(origin: Path, tmp_path: Path) -> None:
+def test_a_mirror_exists_only_after_a_complete_fetch(origin: Path, tmp_path: Path) -> None:
     mirror = tmp_path / "m.git"
     killed = mirrors.clone_of(mirror)
     git(origin, "tag", "v1")
@@ -119,7 +121,7 @@ def test_a_mirror_exists_once_all_of_it_was_fetched(origin: Path, tmp_path: Path
     assert not killed.exists()
 
 
-def test_a_repository_that_is_too_large_is_not_kept(origin: Path, tmp_path: Path) -> None:
+def test_a_repository_that_is_too_large_is_removed(origin: Path, tmp_path: Path) -> None:
     (origin / "large.bin").write_bytes(os.urandom(3 << 20))
     git(origin, "add", ".")
     git(origin, "commit", "-qm", "large")
@@ -160,7 +162,7 @@ def test_a_full_disk_is_a_clear_error(origin: Path, tmp_path: Path) -> None:
         repository.bundle(repository.resolve("main"), full)
 
 
-def test_what_a_killed_fetch_left_in_a_mirror_stops_no_other_and_is_removed(
+def test_files_of_a_killed_fetch_are_removed_and_stop_no_other_fetch(
     origin: Path, tmp_path: Path
 ) -> None:
     mirror = tmp_path / "m.git"
@@ -183,7 +185,7 @@ def test_what_a_killed_fetch_left_in_a_mirror_stops_no_other_and_is_removed(
     assert len(repository.history("main", limit=9)) == 2
 
 
-def test_a_killed_process_takes_its_git_along(tmp_path: Path) -> None:
+def test_a_killed_process_ends_its_git(tmp_path: Path) -> None:
     started = tmp_path / "pid"
     code = (
         "from orchestrator.benchmarks.bounded import run_bounded\n"
@@ -199,7 +201,7 @@ def test_a_killed_process_takes_its_git_along(tmp_path: Path) -> None:
     wait_for(lambda: not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
-def test_a_setpriv_that_cannot_end_programs_with_ours_is_not_used(
+def test_a_setpriv_without_pdeathsig_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "setpriv").write_text("#!/bin/sh\necho 'unrecognized option' >&2\nexit 1\n")
@@ -220,7 +222,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_git_sees_no_home_and_no_settings_of_the_machine(
+def test_git_has_no_home_and_no_settings_of_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".gitconfig").write_text("[user]\nname = Somebody\n")
@@ -237,7 +239,7 @@ def test_git_sees_no_home_and_no_settings_of_the_machine(
     assert str(tmp_path) not in seen.replace(os.environ["PATH"], "")
 
 
-def test_words_of_git_are_one_line_without_states_of_progress() -> None:
+def test_messages_of_git_are_one_line_without_progress() -> None:
     stderr = b"Receiving: 1%\rReceived.\nfatal: \x1b[31mno\x00 way\r\n"
     assert words_of(stderr) == "Received. fatal:  [31mno  way"
 

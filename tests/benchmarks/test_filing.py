@@ -37,9 +37,7 @@ def merge_a_branch(origin: Path, *, at: str) -> None:
     git(origin, "merge", "--quiet", "--no-ff", "-m", "merge topic", "topic", at=700)
 
 
-def test_a_merged_old_branch_does_not_move_what_had_a_place(
-    project: Project, tmp_path: Path
-) -> None:
+def test_merging_an_old_branch_does_not_change_positions(project: Project, tmp_path: Path) -> None:
     before = places(project)
     merge_a_branch(tmp_path / "origin", at="main~2")
     fetch_now(project)
@@ -51,7 +49,7 @@ def test_a_merged_old_branch_does_not_move_what_had_a_place(
     assert subjects == ["version 1", "version 2", "version 3", "merge topic"]
 
 
-def test_a_commit_named_first_files_all_that_is_new_on_the_default_branch(
+def test_naming_a_commit_files_all_new_commits_of_the_default_branch(
     project: Project, tmp_path: Path
 ) -> None:
     commit_files(tmp_path / "origin", {"a": "1"}, 4)
@@ -62,7 +60,7 @@ def test_a_commit_named_first_files_all_that_is_new_on_the_default_branch(
     assert places(project)["version 4"] == 3
 
 
-def test_what_a_force_push_dropped_loses_its_place_and_nothing_has_two(
+def test_commits_dropped_by_a_force_push_lose_their_position(
     project: Project, tmp_path: Path
 ) -> None:
     git(tmp_path / "origin", "reset", "--quiet", "--hard", "main~1")
@@ -74,7 +72,7 @@ def test_what_a_force_push_dropped_loses_its_place_and_nothing_has_two(
     assert not project.commits.get(subject="version 3").mainline
 
 
-def test_a_history_that_shares_nothing_begins_anew(project: Project, tmp_path: Path) -> None:
+def test_an_unrelated_history_gets_new_positions(project: Project, tmp_path: Path) -> None:
     git(tmp_path / "origin", "checkout", "--quiet", "--orphan", "fresh")
     commit_files(tmp_path / "origin", {"b": "1"}, 8)
     git(tmp_path / "origin", "branch", "--force", "main", "fresh")
@@ -83,7 +81,7 @@ def test_a_history_that_shares_nothing_begins_anew(project: Project, tmp_path: P
     assert set(places(project).values()) == {None, 0}
 
 
-def test_a_commit_of_another_branch_is_filed_with_its_way_back(
+def test_a_commit_of_another_branch_is_filed_with_its_ancestors(
     project: Project, tmp_path: Path
 ) -> None:
     origin = tmp_path / "origin"
@@ -118,7 +116,7 @@ class Interrupted(Repository):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_git_is_read_without_a_lock_and_again_where_others_filed_meanwhile(
+def test_git_is_read_without_a_lock_and_again_after_a_concurrent_filing(
     project: Project, tmp_path: Path
 ) -> None:
     commit_files(tmp_path / "origin", {"a": "1"}, 4)
@@ -142,7 +140,7 @@ def test_git_is_read_without_a_lock_and_again_where_others_filed_meanwhile(
     assert project.commits.filter(mainline=True).count() == 5
 
 
-def test_what_is_read_of_another_repository_is_not_filed(project: Project, tmp_path: Path) -> None:
+def test_commits_of_another_repository_are_not_filed(project: Project, tmp_path: Path) -> None:
     before = places(project)
     commit_files(tmp_path / "origin", {"a": "1"}, 4)
     repository_of(project).fetch()
@@ -153,7 +151,7 @@ def test_what_is_read_of_another_repository_is_not_filed(project: Project, tmp_p
     assert places(project) == before
 
 
-def test_many_hashes_are_looked_for_in_a_list_that_is_not_kept(project: Project) -> None:
+def test_many_hashes_are_searched_for_at_once(project: Project) -> None:
     repository = repository_of(project)
     shas = project.commits.values_list("sha", flat=True)
     assert repository.select_fetched([*shas, "0" * 40]) == set(shas)

@@ -59,7 +59,7 @@ def _commit_more(tmp_path: Path, files: dict[str, str], number: int) -> str:
     return commit_files(tmp_path / "origin", files, number)
 
 
-def test_it_finds_the_files_that_hold_definitions(project: Project, tmp_path: Path) -> None:
+def test_files_with_definitions_are_found(project: Project, tmp_path: Path) -> None:
     _commit_more(tmp_path, {".pitwall/big.yaml": DEFINITION, ".pitwall/notes.txt": "x"}, 9)
     (tmp_path / "origin" / ".pitwall" / "link.yaml").symlink_to("/etc/passwd")
     commit_files(tmp_path / "origin", {}, 10)
@@ -72,7 +72,7 @@ def test_it_finds_the_files_that_hold_definitions(project: Project, tmp_path: Pa
     assert definition_files(project=project, ref="main~4")[1] == []
 
 
-def test_it_imports_a_file_and_notes_where_it_was_read(
+def test_an_imported_definition_records_its_file_and_commit(
     personas: Personas, project: Project
 ) -> None:
     definition = import_definition(member=personas.alice, project=project, path=".pitwall.yaml")
@@ -86,7 +86,7 @@ def test_it_imports_a_file_and_notes_where_it_was_read(
     assert definition.created_by == personas.alice.user
 
 
-def test_a_run_takes_the_definition_of_its_newest_contender(
+def test_a_run_uses_the_definition_of_its_newest_contender(
     personas: Personas, project: Project
 ) -> None:
     make_local_host(personas.alice)
@@ -105,7 +105,7 @@ def test_a_run_takes_the_definition_of_its_newest_contender(
     assert Definition.objects.count() == 2
 
 
-def test_it_names_file_commit_and_path_of_what_is_wrong(
+def test_an_error_names_file_commit_and_path(
     personas: Personas, project: Project, tmp_path: Path
 ) -> None:
     make_local_host(personas.alice)
@@ -126,7 +126,7 @@ def test_it_names_file_commit_and_path_of_what_is_wrong(
     ("content", "words"),
     [(b"\xff\xfe", "byte 0 is not UTF-8"), (b"#" * 300_000, "at most 256 KiB")],
 )
-def test_it_refuses_what_is_no_text_or_too_long(
+def test_a_binary_or_too_long_file_is_refused(
     personas: Personas, project: Project, tmp_path: Path, content: bytes, words: str
 ) -> None:
     (tmp_path / "origin" / ".pitwall.yaml").write_bytes(content)
@@ -136,7 +136,9 @@ def test_it_refuses_what_is_no_text_or_too_long(
         import_definition(member=personas.alice, project=project, path=".pitwall.yaml")
 
 
-def test_a_link_is_no_definition(personas: Personas, project: Project, tmp_path: Path) -> None:
+def test_a_symbolic_link_is_not_a_definition(
+    personas: Personas, project: Project, tmp_path: Path
+) -> None:
     file = tmp_path / "origin" / ".pitwall.yaml"
     file.unlink(missing_ok=True)
     file.symlink_to("/etc/passwd")
@@ -147,13 +149,15 @@ def test_a_link_is_no_definition(personas: Personas, project: Project, tmp_path:
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x.yaml", ".pitwall/a/b.yaml", "file.txt"])
-def test_it_reads_no_other_file(personas: Personas, project: Project, path: str) -> None:
+def test_no_other_file_is_read(personas: Personas, project: Project, path: str) -> None:
     with pytest.raises(InvalidRequestError, match="expected") as caught:
         import_definition(member=personas.alice, project=project, path=path)
     assert caught.value.field == "path"
 
 
-def test_it_is_changed_in_one_place_only(personas: Personas, project: Project) -> None:
+def test_a_repository_definition_cannot_be_edited_in_pitwall(
+    personas: Personas, project: Project
+) -> None:
     definition = import_definition(member=personas.alice, project=project, path=".pitwall.yaml")
     with pytest.raises(ConflictError, match=r"change \.pitwall\.yaml there"):
         make_definition(personas.alice, project, slug="server", source=DEFINITION)
@@ -163,9 +167,7 @@ def test_it_is_changed_in_one_place_only(personas: Personas, project: Project) -
     assert (mine.version, mine.commit, mine.path) == (2, None, "")
 
 
-def test_a_benchmark_of_pitwall_goes_on_in_the_repository(
-    personas: Personas, project: Project
-) -> None:
+def test_a_benchmark_can_be_moved_to_the_repository(personas: Personas, project: Project) -> None:
     make_definition(personas.alice, project, slug="server", source=DEFINITION)
     definition = import_definition(member=personas.alice, project=project, path=".pitwall.yaml")
 
@@ -174,7 +176,7 @@ def test_a_benchmark_of_pitwall_goes_on_in_the_repository(
     assert definition_at(definition.benchmark, commit).version == 1
 
 
-def test_viewers_do_not_import(personas: Personas, project: Project) -> None:
+def test_viewers_cannot_import(personas: Personas, project: Project) -> None:
     with pytest.raises(PermissionRefusedError, match="viewer"):
         import_definition(member=personas.bob, project=project, path=".pitwall.yaml")
 

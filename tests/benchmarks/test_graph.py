@@ -30,7 +30,7 @@ def graph(*lines: str) -> list[Node]:
 MERGED = graph("A:", "B: A", "x: B", "C: B", "y: x", "M: C y", "D: M")
 
 
-def test_it_orders_parents_first_and_then_by_date() -> None:
+def test_commits_are_ordered_by_parents_and_then_by_date() -> None:
     assert topological(list(reversed(MERGED))) == ["A", "B", "x", "C", "y", "M", "D"]
 
 
@@ -39,32 +39,32 @@ def test_a_clock_that_was_wrong_does_not_put_a_child_before_its_parent() -> None
     assert topological(wrong) == ["A", "B", "C"]
 
 
-def test_a_parent_that_is_not_known_is_the_end() -> None:
+def test_an_unknown_parent_ends_the_graph() -> None:
     assert topological(graph("B: A", "C: B")) == ["B", "C"]
     assert first_parent_line(parents_of(graph("B: A", "C: B")), "C") == ["B", "C"]
     assert first_parent_line({}, "C") == []
 
 
-def test_the_main_line_leaves_out_what_was_merged() -> None:
+def test_the_main_line_skips_merged_commits() -> None:
     parents = parents_of(MERGED)
     assert first_parent_line(parents, "D") == ["A", "B", "C", "M", "D"]
     assert main_path(parents, "B", "D") == ["C", "M", "D"]
     assert main_path(parents, "x", "D") == []
 
 
-def test_what_lies_between_two_commits_contains_the_one_and_is_contained_in_the_other() -> None:
+def test_commits_between_two_are_descendants_of_one_and_ancestors_of_the_other() -> None:
     assert ancestry_path(MERGED, "B", "M") == ["x", "C", "y", "M"]
     assert ancestry_path(MERGED, "x", "D") == ["y", "M", "D"]
     assert ancestry_path(MERGED, "D", "B") == []
 
 
-def test_it_finds_where_a_branch_left() -> None:
+def test_the_fork_point_of_a_branch_is_found() -> None:
     assert merge_base(MERGED, "C", "y") == "B"
     assert merge_base(MERGED, "y", "D") == "y"
     assert merge_base(graph("A:", "B:"), "A", "B") is None
 
 
-def test_lines_that_overlap_have_lanes_of_their_own() -> None:
+def test_overlapping_lines_have_different_lanes() -> None:
     found = lanes(MERGED, tip="D")
     assert found.lane == {"A": 0, "B": 0, "C": 0, "M": 0, "D": 0, "x": 1, "y": 1}
     assert set(found.links) == {("x", "B"), ("M", "y")}
@@ -80,11 +80,11 @@ def test_lines_that_follow_each_other_share_a_lane() -> None:
     assert lanes(one_after_the_other, tip="D").lane["y"] == 1
 
 
-def test_a_branch_that_is_not_merged_has_a_lane_too() -> None:
+def test_an_unmerged_branch_has_a_lane() -> None:
     assert lanes(graph("A:", "B: A", "x: A"), tip="B").lane["x"] == 1
 
 
-def test_thousands_of_commits_take_no_time_to_speak_of() -> None:
+def test_thousands_of_commits_are_ordered_quickly() -> None:
     long = graph("0:", *(f"{n}: {n - 1}" for n in range(1, 5000)))
     assert lanes(long, tip="4999").lane["0"] == 0
     assert ancestry_path(long, "0", "4999")[-1] == "4999"

@@ -47,7 +47,7 @@ def grid(spec: Spec, cases: list[CaseSpec]) -> Grid:
     return grid_of(spec, cases)
 
 
-def test_the_largest_axes_are_its_rows_and_columns(grid: Grid) -> None:
+def test_the_largest_axes_are_rows_and_columns_of_the_grid(grid: Grid) -> None:
     assert grid.rows is not None
     assert grid.columns is not None
     assert (grid.rows.name, grid.columns.name) == ("system", "connections")
@@ -77,17 +77,17 @@ def _picked(cells: set[tuple[int, int]], tls: set[int]) -> Picked:
         ),
     ],
 )
-def test_it_writes_what_is_chosen(
+def test_the_grid_writes_a_selection_as_an_expression(
     grid: Grid, cells: set[tuple[int, int]], tls: set[int], expected: str
 ) -> None:
     assert expression_of(grid, _picked(cells, tls)) == expected
 
 
-def test_everything_needs_no_expression(grid: Grid) -> None:
+def test_a_selection_of_all_cases_needs_no_expression(grid: Grid) -> None:
     assert expression_of(grid, grid.everything) == ""
 
 
-def test_any_choice_chooses_its_cases_and_is_found_again(
+def test_any_expression_of_the_grid_selects_its_cases(
     spec: Spec, cases: list[CaseSpec], grid: Grid
 ) -> None:
     draw = Random(7)
@@ -102,12 +102,14 @@ def test_any_choice_chooses_its_cases_and_is_found_again(
         assert picked_by(grid, cases, chosen) == picked
 
 
-def test_what_no_grid_can_show_is_none(spec: Spec, cases: list[CaseSpec], grid: Grid) -> None:
+def test_an_expression_that_no_grid_can_show_has_no_grid(
+    spec: Spec, cases: list[CaseSpec], grid: Grid
+) -> None:
     chosen = choose(spec, cases, "tls == True or connections == 1")
     assert picked_by(grid, cases, chosen) is None
 
 
-def test_a_single_axis_is_chosen_by_its_values(spec: Spec) -> None:
+def test_a_single_axis_is_selected_by_its_values(spec: Spec) -> None:
     one = parse(SOURCE.replace("[false, true]", "[true]").replace("[1, 2, 3]", "[3]"))
     every = expand(one)
     grid = grid_of(one, every)

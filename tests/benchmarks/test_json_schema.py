@@ -37,11 +37,11 @@ def test_the_committed_schema_is_the_schema() -> None:
     assert schema_text() == SNAPSHOT.read_text(), "see docs/contributing.md: the schemas"
 
 
-def test_it_is_a_schema() -> None:
+def test_the_published_schema_is_valid() -> None:
     Draft202012Validator.check_schema(definition_schema())
 
 
-def test_it_is_served_to_everybody(db: None) -> None:
+def test_the_schema_is_public(db: None) -> None:
     answer = Client().get("/schemas/definition.json")
 
     assert answer.status_code == 200
@@ -51,12 +51,12 @@ def test_it_is_served_to_everybody(db: None) -> None:
 
 
 @pytest.mark.parametrize("path", SUITES, ids=lambda path: path.parent.name)
-def test_it_takes_the_catalogue(path: Path) -> None:
+def test_the_schema_accepts_the_catalogue(path: Path) -> None:
     assert _problems(yaml.safe_load(path.read_text())) == []
 
 
 @pytest.mark.parametrize("source", [DEFINITION, EXAMPLE, MATRIX])
-def test_it_takes_other_definitions(source: str) -> None:
+def test_the_schema_accepts_other_definitions(source: str) -> None:
     assert _problems(yaml.safe_load(source)) == []
 
 
@@ -72,14 +72,14 @@ def test_it_takes_other_definitions(source: str) -> None:
         ("version: 1", "version: 2", "$.version"),
     ],
 )  # fmt: skip
-def test_it_refuses_plain_mistakes(old: str, new: str, where: str) -> None:
+def test_the_schema_refuses_simple_errors(old: str, new: str, where: str) -> None:
     assert old in DEFINITION
     (problem,) = _problems(yaml.safe_load(DEFINITION.replace(old, new)))
     assert problem.startswith(f"{where}: ")
 
 
 @pytest.mark.parametrize("part", ["64 MiB", 67108864])
-def test_it_takes_sizes_with_units_and_parts_in_options(part: object) -> None:
+def test_the_schema_accepts_sizes_with_units_and_partial_options(part: object) -> None:
     changes = {
         "load": {"grpc": {"data": {"a": 1}}, "compression": "gzip, br"},
         "services": {"redis": {"count": 2}},
@@ -90,5 +90,5 @@ def test_it_takes_sizes_with_units_and_parts_in_options(part: object) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-def test_it_explains_every_field(name: str) -> None:
+def test_the_schema_describes_every_field(name: str) -> None:
     assert set(TEXTS[name]) == set(MODELS[name].model_fields)

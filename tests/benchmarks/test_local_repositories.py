@@ -11,7 +11,7 @@ from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import Personas, make_repository
 
 
-def test_nobody_reads_the_mirror_of_another_team(
+def test_the_mirror_of_another_team_cannot_be_read(
     personas: Personas, settings: Any, tmp_path: Path
 ) -> None:
     settings.DATA_DIR, settings.ALLOW_LOCAL_REPOSITORIES = tmp_path / "data", True

@@ -91,9 +91,7 @@ def test_a_new_clone_of_a_cleaned_history_gets_a_team_out_of_its_quota(
     fetch_now(project)
 
 
-def test_a_new_clone_that_fails_leaves_the_mirror_as_it_is(
-    personas: Personas, tmp_path: Path
-) -> None:
+def test_a_failed_new_clone_keeps_the_mirror(personas: Personas, tmp_path: Path) -> None:
     project = add_large(personas.alice, tmp_path, "first")
     run_fetches()
     (tmp_path / "first").rename(tmp_path / "away")
@@ -103,7 +101,7 @@ def test_a_new_clone_that_fails_leaves_the_mirror_as_it_is(
     assert repository_of(project).branches() == ["main"]
 
 
-def test_garbage_is_collected_after_a_fetch_and_not_in_it(
+def test_git_collects_garbage_after_a_fetch_and_not_during_it(
     personas: Personas, tmp_path: Path
 ) -> None:
     project = add_large(personas.alice, tmp_path, "first")

@@ -39,11 +39,11 @@ SUCCESS, DELIVERED = ALWAYS
         ),
     ],
 )
-def test_it_reads_an_objective(text, terms):
+def test_an_objective_is_parsed(text, terms):
     assert parse(text) == tuple(terms)
 
 
-def test_a_term_travels_as_the_protocol_says():
+def test_a_term_is_sent_as_in_the_protocol():
     assert parse("p99 < 50 ms")[0].as_dict() == {
         "metric": "latency.p99", "op": "<", "value": 0.05,
     }  # fmt: skip
@@ -74,7 +74,7 @@ def test_a_term_travels_as_the_protocol_says():
         ("p99 < 50 ms and p99.0 < 40 ms", "p99 stands there twice: keep the stricter term"),
     ],
 )
-def test_it_names_the_term_that_it_cannot_read_and_what_it_expected(text, said):
+def test_an_invalid_term_is_named_with_the_expected_form(text, said):
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is looked at below
         parse(text)
     assert said in str(caught.value)
@@ -95,7 +95,7 @@ def test_it_names_the_term_that_it_cannot_read_and_what_it_expected(text, said):
         ),
     ],
 )
-def test_it_says_an_objective_in_words(text, words):
+def test_an_objective_is_shown_as_text(text, words):
     assert in_words(parse(text)) == words
 
 
@@ -119,7 +119,7 @@ def test_it_says_an_objective_in_words(text, words):
         ),
     ],
 )
-def test_it_says_what_does_not_hold_and_what_was_found(values, why):
+def test_a_missed_term_is_reported_with_its_value(values, why):
     assert failed(parse("p99 < 50 ms"), values) == why
 
 
@@ -143,7 +143,7 @@ OBJECTIVES = [
 
 
 @pytest.mark.parametrize("text", OBJECTIVES)
-def test_it_judges_as_the_agent_does(text):
+def test_orchestrator_and_agent_evaluate_objectives_alike(text):
     rng = random.Random(70_000)
     terms = parse(text)
     sent = [Objective(**term.as_dict()) for term in terms]

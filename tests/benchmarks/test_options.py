@@ -65,7 +65,7 @@ def cell(system: str, rate: int = 10, tls: bool = False) -> dict[str, Any]:
     return {"system": system, "rate": rate, "tls": tls}
 
 
-def test_it_merges_mappings_and_replaces_the_rest(spec: Spec) -> None:
+def test_options_merge_mappings_and_replace_other_values(spec: Spec) -> None:
     axum, gthread = resolve(spec, cell("axum")), resolve(spec, cell("gthread"))
     assert axum.subject.env == {"MODE": "fast", "LEVEL": "{rate}"}
     assert axum.subject.build == [["cargo", "build", "--release"]]
@@ -79,13 +79,13 @@ def test_it_merges_mappings_and_replaces_the_rest(spec: Spec) -> None:
     assert not axum.options
 
 
-def test_it_changes_nothing_without_options() -> None:
+def test_a_definition_without_options_is_unchanged() -> None:
     spec = parse(DEFINITION)
     assert resolve(spec, {"connections": 4}) is spec
     assert shapes_of(spec, [{"connections": 4}, {"connections": 8}]) == [spec]
 
 
-def test_it_tells_the_different_definitions_once(spec: Spec) -> None:
+def test_each_different_definition_is_listed_once(spec: Spec) -> None:
     cases = [case.parameters for case in expand(spec)]
     # axum and the old one, each with TLS and without, and gthread.
     assert len(shapes_of(spec, cases)) == 5
@@ -97,25 +97,25 @@ def test_later_axes_win(spec: Spec) -> None:
     assert (load.tls, load.tool) == (True, "oha")
 
 
-def test_it_knows_what_any_case_needs(spec: Spec) -> None:
+def test_requirements_of_all_cases_are_collected(spec: Spec) -> None:
     assert roles_of(spec) == {"target", "generator", "backend"}
     assert set(unbound_of(spec)) == {"subject", "store"}
     assert set(tools_of(spec)) == {"oha", "wrk"}
 
 
-def test_it_tells_the_labels_of_a_case(spec: Spec) -> None:
+def test_labels_of_a_case_are_returned(spec: Spec) -> None:
     assert labels_of(spec, cell("axum")) == {"language": "rust", "framework": "axum"}
     assert labels_of(spec, cell("old")) == {}
 
 
-def test_it_keeps_what_cannot_be_had_with_its_reason(spec: Spec) -> None:
+def test_unavailable_cases_keep_their_reason(spec: Spec) -> None:
     check_loads(spec)
     assert why_unsupported(spec, cell("old")) == "its compiler is gone"
     assert why_unsupported(spec, cell("axum")) == ""
     assert any(case.parameters["system"] == "old" for case in expand(spec))
 
 
-def test_it_adds_cells_and_leaves_out_lists_of_values(spec: Spec) -> None:
+def test_include_adds_cases_and_exclude_takes_lists(spec: Spec) -> None:
     labels = [case.label for case in expand(spec)]
     assert labels[-1] == "system axum, rate 5, tls false"
     assert "system old, rate 10, tls false" in labels
@@ -124,7 +124,7 @@ def test_it_adds_cells_and_leaves_out_lists_of_values(spec: Spec) -> None:
     assert len(labels) == 4 + 2 + 2 + 1
 
 
-def test_a_cell_that_is_there_is_not_added_again() -> None:
+def test_an_existing_case_is_not_added_again() -> None:
     source = SOURCE.replace("rate: 5, tls", "rate: 10, tls")
     assert len(expand(parse(source))) == 8
 
@@ -135,11 +135,11 @@ def test_the_baseline_is_named_by_some_axes(spec: Spec) -> None:
     assert not is_baseline(parse(DEFINITION), {"connections": 4})
 
 
-def test_it_survives_being_stored(spec: Spec) -> None:
+def test_options_survive_storage(spec: Spec) -> None:
     assert from_data(spec.model_dump(mode="json")) == spec
 
 
-def test_definitions_without_the_new_fields_are_stored_as_before() -> None:
+def test_definitions_without_options_keep_their_stored_form() -> None:
     stored = parse(DEFINITION).model_dump(mode="json")
     new = {"measured", "requires", "options", "include", "baseline"}
     assert not new & set(stored)
@@ -161,7 +161,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("old", "new", "path", "words"), WRONG)
-def test_it_names_the_path_of_what_is_wrong(old: str, new: str, path: str, words: str) -> None:
+def test_an_invalid_option_is_refused_with_its_path(
+    old: str, new: str, path: str, words: str
+) -> None:
     assert old in SOURCE
     with pytest.raises(InvalidRequestError) as caught:
         check_loads(parse(SOURCE.replace(old, new, 1)))
@@ -169,7 +171,7 @@ def test_it_names_the_path_of_what_is_wrong(old: str, new: str, path: str, words
     assert words in str(caught.value)
 
 
-def test_each_case_has_to_start_something() -> None:
+def test_each_case_must_start_a_server() -> None:
     source = SOURCE.replace('start: ["{installed}/bin/gunicorn", --bind, "{bind}:{port}"]', "")
     with pytest.raises(InvalidRequestError, match=r"system gthread.*subject.start"):
         check_loads(parse(source))
@@ -177,7 +179,7 @@ def test_each_case_has_to_start_something() -> None:
         parse(DEFINITION.replace('start: ["{python}", "server.py", "--port", "{port}"]', ""))
 
 
-def test_what_nothing_installs_has_no_folder() -> None:
+def test_the_installed_placeholder_needs_an_install() -> None:
     source = DEFINITION.replace('"{python}", "server.py"', '"{installed}/bin/python", "server.py"')
     with pytest.raises(InvalidRequestError, match=r"subject.start\[0\].*subject.install"):
         parse(source)
@@ -195,7 +197,7 @@ def test_what_nothing_installs_has_no_folder() -> None:
         ("unknown", ">=1", False),
     ],
 )
-def test_it_holds_versions_against_what_is_required(
+def test_versions_are_compared_with_requirements(
     version: str | None, wanted: str, fits: bool
 ) -> None:
     why = why_unfit(version, wanted)
@@ -203,7 +205,7 @@ def test_it_holds_versions_against_what_is_required(
     assert fits or wanted in why
 
 
-def test_merging_leaves_both_sides_as_they_were() -> None:
+def test_merging_changes_neither_input() -> None:
     data, changes = {"a": {"b": 1, "c": [1]}}, {"a": {"c": [2], "d": 3}}
     assert merged(data, changes) == {"a": {"b": 1, "c": [2], "d": 3}}
     assert data == {"a": {"b": 1, "c": [1]}}

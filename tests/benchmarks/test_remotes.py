@@ -95,7 +95,7 @@ def trap() -> Iterator[Trap]:
         yield trap
 
 
-def test_it_asks_no_server_inside_unless_that_is_allowed(
+def test_internal_servers_are_refused_unless_allowed(
     served: tuple[str, GitServer, str], tmp_path: Path
 ) -> None:
     url, server, sha = served
@@ -139,7 +139,7 @@ def test_git_follows_no_redirect(served: tuple[str, GitServer, str], tmp_path: P
         "https://[::ffff:10.0.0.1]/x", "https://localhost/x", "https://0x7f.1/x",
     ],
 )  # fmt: skip
-def test_no_form_of_an_inside_address_is_let_through(url: str) -> None:
+def test_no_spelling_of_an_internal_address_is_accepted(url: str) -> None:
     with (
         pytest.raises(InvalidRequestError, match="inside this network"),
         way_to(place_of(url), (), ssh_options=()),
@@ -152,15 +152,13 @@ def test_no_form_of_an_inside_address_is_let_through(url: str) -> None:
     ["%31%32%37.0.0.1", "%31%36%39.254.169.254", "fa\u00df.example", "a\\@b", "a%00", "[a", ""],
 )
 @pytest.mark.parametrize("form", ["http://{}:9/x", "https://{}/x", "ssh://git@{}:9/x", "git@{}:x"])
-def test_a_host_that_git_may_read_in_another_way_is_refused(host: str, form: str) -> None:
+def test_an_ambiguous_host_is_refused(host: str, form: str) -> None:
     with pytest.raises(InvalidRequestError):
         check_url(form.format(host), allow_local=True)
 
 
 @pytest.mark.parametrize("host", ["%31%32%37.0.0.1", "127.0.0.1", "fa\u00df.example", "localhost"])
-def test_git_gets_to_no_other_host_whatever_it_makes_of_the_url(
-    host: str, trap: Trap, monkeypatch: Any
-) -> None:
+def test_git_reaches_no_other_host(host: str, trap: Trap, monkeypatch: Any) -> None:
     """The check of the URL is left out here: the relay is what holds."""
     named(monkeypatch, "127.0.0.1")
     with way_to(Place("http", NAME, trap.port), HERE, ssh_options=()) as way:
@@ -176,9 +174,7 @@ def test_git_gets_to_no_other_host_whatever_it_makes_of_the_url(
 
 
 @pytest.mark.parametrize("host", ["%31%32%37.0.0.1", "127.0.0.1"])
-def test_ssh_gets_to_no_other_host_whatever_git_makes_of_the_url(
-    host: str, trap: Trap, monkeypatch: Any
-) -> None:
+def test_ssh_reaches_no_other_host(host: str, trap: Trap, monkeypatch: Any) -> None:
     named(monkeypatch, "127.0.0.1")
     with (
         socket.create_server(("127.0.0.1", 0)) as checked,
@@ -196,9 +192,7 @@ def test_ssh_gets_to_no_other_host_whatever_git_makes_of_the_url(
     assert not trap.was_reached()
 
 
-def test_a_name_that_has_no_address_when_it_is_checked_is_not_left_to_git(
-    tmp_path: Path, trap: Trap, monkeypatch: Any
-) -> None:
+def test_a_name_without_an_address_is_refused(tmp_path: Path, trap: Trap, monkeypatch: Any) -> None:
     """Its server may answer git with an inner address a moment later."""
     real, asked = socket.getaddrinfo, []
 
@@ -217,9 +211,7 @@ def test_a_name_that_has_no_address_when_it_is_checked_is_not_left_to_git(
     assert not trap.was_reached()
 
 
-def test_an_operators_proxy_is_used_instead(
-    served: tuple[str, GitServer, str], tmp_path: Path
-) -> None:
+def test_a_configured_proxy_is_used(served: tuple[str, GitServer, str], tmp_path: Path) -> None:
     _, server, sha = served
     asked: list[str] = []
 
@@ -245,18 +237,18 @@ def test_an_operators_proxy_is_used_instead(
         ("/srv/a@b", "/srv/a@b"),
     ],
 )
-def test_a_secret_of_an_older_address_is_left_out_of_archives(url: str, clean: str) -> None:
+def test_secrets_of_older_addresses_are_not_exported(url: str, clean: str) -> None:
     assert without_secret(url) == clean
     assert _of_project(Project(repository_url=url))["repository_url"] == clean
 
 
 @pytest.mark.parametrize("url", ["ssh://git@-oProxyCommand=id/x", "ssh://-oProxyCommand=id/x"])
-def test_a_host_is_never_an_option_of_ssh(url: str) -> None:
+def test_a_host_cannot_be_an_option_of_ssh(url: str) -> None:
     with pytest.raises(InvalidRequestError):
         check_url(url, allow_local=False)
 
 
-def test_what_a_program_writes_and_takes_is_bounded(tmp_path: Path) -> None:
+def test_output_and_time_of_a_program_are_limited(tmp_path: Path) -> None:
     shell = shutil.which("sh") or "sh"
     endless = [shell, "-c", "sleep 60 & while :; do echo y; done"]
     with pytest.raises(TooMuchError, match="more than 1 MiB"):

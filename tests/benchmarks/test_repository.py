@@ -27,7 +27,7 @@ def reader(folder: Path, tmp_path: Path) -> Repository:
     return Repository(Remote(url=str(folder), allow_local=True), tmp_path / "mirror.git")
 
 
-def test_it_resolves_branches_tags_and_short_hashes(
+def test_branches_tags_and_short_hashes_are_resolved(
     origin: tuple[Path, list[str]], tmp_path: Path
 ) -> None:
     folder, shas = origin
@@ -40,7 +40,7 @@ def test_it_resolves_branches_tags_and_short_hashes(
     assert repository.resolve("main~1") == shas[1]
 
 
-def test_it_lists_history_parents_first(origin: tuple[Path, list[str]], tmp_path: Path) -> None:
+def test_history_is_listed_parents_first(origin: tuple[Path, list[str]], tmp_path: Path) -> None:
     folder, shas = origin
     repository = reader(folder, tmp_path)
     repository.fetch()
@@ -50,7 +50,7 @@ def test_it_lists_history_parents_first(origin: tuple[Path, list[str]], tmp_path
     assert history[1].subject == "version 3"
 
 
-def test_it_archives_a_commit_to_the_same_bytes_each_time(
+def test_archives_of_a_commit_are_reproducible(
     origin: tuple[Path, list[str]], tmp_path: Path
 ) -> None:
     folder, shas = origin
@@ -68,7 +68,7 @@ def test_it_archives_a_commit_to_the_same_bytes_each_time(
 
 
 @pytest.mark.parametrize("ref", ["nowhere", "f" * 40, "--upload-pack=x", "a b", "", "-1"])
-def test_it_says_that_a_commit_does_not_exist(
+def test_an_unknown_commit_is_reported(
     origin: tuple[Path, list[str]], tmp_path: Path, ref: str
 ) -> None:
     with pytest.raises(InvalidRequestError, match="commit"):
@@ -78,12 +78,12 @@ def test_it_says_that_a_commit_does_not_exist(
 @pytest.mark.parametrize(
     "url", ["ext::sh -c id", "file:///etc", "/etc", "--upload-pack=x", "-x@h:p", "https://-x", ""]
 )
-def test_it_refuses_addresses_that_are_no_repository_of_a_server(url: str) -> None:
+def test_invalid_repository_addresses_are_refused(url: str) -> None:
     with pytest.raises(InvalidRequestError):
         check_url(url, allow_local=False)
 
 
-def test_it_resolves_names_without_a_fetch(origin: tuple[Path, list[str]], tmp_path: Path) -> None:
+def test_names_are_resolved_without_a_fetch(origin: tuple[Path, list[str]], tmp_path: Path) -> None:
     """Pages resolve names: they never wait for a git server."""
     folder, shas = origin
     repository = reader(folder, tmp_path)
@@ -96,7 +96,7 @@ def test_it_resolves_names_without_a_fetch(origin: tuple[Path, list[str]], tmp_p
         repository.resolve(newer)
 
 
-def test_it_says_what_git_said_of_a_repository_that_is_not_there(tmp_path: Path) -> None:
+def test_the_error_of_git_for_a_missing_repository_is_shown(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match="not appear to be a git repository") as caught:
         reader(tmp_path / "nothing-here", tmp_path).fetch()
     assert "nothing-here" not in str(caught.value)
@@ -120,7 +120,7 @@ def test_no_message_has_the_url_of_the_repository(tmp_path: Path) -> None:
     ["https://bot:glpat-SECRET@h.example/x.git", "https://SECRET@h/x", "ssh://git:SECRET@h/x",
      "git:SECRET@h.example:x.git", "https//bot:SECRET@h/x"],
 )  # fmt: skip
-def test_an_address_with_a_secret_is_refused_without_it(url: str) -> None:
+def test_an_address_with_a_secret_is_refused_and_the_secret_not_shown(url: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         check_url(url, allow_local=True)
     assert "SECRET" not in str(caught.value)
@@ -128,9 +128,7 @@ def test_an_address_with_a_secret_is_refused_without_it(url: str) -> None:
 
 
 @pytest.mark.django_db
-def test_it_files_commits_in_order_and_follows_the_branch(
-    personas: Personas, tmp_path: Path
-) -> None:
+def test_commits_are_filed_in_order_along_the_branch(personas: Personas, tmp_path: Path) -> None:
     project, shas = make_project(personas.alice, tmp_path / "origin", FILES)
     places = dict(project.commits.values_list("sha", "position"))
     assert [places[sha] for sha in shas] == [0, 1, 2]
@@ -142,9 +140,7 @@ def test_it_files_commits_in_order_and_follows_the_branch(
 
 
 @pytest.mark.django_db
-def test_names_that_are_looked_up_together_are_of_one_time(
-    personas: Personas, tmp_path: Path
-) -> None:
+def test_names_looked_up_together_are_consistent(personas: Personas, tmp_path: Path) -> None:
     project, shas = make_project(personas.alice, tmp_path / "origin", FILES)
     refs = Refs(project)
     assert refs.commit("main").sha == shas[2]

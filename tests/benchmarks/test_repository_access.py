@@ -95,7 +95,7 @@ def agent(tmp_path: Path, sshd: SshServer) -> Iterator[str]:
         process.wait()
 
 
-def test_a_team_cannot_read_what_the_key_of_another_team_opens(
+def test_a_team_cannot_use_the_key_of_another_team(
     personas: Personas, address: str, origin: str, tmp_path: Path
 ) -> None:
     ours = project_at(personas.alice, address)
@@ -114,7 +114,7 @@ def test_a_team_cannot_read_what_the_key_of_another_team_opens(
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_the_agent_and_the_keys_of_the_servers_account_open_nothing(
+def test_ssh_agent_and_keys_of_the_account_are_not_used(
     personas: Personas,
     address: str,
     origin: str,
@@ -151,7 +151,7 @@ def test_ssh_reads_no_file_of_an_account(personas: Personas, address: str) -> No
     assert "identityagent none" in shown.stdout
 
 
-def test_the_servers_key_is_pinned_and_another_one_is_refused(
+def test_the_host_key_is_pinned_and_another_one_is_refused(
     personas: Personas, address: str, sshd: SshServer, tmp_path: Path
 ) -> None:
     project = project_at(personas.alice, address)
@@ -182,7 +182,7 @@ def test_the_servers_key_is_pinned_and_another_one_is_refused(
     repository_of(project).fetch()
 
 
-def test_an_offered_key_goes_when_the_server_shows_the_pinned_one_again(
+def test_an_offered_host_key_is_dropped_when_the_pinned_one_returns(
     personas: Personas, address: str, tmp_path: Path
 ) -> None:
     project = project_at(personas.alice, address)
@@ -207,7 +207,7 @@ def test_an_offered_key_goes_when_the_server_shows_the_pinned_one_again(
     assert [other.fingerprint_sha256 in each.subject for each in dropped] == [True, True]
 
 
-def test_after_a_pinned_key_was_forgotten_the_next_one_has_to_be_accepted(
+def test_after_forgetting_the_pinned_host_key_the_next_must_be_accepted(
     personas: Personas, address: str, tmp_path: Path
 ) -> None:
     project = project_at(personas.alice, address)
@@ -230,7 +230,7 @@ def test_after_a_pinned_key_was_forgotten_the_next_one_has_to_be_accepted(
     assert access.row_of(project).host_fingerprint == shown
 
 
-def test_nothing_secret_is_in_a_command_or_an_environment(
+def test_no_secret_is_in_a_command_or_environment(
     personas: Personas, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
@@ -256,7 +256,7 @@ def test_nothing_secret_is_in_a_command_or_an_environment(
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_secrets_that_a_killed_process_left_are_removed(tmp_path: Path) -> None:
+def test_secret_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     place = place_of("git@github.com:a/b.git")
     stale, young = (tmp_path / "tmp" / f"pitwall-git-{name}" for name in ("stale", "young"))
     for folder in (stale, young):
@@ -310,7 +310,7 @@ def test_a_token_opens_a_repository_over_http(
     assert server.users == {"x-access-token", "bot"}
 
 
-def test_a_credential_has_to_fit_the_address(personas: Personas) -> None:
+def test_a_credential_must_match_the_address(personas: Personas) -> None:
     ssh = project_at(personas.alice, "git@github.com:a/b.git")
     web = project_at(personas.mallory, "https://github.com/a/b.git")
     with pytest.raises(InvalidRequestError, match="https://"):
@@ -337,7 +337,7 @@ def test_a_credential_has_to_fit_the_address(personas: Personas) -> None:
         access.generate_deploy_key(member=personas.bob, project=ssh)
 
 
-def test_a_token_does_not_go_to_another_server(personas: Personas) -> None:
+def test_a_token_is_not_sent_to_another_server(personas: Personas) -> None:
     dora = add_member(personas.alice, "dora", Role.MEMBER)
     project = project_at(personas.alice, "https://github.com/a/b.git")
 
@@ -362,7 +362,7 @@ def test_a_token_does_not_go_to_another_server(personas: Personas) -> None:
         assert access.access_of(project).token == ""
 
 
-def test_secrets_of_older_addresses_are_sealed_and_removed_from_them(
+def test_secrets_in_older_addresses_are_sealed_and_removed(
     personas: Personas, settings: Any
 ) -> None:
     token = project_at(personas.alice, "https://bot:s%2F3@git.example:8443/a/b.git")

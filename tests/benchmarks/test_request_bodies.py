@@ -14,22 +14,22 @@ def bodies(load: str, matrix: str = "") -> list[str | None]:
     return [load_specs_of(spec, case.parameters)[0].body for case in expand(spec)]
 
 
-def test_it_is_sent_as_written() -> None:
+def test_a_request_body_is_sent_as_written() -> None:
     assert bodies('body: "{connections} ones"') == ["4 ones"]
 
 
 @pytest.mark.parametrize("size", [1, 26, 65536])
-def test_it_is_made_by_its_size(size: int) -> None:
+def test_a_request_body_is_generated_by_size(size: int) -> None:
     (body,) = bodies(f"body_bytes: {size}")
     assert body is not None
     assert len(body.encode()) == size
     assert body.startswith("a")
 
 
-def test_its_size_may_be_an_axis() -> None:
+def test_the_size_of_a_request_body_may_be_an_axis() -> None:
     sizes = [len(body or "") for body in bodies('body_bytes: "{size}"', "\n  size: [10, 3000]")]
     assert sizes == [10, 3000]
 
 
-def test_a_definition_without_one_stays_as_it_was() -> None:
+def test_a_definition_without_a_request_body_keeps_its_digest() -> None:
     assert "body_bytes" not in parse(DEFINITION).model_dump()["load"]

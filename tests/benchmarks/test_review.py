@@ -35,7 +35,7 @@ a:
         ("", None),
     ],
 )
-def test_it_finds_the_line_of_a_path_or_of_what_is_nearest(path: str, line: int | None) -> None:
+def test_review_finds_the_line_of_a_path_or_the_nearest_one(path: str, line: int | None) -> None:
     assert line_of(YAML, path) == line
 
 
@@ -49,7 +49,7 @@ def test_it_finds_the_line_of_a_path_or_of_what_is_nearest(path: str, line: int 
         ("title: Hello\n", "", "title", None, "missing"),
     ],
 )
-def test_it_names_path_line_and_expectation(
+def test_review_names_path_line_and_expectation(
     old: str, new: str, path: str, line: int | None, words: str
 ) -> None:
     assert old in DEFINITION
@@ -63,7 +63,7 @@ def test_it_names_path_line_and_expectation(
     assert len(found.excerpt) <= 5
 
 
-def test_it_tells_cases_time_tools_and_needs() -> None:
+def test_review_reports_cases_duration_tools_and_requirements() -> None:
     source = MATRIX.replace(
         "labels: {language: rust}", "labels: {language: rust}, requires: {cargo: '>=1.70'}"
     )
@@ -78,7 +78,7 @@ def test_it_tells_cases_time_tools_and_needs() -> None:
     assert found.requires == {"cargo": {">=1.70": ["quick"]}, "git": {"*": []}}
 
 
-def test_it_shows_what_changed_line_by_line() -> None:
+def test_review_shows_what_changed_line_by_line() -> None:
     after = DEFINITION.replace("rounds: 5", "rounds: 7").replace("[4]", "[4, 8]")
     lines = diff_lines(DEFINITION, after)
     changed = [(each.sign, each.old, each.new, each.text) for each in lines if each.sign in "+-"]
@@ -93,7 +93,7 @@ def test_it_shows_what_changed_line_by_line() -> None:
     assert diff_lines(DEFINITION, DEFINITION) == []
 
 
-def test_it_says_which_cases_keep_their_history() -> None:
+def test_review_lists_cases_that_keep_their_history() -> None:
     after = DEFINITION.replace("[4]", "[4, 8]")
     changes = case_changes(parse(DEFINITION), parse(after))
 

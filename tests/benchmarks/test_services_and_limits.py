@@ -30,7 +30,7 @@ DIGEST_BEFORE = "3a2a2dd88df42eb0ff0c66db560530cae7084357dd4419b7b2f59822f76ea47
 PROXY = DEFINITION.replace('"{port}"]', '"{port}", "{bind}", "{app_addresses}"]') + SERVICES
 
 
-def test_it_reads_services_in_their_order_and_limits() -> None:
+def test_services_in_order_and_limits_are_parsed() -> None:
     spec = parse(PROXY)
     assert list(spec.services) == ["redis", "app"]
     redis, app = spec.services.values()
@@ -43,19 +43,19 @@ def test_it_reads_services_in_their_order_and_limits() -> None:
     assert spec.unbound == ("app",)
 
 
-def test_it_keeps_the_order_of_services_where_keys_have_none() -> None:
+def test_the_order_of_services_is_stored() -> None:
     spec = parse(PROXY)
     stored = json.loads(json.dumps(spec.model_dump(mode="json"), sort_keys=True))
     assert from_data(stored) == spec
     assert list(from_data(stored).services) == ["redis", "app"]
 
 
-def test_a_definition_without_services_and_limits_has_the_digest_that_it_had() -> None:
+def test_a_definition_without_services_and_limits_keeps_its_digest() -> None:
     assert digest_of(parse(DEFINITION).model_dump(mode="json")) == DIGEST_BEFORE
     assert parse(DEFINITION).roles == {"target", "generator"}
 
 
-def test_an_axis_of_old_may_have_a_name_that_is_taken_now() -> None:
+def test_an_older_axis_may_have_a_now_reserved_name() -> None:
     old = DEFINITION.replace("connections: [4]", "connections: [4]\n  address: [a]")
     data = parse(DEFINITION).model_dump(mode="json") | {
         "matrix": {"connections": [4], "address": ["a"]}
@@ -104,7 +104,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("old", "new", "path", "words"), WRONG)
-def test_it_refuses_what_cannot_be_with_the_reason(
+def test_impossible_services_and_limits_are_refused_with_the_reason(
     old: str, new: str, path: str, words: str
 ) -> None:
     assert old in PROXY
@@ -115,7 +115,7 @@ def test_it_refuses_what_cannot_be_with_the_reason(
     assert words in str(caught.value)
 
 
-def test_it_refuses_two_processes_of_a_host_on_one_port() -> None:
+def test_two_processes_on_one_port_of_a_host_are_refused() -> None:
     source = PROXY.replace("count: 3", "port: 8001").replace(
         "  ready: {path: /hello", "  port: 8001\n  ready: {path: /hello"
     )
@@ -124,12 +124,12 @@ def test_it_refuses_two_processes_of_a_host_on_one_port() -> None:
     assert caught.value.field == "services.app.port"
 
 
-def test_it_takes_services_as_a_mapping_only() -> None:
+def test_services_must_be_a_mapping() -> None:
     with pytest.raises(InvalidRequestError, match="expected a mapping"):
         parse(DEFINITION + "services: [{name: redis, start: [a, '{port}']}]\n")
 
 
-def test_a_reference_of_the_load_names_an_axis() -> None:
+def test_a_placeholder_of_the_load_names_an_axis() -> None:
     with pytest.raises(InvalidRequestError, match="not an axis") as caught:
         parse(DEFINITION.replace('connections: "{connections}"', 'connections: "{port}"'))
     assert caught.value.field == "load.connections"
@@ -144,9 +144,7 @@ def test_a_reference_of_the_load_names_an_axis() -> None:
         ("generator: {cpus: 1}", "generator: {open_files: 30}", "limits.generator.open_files"),
     ],
 )
-def test_it_refuses_a_load_that_the_host_would_change_or_not_bear(
-    old: str, new: str, path: str
-) -> None:
+def test_a_load_that_the_host_cannot_send_is_refused(old: str, new: str, path: str) -> None:
     assert old in PROXY
     with pytest.raises(InvalidRequestError) as caught:
         check_loads(parse(PROXY.replace(old, new, 1)))

@@ -26,7 +26,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("old", "new", "path", "words"), WRONG)
-def test_it_names_the_path_and_the_expectation(old: str, new: str, path: str, words: str) -> None:
+def test_an_invalid_definition_is_refused_with_path_and_expectation(
+    old: str, new: str, path: str, words: str
+) -> None:
     assert old in DEFINITION
     with pytest.raises(InvalidRequestError) as caught:
         parse(DEFINITION.replace(old, new, 1))
@@ -36,17 +38,17 @@ def test_it_names_the_path_and_the_expectation(old: str, new: str, path: str, wo
 
 
 @pytest.mark.parametrize("source", ["", "- 1", "a: [", "\t", "42", "a: &x [*x]", "!!python/none x"])
-def test_it_refuses_what_is_no_mapping(source: str) -> None:
+def test_a_definition_must_be_a_mapping(source: str) -> None:
     with pytest.raises(InvalidRequestError):
         parse(source)
 
 
-def test_it_refuses_a_huge_file() -> None:
+def test_a_huge_definition_is_refused() -> None:
     with pytest.raises(InvalidRequestError, match="KiB"):
         parse("#" * (MAX_SOURCE_BYTES + 1))
 
 
-def test_it_expands_the_matrix_less_what_is_excluded() -> None:
+def test_the_matrix_is_expanded_without_excluded_cases() -> None:
     source = DEFINITION.replace("connections: [4]", "connections: [4, 8]\n  size: [small, big]") + (
         "exclude:\n  - {connections: 8, size: big}\n"
     )
@@ -59,25 +61,25 @@ def test_it_expands_the_matrix_less_what_is_excluded() -> None:
     assert len({case.key for case in cases}) == 3
 
 
-def test_it_keeps_the_key_of_a_case_when_the_definition_changes_elsewhere() -> None:
+def test_a_case_keeps_its_key_when_other_parts_change() -> None:
     before = expand(parse(DEFINITION))[0]
     after = expand(parse(DEFINITION.replace("connections: [4]", "connections: [2, 4]")))[1]
     assert before.key == after.key
 
 
-def test_it_fills_a_case_into_the_load_and_leaves_the_agents_words() -> None:
+def test_case_parameters_are_filled_into_the_load_and_agent_placeholders_stay() -> None:
     spec = parse(DEFINITION)
     assert load_of(spec, {"connections": 4}).connections == 4
     assert fill("{port} {connections}", {"connections": 4}) == "{port} 4"
 
 
-def test_it_names_the_axis_whose_value_does_not_fit() -> None:
+def test_an_axis_with_an_invalid_value_is_named() -> None:
     spec = parse(DEFINITION.replace("connections: [4]", "connections: [many]"))
     with pytest.raises(InvalidRequestError, match="many"):
         load_of(spec, {"connections": "many"})
 
 
-def test_it_refuses_when_everything_is_excluded() -> None:
+def test_a_matrix_without_cases_is_refused() -> None:
     source = DEFINITION + "exclude:\n  - {connections: 4}\n"
     with pytest.raises(InvalidRequestError, match="excluded"):
         expand(parse(source))

@@ -28,7 +28,7 @@ def engine(transactional_db: None, tmp_path: Path) -> Iterator[Engine]:
         yield running
 
 
-def test_it_adds_a_host_step_by_step_and_mends_the_one_that_fails(
+def test_a_host_is_added_step_by_step_and_a_failed_step_is_fixed(
     page: Page, server: SshServer, engine: Engine
 ) -> None:
     page.goto("/hosts/")

@@ -15,7 +15,7 @@ from tests.support.factories import finish_run
 pytestmark = pytest.mark.browser
 
 
-def test_it_is_calibrated_and_says_what_it_sees(page: Page, world: World) -> None:
+def test_a_host_is_calibrated_and_shows_the_smallest_change(page: Page, world: World) -> None:
     address = f"/hosts/{Host.objects.get().pk}/"
     for wobble in (0.02, 0.03):
         page.goto(address)
@@ -39,7 +39,7 @@ def test_it_is_calibrated_and_says_what_it_sees(page: Page, world: World) -> Non
     expect(section.get_by_role("img")).to_have_attribute("aria-label", re.compile("Latency p50"))
 
 
-def test_a_plan_says_by_what_it_knows_its_host(page: Page, world: World) -> None:
+def test_a_plan_shows_the_calibration_of_its_host(page: Page, world: World) -> None:
     page.goto(f"/runs/new?benchmark=server/hello&contender={world.shas[1]}&hosts=here")
     expect(page.locator("#plan")).to_contain_text("(by earlier runs there)")
     page.get_by_role("link", name="Calibrate it").click()

@@ -35,7 +35,7 @@ def many(world: World) -> World:
     return world
 
 
-def test_a_row_opens_and_folds_and_its_charts_are_drawn(page: Page, many: World) -> None:
+def test_a_row_expands_and_collapses_with_its_charts(page: Page, many: World) -> None:
     page.goto(_path(many.shas))
     rows = page.locator(".compared tbody th a")
     expect(rows).to_have_count(6)
@@ -54,7 +54,7 @@ def test_a_row_opens_and_folds_and_its_charts_are_drawn(page: Page, many: World)
     expect(detail).to_be_visible()
 
 
-def test_the_heat_map_leads_to_the_case_and_the_text_is_copied(
+def test_the_heat_map_links_to_the_case_and_markdown_is_copied(
     browser: Browser, page: Page, many: World, live_server: Any
 ) -> None:
     path = _path(many.shas, rows="connections", columns="metric")
@@ -80,7 +80,9 @@ def test_the_heat_map_leads_to_the_case_and_the_text_is_copied(
     context.close()
 
 
-def test_it_fits_on_narrow_screens_and_into_both_looks(page: Page, many: World) -> None:
+def test_the_comparison_fits_narrow_screens_and_both_colour_schemes(
+    page: Page, many: World
+) -> None:
     folder = os.environ.get("PITWALL_TEST_PICTURES")
     unlike = {"version": "1", "contender_version": "2"}
     paths = {
@@ -106,9 +108,7 @@ def test_it_fits_on_narrow_screens_and_into_both_looks(page: Page, many: World) 
                     page.screenshot(path=picture, full_page=True)
 
 
-def test_the_form_offers_what_was_measured_and_leads_to_the_comparison(
-    page: Page, many: World
-) -> None:
+def test_the_form_offers_measured_commits_and_opens_the_comparison(page: Page, many: World) -> None:
     page.goto(_path(many.shas))
     page.get_by_role("link", name="Hosts, cases, tools, versions").click()
     baseline = page.get_by_role("group", name="Baseline")
@@ -120,7 +120,7 @@ def test_the_form_offers_what_was_measured_and_leads_to_the_comparison(
     expect(page.locator(".narrowed")).to_contain_text("Definition: 1 → 2")
 
 
-def test_each_case_is_a_page_of_its_own_without_scripts(
+def test_each_case_has_a_page_without_scripts(
     browser: Browser, many: World, live_server: Any
 ) -> None:
     context = browser.new_context(base_url=live_server.url, java_script_enabled=False)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 HELLO = "/benchmarks/server/hello/"
 
 
-def test_it_judges_a_definition_while_it_is_written(page: Page, world: World) -> None:
+def test_a_definition_is_reviewed_while_it_is_written(page: Page, world: World) -> None:
     page.goto(HELLO)
     review = page.locator("#review")
     text = page.get_by_label("Definition (YAML)")
@@ -37,7 +37,7 @@ def test_it_judges_a_definition_while_it_is_written(page: Page, world: World) ->
     expect(page.locator(".line-numbers [data-wrong]")).to_have_count(0)
 
 
-def test_it_saves_a_version_and_shows_what_changed(page: Page, world: World) -> None:
+def test_a_saved_version_shows_its_changes(page: Page, world: World) -> None:
     page.goto(HELLO)
     page.get_by_label("Definition (YAML)").fill(DEFINITION.replace("[4]", "[4, 8]"))
     page.get_by_role("button", name="Save as a new version").click()
@@ -53,7 +53,7 @@ def test_it_saves_a_version_and_shows_what_changed(page: Page, world: World) -> 
     expect(page.locator("main")).to_contain_text("What you save here becomes version 3")
 
 
-def test_it_chooses_cases_while_one_types(page: Page, world: World) -> None:
+def test_cases_are_selected_while_typing(page: Page, world: World) -> None:
     project = world.run.definition.benchmark.project
     make_definition(world.personas.alice, project, slug="many", source=MATRIX)
     page.goto("/runs/new?benchmark=server/many")
@@ -83,7 +83,7 @@ def test_it_chooses_cases_while_one_types(page: Page, world: World) -> None:
     expect(page.locator("main")).to_contain_text("measured alone, no comparison")
 
 
-def test_it_begins_with_a_suite_of_the_catalogue(page: Page, world: World) -> None:
+def test_a_definition_starts_from_a_suite_of_the_catalogue(page: Page, world: World) -> None:
     page.goto("/benchmarks/")
     page.get_by_role("link", name="Catalogue", exact=True).click()
     page.get_by_role("link", name="Known latency").click()
@@ -93,7 +93,7 @@ def test_it_begins_with_a_suite_of_the_catalogue(page: Page, world: World) -> No
     expect(page.get_by_role("heading", level=1)).to_contain_text("server/known-latency v1")
 
 
-def test_it_checks_a_definition_without_scripts(
+def test_a_definition_is_checked_without_scripts(
     browser: Browser, world: World, live_server: Any
 ) -> None:
     context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
@@ -108,7 +108,7 @@ def test_it_checks_a_definition_without_scripts(
     context.close()
 
 
-def test_its_pages_fit_a_narrow_screen(page: Page, world: World) -> None:
+def test_definition_pages_fit_a_narrow_screen(page: Page, world: World) -> None:
     page.set_viewport_size({"width": 400, "height": 800})
     for path in (HELLO, f"{HELLO}diff", "/catalogue/", "/catalogue/hello-redis/",
                  "/projects/server/import", "/benchmarks/new?suite=hello"):  # fmt: skip

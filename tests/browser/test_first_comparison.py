@@ -45,7 +45,7 @@ def page(browser: Browser, live_server: Any) -> Iterator[Page]:
     context.close()
 
 
-def test_it_adds_a_host_measures_two_commits_and_compares_them(
+def test_a_host_is_added_and_two_commits_are_measured_and_compared(
     page: Page, engine: Engine, machine: SshServer, live_server: Any, tmp_path: Path
 ) -> None:
     alice = make_personas().alice

@@ -63,7 +63,7 @@ def test_an_empty_instance_gets_an_owner_who_invites_a_second_user(people: list[
     assert _setup_link() == ""
 
 
-def test_somebody_with_an_account_joins_by_a_link_and_it_leaves_no_referer(
+def test_a_user_joins_by_an_invitation_that_leaves_no_referer(
     people: list[Page],
 ) -> None:
     personas = make_personas()

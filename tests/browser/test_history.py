@@ -87,7 +87,7 @@ def _shown(page: Page) -> tuple[float, float]:
     return round(low, 3), round(high, 3)
 
 
-def test_the_keys_go_along_the_commits_and_say_what_is_there(page: Page, shas: list[str]) -> None:
+def test_arrow_keys_move_along_the_commits_and_announce_them(page: Page, shas: list[str]) -> None:
     chart = _open(page)
     chart.focus()
     page.keyboard.press("Home")
@@ -102,7 +102,7 @@ def test_the_keys_go_along_the_commits_and_say_what_is_there(page: Page, shas: l
     assert "5 trials" in said
 
 
-def test_what_is_zoomed_to_is_in_the_address(page: Page, shas: list[str]) -> None:
+def test_the_zoom_is_in_the_address(page: Page, shas: list[str]) -> None:
     chart = _open(page)
     assert _shown(page) == (0, COMMITS - 1)
     chart.focus()
@@ -123,7 +123,7 @@ def test_what_is_zoomed_to_is_in_the_address(page: Page, shas: list[str]) -> Non
     assert _shown(page) == (0, COMMITS - 1)
 
 
-def test_the_wheel_zooms_about_the_pointer_and_a_drag_moves(page: Page, shas: list[str]) -> None:
+def test_the_wheel_zooms_at_the_pointer_and_dragging_moves(page: Page, shas: list[str]) -> None:
     chart = _open(page)
     box = chart.bounding_box()
     assert box is not None
@@ -146,7 +146,7 @@ def test_the_wheel_zooms_about_the_pointer_and_a_drag_moves(page: Page, shas: li
     assert moved_high - moved_low == pytest.approx(high - low, abs=0.01)
 
 
-def test_shift_and_drag_shows_that_part(page: Page, shas: list[str]) -> None:
+def test_shift_and_drag_zooms_to_a_range(page: Page, shas: list[str]) -> None:
     chart = _open(page)
     box = chart.bounding_box()
     assert box is not None
@@ -177,7 +177,7 @@ def test_a_click_shows_the_trials_of_a_commit(page: Page, shas: list[str]) -> No
     expect(page.locator("main")).to_contain_text("Compare")
 
 
-def test_a_history_is_begun_anew_from_the_chart(page: Page, shas: list[str]) -> None:
+def test_a_baseline_is_set_from_the_chart(page: Page, shas: list[str]) -> None:
     _open(page, f"&from={shas[38]}&to={shas[42]}&at={shas[40]}")
     panel = page.locator("#point article")
     panel.get_by_text("Set a new baseline here").click()
@@ -189,7 +189,9 @@ def test_a_history_is_begun_anew_from_the_chart(page: Page, shas: list[str]) -> 
     assert f"at={shas[40]}" in page.url
 
 
-def test_a_note_is_written_at_a_point_and_found_again_by_key(page: Page, shas: list[str]) -> None:
+def test_an_annotation_is_written_at_a_point_and_reached_by_key(
+    page: Page, shas: list[str]
+) -> None:
     _open(page, f"&from={shas[38]}&to={shas[42]}&at={shas[40]}")
     panel = page.locator("#point article")
     panel.get_by_text("Add an annotation").click()
@@ -213,7 +215,7 @@ def test_a_note_is_written_at_a_point_and_found_again_by_key(page: Page, shas: l
     assert f"at={shas[40]}" in page.url
 
 
-def test_fingers_read_off_zoom_and_choose(page: Page, shas: list[str]) -> None:
+def test_touch_reads_values_zooms_and_selects(page: Page, shas: list[str]) -> None:
     chart = _open(page)
     box = chart.bounding_box()
     assert box is not None
@@ -249,7 +251,7 @@ def test_fingers_read_off_zoom_and_choose(page: Page, shas: list[str]) -> None:
     assert "at=" in page.url
 
 
-def test_several_lines_are_told_apart(page: Page, shas: list[str]) -> None:
+def test_several_lines_are_distinguishable(page: Page, shas: list[str]) -> None:
     _open(page)
     page.locator("summary", has_text="Requests per second").click()
     page.get_by_label("Latency p99").check()
@@ -261,7 +263,7 @@ def test_several_lines_are_told_apart(page: Page, shas: list[str]) -> None:
     assert "metric=requests.rate&metric=latency.p99" in page.url
 
 
-def test_all_of_it_is_there_without_scripts(page: Page, shas: list[str]) -> None:
+def test_the_history_is_complete_without_scripts(page: Page, shas: list[str]) -> None:
     context = page.context.browser.new_context(java_script_enabled=False)  # type: ignore[union-attr]
     context.add_cookies(page.context.cookies())  # type: ignore[arg-type]
     plain = context.new_page()
@@ -275,7 +277,7 @@ def test_all_of_it_is_there_without_scripts(page: Page, shas: list[str]) -> None
 
 
 @pytest.mark.parametrize("width", [1200, 400])
-def test_nothing_is_wider_than_the_window(page: Page, shas: list[str], width: int) -> None:
+def test_the_history_is_not_wider_than_the_window(page: Page, shas: list[str], width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     _open(page, f"&at={shas[40]}")
     expect(page.locator("#point article")).to_be_visible()

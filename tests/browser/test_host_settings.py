@@ -27,7 +27,7 @@ def host(world: World) -> Host:
     return host
 
 
-def test_it_is_drained_and_released(page: Page, host: Host) -> None:
+def test_a_host_is_drained_and_released(page: Page, host: Host) -> None:
     page.goto(f"/hosts/{host.pk}/")
     page.get_by_label("Reason").fill("new fan")
     page.get_by_role("button", name="Put in maintenance").click()
@@ -38,7 +38,7 @@ def test_it_is_drained_and_released(page: Page, host: Host) -> None:
     expect(page.locator(".title .badge[data-state=ready]")).to_be_visible()
 
 
-def test_its_hours_are_changed_in_place(page: Page, host: Host) -> None:
+def test_opening_hours_are_changed_in_place(page: Page, host: Host) -> None:
     page.goto(f"/hosts/{host.pk}/")
     expect(page.get_by_label("Open hours")).to_be_hidden()
     page.get_by_text("Host settings").click()
@@ -47,7 +47,7 @@ def test_its_hours_are_changed_in_place(page: Page, host: Host) -> None:
     expect(page.locator("dl.facts code").first).to_have_text("sat-sun")
 
 
-def test_its_page_fits_on_a_wide_and_on_a_narrow_screen(page: Page, host: Host) -> None:
+def test_the_host_page_fits_wide_and_narrow_screens(page: Page, host: Host) -> None:
     for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 800})
         page.goto(f"/hosts/{host.pk}/")

@@ -72,7 +72,7 @@ def test_a_log_is_followed_until_its_build_ends(page: Page, build: Build) -> Non
     assert asked == []
 
 
-def test_it_asks_for_a_profile_with_the_load_from_elsewhere(page: Page, world: World) -> None:
+def test_a_profile_with_a_remote_load_generator_is_requested(page: Page, world: World) -> None:
     profile = save_profile(member=world.personas.alice, slug="t490s", name="T490s")
     for name in ("left", "right"):
         host = add_local_host(
@@ -97,7 +97,9 @@ def _top_of(row: Locator) -> float:
     return box["y"]
 
 
-def test_nothing_jumps_while_cases_fill_up_and_one_is_cancelled(page: Page, world: World) -> None:
+def test_the_layout_is_stable_while_cases_progress_and_one_is_cancelled(
+    page: Page, world: World
+) -> None:
     """Focus, scroll and what was opened stay as they are; an answer without news is a 304."""
     alice = world.personas.alice
     source = DEFINITION.replace("[4]", "[1, 2, 4, 8, 16, 32, 64, 128]")

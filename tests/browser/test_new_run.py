@@ -14,7 +14,7 @@ MATRIX = DEFINITION.replace("Hello", "Many").replace(
 )
 
 
-def test_it_chooses_rows_and_columns_and_tells_what_they_take(page: Page, world: World) -> None:
+def test_selecting_rows_and_columns_shows_their_duration(page: Page, world: World) -> None:
     project = world.run.definition.benchmark.project
     make_definition(world.personas.alice, project, slug="many", source=MATRIX)
     page.goto("/runs/new?benchmark=server/hello&contender=main&hosts=here")
@@ -51,7 +51,7 @@ def test_it_chooses_rows_and_columns_and_tells_what_they_take(page: Page, world:
     assert run.jobs.get().trials.values("case").distinct().count() == 4
 
 
-def test_it_makes_a_schedule_on_a_phone(page: Page, world: World) -> None:
+def test_a_schedule_is_created_on_a_phone(page: Page, world: World) -> None:
     page.set_viewport_size({"width": 360, "height": 700})
     page.goto("/runs/new?hosts=here")
     expect(page.get_by_label("Branch", exact=True)).to_be_hidden()

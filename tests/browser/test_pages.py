@@ -29,7 +29,7 @@ def _colours(page: Page, selector: str) -> int:
     )
 
 
-def test_it_previews_a_run_while_it_is_filled_in_and_starts_it(page: Page, world: World) -> None:
+def test_a_run_is_previewed_while_filled_in_and_started(page: Page, world: World) -> None:
     page.goto("/runs/new")
     page.get_by_label("Baseline").fill(world.shas[0][:10])
     page.get_by_label("Contender", exact=True).fill("no-such-branch")
@@ -51,7 +51,7 @@ def test_it_previews_a_run_while_it_is_filled_in_and_starts_it(page: Page, world
     expect(page.locator("#live")).to_contain_text("0 of 10 trials")
 
 
-def test_it_watches_a_run_until_it_ends(page: Page, world: World) -> None:
+def test_a_run_page_updates_until_the_run_ends(page: Page, world: World) -> None:
     run = make_run(world.personas.alice, world.shas[:2])
     Job.objects.filter(run=run).update(state="measuring", phase="warming up")
     Run.objects.filter(pk=run.pk).update(state="running")
@@ -71,7 +71,7 @@ def test_it_watches_a_run_until_it_ends(page: Page, world: World) -> None:
     expect(live).not_to_have_attribute("hx-trigger", "every 1500ms")
 
 
-def test_it_shows_exact_times_to_whoever_has_no_mouse(page: Page, world: World) -> None:
+def test_exact_times_are_shown_without_a_mouse(page: Page, world: World) -> None:
     page.goto("/runs/")
     exact = page.locator("main time").first.get_attribute("title")
     assert exact
@@ -88,7 +88,7 @@ def test_it_shows_exact_times_to_whoever_has_no_mouse(page: Page, world: World) 
     assert exact not in page.locator("main").aria_snapshot()
 
 
-def test_it_cancels_a_run(page: Page, world: World) -> None:
+def test_a_run_is_cancelled(page: Page, world: World) -> None:
     run = make_run(world.personas.alice, world.shas[:2])
     page.goto(f"/runs/{run.pk}/")
     page.get_by_role("button", name="Cancel run").click()
@@ -96,7 +96,7 @@ def test_it_cancels_a_run(page: Page, world: World) -> None:
     expect(page.locator("#progress-title")).to_contain_text("cancelled")
 
 
-def test_it_draws_the_latency_of_both_commits(page: Page, world: World) -> None:
+def test_the_latency_of_both_commits_is_drawn(page: Page, world: World) -> None:
     page.goto(f"/runs/{world.run.pk}/")
     page.get_by_role("link", name="Open the comparison").last.click()
     expect(page.locator(".headline")).to_contain_text("is a regression")
@@ -107,7 +107,7 @@ def test_it_draws_the_latency_of_both_commits(page: Page, world: World) -> None:
     assert _colours(page, "canvas[data-chart=latency]") > 10
 
 
-def test_it_draws_the_history_and_leads_to_the_comparison(page: Page, world: World) -> None:
+def test_the_history_is_drawn_and_links_to_the_comparison(page: Page, world: World) -> None:
     page.goto("/history/?benchmark=server/hello")
     wait_until_drawn(page)
     page.wait_for_timeout(100)
@@ -117,7 +117,7 @@ def test_it_draws_the_history_and_leads_to_the_comparison(page: Page, world: Wor
     expect(page.locator(".headline")).to_be_visible()
 
 
-def test_it_draws_anew_when_the_look_changes(page: Page, world: World) -> None:
+def test_charts_are_drawn_again_when_the_colour_scheme_changes(page: Page, world: World) -> None:
     page.emulate_media(color_scheme="light")
     page.goto(_compare_path(world))
     wait_until_drawn(page)
@@ -128,7 +128,7 @@ def test_it_draws_anew_when_the_look_changes(page: Page, world: World) -> None:
     assert light != dark
 
 
-def test_it_makes_the_pictures(page: Page, world: World, live_server: Any, tmp_path: Any) -> None:
+def test_screenshots_are_taken(page: Page, world: World, live_server: Any, tmp_path: Any) -> None:
     path = _compare_path(world)
     made = take_screenshots(page, live_server.url, compare_path=path, folder=tmp_path / "images")
 

@@ -9,7 +9,7 @@ from tests.browser.conftest import World
 pytestmark = pytest.mark.browser
 
 
-def test_figures_are_found_on_a_wide_and_on_a_narrow_screen(page: Page, world: World) -> None:
+def test_reference_results_are_found_on_wide_and_narrow_screens(page: Page, world: World) -> None:
     for suite in suites_with_figures():
         import_published(member=world.personas.alice, suite=suite)
     for width in (1280, 400):

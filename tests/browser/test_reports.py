@@ -28,7 +28,7 @@ tables:
 """
 
 
-def test_the_table_follows_what_is_chosen(page: Page, world: World) -> None:
+def test_the_table_follows_the_selection(page: Page, world: World) -> None:
     page.goto("/reports/new")
     expect(page.locator("table.pivot tbody tr")).to_have_count(1)
     page.get_by_label("Commit").fill("all")
@@ -52,7 +52,7 @@ def test_the_table_follows_what_is_chosen(page: Page, world: World) -> None:
     expect(page.locator("table.pivot thead th")).to_have_count(4)
 
 
-def test_a_link_shows_the_same_again(page: Page, world: World) -> None:
+def test_a_link_restores_the_selection(page: Page, world: World) -> None:
     page.goto("/reports/new")
     page.get_by_label("Commit").fill("all")
     expect(page.locator("table.pivot tbody tr")).to_have_count(3)
@@ -61,7 +61,9 @@ def test_a_link_shows_the_same_again(page: Page, world: World) -> None:
     expect(page.get_by_label("Commit")).to_have_value("all")
 
 
-def test_it_is_chosen_without_scripts(browser: Browser, world: World, live_server: Any) -> None:
+def test_the_selection_works_without_scripts(
+    browser: Browser, world: World, live_server: Any
+) -> None:
     context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
     page = context.new_page()
     log_in(page)
@@ -73,7 +75,7 @@ def test_it_is_chosen_without_scripts(browser: Browser, world: World, live_serve
     context.close()
 
 
-def test_its_pages_fit_and_say_why(page: Page, world: World) -> None:
+def test_report_pages_fit_narrow_screens_and_explain_empty_cells(page: Page, world: World) -> None:
     save_report(member=world.personas.alice, source=TEXT, slug="ranked")
     for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 800})

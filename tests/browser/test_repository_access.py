@@ -28,7 +28,7 @@ def test_a_deploy_key_is_generated_and_its_public_half_is_shown(page: Page, worl
     expect(page.locator(".stack [role=status]")).to_have_text(re.compile("Copied|copy it"))
 
 
-def test_an_offered_host_key_is_dropped_and_the_pinned_one_forgotten(
+def test_an_offered_host_key_is_declined_and_the_pinned_one_forgotten(
     page: Page, world: World
 ) -> None:
     # Nothing is reached there: the fetch that each button requests fails.
@@ -64,7 +64,7 @@ def test_an_offered_host_key_is_dropped_and_the_pinned_one_forgotten(
     expect(page).to_have_url(re.compile("/projects/server/$"))
 
 
-def test_its_page_is_accessible_and_fits_a_phone(page: Page, world: World) -> None:
+def test_the_repository_page_is_accessible_and_fits_a_phone(page: Page, world: World) -> None:
     keys = [generate_key().public_openssh for _ in range(3)]
     RepositoryAccess.objects.create(
         project=Project.objects.get(slug="server"),

@@ -13,7 +13,7 @@ from tests.browser.conftest import World
 pytestmark = pytest.mark.browser
 
 
-def test_an_admin_changes_the_retention_and_keeps_what_matters(page: Page, world: World) -> None:
+def test_an_admin_changes_the_retention_and_pins_a_commit(page: Page, world: World) -> None:
     page.goto("/benchmarks/")
     page.get_by_role("link", name="Server", exact=True).click()
     page.get_by_label("Raw output: days").fill("30")
@@ -27,7 +27,7 @@ def test_an_admin_changes_the_retention_and_keeps_what_matters(page: Page, world
     expect(page.get_by_role("cell", name="Release 1.0, which we compare with")).to_be_visible()
 
 
-def test_pages_tell_what_was_removed(page: Page, world: World) -> None:
+def test_pages_report_removed_data(page: Page, world: World) -> None:
     Run.objects.filter(pk=world.run.pk).update(ended_at=utc_now() - timedelta(days=500))
     prune(world.run.definition.benchmark.project, utc_now())
     trial = Trial.objects.filter(job__run=world.run).order_by("position")[0]

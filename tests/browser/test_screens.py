@@ -107,7 +107,7 @@ def visitor(
     context.close()
 
 
-def test_nothing_is_wrong_with_any_screen(visitor: Visitor, tmp_path: Path) -> None:
+def test_every_screen_is_accessible_and_fits(visitor: Visitor, tmp_path: Path) -> None:
     filled = fill(tmp_path)
     visitor.visit(Screen(name="login", path="/login"))
     log_in(visitor.page)
@@ -116,7 +116,7 @@ def test_nothing_is_wrong_with_any_screen(visitor: Visitor, tmp_path: Path) -> N
     assert "\n".join(visitor.faults) == ""
 
 
-def test_nothing_is_wrong_with_any_screen_of_a_new_team(visitor: Visitor) -> None:
+def test_every_screen_of_a_new_team_is_accessible_and_fits(visitor: Visitor) -> None:
     make_personas()
     log_in(visitor.page, "mallory")
     for screen in EMPTY:

@@ -48,7 +48,7 @@ def judge(page: Page, name: str) -> None:
         page.set_viewport_size(PHONE)  # type: ignore[arg-type]
 
 
-def test_it_turns_a_second_factor_on_and_asks_for_it(page: Page) -> None:
+def test_a_second_factor_is_enabled_and_required(page: Page) -> None:
     log_in(page)
     page.get_by_role("link", name="alice").click()
     page.get_by_role("link", name="Turn it on").click()
@@ -80,7 +80,7 @@ def test_it_turns_a_second_factor_on_and_asks_for_it(page: Page) -> None:
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
 
 
-def test_it_signs_in_elsewhere_and_comes_back(page: Page, settings: Any) -> None:
+def test_a_user_signs_in_with_the_identity_provider(page: Page, settings: Any) -> None:
     with start_provider() as provider:
         settings.OIDC_SERVER_URL, settings.OIDC_NAME = provider.issuer, "Example"
         settings.OIDC_CLIENT_ID = provider.client_id

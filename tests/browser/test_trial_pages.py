@@ -17,7 +17,7 @@ def trial(world: World) -> Trial:
     return measured_with_doubts(world.run)
 
 
-def test_it_draws_the_loads_and_leads_to_one_of_them(page: Page, trial: Trial) -> None:
+def test_loads_of_a_trial_are_drawn_and_link_to_each_load(page: Page, trial: Trial) -> None:
     page.goto(f"/trials/{trial.pk}/")
     wait_until_drawn(page)
     expect(page.locator("canvas[data-chart=loads]")).to_be_visible()
@@ -29,7 +29,7 @@ def test_it_draws_the_loads_and_leads_to_one_of_them(page: Page, trial: Trial) -
     expect(page.locator("canvas[data-chart=seconds]")).to_be_visible()
 
 
-def test_it_reads_a_percentile_on_request(page: Page, trial: Trial) -> None:
+def test_a_percentile_is_computed_on_request(page: Page, trial: Trial) -> None:
     page.goto(f"/trials/{trial.pk}/")
     page.get_by_role("textbox", name="Percentiles").fill("37.5")
     page.get_by_label("Of", exact=True).select_option("load 3")
@@ -39,7 +39,7 @@ def test_it_reads_a_percentile_on_request(page: Page, trial: Trial) -> None:
     expect(page.locator("section:has(#distribution) tbody")).to_contain_text("8.0")
 
 
-def test_nothing_is_cut_off(page: Page, trial: Trial) -> None:
+def test_no_content_of_the_trial_page_is_cut_off(page: Page, trial: Trial) -> None:
     for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 800})
         for query in ("", "?load=1"):

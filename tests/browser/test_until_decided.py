@@ -39,7 +39,7 @@ def _look(run: Run, **found: Any) -> None:
     InterimAnalysis.objects.create(job=job, case=job.trials.all()[0].case, **values)
 
 
-def test_the_page_says_it_as_soon_as_a_case_is_decided(page: Page, world: World) -> None:
+def test_the_page_shows_a_decided_case_immediately(page: Page, world: World) -> None:
     run = make_run(world.personas.alice, world.shas[:2], until="decided")
     trials = run.jobs.get().trials
     run.jobs.update(state="measuring", phase="measuring")

@@ -93,7 +93,7 @@ def _only(calibration: Calibration) -> dict[str, dict[str, float]]:
     return readings
 
 
-def test_neighbouring_rounds_make_the_pairs(lab: Lab) -> None:
+def test_neighbouring_rounds_form_pairs(lab: Lab) -> None:
     calibration = lab.calibrate(rates_of(NOISY))
     rate = _only(calibration)["requests.rate"]
     expected = noise_of(NOISY)
@@ -105,14 +105,14 @@ def test_neighbouring_rounds_make_the_pairs(lab: Lab) -> None:
     assert set(_only(calibration)) == {"requests.rate", "latency.p50", "cpu.seconds_per_1k"}
 
 
-def test_it_keeps_of_what_the_numbers_are(lab: Lab) -> None:
+def test_a_calibration_records_what_it_measured(lab: Lab) -> None:
     calibration = lab.calibrate(rates_of(NOISY))
     assert (calibration.host, calibration.benchmark.slug) == (lab.host, "hello")
     assert (calibration.commit.sha, calibration.epoch) == (lab.shas[0], 0)
     assert calibration.message == ""
 
 
-def test_it_is_judged_once_and_only_when_it_has_ended(lab: Lab) -> None:
+def test_a_calibration_is_evaluated_once_after_it_ended(lab: Lab) -> None:
     run = lab.queue()
     tick()
     assert not Calibration.objects.exists()
@@ -122,7 +122,7 @@ def test_it_is_judged_once_and_only_when_it_has_ended(lab: Lab) -> None:
     assert judge_calibration(run) == Calibration.objects.get()
 
 
-def test_runs_of_others_are_not_judged(lab: Lab) -> None:
+def test_other_runs_are_not_evaluated(lab: Lab) -> None:
     run = lab.measured(rates_of(NOISY))
     Run.objects.update(trigger="golden")
     tick()
@@ -130,7 +130,7 @@ def test_runs_of_others_are_not_judged(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("change", [{"validity": "invalid"}, {"state": "failed", "validity": ""}])
-def test_an_invalid_trial_voids_its_pair(lab: Lab, change: dict[str, str]) -> None:
+def test_an_invalid_trial_excludes_its_pair(lab: Lab, change: dict[str, str]) -> None:
     run = lab.measured(rates_of([*NOISY, 5.0]))
     Trial.objects.filter(job__run=run, round=11).update(**change)
     tick()
@@ -141,7 +141,7 @@ def test_an_invalid_trial_voids_its_pair(lab: Lab, change: dict[str, str]) -> No
     assert rate["sigma"] == pytest.approx(expected.sigma)
 
 
-def test_pairs_are_not_made_over_a_gap(lab: Lab) -> None:
+def test_pairs_do_not_span_a_gap(lab: Lab) -> None:
     run = lab.measured(rates_of([*NOISY, 0.0]))
     # Of rounds 3 and 5 no pair is made: they are of different pairs.
     Trial.objects.filter(job__run=run, round__in=[4, 6]).update(validity="invalid")
@@ -151,12 +151,12 @@ def test_pairs_are_not_made_over_a_gap(lab: Lab) -> None:
     assert calibration.message == "no case has 5 pairs whose trials are both valid"
 
 
-def test_a_metric_without_a_logarithm_is_left_out(lab: Lab) -> None:
+def test_a_metric_without_a_logarithm_is_omitted(lab: Lab) -> None:
     calibration = lab.calibrate([0.0] * 10)
     assert set(_only(calibration)) == {"latency.p50", "cpu.seconds_per_1k"}
 
 
-def test_a_run_that_failed_before_it_measured_says_so(lab: Lab) -> None:
+def test_a_failed_run_is_reported_in_the_calibration(lab: Lab) -> None:
     lab.queue()
     Run.objects.update(state="failed", message="here: the server does not start")
     tick()
@@ -185,7 +185,7 @@ def test_each_case_has_its_own_noise(lab: Lab) -> None:
     assert sights[0].label != sights[-1].label
 
 
-def test_the_newest_of_the_present_epoch_counts(lab: Lab) -> None:
+def test_the_newest_calibration_of_the_current_epoch_counts(lab: Lab) -> None:
     lab.calibrate(rates_of([5 * each for each in NOISY]))
     newest = lab.calibrate(rates_of(NOISY))
     other = lab.calibrate(rates_of(NOISY), "other")
@@ -201,7 +201,7 @@ def test_the_newest_of_the_present_epoch_counts(lab: Lab) -> None:
     assert (again.epoch, present_calibrations(lab.host)) == (1, [again])
 
 
-def test_a_plan_says_what_its_host_will_see(lab: Lab) -> None:
+def test_a_plan_forecasts_the_smallest_change(lab: Lab) -> None:
     assert lab.forecast() == "here is not calibrated yet: which changes it can detect is unknown"
     calibration = lab.calibrate(rates_of(NOISY))
     noise = noise_of(NOISY)
@@ -215,14 +215,14 @@ def test_a_plan_says_what_its_host_will_see(lab: Lab) -> None:
     assert "take" not in found.text
 
 
-def test_it_says_of_another_benchmark_that_it_is_another(lab: Lab) -> None:
+def test_a_forecast_from_another_benchmark_names_it(lab: Lab) -> None:
     lab.calibrate(rates_of(NOISY), "other")
     assert lab.forecast().endswith("(by its noise with Other: not calibrated with this one)")
     lab.calibrate(rates_of(NOISY))
     assert "Other" not in lab.forecast()
 
 
-def test_only_hosts_that_are_known_are_forecast(lab: Lab) -> None:
+def test_only_calibrated_hosts_have_a_forecast(lab: Lab) -> None:
     plan = lab.plan(hosts=("here", "profile:any"))
     assert [each.host for each in forecasts_of(plan)] == [lab.host]
 
@@ -252,5 +252,5 @@ def _sight(sigma: float, key: str = "requests.rate") -> Sight:
         ([0.0], 5, "With 5 rounds, a detects changes of about 0 % in requests per second"),
     ],
 )
-def test_the_sentence_of_a_forecast(sigmas: list[float], rounds: int, expected: str) -> None:
+def test_a_forecast_is_a_sentence(sigmas: list[float], rounds: int, expected: str) -> None:
     assert sentence("a", [_sight(sigma) for sigma in sigmas], rounds) == expected

@@ -93,7 +93,7 @@ def _wanted(lab: Lab, **changes: Any) -> NewGolden:
     return NewGolden(**{**given, **changes})
 
 
-def test_it_queues_one_run_of_one_commit_ahead_of_the_others(lab: Lab) -> None:
+def test_a_golden_run_is_queued_once_ahead_of_others(lab: Lab) -> None:
     tick(lab.now)
     tick(lab.now)
     run = Run.objects.get()
@@ -104,7 +104,7 @@ def test_it_queues_one_run_of_one_commit_ahead_of_the_others(lab: Lab) -> None:
     assert golden_statuses(lab.personas.bob)[lab.host.pk].word == "running"
 
 
-def test_it_learns_three_times_and_is_steady_then(lab: Lab) -> None:
+def test_three_golden_runs_are_learning_and_then_steady(lab: Lab) -> None:
     assert lab.golden_runs([1000, 1004, 997, 1001]) == [*["learning"] * 3, "steady"]
     assert lab.state() == ("ready", "")
     assert lab.check.message.startswith("steady: ")
@@ -113,7 +113,7 @@ def test_it_learns_three_times_and_is_steady_then(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("rate", [880, 1130])
-def test_it_quarantines_a_host_that_has_drifted_and_says_how(lab: Lab, rate: float) -> None:
+def test_a_drifted_host_is_quarantined_with_the_reason(lab: Lab, rate: float) -> None:
     lab.golden_runs([1000, 1004, 997, 1001])
     steady = GoldenOutcome.objects.latest("at").at
     assert lab.golden_run(rate).verdict == "drifted"
@@ -127,7 +127,7 @@ def test_it_quarantines_a_host_that_has_drifted_and_says_how(lab: Lab, rate: flo
     assert AuditEntry.objects.latest("at").action == "host.quarantined"
 
 
-def test_it_names_the_metric_the_change_and_the_earlier_values(lab: Lab) -> None:
+def test_the_drift_message_names_metric_change_and_earlier_values(lab: Lab) -> None:
     lab.golden_runs([1000, 1000, 1000])
     lab.golden_run(800)
     message = lab.state()[1]
@@ -137,7 +137,7 @@ def test_it_names_the_metric_the_change_and_the_earlier_values(lab: Lab) -> None
     assert message.endswith("2 more moved too")
 
 
-def test_a_noisy_host_is_allowed_its_own_noise(lab: Lab) -> None:
+def test_a_noisy_host_has_a_wider_tolerance(lab: Lab) -> None:
     lab.golden_runs([1000, 900, 1100, 950, 1050])
     assert lab.golden_run(880).verdict == "steady"
     assert lab.state()[0] == "ready"
@@ -153,7 +153,7 @@ def test_a_host_that_fails_its_golden_run_is_quarantined(lab: Lab) -> None:
     )
 
 
-def test_a_host_that_is_out_of_reach_has_not_drifted(lab: Lab) -> None:
+def test_an_unreachable_host_has_not_drifted(lab: Lab) -> None:
     tick(lab.now)
     Host.objects.update(state="unreachable", message="no route")
     Run.objects.update(state="failed", message="here: no route")
@@ -162,7 +162,7 @@ def test_a_host_that_is_out_of_reach_has_not_drifted(lab: Lab) -> None:
     assert lab.check.message.startswith("not judged: the host could not be reached")
 
 
-def test_a_cancelled_run_says_nothing(lab: Lab) -> None:
+def test_a_cancelled_golden_run_has_no_verdict(lab: Lab) -> None:
     tick(lab.now)
     Run.objects.update(state="cancelled")
     tick(lab.now)
@@ -170,7 +170,7 @@ def test_a_cancelled_run_says_nothing(lab: Lab) -> None:
     assert GoldenOutcome.objects.get().verdict == "not judged"
 
 
-def test_a_run_without_a_valid_trial_is_a_failure_with_its_reason(lab: Lab) -> None:
+def test_a_golden_run_without_a_valid_trial_fails_with_its_reason(lab: Lab) -> None:
     tick(lab.now)
     run = lab.check.last_run
     assert run is not None
@@ -181,7 +181,7 @@ def test_a_run_without_a_valid_trial_is_a_failure_with_its_reason(lab: Lab) -> N
     assert "no trial of its golden run is valid; steal: another guest" in lab.state()[1]
 
 
-def test_only_steady_runs_are_what_later_ones_are_compared_with(lab: Lab) -> None:
+def test_only_steady_runs_are_references(lab: Lab) -> None:
     lab.golden_runs([1000, 1000, 1000])
     for _ in range(5):
         assert lab.golden_run(800).verdict == "drifted"
@@ -189,7 +189,7 @@ def test_only_steady_runs_are_what_later_ones_are_compared_with(lab: Lab) -> Non
     assert lab.golden_run(1000).verdict == "steady"
 
 
-def test_it_learns_anew_when_a_member_says_so(lab: Lab) -> None:
+def test_a_member_resets_the_reference(lab: Lab) -> None:
     lab.golden_runs([1000, 1000, 1000])
     assert lab.golden_run(800).verdict == "drifted"
     release_host(member=lab.personas.alice, host_id=lab.host.pk)
@@ -201,7 +201,7 @@ def test_it_learns_anew_when_a_member_says_so(lab: Lab) -> None:
     assert lab.golden_runs([800, 801, 799, 800]) == [*["learning"] * 3, "steady"]
 
 
-def test_a_new_epoch_of_the_host_is_not_compared_with_the_one_before(lab: Lab) -> None:
+def test_a_new_epoch_resets_the_reference(lab: Lab) -> None:
     lab.golden_runs([1000, 1000, 1000])
     snapshot = HostSnapshot.objects.create(host=lab.host, facts={}, fingerprint="new")
     HostChange.objects.create(
@@ -210,7 +210,7 @@ def test_a_new_epoch_of_the_host_is_not_compared_with_the_one_before(lab: Lab) -
     assert lab.golden_run(800).verdict == "learning"
 
 
-def test_another_definition_is_not_compared_with_the_one_before(lab: Lab) -> None:
+def test_a_new_definition_resets_the_reference(lab: Lab) -> None:
     lab.golden_runs([1000, 1000, 1000])
     project = lab.check.benchmark.project
     source = DEFINITION.replace("connections: [4]", "connections: [8]")
@@ -218,19 +218,19 @@ def test_another_definition_is_not_compared_with_the_one_before(lab: Lab) -> Non
     assert lab.golden_run(800).verdict == "learning"
 
 
-def test_other_runs_of_the_commit_are_no_golden_runs(lab: Lab) -> None:
+def test_other_runs_of_the_commit_are_not_golden_runs(lab: Lab) -> None:
     for _ in range(3):
         finish_run(make_run(lab.personas.alice, lab.shas[:2]), [1000, 1000])
     assert lab.golden_run(800).verdict == "learning"
 
 
-def test_it_is_due_by_hours(lab: Lab) -> None:
+def test_a_golden_run_is_due_after_hours(lab: Lab) -> None:
     lab.golden_run(1000)
     assert due_golden_checks(lab.now + timedelta(minutes=59)) == []
     assert due_golden_checks(lab.now + timedelta(minutes=60)) == [lab.check]
 
 
-def test_it_is_due_by_jobs_of_others_that_the_host_finished(lab: Lab) -> None:
+def test_a_golden_run_is_due_after_finished_jobs(lab: Lab) -> None:
     set_golden(
         member=lab.personas.alice,
         host_id=lab.host.pk,
@@ -258,7 +258,7 @@ def test_no_run_is_queued_for_a_host_that_cannot_be_used(state: str, lab: Lab) -
     assert not Run.objects.exists()
 
 
-def test_two_ticks_at_once_start_and_judge_once(lab: Lab) -> None:
+def test_two_concurrent_ticks_start_and_evaluate_once(lab: Lab) -> None:
     stale = due_golden_checks(lab.now)[0]
     assert start_golden(stale, lab.now) is not None
     assert start_golden(stale, lab.now) is None
@@ -271,7 +271,7 @@ def test_two_ticks_at_once_start_and_judge_once(lab: Lab) -> None:
     assert GoldenOutcome.objects.count() == 1
 
 
-def test_it_says_why_no_run_was_started_and_waits_for_the_next_time(lab: Lab) -> None:
+def test_a_golden_run_that_cannot_start_reports_the_reason_and_waits(lab: Lab) -> None:
     Membership.objects.filter(user=lab.personas.alice.user).update(role=Role.VIEWER)
     tick(lab.now)
     assert not Run.objects.exists()
@@ -282,7 +282,7 @@ def test_it_says_why_no_run_was_started_and_waits_for_the_next_time(lab: Lab) ->
     assert Run.objects.count() == 1
 
 
-def test_a_deleted_run_does_not_hold_the_check_for_ever(lab: Lab) -> None:
+def test_a_deleted_run_does_not_block_the_check(lab: Lab) -> None:
     tick(lab.now)
     Run.objects.all().delete()
     tick(lab.now)
@@ -291,7 +291,7 @@ def test_a_deleted_run_does_not_hold_the_check_for_ever(lab: Lab) -> None:
     assert Run.objects.count() == 1
 
 
-def test_maintenance_is_not_turned_into_quarantine(lab: Lab) -> None:
+def test_a_host_in_maintenance_is_not_quarantined(lab: Lab) -> None:
     tick(lab.now)
     put_in_maintenance(member=lab.personas.alice, host_id=lab.host.pk, reason="new fan")
     Run.objects.update(state="failed", message="stopped")
@@ -300,7 +300,7 @@ def test_maintenance_is_not_turned_into_quarantine(lab: Lab) -> None:
     assert lab.check.message == "failed: stopped"
 
 
-def test_the_trouble_of_one_host_does_not_keep_another_waiting(
+def test_an_error_of_one_host_does_not_stop_another(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = make_local_host(lab.personas.alice, "there")
@@ -311,14 +311,14 @@ def test_the_trouble_of_one_host_does_not_keep_another_waiting(
     assert Run.objects.get().jobs.get().placements.get(role="target").wanted_host == other
 
 
-def test_another_commit_begins_anew(lab: Lab) -> None:
+def test_another_commit_resets_the_reference(lab: Lab) -> None:
     lab.golden_runs([1000, 1000, 1000])
     set_golden(member=lab.personas.alice, host_id=lab.host.pk, new=_wanted(lab, commit=lab.shas[1]))
     assert (lab.check.last_run, lab.check.message) == (None, "")
     assert lab.golden_run(800).verdict == "learning"
 
 
-def test_the_same_commit_keeps_what_was_learnt(lab: Lab) -> None:
+def test_the_same_commit_keeps_the_reference(lab: Lab) -> None:
     lab.golden_runs([1000, 1000, 1000])
     set_golden(member=lab.personas.alice, host_id=lab.host.pk, new=_wanted(lab, tolerance=0.3))
     assert lab.golden_run(850).verdict == "steady"
@@ -335,13 +335,13 @@ def test_the_same_commit_keeps_what_was_learnt(lab: Lab) -> None:
         ({"tolerance": 1.5}, "tolerance"),
     ],
 )
-def test_it_says_what_is_wrong(lab: Lab, changes: dict[str, Any], field: str) -> None:
+def test_an_invalid_golden_run_is_reported(lab: Lab, changes: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         set_golden(member=lab.personas.alice, host_id=lab.host.pk, new=_wanted(lab, **changes))
     assert caught.value.field == field
 
 
-def test_viewers_and_strangers_set_and_remove_nothing(lab: Lab) -> None:
+def test_viewers_and_strangers_cannot_set_or_remove_golden_runs(lab: Lab) -> None:
     for member, error in (
         (lab.personas.bob, PermissionRefusedError),
         (lab.personas.mallory, NotFoundError),
@@ -380,5 +380,5 @@ def test_drift_is_measured_against_the_noise_of_the_machine(
 
 
 @pytest.mark.parametrize("earlier", [[], [100, 100], [0, 0, 0]])
-def test_there_is_nothing_to_drift_from(earlier: list[float]) -> None:
+def test_without_a_reference_there_is_no_drift(earlier: list[float]) -> None:
     assert drift_of(100, earlier, tolerance=0.05) is None

@@ -67,7 +67,7 @@ def crowd(engine: Engine) -> Iterator[Crowd]:
                 other.worker.terminate()
 
 
-def test_it_outlives_any_of_several_processes(
+def test_jobs_survive_kills_of_workers_beats_and_web_servers(
     crowd: Crowd, engine: Engine, hosts: list[NamespaceHost], team: Personas, shas: list[str]
 ) -> None:
     random = Random(SEED)

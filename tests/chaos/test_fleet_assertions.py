@@ -12,12 +12,12 @@ def step(job: str, began: float, ended: float) -> StepJournal:
     return StepJournal(job=job, step="a1-r1", events=events)
 
 
-def test_it_finds_nothing_in_jobs_that_follow_each_other() -> None:
+def test_consecutive_jobs_pass_the_overlap_check() -> None:
     assert overlaps([step("second", 3, 4), step("first", 1, 2), step("third", 4, 5)]) == []
 
 
 @pytest.mark.parametrize("other", [(1.5, 3), (0.5, 1.5), (1.2, 1.8), (0, 9)])
-def test_it_names_two_jobs_at_one_time(other: tuple[float, float]) -> None:
+def test_overlapping_jobs_are_named(other: tuple[float, float]) -> None:
     (found,) = overlaps([step("one", 1, 2), step("two", *other)])
     assert "one" in found
     assert "two" in found

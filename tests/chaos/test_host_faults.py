@@ -50,7 +50,7 @@ def run(
 
 
 @each_victim("target", "alone")
-def test_it_outlives_a_link_that_is_cut(
+def test_a_job_survives_a_cut_link(
     engine: Engine, hosts: list[NamespaceHost], run: Run, victim: NamespaceHost
 ) -> None:
     victim.cut()
@@ -60,7 +60,7 @@ def test_it_outlives_a_link_that_is_cut(
 
 
 @each_victim("alone", "target")
-def test_it_outlives_an_sshd_that_is_killed(
+def test_a_job_survives_a_killed_sshd(
     engine: Engine, hosts: list[NamespaceHost], run: Run, victim: NamespaceHost
 ) -> None:
     victim.kill_sshd()
@@ -70,7 +70,7 @@ def test_it_outlives_an_sshd_that_is_killed(
 
 
 @each_victim("generator", "alone")
-def test_it_outlives_a_reboot(
+def test_a_job_survives_a_reboot(
     engine: Engine, hosts: list[NamespaceHost], run: Run, victim: NamespaceHost
 ) -> None:
     victim.power_off()
@@ -80,7 +80,7 @@ def test_it_outlives_a_reboot(
 
 
 @each_victim("generator", "target", "alone")
-def test_it_outlives_a_supervisor_that_is_killed(
+def test_a_job_survives_a_killed_supervisor(
     engine: Engine, hosts: list[NamespaceHost], run: Run, victim: NamespaceHost
 ) -> None:
     (step,) = victim.journals()
@@ -91,7 +91,7 @@ def test_it_outlives_a_supervisor_that_is_killed(
 
 @each_victim("target", "alone")
 @pytest.mark.parametrize("hosts", [{"clocks": True}], indirect=True, ids=["own clocks"])
-def test_it_outlives_a_clock_that_is_an_hour_off(
+def test_a_job_survives_a_clock_that_is_an_hour_off(
     engine: Engine,
     hosts: list[NamespaceHost],
     run: Run,
@@ -109,7 +109,7 @@ def test_it_outlives_a_clock_that_is_an_hour_off(
 
 @each_victim("generator", "alone")
 @with_small_disks
-def test_it_goes_on_when_a_disk_that_was_full_is_freed(
+def test_a_job_continues_when_a_full_disk_is_freed(
     engine: Engine, hosts: list[NamespaceHost], run: Run, victim: NamespaceHost
 ) -> None:
     victim.fill_disk()
@@ -121,7 +121,7 @@ def test_it_goes_on_when_a_disk_that_was_full_is_freed(
 @pytest.mark.skipif(not FULL, reason="in the full form only: make chaos")
 @each_victim("generator", "alone")
 @with_small_disks
-def test_it_gives_up_on_a_disk_that_stays_full(
+def test_a_job_fails_on_a_disk_that_stays_full(
     engine: Engine, hosts: list[NamespaceHost], run: Run, victim: NamespaceHost
 ) -> None:
     victim.fill_disk()

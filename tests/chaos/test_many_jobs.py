@@ -21,7 +21,7 @@ TINY = ANYWHERE.replace("duration_s: 0.6", "duration_s: 0.3").replace(
 
 
 @pytest.mark.parametrize("hosts", [{"count": 5}], indirect=True, ids=["five hosts"])
-def test_it_finishes_many_jobs_of_two_hosts(
+def test_many_jobs_on_two_hosts_finish(
     engine: Engine, hosts: list[NamespaceHost], team: Personas, shas: list[str]
 ) -> None:
     """Every ordered pair of the hosts in each run: 20 jobs; in the short form each pair once."""

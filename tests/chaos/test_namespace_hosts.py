@@ -51,7 +51,7 @@ def leave_behind(host: NamespaceHost) -> None:
     wait_for(lambda: [line.split()[1:] for line in host.processes()] == [["sleep", "1000"]])
 
 
-def test_it_gives_each_host_a_name_and_processes_of_its_own(hosts: list[NamespaceHost]) -> None:
+def test_each_host_has_its_own_name_and_processes(hosts: list[NamespaceHost]) -> None:
     assert [said(host, "hostname") for host in hosts] == ["a", "b"]
     leave_behind(hosts[0])
     assert hosts[1].processes() == []
@@ -59,13 +59,13 @@ def test_it_gives_each_host_a_name_and_processes_of_its_own(hosts: list[Namespac
     assert "sleep 1000" not in said(hosts[1], "ps", "-A", "-o", "args")
 
 
-def test_it_joins_the_hosts(hosts: list[NamespaceHost]) -> None:
+def test_hosts_can_reach_each_other(hosts: list[NamespaceHost]) -> None:
     other = hosts[1].address
     program = f"import socket; print(socket.create_connection(('{other}', 22), 5).recv(3))"
     assert said(hosts[0], "python3", "-c", program) == "b'SSH'"
 
 
-def test_it_cuts_and_mends_a_link(hosts: list[NamespaceHost]) -> None:
+def test_a_link_is_cut_and_restored(hosts: list[NamespaceHost]) -> None:
     hosts[0].cut()
     with pytest.raises(UnreachableError):
         said(hosts[0], "true")
@@ -75,7 +75,7 @@ def test_it_cuts_and_mends_a_link(hosts: list[NamespaceHost]) -> None:
     assert said(hosts[0], "hostname") == "a"
 
 
-def test_it_kills_an_sshd_and_nothing_else(hosts: list[NamespaceHost]) -> None:
+def test_killing_an_sshd_kills_nothing_else(hosts: list[NamespaceHost]) -> None:
     leave_behind(hosts[0])
     hosts[0].kill_sshd()
     with pytest.raises(UnreachableError):
@@ -85,20 +85,20 @@ def test_it_kills_an_sshd_and_nothing_else(hosts: list[NamespaceHost]) -> None:
     assert said(hosts[0], "hostname") == "a"
 
 
-def test_it_ends_all_processes_of_a_host_that_reboots(hosts: list[NamespaceHost]) -> None:
+def test_a_reboot_ends_all_processes_of_the_host(hosts: list[NamespaceHost]) -> None:
     leave_behind(hosts[0])
     hosts[0].reboot()
     assert hosts[0].processes() == []
     assert said(hosts[0], "hostname") == "a"
 
 
-def test_it_kills_a_process_by_its_number_on_the_host(hosts: list[NamespaceHost]) -> None:
+def test_a_process_is_killed_by_its_pid_on_the_host(hosts: list[NamespaceHost]) -> None:
     leave_behind(hosts[0])
     hosts[0].kill_process(int(said(hosts[0], "pgrep", "-n", "sleep")))
     wait_for(lambda: hosts[0].processes() == [])
 
 
-def test_it_fills_and_frees_a_disk(tmp_path: Path) -> None:
+def test_a_disk_is_filled_and_freed(tmp_path: Path) -> None:
     with fleet_of_hosts(tmp_path, count=1, disk_bytes=1_000_000) as (host,):
         with SshTransport(host.login()) as transport:
             host.fill_disk()
@@ -110,7 +110,7 @@ def test_it_fills_and_frees_a_disk(tmp_path: Path) -> None:
     assert not host.work_dir.is_mount()
 
 
-def test_it_shifts_the_clock_of_a_host(tmp_path: Path) -> None:
+def test_the_clock_of_a_host_is_shifted(tmp_path: Path) -> None:
     with fleet_of_hosts(tmp_path, count=2, clocks=True) as (host, other):
         host.shift_clock(3600)
         ours, theirs = (float(said(each, "python3", "-c", CLOCK)) for each in (other, host))
@@ -118,7 +118,7 @@ def test_it_shifts_the_clock_of_a_host(tmp_path: Path) -> None:
         assert [said(each, "python3", "-c", NEW_FILE) for each in (host, other)] == ["new", "new"]
 
 
-def test_it_leaves_nothing(tmp_path: Path) -> None:
+def test_no_namespace_or_process_is_left(tmp_path: Path) -> None:
     with fleet_of_hosts(tmp_path, count=1) as (host,):
         leave_behind(host)
         names = host.network.namespace(""), host.network.bridge
@@ -126,7 +126,7 @@ def test_it_leaves_nothing(tmp_path: Path) -> None:
     assert all(name not in ip("netns", "list") + ip("link", "show") for name in names)
 
 
-def test_it_removes_what_a_killed_run_left(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_run_are_removed(tmp_path: Path) -> None:
     program("sshd")
     argv = [sys.executable, "-c", ANOTHER_RUN, str(tmp_path / "other")]
     with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as other:

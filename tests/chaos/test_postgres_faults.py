@@ -30,7 +30,7 @@ def team(database: OwnServer) -> Personas:
     return make_personas()
 
 
-def test_it_outlives_a_postgresql_that_is_killed_and_restarted(
+def test_jobs_survive_a_killed_and_restarted_postgresql(
     engine: Engine, hosts: list[NamespaceHost], team: Personas, shas: list[str], database: OwnServer
 ) -> None:
     runs = ask_for_several(team, shas)

@@ -30,7 +30,7 @@ def engine(hosts: list[NamespaceHost], queue: OwnServer, tmp_path: Path) -> Iter
         yield running
 
 
-def test_it_outlives_a_redis_that_is_flushed_and_restarted(
+def test_jobs_survive_a_flushed_and_restarted_redis(
     engine: Engine, hosts: list[NamespaceHost], team: Personas, shas: list[str], queue: OwnServer
 ) -> None:
     runs = ask_for_several(team, shas)

@@ -25,7 +25,7 @@ def web(engine: Engine) -> Iterator[Web]:
         yield running
 
 
-def test_it_outlives_a_web_server_that_is_killed_and_restarted(
+def test_jobs_survive_a_killed_and_restarted_web_server(
     engine: Engine, hosts: list[NamespaceHost], team: Personas, shas: list[str], web: Web
 ) -> None:
     token = create_token(member=team.alice, name="ci").secret

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.chaos
 KILLS = 3 if FULL else 1
 
 
-def test_it_outlives_workers_that_are_killed(
+def test_jobs_survive_killed_workers(
     engine: Engine, hosts: list[NamespaceHost], team: Personas, shas: list[str]
 ) -> None:
     runs = ask_for_several(team, shas)

@@ -28,7 +28,7 @@ def run_of(process):
     pytest.fail(f"it asked for no run: {process.communicate()}")
 
 
-def test_it_waits_for_the_run_and_prints_its_id_alone(start, lab):
+def test_run_waits_and_prints_only_the_id(start, lab):
     waiting = start(*asked(lab), "--wait")
     run = run_of(waiting)
     finish_run(run, (1000, 1000))
@@ -39,7 +39,7 @@ def test_it_waits_for_the_run_and_prints_its_id_alone(start, lab):
     assert "\r" not in err
 
 
-def test_it_says_that_a_run_was_cancelled(start, lab):
+def test_a_cancelled_run_is_reported(start, lab):
     waiting = start(*asked(lab), "--wait")
     cancel_run(member=lab.personas.alice, run_id=run_of(waiting).pk)
     _, err = waiting.communicate(timeout=60)
@@ -47,7 +47,7 @@ def test_it_says_that_a_run_was_cancelled(start, lab):
     assert "the run was cancelled" in err
 
 
-def test_it_stops_waiting_when_told_to(pitwall, lab):
+def test_waiting_ends_at_the_timeout(pitwall, lab):
     done = pitwall(*asked(lab), "--wait", "--timeout", "0.2s")
     assert done.status == 2
     assert "the run is queued after" in done.err
@@ -58,7 +58,7 @@ def test_it_stops_waiting_when_told_to(pitwall, lab):
     ("rates", "verdict", "status"),
     [((1000, 800), "regressed", 1), ((1000, 1000), "equivalent", 0), ((1000, 1300), "improved", 0)],
 )
-def test_it_fails_the_build_on_a_regression_only(pitwall, lab, rates, verdict, status):
+def test_only_a_regression_fails_the_build(pitwall, lab, rates, verdict, status):
     run = lab.measured_run(*rates)
     done = pitwall("compare", f"http://any/runs/{run.pk}/")
     assert done.status == status
@@ -72,7 +72,7 @@ def test_it_fails_the_build_on_a_regression_only(pitwall, lab, rates, verdict, s
     )
 
 
-def test_a_change_counts_only_where_its_whole_interval_is_beyond_the_least(pitwall, lab):
+def test_a_change_counts_only_if_its_whole_interval_exceeds_the_minimum(pitwall, lab):
     """The rate falls by 5 %, give or take half a per cent."""
     run = lab.measured_run(1000, 950)
     assert pitwall("compare", str(run.pk), "--min-change", "3%").status == 1
@@ -84,7 +84,7 @@ def test_a_change_counts_only_where_its_whole_interval_is_beyond_the_least(pitwa
     assert "not counted, may be less than 7.0 %" in spared.err
 
 
-def test_nothing_to_compare_is_no_pass(pitwall, lab):
+def test_nothing_to_compare_does_not_pass(pitwall, lab):
     run = lab.queued_run()
     done = pitwall("compare", str(run.pk))
     assert done.status == 2
@@ -94,7 +94,7 @@ def test_nothing_to_compare_is_no_pass(pitwall, lab):
     assert void.status == 2, void
 
 
-def test_it_writes_what_a_summary_takes(pitwall, lab, tmp_path):
+def test_a_job_summary_is_written(pitwall, lab, tmp_path):
     run, summary = lab.measured_run(1000, 800), tmp_path / "summary.md"
     summary.write_text("before\n")
     done = pitwall("compare", str(run.pk), "--format", "csv", "--append", str(summary))
@@ -104,7 +104,7 @@ def test_it_writes_what_a_summary_takes(pitwall, lab, tmp_path):
     assert "- `FAILED: connections 4 on here: Requests per second regressed" in text
 
 
-def test_a_build_that_is_tried_again_does_not_measure_again(pitwall, lab):
+def test_a_retried_build_does_not_measure_again(pitwall, lab):
     first = pitwall(*asked(lab), "--once")
     assert pitwall(*asked(lab), "--once").out == first.out
     assert Run.objects.count() == 1
@@ -117,7 +117,7 @@ def test_a_build_that_is_tried_again_does_not_measure_again(pitwall, lab):
     assert pitwall(*asked(lab)).out not in (first.out, second.out)
 
 
-def test_it_compares_with_where_the_branch_was_left(pitwall, lab, monkeypatch):
+def test_the_baseline_is_the_fork_point_of_the_branch(pitwall, lab, monkeypatch):
     monkeypatch.chdir(lab.repository)
     words = asked(lab, baseline="", contender="")
     pitwall(*words, "--merge-base", "main")
@@ -129,7 +129,7 @@ def test_it_compares_with_where_the_branch_was_left(pitwall, lab, monkeypatch):
 
 
 @pytest.mark.parametrize(("rule", "found"), [("merge-base:main", 1), ("newest-measured:main", 0)])
-def test_the_server_finds_the_baseline_of_a_rule(pitwall, lab, rule, found):
+def test_a_baseline_rule_is_resolved_by_the_server(pitwall, lab, rule, found):
     """Only the first of three commits was measured; where the command runs there is no checkout."""
     finish_run(lab.queued_run(0), (1000,))
     done = pitwall(*asked(lab, baseline=rule, contender=""), "--ref", "main")
@@ -147,14 +147,14 @@ def test_the_server_finds_the_baseline_of_a_rule(pitwall, lab, rule, found):
         ({"baseline": "newest-measured:main"}, "none was measured"),
     ],
 )
-def test_it_says_what_was_refused(pitwall, lab, changes, said):
+def test_a_refused_request_is_reported(pitwall, lab, changes, said):
     done = pitwall(*asked(lab, **changes))
     assert done.status == 2
     assert said in done.err
     assert Run.objects.count() == 0
 
 
-def test_a_viewer_starts_nothing_and_a_stranger_finds_nothing(pitwall, lab, bob, mallory):
+def test_a_viewer_cannot_start_runs_and_a_stranger_finds_none(pitwall, lab, bob, mallory):
     run = lab.measured_run(1000, 1000)
     assert pitwall(*asked(lab), token=bob.secret).status == 2
     assert pitwall("compare", str(run.pk), token=bob.secret).status == 0

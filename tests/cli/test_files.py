@@ -15,7 +15,7 @@ from orchestrator.results.models import Reading
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_it_sends_files_and_a_second_time_adds_nothing(pitwall, lab, tmp_path):
+def test_files_are_uploaded_once(pitwall, lab, tmp_path):
     line = {"benchmark": "hello", "host": "ci-7", "commit": lab.shas[0], "id": "one",
             "parameters": {"connections": 4}, "metrics": {"requests.rate": 91250.5}}  # fmt: skip
     file = tmp_path / "results.jsonl.gz"
@@ -33,7 +33,7 @@ def test_it_sends_files_and_a_second_time_adds_nothing(pitwall, lab, tmp_path):
     assert "name it by what it holds" in pitwall("import", __file__).err
 
 
-def test_it_follows_an_import_of_a_large_file_to_its_end(pitwall, lab, tmp_path):
+def test_an_import_of_a_large_file_is_followed_until_it_ends(pitwall, lab, tmp_path):
     """The worker of the server is a thread here, which does what its task does."""
     forget()
     lines = [
@@ -66,7 +66,7 @@ def test_it_follows_an_import_of_a_large_file_to_its_end(pitwall, lab, tmp_path)
     assert "line 2051" in refused.err
 
 
-def test_it_exports_trials_and_definitions(pitwall, lab, tmp_path):
+def test_trials_and_definitions_are_exported(pitwall, lab, tmp_path):
     run, file = lab.measured_run(1000, 800), tmp_path / "trials.jsonl"
     assert pitwall("export", "trials", str(run.pk), "-o", str(file)).status == 0
     trials = [json.loads(line) for line in file.read_text().splitlines()]
@@ -77,13 +77,13 @@ def test_it_exports_trials_and_definitions(pitwall, lab, tmp_path):
     )
 
 
-def test_it_lists_the_hosts(pitwall, lab):
+def test_hosts_are_listed(pitwall, lab):
     lines = pitwall("hosts").out.splitlines()
     assert lines[0].split() == ["host", "state", "profile", "now"]
     assert lines[2].split() == ["here", "ready", "any", "free"]
 
 
-def test_every_pitwall_serves_its_own_file(start, lab):
+def test_every_server_offers_its_own_command_line(start, lab):
     """Also to somebody who has not signed in; it runs on the oldest Python that it promises."""
     answer = Client().get("/cli/pitwall")
     assert (answer.status_code, answer.content[:23]) == (200, b"#!/usr/bin/env python3\n")

@@ -27,7 +27,7 @@ def local(folder: Path, *words: str, **environment: str) -> subprocess.Completed
 
 @pytest.mark.engine
 @pytest.mark.quiet
-def test_it_measures_two_commits_until_decided_and_fails_on_a_regression(tmp_path: Path) -> None:
+def test_a_local_run_until_decided_fails_on_a_regression(tmp_path: Path) -> None:
     folder, kept = tmp_path / "repository", tmp_path / "kept"
     make_repository(folder, [{"server.py": HELLO}, {"server.py": SLOWER, "bench.yaml": SHORT}])
     words = ("--baseline", "merge-base:main", "--until", "decided", "--rounds", "10")
@@ -61,7 +61,7 @@ def test_it_measures_two_commits_until_decided_and_fails_on_a_regression(tmp_pat
         (SHORT, ["--baseline", "newest-measured:main"], "only a server knows"),
     ],
 )
-def test_it_says_what_it_cannot_measure(
+def test_a_local_run_reports_what_it_cannot_measure(
     tmp_path: Path, source: str, words: list[str], said: str
 ) -> None:
     make_repository(tmp_path / "repository", [{"server.py": HELLO, "bench.yaml": source}])

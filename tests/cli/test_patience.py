@@ -54,7 +54,7 @@ def client_of(server: Any, pauses: list[float], **changes: Any) -> Client:
     return Client(f"http://127.0.0.1:{port}", TOKEN, sleep=pauses.append, **changes)
 
 
-def test_it_tries_again_what_may_pass(server: Any) -> None:
+def test_temporary_errors_are_retried(server: Any) -> None:
     pauses: list[float] = []
     server.answers = [None, (503, {}, b""), (429, {"Retry-After": "7"}, b"{}"), (502, {}, b""), OK]
     assert client_of(server, pauses).get("hosts") == {"answer": 42}
@@ -64,7 +64,7 @@ def test_it_tries_again_what_may_pass(server: Any) -> None:
     assert 0.25 <= pauses[0] <= 0.5 <= pauses[1] <= 1 <= pauses[3] <= 4
 
 
-def test_it_gives_up_in_the_end_and_says_what_to_do(server: Any) -> None:
+def test_retries_end_with_a_message_and_a_fix(server: Any) -> None:
     pauses: list[float] = []
     server.answers = [(503, {"Retry-After": "3600"}, b'{"detail": "back in an hour"}')]
     with pytest.raises(RefusedError, match="back in an hour"):
@@ -93,7 +93,7 @@ def test_it_gives_up_in_the_end_and_says_what_to_do(server: Any) -> None:
         ),
     ],
 )  # fmt: skip
-def test_it_does_not_insist_where_that_is_of_no_use(server: Any, answer: Any, said: str) -> None:
+def test_permanent_errors_are_not_retried(server: Any, answer: Any, said: str) -> None:
     server.answers = [answer]
     with pytest.raises(NoAnswerError) as refused:
         client_of(server, []).get("hosts")
@@ -107,13 +107,13 @@ def test_it_does_not_insist_where_that_is_of_no_use(server: Any, answer: Any, sa
     [("", TOKEN), ("pitwall.example.org", TOKEN), ("https://a:b@pitwall.example.org", TOKEN),
      ("https://pitwall.example.org", ""), ("https://pitwall.example.org", f"{TOKEN}\n{TOKEN}")],
 )  # fmt: skip
-def test_it_refuses_what_cannot_work_without_telling_the_token(url: str, token: str) -> None:
+def test_invalid_settings_are_refused_without_showing_the_token(url: str, token: str) -> None:
     with pytest.raises(NoAnswerError, match="PITWALL_") as refused:
         Client(url, token)
     assert TOKEN not in str(refused.value)
 
 
-def test_the_bar_moves_on_a_terminal_and_stays_in_its_line() -> None:
+def test_the_progress_bar_stays_in_one_line_of_a_terminal() -> None:
     with a_terminal(columns=40) as terminal:
         progress = Progress(terminal.stream)
         progress.show(0, 4, "queued")

@@ -33,7 +33,7 @@ def compare(personas: Personas, before: Commit, after: Commit) -> ComparisonRepo
 @pytest.mark.parametrize(
     ("rate", "verdict"), [(800, "regressed"), (1300, "improved"), (1001, "equivalent")]
 )
-def test_it_gives_the_verdict(
+def test_a_comparison_has_a_verdict(
     personas: Personas, commits: list[Commit], rate: float, verdict: str
 ) -> None:
     measure(personas, commits[:2], [1000, rate])
@@ -46,7 +46,7 @@ def test_it_gives_the_verdict(
     assert row.interval[0] <= row.change <= row.interval[1]
 
 
-def test_blocks_that_were_looked_at_on_the_way_prove_less(
+def test_blocks_with_interim_analyses_are_weaker_evidence(
     personas: Personas, commits: list[Commit]
 ) -> None:
     """p is 0.0145: enough for one look, and for none of several."""
@@ -58,12 +58,12 @@ def test_blocks_that_were_looked_at_on_the_way_prove_less(
     assert (looked.verdict, looked.survived) == ("inconclusive", 0)
 
 
-def test_it_swaps_the_sign_with_the_sides(personas: Personas, commits: list[Commit]) -> None:
+def test_swapping_the_sides_swaps_the_sign(personas: Personas, commits: list[Commit]) -> None:
     measure(personas, commits[:2], [1000, 800])
     assert compare(personas, commits[1], commits[0]).verdict == "improved"
 
 
-def test_two_commits_never_measured_together_are_compared_and_it_is_said_loudly(
+def test_commits_never_measured_together_are_compared_with_a_warning(
     personas: Personas, commits: list[Commit]
 ) -> None:
     measure(personas, commits[:2], [1000, 800])
@@ -78,7 +78,7 @@ def test_two_commits_never_measured_together_are_compared_and_it_is_said_loudly(
     assert report.mismatches == ()
 
 
-def test_it_refuses_a_commit_against_itself_and_one_that_was_not_measured(
+def test_an_equal_or_unmeasured_commit_is_refused(
     personas: Personas, commits: list[Commit]
 ) -> None:
     measure(personas, commits[:2], [1000, 800])
@@ -88,7 +88,9 @@ def test_it_refuses_a_commit_against_itself_and_one_that_was_not_measured(
         compare(personas, commits[0], commits[2])
 
 
-def test_of_one_run_only_its_own_blocks_count(personas: Personas, commits: list[Commit]) -> None:
+def test_a_comparison_of_a_run_uses_only_its_blocks(
+    personas: Personas, commits: list[Commit]
+) -> None:
     first = finish_run(make_run(personas.alice, [each.sha for each in commits[:2]]), [1000, 800])
     other = finish_run(make_run(personas.alice, [each.sha for each in commits[1:]]), [800, 700])
     measure(personas, commits[:2], [1000, 1000])
@@ -108,7 +110,7 @@ def test_of_one_run_only_its_own_blocks_count(personas: Personas, commits: list[
         )
 
 
-def test_it_hides_from_strangers(personas: Personas, commits: list[Commit]) -> None:
+def test_a_comparison_is_hidden_from_strangers(personas: Personas, commits: list[Commit]) -> None:
     measure(personas, commits[:2], [1000, 800])
     with pytest.raises(NotFoundError):
         compare_commits(
@@ -120,7 +122,7 @@ def test_it_hides_from_strangers(personas: Personas, commits: list[Commit]) -> N
     assert load_measured_commits(personas.mallory, Benchmark.objects.get()) == []
 
 
-def test_it_voids_the_block_of_an_invalid_trial(personas: Personas, commits: list[Commit]) -> None:
+def test_an_invalid_trial_excludes_its_block(personas: Personas, commits: list[Commit]) -> None:
     measure(personas, commits[:2], [1000, 800])
     Trial.objects.filter(variant__position=1, round__lte=3).update(validity="invalid")
     record_again()
@@ -131,7 +133,7 @@ def test_it_voids_the_block_of_an_invalid_trial(personas: Personas, commits: lis
     assert any("do not rely" in note for note in report.notes)
 
 
-def test_it_does_not_mix_definitions(
+def test_versions_of_the_definition_are_not_mixed(
     personas: Personas, project: Project, commits: list[Commit]
 ) -> None:
     measure(personas, commits[:2], [1000, 800])
@@ -145,7 +147,7 @@ def test_it_does_not_mix_definitions(
     assert any("version 2" in note for note in report.notes)
 
 
-def test_it_merges_distributions_and_leaves_out_unsupported_percentiles(
+def test_merged_distributions_omit_unsupported_percentiles(
     personas: Personas, commits: list[Commit]
 ) -> None:
     measure(personas, commits[:2], [1000, 800])
@@ -160,7 +162,7 @@ def test_it_merges_distributions_and_leaves_out_unsupported_percentiles(
     assert values[99.99] is None
 
 
-def test_it_draws_history_along_the_commits(personas: Personas, commits: list[Commit]) -> None:
+def test_a_history_follows_the_commits(personas: Personas, commits: list[Commit]) -> None:
     measure(personas, [commits[2], commits[0]], [700, 1000])
     measure(personas, commits[:2], [1000, 900])
     benchmark = Benchmark.objects.get()

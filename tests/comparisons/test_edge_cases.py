@@ -54,7 +54,7 @@ def elsewhere(
         )  # fmt: skip
 
 
-def test_one_round_is_inconclusive_and_says_how_many_more(
+def test_one_round_is_inconclusive_with_the_rounds_still_needed(
     personas: Personas, commits: list[Commit]
 ) -> None:
     shas = [commit.sha for commit in commits[:2]]
@@ -78,7 +78,7 @@ def test_equal_numbers_are_equivalent(personas: Personas, commits: list[Commit])
     assert load_latency_detail(report, report.cases[0]).quantiles is not None
 
 
-def test_a_zero_has_no_ratio_and_a_negative_number_is_left_out(
+def test_a_zero_has_no_ratio_and_a_negative_value_is_excluded(
     personas: Personas, commits: list[Commit]
 ) -> None:
     for commit, rate in zip(commits[:2], (0.0, 5.0), strict=True):
@@ -89,7 +89,7 @@ def test_a_zero_has_no_ratio_and_a_negative_number_is_left_out(
     assert "zero has no ratio" in case.metrics[0].reasons[1]
 
 
-def test_results_from_elsewhere_without_blocks_are_unpaired(
+def test_external_results_without_blocks_are_unpaired(
     personas: Personas, commits: list[Commit]
 ) -> None:
     elsewhere(commits[0], [100.0, 101.0, 99.0, 100.5, 99.5, 100.0])
@@ -101,9 +101,7 @@ def test_results_from_elsewhere_without_blocks_are_unpaired(
     assert load_latency_detail(report, case).curves == (None, None)
 
 
-def test_results_from_elsewhere_with_blocks_are_paired(
-    personas: Personas, commits: list[Commit]
-) -> None:
+def test_external_results_with_blocks_are_paired(personas: Personas, commits: list[Commit]) -> None:
     for number in range(7):
         for commit, rate in zip(commits[:2], (100.0, 80.0), strict=True):
             elsewhere(commit, [rate * (1 + number) * (1 + 0.001 * commit.pk)], block=number + 1)
@@ -112,7 +110,7 @@ def test_results_from_elsewhere_with_blocks_are_paired(
     assert report.cases[0].metrics[0].blocks == 7
 
 
-def test_results_of_another_configuration_that_nobody_knows_are_unlike(
+def test_results_of_an_unknown_configuration_are_a_mismatch(
     personas: Personas, commits: list[Commit]
 ) -> None:
     elsewhere(commits[0], [100.0] * 5, configuration=1)
@@ -126,7 +124,7 @@ def test_results_of_another_configuration_that_nobody_knows_are_unlike(
     )
 
 
-def test_where_nothing_primary_was_measured_all_of_it_decides(
+def test_without_primary_metrics_all_metrics_decide(
     personas: Personas, commits: list[Commit]
 ) -> None:
     for commit, value in zip(commits[:2], (1.0, 1.5), strict=True):
@@ -143,7 +141,7 @@ def test_where_nothing_primary_was_measured_all_of_it_decides(
     assert page.verdict == "regressed"
 
 
-def test_blocks_of_which_all_are_void_are_not_made_up_for(
+def test_a_case_with_only_excluded_blocks_has_no_values(
     personas: Personas, commits: list[Commit]
 ) -> None:
     shas = [commit.sha for commit in commits[:3]]
@@ -197,7 +195,7 @@ def test_a_metric_missing_in_some_blocks_does_not_shrink_the_blocks_of_the_case(
     assert all(block.counts for block in evidence.blocks)
 
 
-def test_a_suspect_trial_counts_and_is_said(personas: Personas, commits: list[Commit]) -> None:
+def test_a_suspect_trial_counts_and_is_reported(personas: Personas, commits: list[Commit]) -> None:
     finish_run(make_run(personas.alice, [each.sha for each in commits[:2]]), [1000, 800])
     Trial.objects.filter(variant__position=1, round=1).update(
         validity="suspect", reasons=["steal: 3 %"]
@@ -208,9 +206,7 @@ def test_a_suspect_trial_counts_and_is_said(personas: Personas, commits: list[Co
     assert any("suspect trial" in note for note in report.notes)
 
 
-def test_a_case_that_failed_each_time_stands_among_the_others(
-    personas: Personas, commits: list[Commit]
-) -> None:
+def test_a_case_that_always_failed_is_listed(personas: Personas, commits: list[Commit]) -> None:
     run = make_run(personas.alice, [each.sha for each in commits[:2]])
     host = run.jobs.get().host
     Trial.objects.filter(job__run=run).update(state="failed", host=host, message="it fell over")

@@ -102,7 +102,7 @@ def world(personas: Personas, tmp_path: Path) -> World:
     return World(personas, tmp_path / "repository")
 
 
-def test_a_run_says_the_same_however_often_its_commits_are_measured_later(world: World) -> None:
+def test_a_run_comparison_does_not_change_with_later_measurements(world: World) -> None:
     run = world.run(1, 850)
     before = world.compared(1, run)
     world.measure_often(0)
@@ -112,7 +112,7 @@ def test_a_run_says_the_same_however_often_its_commits_are_measured_later(world:
     assert before["requests.rate"][2] == 6
 
 
-def test_a_commit_is_paired_with_a_baseline_that_was_measured_often(world: World) -> None:
+def test_a_commit_is_paired_with_a_baseline_of_many_runs(world: World) -> None:
     world.run(1, 850)
     world.measure_often(0)
     run = world.run(2, 1200)
@@ -122,7 +122,7 @@ def test_a_commit_is_paired_with_a_baseline_that_was_measured_often(world: World
     assert world.compared(2, run) == found
 
 
-def test_where_trials_are_not_kept_the_points_are_what_there_is(world: World) -> None:
+def test_points_are_used_after_trials_were_pruned(world: World) -> None:
     world.run(1, 850)
     world.measure_often(0)
     run = world.run(2, 1200)
@@ -132,7 +132,7 @@ def test_where_trials_are_not_kept_the_points_are_what_there_is(world: World) ->
     assert world.compared(2, run) == before
 
 
-def test_of_what_other_runs_measured_nothing_is_read(world: World) -> None:
+def test_values_of_other_runs_are_not_read(world: World) -> None:
     run = world.run(1, 850)
     world.measure_often(0)
     world.measure_often(1)

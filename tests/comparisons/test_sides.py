@@ -84,7 +84,7 @@ def test_two_cases_of_a_commit_are_paired_by_their_rounds(
     assert "connections" in report.mismatches[0].reason
 
 
-def test_two_hosts_are_unpaired_and_unlike(personas: Personas, commits: list[Commit]) -> None:
+def test_two_hosts_are_unpaired_and_a_mismatch(personas: Personas, commits: list[Commit]) -> None:
     measure(personas, commits[:1], [1000])
     measure(personas, commits[:1], [800], other_host(personas))
     report = compare(
@@ -98,9 +98,7 @@ def test_two_hosts_are_unpaired_and_unlike(personas: Personas, commits: list[Com
     }
 
 
-def test_the_hosts_of_two_profiles_are_put_together(
-    personas: Personas, commits: list[Commit]
-) -> None:
+def test_hosts_of_a_profile_are_combined(personas: Personas, commits: list[Commit]) -> None:
     measure(personas, commits[:1], [1000])
     for name in ("there", "yonder"):
         measure(personas, commits[:1], [800], other_host(personas, name))
@@ -113,18 +111,14 @@ def test_the_hosts_of_two_profiles_are_put_together(
     assert [len(values) for values in case.source.metrics["requests.rate"]] == [7, 14]
 
 
-def test_commits_on_different_hosts_are_compared_all_the_same(
-    personas: Personas, commits: list[Commit]
-) -> None:
+def test_commits_on_different_hosts_are_compared(personas: Personas, commits: list[Commit]) -> None:
     measure(personas, commits[:1], [1000])
     measure(personas, commits[1:2], [800], other_host(personas))
     report = compare(personas, SideQuery(commit=commits[0].sha), SideQuery(commit=commits[1].sha))
     assert (report.paired, what(report)) == (False, ["host", "profile"])
 
 
-def test_another_epoch_of_the_host_is_another_machine(
-    personas: Personas, commits: list[Commit]
-) -> None:
+def test_another_epoch_of_the_host_is_a_mismatch(personas: Personas, commits: list[Commit]) -> None:
     measure(personas, commits[:1], [1000])
     host = personas.alice.team.hosts.get()
     snapshot = HostSnapshot.objects.create(host=host, facts={}, fingerprint="g" * 64)
@@ -145,7 +139,7 @@ def edit(personas: Personas, project: Project, *changes: tuple[str, str]) -> Non
     make_definition(personas.alice, project, source=source)
 
 
-def test_two_versions_of_the_definition_show_what_differs(
+def test_two_versions_of_the_definition_list_their_differences(
     personas: Personas, project: Project, commits: list[Commit]
 ) -> None:
     measure(personas, commits[:1], [1000])
@@ -165,7 +159,7 @@ def test_two_versions_of_the_definition_show_what_differs(
     assert report.cases[0].metrics[0].change == pytest.approx(-0.1, abs=0.01)
 
 
-def test_an_edit_that_leaves_a_case_alone_leaves_it_like_for_like(
+def test_an_edit_that_does_not_change_a_case_is_not_a_mismatch(
     personas: Personas, project: Project, commits: list[Commit]
 ) -> None:
     measure(personas, commits[:1], [1000])
@@ -177,7 +171,7 @@ def test_an_edit_that_leaves_a_case_alone_leaves_it_like_for_like(
         compare(personas, SideQuery(commit=commits[0].sha, version="1"), SideQuery(version="2"))
 
 
-def test_latencies_of_a_closed_and_of_an_open_loop_are_never_judged(
+def test_latencies_of_closed_and_open_loops_have_no_verdict(
     personas: Personas, project: Project, commits: list[Commit]
 ) -> None:
     measure(personas, commits[:1], [1000])
@@ -207,9 +201,7 @@ def test_a_side_of_one_tool_has_only_what_it_measured(
         compare(personas, SideQuery(commit=commits[0].sha, tool="wrk"), second)
 
 
-def test_one_case_on_one_host_of_two_commits_stays_paired(
-    personas: Personas, commits: list[Commit]
-) -> None:
+def test_one_case_on_one_host_is_paired(personas: Personas, commits: list[Commit]) -> None:
     measure(personas, commits[:2], [1000, 800])
     asked = SideQuery(commit=commits[0].sha, case=keys(personas)[8], host="here")
     report = compare(personas, asked, SideQuery(commit=commits[1].sha))
@@ -227,7 +219,7 @@ def test_one_case_on_one_host_of_two_commits_stays_paired(
         ({}, InvalidRequestError),
     ],
 )
-def test_it_says_which_word_names_nothing(
+def test_an_unknown_parameter_value_is_named(
     personas: Personas, commits: list[Commit], words: dict[str, Any], error: type[Exception]
 ) -> None:
     measure(personas, commits[:1], [1000])
@@ -235,7 +227,7 @@ def test_it_says_which_word_names_nothing(
         compare(personas, SideQuery(commit=commits[0].sha), SideQuery(**words))
 
 
-def test_its_address_asks_for_the_same_again(personas: Personas, commits: list[Commit]) -> None:
+def test_the_query_of_a_comparison_reproduces_it(personas: Personas, commits: list[Commit]) -> None:
     measure(personas, commits[:1], [1000])
     key = keys(personas)
     report = compare(
@@ -250,7 +242,7 @@ def test_its_address_asks_for_the_same_again(personas: Personas, commits: list[C
     }
 
 
-def test_only_what_was_measured_is_offered(personas: Personas, commits: list[Commit]) -> None:
+def test_only_measured_choices_are_offered(personas: Personas, commits: list[Commit]) -> None:
     other_host(personas)
     benchmark = Benchmark.objects.get()
     assert load_choices(personas.alice, benchmark).hosts == []
@@ -264,7 +256,7 @@ def test_only_what_was_measured_is_offered(personas: Personas, commits: list[Com
     assert load_choices(personas.mallory, benchmark).cases == []
 
 
-def test_more_of_a_profile_than_one_side_measured_is_left_out_and_said(
+def test_what_only_one_side_measured_is_excluded_and_reported(
     personas: Personas, project: Project, commits: list[Commit]
 ) -> None:
     measure(personas, commits[:1], [1000])

@@ -33,7 +33,7 @@ def _progress(out: io.StringIO, clock: Clock) -> Progress:
         (2, (0, 0, ""), "Importing  0  2 s"),
     ],
 )
-def test_it_tells_count_share_and_time_left(
+def test_progress_shows_count_share_and_remaining_time(
     seconds: float, said: tuple[int, int | None, str] | None, text: str
 ) -> None:
     show = _progress(io.StringIO(), Clock())
@@ -42,7 +42,7 @@ def test_it_tells_count_share_and_time_left(
     assert show.text(seconds) == text
 
 
-def test_it_writes_a_line_now_and_then_where_there_is_no_terminal() -> None:
+def test_progress_writes_lines_at_intervals_without_a_terminal() -> None:
     out, clock = io.StringIO(), Clock()
     with _progress(out, clock) as show:
         for second in range(12):
@@ -55,7 +55,7 @@ def test_it_writes_a_line_now_and_then_where_there_is_no_terminal() -> None:
     ]
 
 
-def test_what_is_over_at_once_and_what_shall_be_quiet_says_nothing() -> None:
+def test_short_and_quiet_work_shows_no_progress() -> None:
     out, clock = io.StringIO(), Clock()
     with _progress(out, clock) as show:
         show(1, 1)
@@ -67,7 +67,7 @@ def test_what_is_over_at_once_and_what_shall_be_quiet_says_nothing() -> None:
     assert out.getvalue() == ""
 
 
-def test_a_terminal_keeps_one_line_which_ends_also_where_the_work_fails() -> None:
+def test_progress_uses_one_terminal_line_that_ends_even_on_failure() -> None:
     clock = Clock()
     with a_terminal(columns=40) as terminal:
         with pytest.raises(OSError, match="disk"):

@@ -19,7 +19,7 @@ from orchestrator.core.units import format_change, format_duration, format_value
         (-0.00191, "s", "−1.91 ms"),
     ],
 )
-def test_it_picks_the_unit_that_reads_best(value: float | None, unit: str, shown: str) -> None:
+def test_the_most_readable_unit_is_selected(value: float | None, unit: str, shown: str) -> None:
     assert format_value(value, unit) == shown
 
 
@@ -30,7 +30,7 @@ def test_it_picks_the_unit_that_reads_best(value: float | None, unit: str, shown
         (0.0005001, "+0.1 %"),
     ],
 )  # fmt: skip
-def test_it_signs_changes(ratio: float | None, shown: str) -> None:
+def test_changes_have_a_sign(ratio: float | None, shown: str) -> None:
     assert format_change(ratio) == shown
 
 
@@ -38,5 +38,5 @@ def test_it_signs_changes(ratio: float | None, shown: str) -> None:
     ("seconds", "shown"),
     [(None, "–"), (-3, "0 s"), (45.4, "45 s"), (125, "2 min 05 s"), (4800, "1 h 20 min")],
 )
-def test_it_rounds_waiting_times(seconds: float | None, shown: str) -> None:
+def test_waiting_times_are_rounded(seconds: float | None, shown: str) -> None:
     assert format_duration(seconds) == shown

@@ -7,18 +7,18 @@ import pytest
 from orchestrator.core.untrusted_json import json_from
 
 
-def test_it_reads_what_is_well_as_it_is() -> None:
+def test_valid_json_is_unchanged() -> None:
     value = {"a": [1, 2.5, None, True, "ü\n", {"b": "\N{GRINNING FACE}"}], "c": 10**200}
     assert json_from(json.dumps(value).encode()) == value
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
-def test_what_cannot_be_kept_is_shown_as_a_mark(text: str) -> None:
+def test_characters_that_cannot_be_stored_are_replaced(text: str) -> None:
     said = json.dumps({text: [text]}).encode()
     assert json_from(said) == {"a\ufffdb": ["a\ufffdb"]}
 
 
-def test_bytes_that_are_no_text_are_marks() -> None:
+def test_invalid_utf_8_is_replaced() -> None:
     assert json_from(b'"a\xed\xa0\x80\xff"') == "a\ufffd\ufffd\ufffd\ufffd"
 
 
@@ -28,6 +28,6 @@ def test_bytes_that_are_no_text_are_marks() -> None:
      b'{"a": "\0"}'],
     ids=lambda said: repr(said[:12]),
 )  # fmt: skip
-def test_what_is_no_json_or_no_number_is_refused(said: bytes) -> None:
+def test_invalid_json_and_infinite_numbers_are_refused(said: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         json_from(said)

@@ -38,7 +38,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
         yield site
 
 
-def test_somebody_logs_in_reads_a_page_and_sends_a_form(site: Site) -> None:
+def test_a_user_logs_in_reads_a_page_and_sends_a_form(site: Site) -> None:
     first = site.curl(f"http://{NAME}{LOGIN}", "--location", "--max-redirs", "3")
     assert first.status == 200
     assert first.head.count("HTTP/1.1 301") == 1, "from http to https, once"
@@ -60,7 +60,7 @@ def test_somebody_logs_in_reads_a_page_and_sends_a_form(site: Site) -> None:
     assert 'name="password"' in again.body
 
 
-def test_it_takes_long_uploads_and_no_word_of_the_client_for_the_proxys(
+def test_nginx_accepts_long_uploads_and_overwrites_forwarded_headers_of_clients(
     site: Site, tmp_path: Path
 ) -> None:
     """An answer of Pitwall shows that nginx has let an upload pass."""
@@ -77,7 +77,7 @@ def test_it_takes_long_uploads_and_no_word_of_the_client_for_the_proxys(
     assert "nginx" not in answer.body
 
 
-def test_nginx_logs_no_secret_of_an_address(site: Site) -> None:
+def test_nginx_logs_no_secret_from_a_url(site: Site) -> None:
     """Its log of errors has the whole request as well, where a request fails."""
     secrets = [new_secret(kind).text for kind in (Kind.INVITATION, Kind.SHARED_LINK, Kind.SETUP)]
     # What an identity provider sends back has no prefix of ours.
@@ -98,7 +98,9 @@ def test_nginx_logs_no_secret_of_an_address(site: Site) -> None:
     assert "too large body" in logged, "other errors are logged"
 
 
-def test_a_proxy_that_does_not_tell_the_scheme_is_named_and_no_loop(tmp_path: Path) -> None:
+def test_a_proxy_without_the_scheme_header_is_reported_instead_of_a_redirect_loop(
+    tmp_path: Path,
+) -> None:
     line = "proxy_set_header X-Forwarded-Proto $scheme;"
     assert line in block("nginx")
     with deployed(tmp_path, block("nginx").replace(line, "")) as site:
@@ -107,7 +109,7 @@ def test_a_proxy_that_does_not_tell_the_scheme_is_named_and_no_loop(tmp_path: Pa
         assert "X-Forwarded-Proto" in answer.body
 
 
-def test_the_doctor_has_nothing_against_the_documented_environment() -> None:
+def test_the_doctor_accepts_the_documented_environment() -> None:
     given = {**environment(), "DATABASE_URL": own_database_url()}
     assert "no issues" in manage(given, "check", "--deploy", "--fail-level", "WARNING")
     # No worker runs here, so the doctor ends with 1; these lines are about the settings.

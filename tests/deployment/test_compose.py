@@ -33,7 +33,7 @@ def documented() -> dict[str, str]:
     return dict(re.findall(r"^\| `([A-Z0-9_]+)` \| (.*?) \|", text, re.MULTILINE))
 
 
-def test_the_example_has_every_variable_once_with_its_default():
+def test_the_example_lists_every_variable_once_with_its_default():
     names = re.findall(r"^#?([A-Z][A-Z0-9_]+)=", EXAMPLE, re.MULTILINE)
     assert sorted(names) == sorted(read_variables())
     commented = dict(re.findall(r"^#([A-Z][A-Z0-9_]+)=(.*)$", EXAMPLE, re.MULTILINE))
@@ -53,7 +53,7 @@ def test_compose_and_image_set_only_variables_that_are_read():
     assert used == defaults
 
 
-def test_new_env_makes_secrets_and_overwrites_nothing(tmp_path):
+def test_new_env_generates_secrets_and_overwrites_nothing(tmp_path):
     for name in ("new-env.sh", "env.example", "compose.env.example"):
         shutil.copy(DOCKER / name, tmp_path)
     argv = ["sh", str(tmp_path / "new-env.sh")]
@@ -70,7 +70,7 @@ def test_new_env_makes_secrets_and_overwrites_nothing(tmp_path):
     assert {name: (tmp_path / name).read_text() for name in made} == made
 
 
-def test_measured_code_of_the_sample_host_reaches_no_server_of_ours():
+def test_measured_code_of_the_sample_host_reaches_no_pitwall_server():
     """Two containers reach each other only by a network that both are in."""
     services = compose()["services"]
     agent = set(services["agent"]["networks"])
@@ -104,7 +104,7 @@ def test_each_container_has_limits():
         assert service["mem_limit"], name
 
 
-def test_only_the_demo_takes_repositories_of_this_machine():
+def test_only_the_demo_accepts_local_repositories():
     name = "PITWALL_ALLOW_LOCAL_REPOSITORIES"
     server = compose("compose.yaml")["services"].values()
     assert not any(name in service.get("environment", {}) for service in server)
@@ -114,7 +114,7 @@ def test_only_the_demo_takes_repositories_of_this_machine():
 
 
 @pytest.mark.parametrize("name", [*OURS, "agent", "redis"])
-def test_a_service_has_no_rights_that_it_does_not_need(name):
+def test_services_have_only_needed_capabilities(name):
     service = compose()["services"][name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
@@ -122,7 +122,7 @@ def test_a_service_has_no_rights_that_it_does_not_need(name):
     assert not {"privileged", "network_mode", "cap_add", "pid"} & set(service)
 
 
-def test_what_services_need_of_each_other_is_there():
+def test_dependencies_between_services_exist():
     services, volumes = compose()["services"], compose()["volumes"]
     targets = {
         each["image"]: each["build"]["target"] for each in services.values() if "build" in each
@@ -146,7 +146,7 @@ def test_what_services_need_of_each_other_is_there():
     assert services["web"]["ports"] == ["127.0.0.1:${PITWALL_PORT:-8000}:8000"]
 
 
-def test_addresses_are_those_of_services_and_their_ports():
+def test_addresses_name_services_and_their_ports():
     ports = {"postgres": "5432", "redis": "6379"}
     ports |= {"web": stages()["pitwall"].all("EXPOSE")[0]}
     ports |= {"agent": stages()["agent"].all("EXPOSE")[0]}
@@ -156,7 +156,7 @@ def test_addresses_are_those_of_services_and_their_ports():
     assert f"Port {ports['agent']}" in (DOCKER / "agent" / "sshd_config").read_text()
 
 
-def test_its_stages_run_as_nobody_and_take_what_others_made():
+def test_image_stages_run_without_root_and_copy_existing_files():
     for name in ("pitwall", "agent"):
         stage = stages()[name]
         assert stage.all("USER") == ["10001:10001"]
@@ -179,7 +179,7 @@ def test_a_base_image_is_a_variable_that_takes_a_digest():
             assert value == f"${{{name}_TAG:-{arguments[name]}}}"
 
 
-def test_redis_takes_its_password_from_the_environment_and_only_with_it(tmp_path):
+def test_redis_needs_a_password_from_the_environment(tmp_path):
     """The command of compose.yaml, with the tests' own server by the name of Redis's."""
     service, port = compose()["services"]["redis"], any_port()
     server = tmp_path / "redis-server"
@@ -213,19 +213,19 @@ def _wait_for(redis: Redis) -> None:
             time.sleep(0.1)
 
 
-def test_the_image_makes_backups_of_the_server_beside_it():
+def test_the_image_has_backup_programs_of_the_server_version():
     major = compose()["services"]["postgres"]["image"].removesuffix("}").rpartition(":")[2]
     (line,) = [each for each in stages()["pitwall"].all("RUN") if "apt-get install" in each]
     assert f"postgresql-client-{major}" in line.split()
 
 
-def test_a_database_that_is_still_set_up_is_not_healthy():
+def test_a_database_during_setup_is_not_healthy():
     """The server of that time answers on its socket, and is stopped at the end of it."""
     check = compose()["services"]["postgres"]["healthcheck"]["test"]
     assert check[check.index("--host") + 1] == "127.0.0.1"
 
 
-def test_its_commands_are_commands_of_ours():
+def test_commands_of_the_image_exist():
     for name in OURS:
         argv = compose()["services"][name].get("command") or words(
             stages()["pitwall"].all("CMD")[0]
@@ -238,7 +238,7 @@ def test_its_commands_are_commands_of_ours():
     assert f"oha --version {SUPPLIES['oha'].version} --locked --features http3" in line
 
 
-def test_the_uninstalled_packages_are_needed_by_nothing_else():
+def test_removed_packages_are_needed_by_nothing_else():
     """What comes with the embedded servers alone, by the lock file's own words."""
     (line,) = [each for each in stages()["packages"].all("RUN") if "uninstall" in each]
     gone = set(line.partition("--yes")[2].partition("&&")[0].split()) - {"pip"}
@@ -253,12 +253,12 @@ def test_the_uninstalled_packages_are_needed_by_nothing_else():
 
 
 @pytest.mark.parametrize("path", ["docker/new-env.sh", "docker/agent/start-sshd.sh"])
-def test_its_scripts_are_those_of_any_shell(path):
+def test_scripts_are_posix_shell(path):
     done = subprocess.run(["sh", "-n", str(CHECKOUT / path)], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_health_checks_are_json_that_needs_no_shell():
+def test_health_checks_need_no_shell():
     for name, service in compose()["services"].items():
         check = service.get("healthcheck", {})
         if "test" in check and service["image"] in ("pitwall", "pitwall-agent"):

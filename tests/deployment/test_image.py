@@ -71,7 +71,7 @@ def collected(image: Image) -> Image:
     return image
 
 
-def test_it_serves_and_works_from_a_tree_that_it_cannot_write_to(collected: Image) -> None:
+def test_the_image_serves_and_works_from_a_read_only_tree(collected: Image) -> None:
     migrate = collected.run(*compose()["services"]["migrate"]["command"])
     assert migrate.returncode == 0, migrate.stderr
     _assert_hardened(collected)
@@ -120,7 +120,7 @@ def test_the_demo_adds_the_sample_host(image: Image) -> None:
     assert host.snapshots.count() == 2
 
 
-def test_a_backup_is_made_and_restored_by_the_words_of_the_docs(image: Image) -> None:
+def test_a_backup_is_made_and_restored_by_the_documented_commands(image: Image) -> None:
     backup, restore = _documented_backups()
     make_personas()
     image.user = "12345"

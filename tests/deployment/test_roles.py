@@ -107,7 +107,7 @@ FORBIDDEN = (
 )
 
 
-def test_pitwall_does_all_its_work_as_a_role_that_changes_no_schema(
+def test_pitwall_works_with_a_role_that_cannot_change_the_schema(
     database: str, roles: Roles, tmp_path: Path, settings: Any
 ) -> None:
     """And the owner restores the backup that it makes."""

@@ -111,7 +111,7 @@ def test_an_older_database_gets_two_roles_by_the_documented_commands(
             assert refused.value.__cause__.sqlstate == "42501", statement
 
 
-def test_the_values_of_the_one_env_are_taken_over(tmp_path: Path) -> None:
+def test_values_of_the_single_env_file_are_carried_over(tmp_path: Path) -> None:
     for name in ("new-env.sh", "env.example", "compose.env.example"):
         shutil.copy(DOCKER / name, tmp_path)
     (tmp_path / ".env").write_text(OLD_ENV)

@@ -57,7 +57,7 @@ def installations(checkout: Path) -> list[str]:
     return asked.read_text().splitlines() if asked.exists() else []
 
 
-def test_it_installs_once_with_hashes(checkout):
+def test_bootstrap_installs_once_with_hashes(checkout):
     bootstrap(checkout)
     assert (checkout / ".venv" / "bin" / "python").exists()
     assert bootstrap(checkout) == ""
@@ -67,14 +67,14 @@ def test_it_installs_once_with_hashes(checkout):
     assert line.endswith(f"-r {checkout / 'requirements.txt'}")
 
 
-def test_it_installs_again_when_a_lock_file_changes(checkout):
+def test_bootstrap_installs_again_when_a_lock_file_changes(checkout):
     bootstrap(checkout)
     (checkout / "requirements.txt").write_text("# two\n")
     bootstrap(checkout)
     assert len(installations(checkout)) == 2
 
 
-def test_it_adds_what_tests_need_and_keeps_it(checkout):
+def test_bootstrap_adds_test_dependencies_and_keeps_them(checkout):
     bootstrap(checkout)
     bootstrap(checkout, "--dev")
     assert "requirements/dev.txt" in installations(checkout)[-1]
@@ -85,7 +85,7 @@ def test_it_adds_what_tests_need_and_keeps_it(checkout):
     assert len(installations(checkout)) == 3
 
 
-def test_it_begins_anew_after_an_installation_that_was_killed(checkout):
+def test_bootstrap_starts_again_after_a_killed_installation(checkout):
     (checkout / "bin" / "hangs").touch()
     process = begin(checkout)
     while not installations(checkout):
@@ -99,13 +99,13 @@ def test_it_begins_anew_after_an_installation_that_was_killed(checkout):
     assert bootstrap(checkout) == ""
 
 
-def test_it_does_not_trust_an_environment_that_it_did_not_make(checkout):
+def test_bootstrap_does_not_use_a_foreign_environment(checkout):
     (checkout / ".venv" / "bin").mkdir(parents=True)
     (checkout / ".venv" / "bin" / "python").symlink_to(sys.executable)
     assert "creating it again" in bootstrap(checkout)
 
 
-def test_it_says_which_python_it_needs(checkout):
+def test_bootstrap_reports_which_python_it_needs(checkout):
     pretend = "import sys; sys.version_info = (3, 9, 2)"
     program = f"{pretend}; from devstack import bootstrap; sys.exit(bootstrap.main())"
     done = subprocess.run(

@@ -29,7 +29,7 @@ def git(folder, *args):
     return demo_repository.git(folder, *args).strip()
 
 
-def test_it_makes_three_commits_with_the_same_hashes_everywhere(tmp_path):
+def test_the_demo_repository_has_reproducible_hashes(tmp_path):
     one = demo_repository.demo_repository(tmp_path / "one")
     two = demo_repository.demo_repository(tmp_path / "two")
     assert one == two
@@ -39,7 +39,7 @@ def test_it_makes_three_commits_with_the_same_hashes_everywhere(tmp_path):
     assert changed == SERVER.replace("WORK = 50", demo_repository.MORE_WORK.strip())
 
 
-def test_it_keeps_commits_that_were_put_on_top(tmp_path):
+def test_added_commits_of_the_demo_repository_are_kept(tmp_path):
     folder = tmp_path / "repository"
     first = demo_repository.demo_repository(folder)
     git(folder, "commit", "--allow-empty", "-m", "My own")
@@ -47,7 +47,7 @@ def test_it_keeps_commits_that_were_put_on_top(tmp_path):
     assert git(folder, "log", "-1", "--format=%s") == "My own"
 
 
-def test_it_begins_anew_with_another_server_and_puts_the_old_one_aside(tmp_path, source):
+def test_another_server_replaces_the_demo_repository_and_keeps_the_old_one(tmp_path, source):
     folder = tmp_path / "repository"
     first = demo_repository.demo_repository(folder)
     source.write_text(SERVER + "# new\n")
@@ -55,7 +55,7 @@ def test_it_begins_anew_with_another_server_and_puts_the_old_one_aside(tmp_path,
     assert (tmp_path / "repository.old" / ".git").is_dir()
 
 
-def test_it_begins_anew_with_another_amount_of_work(tmp_path, monkeypatch):
+def test_another_amount_of_work_replaces_the_demo_repository(tmp_path, monkeypatch):
     folder = tmp_path / "repository"
     first = demo_repository.demo_repository(folder)
     monkeypatch.setattr(demo_repository, "MORE_WORK", "WORK = 7\n")
@@ -64,13 +64,13 @@ def test_it_begins_anew_with_another_amount_of_work(tmp_path, monkeypatch):
     assert again.slower != first.slower
 
 
-def test_it_refuses_a_server_without_the_constant(tmp_path, source):
+def test_a_server_without_the_constant_is_refused(tmp_path, source):
     source.write_text("print('no work')\n")
     with pytest.raises(RepositoryError, match="does not have one line `WORK = 50`"):
         demo_repository.demo_repository(tmp_path / "repository")
 
 
-def test_it_makes_the_repository_from_the_server_of_the_catalogue(monkeypatch, tmp_path):
+def test_the_demo_repository_contains_the_server_of_the_catalogue(monkeypatch, tmp_path):
     catalogue = demo_repository.CHECKOUT / "agents" / "suites" / "hello" / "server.py"
     monkeypatch.setattr(demo_repository, "SOURCE", catalogue)
     commits = demo_repository.demo_repository(tmp_path / "repository")
@@ -92,19 +92,19 @@ RUN = {
 }
 
 
-def test_it_says_how_far_a_run_is():
+def test_progress_of_a_run_is_shown():
     assert describe(RUN) == (
         "[########................]  trial 7 of 21  about 62 s left  measuring  plain at 0123456"
     )
 
 
 @pytest.mark.parametrize("missing", ["seconds_left", "trials_total", "phase", "jobs"])
-def test_it_can_do_without_what_is_not_known_yet(missing):
+def test_progress_is_shown_without_unknown_values(missing):
     run = {key: value for key, value in RUN.items() if key != missing}
     assert "None" not in describe(run)
 
 
-def test_it_prints_lines_at_changes_of_phase_where_there_is_no_terminal():
+def test_phases_are_printed_without_a_terminal():
     out = io.StringIO()
     line = ProgressLine(out)
     for phase in ("building", "building", "measuring"):
@@ -144,7 +144,7 @@ COMPARISON = {
 }  # fmt: skip
 
 
-def test_it_prints_a_comparison_with_intervals_and_its_address():
+def test_a_comparison_is_printed_with_intervals_and_address():
     text = comparison_text(COMPARISON)
     table = [line for line in text.splitlines() if line.startswith("    ")]
     assert "-10.9 % [-13.0, -9.0]" in table[1]
@@ -169,11 +169,11 @@ def test_it_prints_a_comparison_with_intervals_and_its_address():
         (None, "s", "-"),
     ],
 )
-def test_it_prints_quantities_with_digits_that_matter(value, unit, text):
+def test_quantities_are_printed_with_significant_digits(value, unit, text):
     assert quantity(value, unit) == text
 
 
-def test_it_is_content_only_with_the_right_verdicts():
+def test_the_demo_passes_only_with_the_expected_verdicts():
     judge("equivalent", "regressed")
     with pytest.raises(DemoError, match="changes nothing was called slower"):
         judge("regressed", "regressed")

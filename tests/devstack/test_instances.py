@@ -18,7 +18,7 @@ def state(monkeypatch, tmp_path):
     return tmp_path
 
 
-def test_it_keeps_its_secret_to_itself():
+def test_the_secret_of_an_instance_is_private():
     held = hold_instance("demo")
     key = held.secret_key()
     assert len(key) > 40
@@ -27,7 +27,7 @@ def test_it_keeps_its_secret_to_itself():
     os.close(held.lock)
 
 
-def test_it_keeps_its_port_while_that_is_free():
+def test_an_instance_keeps_its_port_while_it_is_free():
     held = hold_instance("demo")
     port = instance.any_port()
     (held.root / "port").write_text(str(port))
@@ -39,7 +39,7 @@ def test_it_keeps_its_port_while_that_is_free():
     os.close(held.lock)
 
 
-def test_it_says_where_the_instance_runs_already():
+def test_a_second_start_reports_the_running_instance():
     held = hold_instance("demo")
     held.announce("http://127.0.0.1:8000")
     with pytest.raises(InstanceError, match=f"at http://127.0.0.1:8000 .process {os.getpid()}"):
@@ -47,7 +47,7 @@ def test_it_says_where_the_instance_runs_already():
     os.close(held.lock)
 
 
-def test_it_waits_for_what_a_killed_one_left_to_end(state):
+def test_a_start_waits_for_processes_of_a_killed_instance(state):
     """The lock is held by a guard, and who took it is dead."""
     program = """
 import subprocess, sys
@@ -62,7 +62,7 @@ subprocess.Popen(["sleep", "0.5"], pass_fds=[held.lock], stdout=subprocess.DEVNU
     os.close(hold_instance("demo").lock)
 
 
-def test_it_gives_each_of_two_commands_servers_of_its_own():
+def test_two_commands_have_separate_servers():
     first, second = hold_free_instance("test"), hold_free_instance("test")
     assert (first.name, second.name) == ("test", "test-2")
     os.close(first.lock)

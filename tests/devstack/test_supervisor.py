@@ -76,7 +76,7 @@ def supervised(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_it_stops_in_reverse_order_and_takes_the_groups_along(supervised, tmp_path, signum):
+def test_supervisor_stops_process_groups_in_reverse_order(supervised, tmp_path, signum):
     process = supervised()
     process.send_signal(signum)
     assert process.wait(timeout=60) == 128 + signum
@@ -84,7 +84,7 @@ def test_it_stops_in_reverse_order_and_takes_the_groups_along(supervised, tmp_pa
     assert not any(is_alive(pid) for pid in pids(tmp_path))
 
 
-def test_it_takes_a_doubled_signal_for_one(supervised, tmp_path):
+def test_supervisor_treats_a_repeated_signal_as_one(supervised, tmp_path):
     process = supervised()
     process.send_signal(signal.SIGTERM)
     # Long enough that they are two, short enough on a machine that has much else to do.
@@ -94,7 +94,7 @@ def test_it_takes_a_doubled_signal_for_one(supervised, tmp_path):
     assert events(tmp_path) == ["third ends", "second ends", "closing", "first ends"]
 
 
-def test_it_kills_everything_at_the_second_request(supervised, tmp_path):
+def test_supervisor_kills_everything_at_the_second_request(supervised, tmp_path):
     process = supervised("stubborn")
     process.send_signal(signal.SIGINT)
     wait_for(lambda: "second ends" in events(tmp_path))
@@ -108,7 +108,7 @@ def test_it_kills_everything_at_the_second_request(supervised, tmp_path):
     wait_for(lambda: "closing" in events(tmp_path))
 
 
-def test_it_leaves_nothing_when_it_is_killed_itself(supervised, tmp_path):
+def test_a_killed_supervisor_leaves_no_process(supervised, tmp_path):
     process = supervised()
     process.kill()
     process.wait()
@@ -116,7 +116,7 @@ def test_it_leaves_nothing_when_it_is_killed_itself(supervised, tmp_path):
     wait_for(lambda: "closing" in events(tmp_path))
 
 
-def test_it_holds_the_lock_until_the_last_child_is_gone(supervised, tmp_path):
+def test_supervisor_holds_the_lock_until_the_last_child_is_gone(supervised, tmp_path):
     process = supervised()
     assert try_lock(tmp_path / "lock") is None
     process.kill()
@@ -128,7 +128,7 @@ def test_it_holds_the_lock_until_the_last_child_is_gone(supervised, tmp_path):
     os.close(taken[-1])
 
 
-def test_it_starts_a_service_again_that_died(supervised, tmp_path):
+def test_supervisor_starts_a_service_again_that_died(supervised, tmp_path):
     process = supervised()
     before = int((tmp_path / "third.pid").read_text())
     orphan = int((tmp_path / "third.child").read_text())
@@ -140,7 +140,7 @@ def test_it_starts_a_service_again_that_died(supervised, tmp_path):
     assert "third died (ended by SIGKILL)" in process.communicate(timeout=60)[0]
 
 
-def test_it_ends_everything_when_a_service_without_restarts_dies(supervised, tmp_path):
+def test_supervisor_ends_everything_when_a_service_without_restarts_dies(supervised, tmp_path):
     process = supervised()
     os.kill(int((tmp_path / "first.pid").read_text()), signal.SIGKILL)
     said = process.communicate(timeout=60)[0]
@@ -149,7 +149,7 @@ def test_it_ends_everything_when_a_service_without_restarts_dies(supervised, tmp
     assert not any(is_alive(pid) for pid in pids(tmp_path))
 
 
-def test_it_shows_the_log_of_a_service_that_does_not_start(tmp_path):
+def test_supervisor_shows_the_log_of_a_service_that_does_not_start(tmp_path):
     process = start(tmp_path, "short-lived")
     said = process.communicate(timeout=60)[0]
     assert process.returncode == 1
@@ -158,7 +158,7 @@ def test_it_shows_the_log_of_a_service_that_does_not_start(tmp_path):
     assert events(tmp_path) == ["second ends", "closing", "first ends"]
 
 
-def test_it_runs_a_command_and_returns_its_status(tmp_path):
+def test_supervisor_runs_a_command_and_returns_its_status(tmp_path):
     process = start(tmp_path, "command")
     process.communicate(timeout=60)
     assert process.returncode == 5

@@ -24,7 +24,9 @@ def add(repository: Path, suite: str = SUITE) -> dict[str, Any]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_failure_leaves_nothing_and_the_next_try_works(tmp_path: Path, settings: Any) -> None:
+def test_a_failed_add_suite_leaves_no_rows_and_can_be_repeated(
+    tmp_path: Path, settings: Any
+) -> None:
     settings.DATA_DIR = tmp_path / "data"
     settings.ALLOW_LOCAL_REPOSITORIES = True
     with pytest.raises(CommandError, match=SUITE):

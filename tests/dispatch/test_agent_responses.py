@@ -37,7 +37,7 @@ def agent_that_says(said: Any) -> Agent:
         ({"error": {}}, "does not say why"),
     ],
 )
-def test_a_status_that_is_none_is_an_error_of_the_host(said: Any, where: str) -> None:
+def test_an_invalid_status_is_an_error_of_the_host(said: Any, where: str) -> None:
     with pytest.raises(AgentError, match=where):
         agent_that_says(said).status("j", "s", 0)
 
@@ -45,12 +45,12 @@ def test_a_status_that_is_none_is_an_error_of_the_host(said: Any, where: str) ->
 @pytest.mark.parametrize(
     "facts", [None, [], {"threads": "4"}, {"tools": {"oha": 5}}, {"cores": -1}]
 )
-def test_facts_that_are_none_are_an_error_of_the_host(facts: Any) -> None:
+def test_invalid_facts_are_an_error_of_the_host(facts: Any) -> None:
     with pytest.raises(AgentError, match="facts"):
         agent_that_says({"facts": facts}).facts()
 
 
-def test_what_has_the_form_is_taken_with_all_that_is_only_shown() -> None:
+def test_valid_responses_are_accepted_with_additional_fields() -> None:
     told = {**STATUS, "events": [{"t": 1, "event": "tuned", "more": {"a": "b\0"}}]}
     found = agent_that_says(told).status("j", "s", 0)
     assert found["events"] == [{"t": 1, "event": "tuned", "more": {"a": "b\ufffd"}}]

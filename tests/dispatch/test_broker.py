@@ -55,11 +55,11 @@ def left(hub: Any, connect: Connect) -> tuple[int, int, int]:
     return *found, sum(each() is not None for each in transports)
 
 
-def test_nothing_of_it_stays(hub: Any) -> None:
+def test_a_closed_broker_connection_leaves_no_references(hub: Any) -> None:
     assert left(hub, usual) == (0, 0, 0)
 
 
-def test_a_connection_that_is_open_keeps_its_part(hub: Any) -> None:
+def test_an_open_broker_connection_is_kept(hub: Any) -> None:
     connection = usual()
     connection.transport.register_with_event_loop(connection.connection, hub)
     alone = len(hub.on_tick), len(hub.timer._queue)
@@ -69,12 +69,12 @@ def test_a_connection_that_is_open_keeps_its_part(hub: Any) -> None:
     assert not hub.on_tick
 
 
-def test_by_kombus_own_transport_it_would_stay(hub: Any) -> None:
+def test_the_transport_of_kombu_leaks_connections(hub: Any) -> None:
     """Else there is no need for ours."""
     assert left(hub, as_kombu_does)[0] == 3
 
 
-def test_one_that_lost_its_redis_while_it_waited_is_not_kept(hub: Any, tmp_path: Path) -> None:
+def test_a_connection_that_lost_redis_while_waiting_is_not_kept(hub: Any, tmp_path: Path) -> None:
     channel = lost_while_it_waited(hub, tmp_path)
     gc.collect()
     assert channel() is None

@@ -32,7 +32,7 @@ def _calibrate(*args: str, **options: Any) -> str:
     return out.getvalue()
 
 
-def test_it_queues_a_calibration_as_an_admin_of_the_hosts_team(
+def test_a_calibration_is_queued_as_an_admin_of_the_team(
     personas: Personas, shas: list[str]
 ) -> None:
     told = _calibrate("here", "server/hello", "--pairs", "6", "--commit", shas[0])
@@ -52,20 +52,22 @@ def test_it_queues_a_calibration_as_an_admin_of_the_hosts_team(
         (("here", "hello", "--commit", "none"), "there is no commit, branch or tag none"),
     ],
 )
-def test_it_says_what_is_wrong(shas: list[str], args: tuple[str, ...], words: str) -> None:
+def test_an_invalid_calibrate_command_is_reported(
+    shas: list[str], args: tuple[str, ...], words: str
+) -> None:
     with pytest.raises(CommandError, match=words):
         _calibrate(*args)
     assert not Run.objects.exists()
 
 
-def test_it_asks_which_teams_host_is_meant(personas: Personas, shas: list[str]) -> None:
+def test_an_ambiguous_host_name_needs_the_team(personas: Personas, shas: list[str]) -> None:
     make_local_host(personas.mallory)
     with pytest.raises(CommandError, match="choose one of blue, red with --team"):
         _calibrate("here", "hello")
     assert _calibrate("here", "hello", "--team", "red").startswith("run ")
 
 
-def test_waiting_ends_with_the_run_and_says_why_there_is_nothing_to_say(
+def test_waiting_ends_with_the_run_and_reports_a_missing_result(
     shas: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # In place of the engine: at the first look, the run has failed.

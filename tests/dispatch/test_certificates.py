@@ -33,7 +33,7 @@ def tls_in_plans(job: Job) -> dict[str, dict[str, Any]]:
     return {label: json.loads(plan)["tls"] for label, plan in plans.items()}
 
 
-def test_all_hosts_trust_the_same_and_only_the_server_has_the_key(job: Job) -> None:
+def test_all_hosts_trust_one_authority_and_only_the_server_has_the_key(job: Job) -> None:
     found = tls_in_plans(job)
     assert found["a"]["ca"] == found["b"]["ca"]
     assert "PRIVATE KEY" in found["a"]["key"]
@@ -41,39 +41,39 @@ def test_all_hosts_trust_the_same_and_only_the_server_has_the_key(job: Job) -> N
     assert (found["b"]["cert"], found["b"]["key"]) == (None, None)
 
 
-def test_a_later_plan_has_the_same_ones(job: Job) -> None:
+def test_later_plans_of_a_job_have_the_same_certificates(job: Job) -> None:
     first = tls_in_plans(job)
     again = Job.objects.get(pk=job.pk)
     assert tls_in_plans(again) == first
 
 
-def test_they_lie_sealed_in_the_database(job: Job) -> None:
+def test_certificates_are_sealed_in_the_database(job: Job) -> None:
     tls_in_plans(job)
     stored = bytes(Job.objects.get(pk=job.pk).tls)
     assert len(stored) > 100
     assert b"PRIVATE" not in stored
 
 
-def test_they_are_forgotten_when_the_job_ends(job: Job) -> None:
+def test_certificates_are_deleted_when_the_job_ends(job: Job) -> None:
     tls_in_plans(job)
     claims.end_job(job, JobState.FAILED, "over")
     assert Job.objects.get(pk=job.pk).tls is None
 
 
-def test_another_attempt_gets_new_ones(job: Job) -> None:
+def test_another_attempt_gets_new_certificates(job: Job) -> None:
     tls_in_plans(job)
     claims.requeue_job(job, "gone", wait_s=0)
     assert Job.objects.get(pk=job.pk).tls is None
 
 
-def test_a_job_that_has_ended_cannot_keep_any(job: Job) -> None:
+def test_an_ended_job_cannot_have_certificates(job: Job) -> None:
     tls_in_plans(job)
     Job.objects.filter(pk=job.pk).update(sealed_secret=None)
     with pytest.raises(IntegrityError, match="job_tls_while_active"), transaction.atomic():
         Job.objects.filter(pk=job.pk).update(state="failed")
 
 
-def test_a_job_without_tls_has_none(personas: Personas, tmp_path: Path) -> None:
+def test_a_job_without_tls_has_no_certificates(personas: Personas, tmp_path: Path) -> None:
     job = leased(personas, tmp_path, DEFINITION)
     assert tls_in_plans(job) == {"a": None, "b": None}
     assert Job.objects.get(pk=job.pk).tls is None
@@ -84,7 +84,7 @@ def secrets_of_plans(job: Job) -> set[str | None]:
     return {json.loads(plan)["secret"] for plan in plans.values()}
 
 
-def test_its_hosts_share_one_secret_that_no_table_shows(job: Job) -> None:
+def test_hosts_of_a_job_share_a_secret_that_no_table_shows(job: Job) -> None:
     (secret,) = secrets_of_plans(job)
     assert secret is not None
     assert re.fullmatch("[0-9a-f]{64}", secret)
@@ -92,7 +92,7 @@ def test_its_hosts_share_one_secret_that_no_table_shows(job: Job) -> None:
     assert leaks(tables(), {"secret of the job": secret}) == []
 
 
-def test_the_secret_goes_with_the_job(job: Job) -> None:
+def test_the_shared_secret_is_deleted_with_the_job(job: Job) -> None:
     secrets_of_plans(job)
     Job.objects.filter(pk=job.pk).update(tls=None)
     with pytest.raises(IntegrityError, match="job_secret_while_active"), transaction.atomic():
@@ -101,13 +101,13 @@ def test_the_secret_goes_with_the_job(job: Job) -> None:
     assert Job.objects.get(pk=job.pk).sealed_secret is None
 
 
-def test_another_attempt_gets_another_secret(job: Job) -> None:
+def test_another_attempt_gets_another_shared_secret(job: Job) -> None:
     secrets_of_plans(job)
     claims.requeue_job(job, "gone", wait_s=0)
     assert Job.objects.get(pk=job.pk).sealed_secret is None
 
 
-def test_a_host_alone_needs_no_secret(personas: Personas, tmp_path: Path) -> None:
+def test_a_single_host_needs_no_shared_secret(personas: Personas, tmp_path: Path) -> None:
     job = leased(personas, tmp_path, DEFINITION, placements=(), hosts=("one",))
     assert load_secret(job, JobHosts(job)) is None
     assert Job.objects.get(pk=job.pk).sealed_secret is None

@@ -64,7 +64,7 @@ def _try(
         (_says(status=2, stderr="Unknown option: -I"), "Unknown option: -I", "python3"),
     ],
 )
-def test_a_python_that_will_not_do_fails_and_says_how_to_get_one(
+def test_an_unsuitable_python_fails_with_instructions(
     answer: Completed, words: str, command: str, host: Host, personas: Personas,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -88,7 +88,7 @@ def test_a_python_that_will_not_do_fails_and_says_how_to_get_one(
         ("local", "", "", "as the user of Pitwall's own workers"),
     ],
 )
-def test_it_says_with_whose_rights_measured_code_runs(
+def test_the_user_that_runs_measured_code_is_reported(
     transport: str, login: str, run_as: str, words: str
 ) -> None:
     host = Host(transport=transport, login=login, run_as=run_as)
@@ -103,7 +103,7 @@ def test_it_says_with_whose_rights_measured_code_runs(
         (0.2, "passed", ""),
     ],
 )
-def test_a_clock_that_is_off_warns(
+def test_a_wrong_clock_warns(
     off_s: float, outcome: str, words: str, host: Host, personas: Personas,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -130,7 +130,7 @@ def test_a_clock_that_is_off_warns(
         ({"steal_share": 0.2, "on_battery": True}, "warning", "it runs on battery"),
     ],
 )
-def test_a_host_that_is_not_quiet_warns(
+def test_a_busy_host_warns(
     look: dict[str, Any], outcome: str, words: str, host: Host, personas: Personas,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -146,7 +146,7 @@ def test_a_host_that_is_not_quiet_warns(
         ({"wrk": {"path": "/usr/bin/wrk", "version": "4.2.0"}}, "passed", "wrk (/usr/bin/wrk)"),
     ],
 )
-def test_it_tells_which_load_tools_a_host_can_use(
+def test_usable_load_tools_of_a_host_are_reported(
     tools: dict[str, Any], outcome: str, words: str, host: Host, personas: Personas,
     monkeypatch: pytest.MonkeyPatch, settings: Any,
 ) -> None:  # fmt: skip

@@ -63,7 +63,7 @@ def wait_for(reached: Any, *, timeout_s: float = 60.0) -> None:
         time.sleep(0.1)
 
 
-def test_two_workers_never_carry_out_the_same_step(job: Job) -> None:
+def test_two_workers_never_execute_the_same_step(job: Job) -> None:
     """Each answer of the host takes longer than a turn, and the workers' clocks are hours apart."""
     answer(job, sleep_s=1.5 * CLAIM_S)
     with worker(job, -3600.0), worker(job, 3600.0):
@@ -103,7 +103,7 @@ def cut_off(mine: Claim) -> Iterator[None]:
         yield
 
 
-def test_a_claim_that_somebody_else_took_stops_the_step(quick: None) -> None:
+def test_a_claim_taken_by_another_worker_stops_the_step(quick: None) -> None:
     with Heartbeat().keeping(claim(lambda: False)) as mine:
         mine.begin("a step", 60)
         with pytest.raises(ClaimLost), cut_off(mine):
@@ -120,7 +120,7 @@ def test_a_claim_that_cannot_be_renewed_is_given_up(quick: None) -> None:
             raise AssertionError("it went on")
 
 
-def test_a_step_is_renewed_until_its_deadline_and_cut_off_then(quick: None) -> None:
+def test_a_claim_is_renewed_until_the_deadline_of_the_step(quick: None) -> None:
     renewed: list[bool] = []
 
     def renew() -> bool:

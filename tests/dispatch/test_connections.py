@@ -28,7 +28,7 @@ def host(**changes: object) -> Host:
     return Host(**{"name": "a", "address": "10.0.0.1", "state": "ready", **changes})
 
 
-def test_it_uses_an_open_connection_again(line: Line) -> None:
+def test_pool_reuses_an_open_connection(line: Line) -> None:
     connections, one = Connections(open_=line), host()
     for _ in range(3):
         with connections.to(one):
@@ -37,13 +37,13 @@ def test_it_uses_an_open_connection_again(line: Line) -> None:
     assert line.opened[0].is_open()
 
 
-def test_it_gives_a_connection_to_one_user_at_a_time(line: Line) -> None:
+def test_pool_gives_a_connection_to_one_user_at_a_time(line: Line) -> None:
     connections, one = Connections(open_=line), host()
     with connections.to(one) as first, connections.to(one) as second:
         assert first is not second
 
 
-def test_it_never_uses_a_connection_again_on_which_something_failed(line: Line) -> None:
+def test_pool_does_not_reuse_a_failed_connection(line: Line) -> None:
     connections, one = Connections(open_=line), host()
     with pytest.raises(UnreachableError), connections.to(one):
         raise UnreachableError("gone")
@@ -53,7 +53,7 @@ def test_it_never_uses_a_connection_again_on_which_something_failed(line: Line) 
     assert len(line.opened) == 2
 
 
-def test_it_opens_a_new_one_where_the_old_one_has_ended(line: Line) -> None:
+def test_pool_replaces_an_ended_connection(line: Line) -> None:
     connections, one = Connections(open_=line), host()
     with connections.to(one):
         pass
@@ -62,7 +62,7 @@ def test_it_opens_a_new_one_where_the_old_one_has_ended(line: Line) -> None:
         assert second is line.opened[1]
 
 
-def test_it_opens_a_new_one_when_the_way_to_the_host_has_changed(line: Line) -> None:
+def test_pool_opens_a_new_connection_when_ssh_settings_change(line: Line) -> None:
     connections, one = Connections(open_=line), host()
     with connections.to(one):
         pass
@@ -71,7 +71,7 @@ def test_it_opens_a_new_one_when_the_way_to_the_host_has_changed(line: Line) -> 
         assert second is line.opened[1]
 
 
-def test_it_closes_what_nobody_wants(line: Line) -> None:
+def test_pool_closes_idle_connections(line: Line) -> None:
     connections = Connections(open_=line, idle_s=-1.0)
     with connections.to(host()):
         pass
@@ -80,7 +80,7 @@ def test_it_closes_what_nobody_wants(line: Line) -> None:
     assert not line.opened[0].is_open()
 
 
-def test_it_closes_all_at_the_end(line: Line) -> None:
+def test_pool_closes_all_connections_at_the_end(line: Line) -> None:
     connections = Connections(open_=line)
     with connections.to(host()):
         pass

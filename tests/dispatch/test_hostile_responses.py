@@ -53,9 +53,7 @@ def look(job: Job) -> Job:
         ([{}, {}], "2 loads"),
     ],
 )
-def test_a_result_with_more_loads_than_were_asked_for_fails_its_trial(
-    job: Job, loads: Any, what: str
-) -> None:
+def test_a_result_with_too_many_loads_fails_its_trial(job: Job, loads: Any, what: str) -> None:
     trial = job.trials.first()
     leave_files(job, trial, result_json=json.dumps({"loads": loads}).encode())
     answer(job, done(trial))
@@ -65,9 +63,7 @@ def test_a_result_with_more_loads_than_were_asked_for_fails_its_trial(
     assert trial.message.startswith(f"result.json has {what}, and the plan asked for 1")
 
 
-def test_the_files_of_a_trial_have_a_limit_together(
-    job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_files_of_a_trial_have_a_total_limit(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial_files, "TRIAL_LIMIT_BYTES", 3000)
     trial = job.trials.first()
     leave_files(job, trial, result_json=b'{"loads": [{}]}', tool_json=b"x" * 2000)
@@ -79,7 +75,7 @@ def test_the_files_of_a_trial_have_a_limit_together(
     assert "The files of a trial may have 3000 bytes together" in trial.message
 
 
-def test_the_files_of_each_trial_have_a_time_of_their_own(
+def test_the_files_of_each_trial_have_their_own_timeout(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits: list[float] = []
@@ -96,7 +92,7 @@ def test_the_files_of_each_trial_have_a_time_of_their_own(
     assert limits[: count + 1] == [STEP_S[Action.POLL], *[trial_files.FILES_S] * count]
 
 
-def test_a_host_is_asked_again_however_long_it_wants_to_be_left_alone(job: Job) -> None:
+def test_a_host_is_polled_again_whatever_delay_it_requests(job: Job) -> None:
     trial = str(job.trials.all()[0].pk)
     answer(job, {"event": "phase", "trial": trial, "phase": "measuring", "quiet_s": 1e9})
     look(job)
@@ -105,14 +101,14 @@ def test_a_host_is_asked_again_however_long_it_wants_to_be_left_alone(job: Job) 
     assert not soon.filter(poll_at__lte=Now() + timedelta(seconds=MOST_QUIET_S / 2)).exists()
 
 
-def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(job: Job) -> None:
+def test_a_pipe_instead_of_a_file_blocks_nothing(job: Job) -> None:
     trial = job.trials.first()
     os.mkfifo(leave_files(job, trial) / "result.json")
     answer(job, done(trial))
     assert "is no file" in look(job).message
 
 
-def test_a_log_is_kept_to_its_limit_whatever_offset_the_host_tells(
+def test_a_log_is_limited_whatever_offset_the_host_reports(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(builds, "LOG_LIMIT", 200_000)
@@ -127,7 +123,7 @@ def test_a_log_is_kept_to_its_limit_whatever_offset_the_host_tells(
     assert len([each for each in calls_of(job) if each.startswith("begin log")]) == 4
 
 
-def test_a_log_that_only_counts_ends_after_some_calls(
+def test_a_log_without_content_ends_after_some_calls(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(builds, "LOG_CALLS", 3)
@@ -175,7 +171,7 @@ def test_a_trial_of_another_job_is_not_shown_as_its_own(
     assert look(job).current_trial == own.pk
 
 
-def test_a_worker_that_dies_of_a_step_has_counted_it(job: Job) -> None:
+def test_a_step_that_kills_its_worker_is_counted(job: Job) -> None:
     """As often as a step may fail; then the attempt is lost, without asking the host again."""
     for _ in range(MAX_POLL_FAILURES):
         assert claims.claim_job(job.pk) is not None
@@ -192,14 +188,14 @@ def test_a_worker_that_dies_of_a_step_has_counted_it(job: Job) -> None:
     assert Job.objects.get(pk=job.pk).state == JobState.FAILED
 
 
-def test_a_good_step_forgets_the_failed_ones(job: Job) -> None:
+def test_a_successful_step_resets_the_count_of_failures(job: Job) -> None:
     answer(job, {"event": "trial_done"})
     assert [look(job).failures for _ in range(3)] == [1, 2, 3]
     answer(job)
     assert look(job).failures == 0
 
 
-def test_facts_that_are_too_long_stay_in_the_file(job: Job) -> None:
+def test_facts_that_are_too_long_are_not_stored_in_the_table(job: Job) -> None:
     (sample, _) = _files_of_trials()
     trial = job.trials.first()
     result = {**sample["result"], "server_argv": ["x" * FACT_LIMIT], "port": 80}

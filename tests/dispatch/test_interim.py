@@ -72,7 +72,7 @@ def lines(job: Job) -> dict[int, str]:
     return {each.case.parameters["connections"]: each.text for each in load_case_statuses(job.run)}
 
 
-def test_what_is_decided_ends_and_the_rest_goes_on(job: Job) -> None:
+def test_decided_cases_end_and_the_others_continue(job: Job) -> None:
     measure(job, 1, 2, 3, 4, change={1: -0.2}, noise={3: NOISE})
     analyse_cases(job)
     assert not InterimAnalysis.objects.exists()
@@ -88,7 +88,7 @@ def test_what_is_decided_ends_and_the_rest_goes_on(job: Job) -> None:
     assert {trial.message for trial in left} == {"decided after 5 blocks: no change"}
 
 
-def test_looks_are_taken_where_they_were_planned_and_once(job: Job) -> None:
+def test_interim_analyses_are_made_once_at_their_planned_blocks(job: Job) -> None:
     noise = {1: NOISE, 2: NOISE, 3: NOISE}
     for number in range(1, 9):
         measure(job, number, noise=noise)
@@ -98,7 +98,7 @@ def test_looks_are_taken_where_they_were_planned_and_once(job: Job) -> None:
     assert InterimAnalysis.objects.count() == 6
 
 
-def test_void_blocks_are_not_counted(job: Job) -> None:
+def test_excluded_blocks_are_not_counted(job: Job) -> None:
     measure(job, 1, 2, 3, 4)
     measure(job, 5, validity="invalid")
     analyse_cases(job)
@@ -110,14 +110,14 @@ def test_void_blocks_are_not_counted(job: Job) -> None:
     }
 
 
-def test_a_block_that_is_not_through_yet_counts_neither_way(job: Job) -> None:
+def test_an_unfinished_block_is_neither_counted_nor_excluded(job: Job) -> None:
     measure(job, 1, 2, 3, 4, 5)
     job.trials.filter(round=5, variant__position=1).update(state="planned", validity="")
     analyse_cases(job)
     assert not InterimAnalysis.objects.exists()
 
 
-def test_a_block_of_two_hosts_is_void(job: Job) -> None:
+def test_a_block_of_two_hosts_is_excluded(job: Job) -> None:
     measure(job, 1, 2, 3, 4, 5)
     other = Host.objects.get(name="two")
     job.trials.filter(round=5, variant__position=1).update(host=other)
@@ -128,7 +128,7 @@ def test_a_block_of_two_hosts_is_void(job: Job) -> None:
     assert set(InterimAnalysis.objects.values_list("blocks", "excluded")) == {(5, 1)}
 
 
-def test_a_run_of_rounds_is_never_looked_at(personas: Personas, tmp_path: Path) -> None:
+def test_a_run_of_fixed_rounds_has_no_interim_analysis(personas: Personas, tmp_path: Path) -> None:
     job = leased(personas, tmp_path, SOURCE, rounds=7)
     measure(job, 1, 2, 3, 4, 5, change={1: -0.2})
     analyse_cases(job)
@@ -136,7 +136,7 @@ def test_a_run_of_rounds_is_never_looked_at(personas: Personas, tmp_path: Path) 
     assert states(job, 1) == {"measured", "planned"}
 
 
-def test_a_case_is_decided_when_it_is_for_each_contender(
+def test_a_case_is_decided_once_every_contender_is_decided(
     personas: Personas, tmp_path: Path
 ) -> None:
     job = leased(personas, tmp_path, SOURCE, rounds=7, commits=3, until="decided")
@@ -152,7 +152,9 @@ def test_a_case_is_decided_when_it_is_for_each_contender(
     assert lines(job)[1].endswith(f"% at {sha}")
 
 
-def test_screening_lets_go_of_what_shows_no_hint(personas: Personas, tmp_path: Path) -> None:
+def test_screening_stops_cases_without_a_sign_of_a_change(
+    personas: Personas, tmp_path: Path
+) -> None:
     job = leased(personas, tmp_path, SOURCE, rounds=20, until="screened")
     noise = {1: NOISE, 2: NOISE, 3: 10}
     change = {3: -0.04}
@@ -165,7 +167,7 @@ def test_screening_lets_go_of_what_shows_no_hint(personas: Personas, tmp_path: P
     assert not any(analysis.futile for analysis in analyses)
 
 
-def test_the_last_look_is_taken_when_no_round_is_left(job: Job) -> None:
+def test_the_last_interim_analysis_is_made_when_no_round_is_left(job: Job) -> None:
     noise = {1: NOISE, 2: NOISE, 3: NOISE}
     measure(job, *range(1, 9), noise=noise)
     analyse_cases(job)
@@ -175,7 +177,7 @@ def test_the_last_look_is_taken_when_no_round_is_left(job: Job) -> None:
     assert all("needs about" in line for line in lines(job).values())
 
 
-def test_noise_that_no_run_outlasts_is_said(job: Job) -> None:
+def test_noise_too_high_for_any_run_is_reported(job: Job) -> None:
     measure(job, 1, 2, 3, 4, 5, noise={3: 100.0})
     analyse_cases(job)
     assert lines(job)[3].endswith(
@@ -183,7 +185,7 @@ def test_noise_that_no_run_outlasts_is_said(job: Job) -> None:
     )
 
 
-def test_the_outcome_says_what_was_decided_and_what_it_would_take(job: Job) -> None:
+def test_the_outcome_reports_decided_cases_and_the_blocks_still_needed(job: Job) -> None:
     measure(job, 1, 2, 3, 4, 5, change={1: -0.2}, noise={3: NOISE})
     analyse_cases(job)
     measure(job, *range(6, 21), noise={3: NOISE})
@@ -195,7 +197,7 @@ def test_the_outcome_says_what_was_decided_and_what_it_would_take(job: Job) -> N
     assert second.startswith("not decided: connections 3: after 20 blocks; needs about ")
 
 
-def test_what_remains_is_told_as_a_range(job: Job) -> None:
+def test_remaining_rounds_are_a_range(job: Job) -> None:
     before = progress_of(job.run).left
     assert before is not None
     assert before.least == pytest.approx(before.most * 5 / 20)
@@ -211,7 +213,7 @@ def test_what_remains_is_told_as_a_range(job: Job) -> None:
     assert now.trials_done == 2 * 3 * 5 + 2 * 2 * 15
 
 
-def test_what_was_not_needed_stays_so_when_the_job_is_tried_again(job: Job) -> None:
+def test_skipped_rounds_stay_skipped_when_the_job_is_retried(job: Job) -> None:
     measure(job, 1, 2, 3, 4, 5, noise={3: NOISE})
     analyse_cases(job)
     claims.requeue_job(job, "the host went away", wait_s=0)

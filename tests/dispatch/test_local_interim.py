@@ -62,7 +62,7 @@ def analyses_of(rows: Rows) -> InterimAnalyses:
     return InterimAnalyses(rows, rows.cases)
 
 
-def test_what_is_decided_ends_and_the_rest_goes_on() -> None:
+def test_decided_cases_end_and_the_others_continue() -> None:
     wanted = wanted_rows()
     analyses = analyses_of(wanted)
     assert carried_out(wanted, analyses, change=-0.2) == [5, 20]
@@ -71,7 +71,7 @@ def test_what_is_decided_ends_and_the_rest_goes_on() -> None:
     assert second.startswith("connections 2, after 20 blocks: not decided")
 
 
-def test_no_change_is_decided_as_well_and_a_round_that_does_not_count_is_made_up_for() -> None:
+def test_equivalence_is_decided_and_an_excluded_round_is_repeated() -> None:
     wanted = wanted_rows()
     analyses = analyses_of(wanted)
     assert carried_out(wanted, analyses, invalid=2)[0] == 6
@@ -87,7 +87,7 @@ def test_a_case_without_a_sign_of_a_change_is_stopped_early() -> None:
     )
 
 
-def test_a_fixed_number_of_rounds_is_not_looked_at() -> None:
+def test_a_fixed_number_of_rounds_has_no_interim_analysis() -> None:
     wanted = wanted_rows("rounds", 6)
     analyses = analyses_of(wanted)
     assert carried_out(wanted, analyses, change=-0.2) == [6, 6]
@@ -102,7 +102,7 @@ def test_a_fixed_number_of_rounds_is_not_looked_at() -> None:
         ("rounds", 0, "ab", "1 to 100 rounds"),
     ],
 )
-def test_it_says_what_cannot_be_decided(
+def test_undecidable_cases_are_reported(
     until: str, rounds: int | None, shas: str, said: str
 ) -> None:
     with pytest.raises(InvalidRequestError, match=said):

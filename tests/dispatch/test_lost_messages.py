@@ -18,7 +18,7 @@ def taken(channel) -> Message:
     return message
 
 
-def test_it_is_acknowledged_where_its_channel_is_open():
+def test_a_message_is_acknowledged_on_an_open_channel():
     with app.connection_for_read() as connection:
         channel = connection.channel()
         message = taken(channel)
@@ -27,7 +27,7 @@ def test_it_is_acknowledged_where_its_channel_is_open():
         assert not channel.client.hexists(channel.unacked_key, message.delivery_tag)
 
 
-def test_the_worker_goes_on_where_its_channel_was_closed():
+def test_the_worker_continues_if_its_channel_was_closed():
     with app.connection_for_read() as connection:
         message = taken(connection.channel())
         message.channel.close()

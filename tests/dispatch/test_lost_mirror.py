@@ -71,7 +71,7 @@ def test_failed_fetches_end_the_wait(job: Job, tmp_path: Path) -> None:
         _holding(job, "0" * 40)
 
 
-def test_a_job_does_not_wait_for_a_fetcher_that_is_not_there(job: Job) -> None:
+def test_a_job_does_not_wait_for_a_missing_fetcher(job: Job) -> None:
     held = claims.claim_job(job.pk)
     assert held is not None
     job_hosts = JobHosts(held, unlimited())

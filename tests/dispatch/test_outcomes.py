@@ -44,7 +44,7 @@ def left(job: Job) -> set[int]:
     return {trial.case.parameters["connections"] for trial in found}
 
 
-def test_a_case_that_would_only_fail_again_is_given_up_and_the_rest_goes_on(job: Job) -> None:
+def test_a_case_that_keeps_failing_is_skipped_and_the_others_continue(job: Job) -> None:
     set_trials(job, 1, 2, state="failed", code="build_failed", message="undefined symbol")
     set_trials(job, 3, state="failed", code="tool_failed", message="timeout")
     set_trials(job, 4, 5, state="measured")
@@ -59,7 +59,7 @@ def test_a_case_that_would_only_fail_again_is_given_up_and_the_rest_goes_on(job:
     assert "timeout" not in message
 
 
-def test_it_fails_where_no_case_could_be_measured(job: Job) -> None:
+def test_a_job_without_a_measured_case_fails(job: Job) -> None:
     set_trials(job, 1, 2, 3, 4, 5, state="failed", code="wrong_answer", message="Goodbye")
     give_up_cases(job)
     assert left(job) == set()
@@ -69,21 +69,21 @@ def test_it_fails_where_no_case_could_be_measured(job: Job) -> None:
     assert "Goodbye" in message
 
 
-def test_a_job_of_one_case_says_it_as_it_is(small: Job) -> None:
+def test_a_job_of_one_case_fails_with_the_message_of_the_case(small: Job) -> None:
     set_trials(small, 4, state="failed", code="server_not_ready", message="no configuration")
     give_up_cases(small)
     sha = small.run.variants.get(position=1).commit.short_sha
     assert outcome_of(small) == ("failed", f"commit {sha}: no configuration")
 
 
-def test_what_is_unsupported_is_no_failure(job: Job) -> None:
+def test_unsupported_cases_are_not_failures(job: Job) -> None:
     job.trials.update(state="unsupported", message="it has no cargo")
     state, message = outcome_of(job)
     assert state == "finished"
     assert message == "unsupported: connections 1 and 4 more cases: it has no cargo"
 
 
-def test_it_fails_where_all_that_is_supported_was_given_up(job: Job) -> None:
+def test_a_job_fails_if_all_supported_cases_were_skipped(job: Job) -> None:
     for trial in job.trials.select_related("case"):
         if trial.case.parameters["connections"] != 1:
             job.trials.filter(pk=trial.pk).update(state="unsupported", message="no k6")

@@ -25,7 +25,9 @@ from orchestrator.dispatch.plan import (
         ("measuring", True, True, Action.CANCEL),
     ],
 )
-def test_it_names_the_next_step(state: str, started: bool, cancelled: bool, action: Action) -> None:
+def test_the_next_step_is_returned(
+    state: str, started: bool, cancelled: bool, action: Action
+) -> None:
     step = Step(state=state, step_started=started, cancel_requested=cancelled)
     assert next_action(step) is action
 
@@ -47,9 +49,7 @@ def failures(*codes: str, case: int = 1) -> list[FailedTrial]:
         (["port_in_use"], True),
     ],
 )
-def test_it_gives_up_what_the_next_round_would_only_repeat(
-    codes: list[str], gives_up: bool
-) -> None:
+def test_cases_that_would_fail_again_are_skipped(codes: list[str], gives_up: bool) -> None:
     reasons = reasons_to_give_up(failures(*codes))
     assert set(reasons) == ({1} if gives_up else set())
     for reason in reasons.values():
@@ -57,7 +57,7 @@ def test_it_gives_up_what_the_next_round_would_only_repeat(
         assert "c0ffee" in reason
 
 
-def test_it_gives_up_each_case_for_itself() -> None:
+def test_each_case_is_skipped_independently() -> None:
     failed = [
         *failures("tool_failed", "tool_failed", case=1),
         *failures("build_failed", case=2),
@@ -66,12 +66,12 @@ def test_it_gives_up_each_case_for_itself() -> None:
     assert set(reasons_to_give_up(failed)) == {2}
 
 
-def test_it_starts_the_followers_before_their_lead() -> None:
+def test_followers_start_before_their_lead() -> None:
     step = Step(state="measuring", step_started=False, cancel_requested=False, has_followers=True)
     assert next_action(step) is Action.START_FOLLOWERS
     assert next_action(replace(step, followers_started=True)) is Action.START
 
 
-def test_it_waits_longer_each_time_with_a_cap() -> None:
+def test_delays_between_polls_grow_to_a_maximum() -> None:
     assert [backoff_s(failures) for failures in (1, 2, 3, 10)] == [2, 4, 8, 30]
     assert [retry_s(attempt) for attempt in (1, 2, 3, 9)] == [4, 16, 64, 300]

@@ -66,7 +66,7 @@ def case_of(trial: dict[str, Any]) -> str:
     return str(Trial.objects.get(pk=trial["id"]).case.parameters["system"])
 
 
-def test_cases_share_a_build_where_nothing_in_it_differs(job: Job) -> None:
+def test_cases_with_the_same_recipe_share_a_build(job: Job) -> None:
     plan = plan_of(job)
     trees = {(case_of(trial), trial["commit"]): trial["tree"] for trial in plan["trials"]}
     assert len(plan["trials"]) == 12
@@ -94,7 +94,7 @@ def test_each_trial_has_the_services_and_limits_of_its_case(job: Job) -> None:
         assert trial["server"]["env"]["LEVEL"] in ("1", "2")
 
 
-def test_its_programs_come_first_on_the_path(job: Job) -> None:
+def test_programs_of_a_build_come_first_on_the_path(job: Job) -> None:
     plan = plan_of(job)
     paths = {build["label"]: build["path"] for build in plan["builds"]}
     assert paths == {"system axum, hyper": ["/home/a/.cargo/bin"], "system flask": []}
@@ -139,7 +139,7 @@ def unsupported(job: Job) -> dict[str, str]:
     return {str(trial.case.parameters["system"]): trial.message for trial in found}
 
 
-def test_it_marks_the_cases_that_its_hosts_cannot_measure(job: Job) -> None:
+def test_cases_that_the_hosts_cannot_measure_are_marked(job: Job) -> None:
     lacking(job, "cargo")
     assert unsupported_cases.decide(job, JobHosts(job))
     assert set(unsupported(job)) == {"axum", "hyper"}
@@ -147,7 +147,7 @@ def test_it_marks_the_cases_that_its_hosts_cannot_measure(job: Job) -> None:
     assert {case_of(trial) for trial in plan_of(job)["trials"]} == {"flask"}
 
 
-def test_another_attempt_judges_anew(job: Job) -> None:
+def test_another_attempt_checks_support_again(job: Job) -> None:
     lacking(job, "cargo")
     unsupported_cases.decide(job, JobHosts(job))
     lacking(job, "python3.11")
@@ -157,7 +157,7 @@ def test_another_attempt_judges_anew(job: Job) -> None:
     assert not job.trials.filter(state="planned").exclude(message="").exists()
 
 
-def test_it_says_that_other_hosts_might_do_where_these_lack_everything(job: Job) -> None:
+def test_hosts_that_support_no_case_are_reported(job: Job) -> None:
     assert job.host is not None
     job.snapshot = record_snapshot(host=job.host, facts={**FACTS, "languages": {}})
     assert not unsupported_cases.decide(job, JobHosts(job))

@@ -18,7 +18,7 @@ from orchestrator.runs.models import IdempotencyKey
 from tests.support.factories import Personas
 
 
-def test_it_removes_ended_sessions_keys_and_tokens_in_batches(
+def test_ended_sessions_keys_and_tokens_are_removed_in_batches(
     personas: Personas, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pruning, "AT_ONCE", 3)
@@ -45,7 +45,7 @@ def test_it_removes_ended_sessions_keys_and_tokens_in_batches(
     assert ApiToken.objects.get().name == "new"
 
 
-def test_trouble_of_one_kind_does_not_keep_the_others(
+def test_an_error_in_one_kind_does_not_stop_the_others(
     personas: Personas, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
     Session.objects.create(session_key="old", expire_date=utc_now() - timedelta(seconds=1))

@@ -39,7 +39,7 @@ FACTS = {
         ({"go": ">=2", "bun": "*"}, "its go is 1.26.1, and >=2 is needed; it has no bun"),
     ],
 )
-def test_it_says_what_a_host_lacks(requires: dict[str, str], why: str) -> None:
+def test_missing_programs_of_a_host_are_reported(requires: dict[str, str], why: str) -> None:
     assert why_lacking(FACTS, requires) == why
 
 
@@ -56,7 +56,7 @@ def test_it_says_what_a_host_lacks(requires: dict[str, str], why: str) -> None:
         (["missing"], []),
     ],
 )
-def test_its_folders_come_first_where_a_shell_would_not_find_it(
+def test_folders_of_required_programs_come_first_on_the_path(
     names: list[str], folders: list[str]
 ) -> None:
     assert path_of(FACTS, dict.fromkeys(names, "*")) == folders

@@ -18,7 +18,7 @@ from tests.support.hostile_host import answer, calls_of, job_on_hostile_host
     ("threads", "held_by_others", "most"),
     [(16, 0, 12), (16, 12, 3), (16, 15, 1), (4, 0, 3), (1, 0, 1)],
 )
-def test_a_team_holds_three_quarters_of_what_others_leave(
+def test_a_team_can_use_three_quarters_of_the_free_slots(
     threads: int, held_by_others: int, most: int
 ) -> None:
     shares = TeamShares(threads)
@@ -32,7 +32,7 @@ def test_a_team_holds_three_quarters_of_what_others_leave(
             assert again, "what was held is free again"
 
 
-def test_a_job_waits_while_its_team_holds_its_share(
+def test_a_job_waits_while_its_team_uses_its_share(
     personas: Personas, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.DATA_DIR = tmp_path / "data"
@@ -54,7 +54,7 @@ def test_a_job_waits_while_its_team_holds_its_share(
     assert calls_of(job)
 
 
-def test_a_check_waits_while_its_team_holds_its_share(
+def test_a_check_waits_while_its_team_uses_its_share(
     personas: Personas, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.DATA_DIR = tmp_path / "data"

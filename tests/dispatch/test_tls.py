@@ -64,14 +64,14 @@ def asked(port: int, name: str, ca: str) -> bytes:
 @pytest.mark.parametrize(
     "name", ["10.9.0.2", "fd00::7", "bench-2.example.org", "127.0.0.1", "::1", "localhost"]
 )
-def test_it_vouches_for_every_address_of_the_job(tmp_path: Path, name: str) -> None:
+def test_certificate_covers_every_address_of_the_job(tmp_path: Path, name: str) -> None:
     certificates = made("10.9.0.2", "[fd00::7]", "bench-2.example.org", "127.0.0.1")
     with served(certificates, tmp_path) as port:
         assert asked(port, name, certificates.ca) == b"hello"
 
 
 @pytest.mark.parametrize("name", ["10.9.0.3", "other.example.org"])
-def test_it_vouches_for_no_other_address(tmp_path: Path, name: str) -> None:
+def test_certificate_covers_no_other_address(tmp_path: Path, name: str) -> None:
     certificates = made("10.9.0.2", "bench-2.example.org")
     with (
         served(certificates, tmp_path) as port,
@@ -80,7 +80,7 @@ def test_it_vouches_for_no_other_address(tmp_path: Path, name: str) -> None:
         asked(port, name, certificates.ca)
 
 
-def test_a_client_of_another_job_refuses_it(tmp_path: Path) -> None:
+def test_a_client_of_another_job_refuses_the_certificate(tmp_path: Path) -> None:
     with (
         served(made("127.0.0.1"), tmp_path) as port,
         pytest.raises(ssl.SSLCertVerificationError),
@@ -89,14 +89,14 @@ def test_a_client_of_another_job_refuses_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("off", [timedelta(minutes=50), -timedelta(days=29)])
-def test_it_holds_where_a_clock_is_off(tmp_path: Path, off: timedelta) -> None:
+def test_certificate_is_valid_despite_clock_skew(tmp_path: Path, off: timedelta) -> None:
     certificates = made("127.0.0.1", now=NOW + off)
     with served(certificates, tmp_path) as port:
         assert asked(port, "127.0.0.1", certificates.ca) == b"hello"
 
 
 @pytest.mark.parametrize("off", [timedelta(hours=2), -timedelta(days=31)])
-def test_it_does_not_hold_for_longer(tmp_path: Path, off: timedelta) -> None:
+def test_certificate_expires(tmp_path: Path, off: timedelta) -> None:
     certificates = made("127.0.0.1", now=NOW + off)
     with (
         served(certificates, tmp_path) as port,
@@ -105,7 +105,7 @@ def test_it_does_not_hold_for_longer(tmp_path: Path, off: timedelta) -> None:
         asked(port, "127.0.0.1", certificates.ca)
 
 
-def test_the_authority_signs_servers_only_and_the_server_signs_nobody() -> None:
+def test_the_authority_signs_only_servers_and_servers_sign_nothing() -> None:
     certificates = made("127.0.0.1")
     for pem, authority, depth in ((certificates.ca, True, 0), (certificates.cert, False, None)):
         extensions = x509.load_pem_x509_certificate(pem.encode()).extensions
@@ -119,7 +119,7 @@ def load(ca: Path, url: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, timeout=60).stdout
 
 
-def test_a_load_tool_trusts_it_too(tmp_path: Path) -> None:
+def test_a_load_tool_trusts_the_certificate(tmp_path: Path) -> None:
     """rustls is stricter than OpenSSL: it takes no authority as a server."""
     certificates = made("127.0.0.1")
     (tmp_path / "ca.pem").write_text(certificates.ca)
@@ -162,7 +162,7 @@ def definition(
         {"services": {"redis": SERVICE}},
     ],
 )
-def test_a_definition_without_tls_needs_none(parts: dict[str, Any]) -> None:
+def test_a_definition_without_tls_needs_no_certificate(parts: dict[str, Any]) -> None:
     assert not needs_tls(definition(**parts))
 
 
@@ -180,5 +180,5 @@ def test_a_definition_without_tls_needs_none(parts: dict[str, Any]) -> None:
         {"load": {"tool": "{tool}", "command": ["x", "{ca}"]}, "matrix": {"tool": ["script"]}},
     ],
 )
-def test_a_definition_that_names_tls_or_its_files_needs_them(parts: dict[str, Any]) -> None:
+def test_a_definition_with_tls_or_its_files_needs_certificates(parts: dict[str, Any]) -> None:
     assert needs_tls(definition(**parts))

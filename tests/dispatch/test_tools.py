@@ -42,7 +42,7 @@ def nothing_installed(settings: Any) -> None:
     settings.LOAD_TOOLS = {}
 
 
-def test_it_sends_its_own_where_it_runs_there(install: Install) -> None:
+def test_the_tool_of_the_orchestrator_is_sent_to_a_host_that_can_run_it(install: Install) -> None:
     program = install("oha", "echo oha 1.16.0")
     path, own = tool_path("oha", facts(oha=THEIR_OHA))
     assert own is not None
@@ -50,19 +50,19 @@ def test_it_sends_its_own_where_it_runs_there(install: Install) -> None:
     assert path == f"tools/{own.sha256}/oha"
 
 
-def test_it_takes_the_hosts_own_on_another_platform(install: Install) -> None:
+def test_the_tool_of_the_host_is_used_on_another_platform(install: Install) -> None:
     install("oha", "echo oha 1.16.0")
     there = {**facts(oha=THEIR_OHA), "machine": "riscv64"}
     assert tool_path("oha", there) == ("/usr/bin/oha", None)
 
 
 @pytest.mark.parametrize("says", ["oha 1.13.0", "nothing of use"])
-def test_it_takes_the_hosts_own_where_ours_is_not_fit(install: Install, says: str) -> None:
+def test_the_tool_of_the_host_is_used_if_ours_is_unsuitable(install: Install, says: str) -> None:
     install("oha", f"echo {says}")
     assert tool_path("oha", facts(oha=THEIR_OHA)) == ("/usr/bin/oha", None)
 
 
-def test_it_takes_the_one_that_has_the_feature(install: Install) -> None:
+def test_the_tool_with_the_needed_feature_is_used(install: Install) -> None:
     install("oha", f"{WITHOUT_H3}; echo oha 1.16.0")
     there = facts(oha=THEIR_OHA)
     assert tool_path("oha", there)[1] is not None
@@ -77,7 +77,7 @@ def test_it_takes_the_one_that_has_the_feature(install: Install) -> None:
         ({**THEIR_OHA, "version": None}, "the host has /usr/bin/oha, which tells no version, and"),
     ],
 )
-def test_it_says_what_is_missing_and_what_to_do(
+def test_a_missing_tool_is_reported_with_a_fix(
     theirs: dict[str, object] | None, complaint: str
 ) -> None:
     with pytest.raises(HostSetupError) as caught:
@@ -88,7 +88,7 @@ def test_it_says_what_is_missing_and_what_to_do(
 
 
 @pytest.mark.parametrize("features", [[], None])
-def test_it_names_the_feature_that_is_missing(install: Install, features: list[str] | None) -> None:
+def test_a_missing_feature_is_named(install: Install, features: list[str] | None) -> None:
     program = install("oha", f"{WITHOUT_H3}; echo oha 1.16.0")
     with pytest.raises(HostSetupError) as caught:
         tool_path("oha", facts(oha={**THEIR_OHA, "features": features}), H3)
@@ -100,13 +100,13 @@ def test_it_names_the_feature_that_is_missing(install: Install, features: list[s
     )
 
 
-def test_it_says_which_setting_names_a_file_that_cannot_be_run(install: Install) -> None:
+def test_a_setting_with_a_file_that_cannot_be_run_is_named(install: Install) -> None:
     install("oha", "").write_bytes(b"\x7fELF of another machine")
     with pytest.raises(HostSetupError, match=r"PITWALL_OHA=.* cannot be run on the orchestrator"):
         tool_path("oha", facts(oha=THEIR_OHA))
 
 
-def test_it_says_that_the_named_file_is_not_there(settings: Any, tmp_path: Path) -> None:
+def test_a_missing_configured_file_is_reported(settings: Any, tmp_path: Path) -> None:
     settings.LOAD_TOOLS = {"oha": str(tmp_path / "gone")}
     with pytest.raises(HostSetupError, match=r"this installation names .*/gone, where no file is"):
         tool_path("oha", facts())
@@ -116,7 +116,7 @@ def test_a_script_needs_no_binary(install: Install) -> None:
     assert tool_path("script", facts()) == ("/usr/bin/python3", None)
 
 
-def test_it_knows_its_real_tools(settings: Any) -> None:
+def test_real_tools_are_recognised(settings: Any) -> None:
     names = ("oha", "ghz", "k6", "wrk", "h2load")
     settings.LOAD_TOOLS = {name: str(tool(name)) for name in names}
     found = {name: own_tool(name) for name in names}
@@ -127,7 +127,7 @@ def test_it_knows_its_real_tools(settings: Any) -> None:
     assert found["oha"].features == H3
 
 
-def test_it_needs_the_feature_where_one_case_does() -> None:
+def test_a_feature_is_needed_if_one_case_needs_it() -> None:
     spec = from_data(
         {
             "version": 1,
@@ -141,7 +141,7 @@ def test_it_needs_the_feature_where_one_case_does() -> None:
     assert needs_of(spec, [{"protocol": "h1"}, {"protocol": "h3"}]) == {"oha": H3}
 
 
-def test_all_cases_of_a_job_use_the_one_that_was_sent(
+def test_all_cases_of_a_job_use_the_sent_tool(
     personas: Personas, tmp_path: Path, install: Install
 ) -> None:
     """Ours would do for the first case, but was not sent, since the second cannot use it."""

@@ -40,13 +40,13 @@ def measured(job: Job, number: int, *reasons: str) -> None:
         )
 
 
-def test_it_stays_where_the_window_was_steady(job: Job) -> None:
+def test_a_warm_up_is_kept_if_the_window_was_steady(job: Job) -> None:
     (given,) = warmups(job, 1)
     measured(job, 1, "steal: the hypervisor took 2 % of the CPUs' time")
     assert warmups(job, 2) == {given}
 
 
-def test_it_doubles_for_both_sides_after_each_round_that_began_too_early(job: Job) -> None:
+def test_a_warm_up_doubles_for_both_sides_after_an_unsteady_round(job: Job) -> None:
     (given,) = warmups(job, 1)
     measured(job, 1, "warm_up_too_short: the first 5 s of the window are still warm-up")
     assert warmups(job, 2) == {2 * given}
@@ -56,7 +56,7 @@ def test_it_doubles_for_both_sides_after_each_round_that_began_too_early(job: Jo
     assert warmups(job, 4) == {4 * given}
 
 
-def test_it_is_bounded() -> None:
+def test_a_warm_up_has_a_maximum() -> None:
     assert lengthened(10.0, 1, {1: 8}) == 80.0
     assert lengthened(60.0, 1, {1: 8}) == 120.0
     assert lengthened(300.0, 1, {1: 8}) == 300.0

@@ -24,7 +24,7 @@ def anchors_of(document):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in plain}
 
 
-def test_it_documents_every_variable_of_the_settings_and_no_other():
+def test_the_documentation_lists_every_setting_and_no_other():
     config = ROOT / "orchestrator" / "config"
     read = set()
     for name in ("settings.py", "celery.py"):
@@ -35,7 +35,7 @@ def test_it_documents_every_variable_of_the_settings_and_no_other():
     assert set(re.findall(r"^\| `([A-Z0-9_]+)`", server, re.MULTILINE)) == read
 
 
-def test_it_maps_every_package():
+def test_the_architecture_lists_every_package():
     text = (ROOT / "docs" / "architecture.md").read_text()
     packages = {path.parent.name for path in (ROOT / "orchestrator").glob("*/__init__.py")}
     assert packages <= set(re.findall(r"`orchestrator/(\w+)`", text))
@@ -48,7 +48,7 @@ def test_the_index_lists_every_document():
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_its_links_lead_to_files_and_headings(document):
+def test_links_of_documents_resolve(document):
     for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", document.read_text()):
         if "://" not in target:
             file = document.parent / target if target else document
@@ -57,7 +57,7 @@ def test_its_links_lead_to_files_and_headings(document):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_it_names_modules_that_exist(document):
+def test_documents_name_existing_modules(document):
     for path in re.findall(
         r"`((?:orchestrator|agents|tests|docs)/[\w./-]+)`", document.read_text()
     ):

@@ -165,9 +165,9 @@ def test_the_api_has_no_retired_field_or_route():
         "for _site in (): ...",
     ],
 )
-def test_it_finds_a_retired_name(text):
+def test_a_retired_name_is_detected(text):
     assert len(retired(text)) == 1
 
 
-def test_it_accepts_a_common_word_that_is_only_read():
+def test_a_common_word_that_is_only_read_is_accepted():
     assert retired("print(settings.site, look.at)") == []

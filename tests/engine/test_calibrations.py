@@ -20,7 +20,7 @@ from tests.support.factories import (
 pytestmark = pytest.mark.engine
 
 
-def test_it_measures_pairs_and_says_what_the_host_sees(
+def test_a_calibration_measures_pairs_and_reports_the_smallest_change(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     project, _ = make_project(team.alice, tmp_path / "origin", [server()])

@@ -43,7 +43,7 @@ def failed_run(
     return run
 
 
-def test_it_shows_the_output_of_a_server_that_does_not_start(
+def test_the_output_of_a_server_that_does_not_start_is_shown(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     broken = server(start='sys.exit("no configuration file found")')
@@ -53,7 +53,7 @@ def test_it_shows_the_output_of_a_server_that_does_not_start(
     assert Trial.objects.filter(state="measured", variant__position=0).exists()
 
 
-def test_it_says_what_a_server_answered_wrongly(
+def test_a_wrong_response_of_a_server_is_reported(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     run = failed_run(engine, team, tmp_path, server(body="Goodbye"))
@@ -61,7 +61,7 @@ def test_it_says_what_a_server_answered_wrongly(
     assert "Hello, World!" in run.message
 
 
-def test_it_names_the_port_that_is_taken(engine: Engine, team: Personas, tmp_path: Path) -> None:
+def test_a_taken_port_is_named(engine: Engine, team: Personas, tmp_path: Path) -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
@@ -71,7 +71,7 @@ def test_it_names_the_port_that_is_taken(engine: Engine, team: Personas, tmp_pat
     assert str(port) in run.message
 
 
-def test_it_shows_the_output_of_a_build_that_fails(
+def test_the_output_of_a_failed_build_is_shown(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     source = DEFINITION.replace(
@@ -88,7 +88,7 @@ def test_it_shows_the_output_of_a_build_that_fails(
     assert "on strike" in run.message
 
 
-def test_it_says_that_the_load_tool_is_missing(team: Personas, tmp_path: Path) -> None:
+def test_a_missing_load_tool_is_reported(team: Personas, tmp_path: Path) -> None:
     bare = tmp_path / "bin"
     bare.mkdir()
     for tool in ("git", "tar", "sh", "test", "env"):
@@ -126,7 +126,7 @@ def unreachable(team: Personas, tmp_path: Path) -> Iterator[Run]:
         yield make_run(team.alice, shas)
 
 
-def test_it_tries_a_host_that_cannot_be_reached_again_from_the_queue(
+def test_a_job_of_an_unreachable_host_is_queued_again(
     unreachable: Run, engine: Engine, team: Personas
 ) -> None:
     job = unreachable.jobs.get()
@@ -144,7 +144,7 @@ def test_it_tries_a_host_that_cannot_be_reached_again_from_the_queue(
     assert cancel_run(member=team.alice, run_id=unreachable.pk).state == "cancelled"
 
 
-def test_it_gives_up_on_a_host_that_cannot_be_reached(unreachable: Run, tmp_path: Path) -> None:
+def test_a_job_of_a_host_that_stays_unreachable_fails(unreachable: Run, tmp_path: Path) -> None:
     unreachable.jobs.update(attempt=MAX_ATTEMPTS)
     with running_engine(tmp_path) as engine:
         run = engine.finish(unreachable)

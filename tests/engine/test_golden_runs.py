@@ -33,7 +33,9 @@ def golden_run(engine: Engine, team: Personas, commit: str) -> GoldenOutcome:
     return GoldenOutcome.objects.get(run=check.last_run)
 
 
-def test_it_measures_judges_and_quarantines(engine: Engine, team: Personas, tmp_path: Path) -> None:
+def test_a_golden_run_is_measured_evaluated_and_quarantines_a_host(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
     project, (good, broken) = make_project(
         team.alice, tmp_path / "origin", [server(), server(start="sys.exit(3)")]
     )

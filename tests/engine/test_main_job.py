@@ -46,7 +46,7 @@ def processes_below(folder: Path) -> list[str]:
 
 
 @pytest.mark.quiet
-def test_it_finds_the_slower_commit_and_keeps_everything(
+def test_a_slower_commit_is_found_and_all_results_are_kept(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     alice = team.alice
@@ -101,7 +101,7 @@ def check_provenance(member: object, trial: Trial) -> None:
     assert {"tool.json", "rows.json", "result.json"} <= names
 
 
-def test_it_finishes_after_the_worker_was_killed_with_no_trial_lost_or_doubled(
+def test_a_job_survives_a_killed_worker_without_lost_or_repeated_trials(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     alice = team.alice
@@ -129,7 +129,7 @@ def test_it_finishes_after_the_worker_was_killed_with_no_trial_lost_or_doubled(
     assert sorted(started) == sorted(str(trial.pk) for trial in measured)
 
 
-def test_it_stops_when_cancelled_and_keeps_what_was_measured(
+def test_a_cancelled_job_stops_and_keeps_its_results(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     alice = team.alice
@@ -149,7 +149,7 @@ def test_it_stops_when_cancelled_and_keeps_what_was_measured(
     engine.wait_for(lambda: not processes_below(tmp_path), timeout_s=60)
 
 
-def test_it_runs_the_next_job_when_the_host_is_free(
+def test_the_next_job_runs_when_the_host_is_free(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     alice = team.alice
@@ -164,7 +164,7 @@ def test_it_runs_the_next_job_when_the_host_is_free(
     assert Run.objects.filter(state="finished").count() == 2
 
 
-def test_a_cancelled_case_ends_while_it_is_measured_and_the_other_goes_on(
+def test_a_cancelled_case_ends_under_load_and_the_other_continues(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     alice = team.alice

@@ -92,7 +92,7 @@ def states(run: Run) -> dict[str, set[str]]:
     return found
 
 
-def test_it_measures_what_can_be_measured_and_says_why_the_rest_cannot(
+def test_supported_cases_are_measured_and_the_others_have_a_reason(
     engine: Engine, run: Run
 ) -> None:
     engine.finish(run)

@@ -56,7 +56,7 @@ def client() -> str:
     return str(text).replace('emit(type="done")', reading + 'emit(type="done")')
 
 
-def test_tools_of_other_shapes_are_measured(engine: Engine, team: Personas, tmp_path: Path) -> None:
+def test_wrk_and_h2load_are_measured(engine: Engine, team: Personas, tmp_path: Path) -> None:
     files = server()
     project, shas = make_project(team.alice, tmp_path / "origin", [files, {**files, "N": "same\n"}])
     make_definition(team.alice, project, source=TOOLS)
@@ -71,7 +71,7 @@ def test_tools_of_other_shapes_are_measured(engine: Engine, team: Personas, tmp_
         assert {"requests.rate", "latency.p50", "cpu.seconds_per_1k"} <= set(readings)
 
 
-def test_a_program_of_the_definition_is_measured_and_its_readings_are_compared(
+def test_a_script_tool_is_measured_and_its_values_are_compared(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     files = {**server(), "client.py": client()}
@@ -97,7 +97,7 @@ def test_a_program_of_the_definition_is_measured_and_its_readings_are_compared(
     assert history_choices(team.alice, benchmark).metrics[-1].key == "script.whole_s"
 
 
-def test_metrics_beyond_the_teams_limit_are_left_out_with_a_note(
+def test_custom_metrics_above_the_quota_are_dropped_with_a_message(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     Metric.objects.bulk_create(
@@ -116,7 +116,7 @@ def test_metrics_beyond_the_teams_limit_are_left_out_with_a_note(
     assert "1 custom metric not stored: script.whole_s; a team" in trial.reasons[-1]
 
 
-def test_what_a_program_should_not_say_is_shown(
+def test_invalid_output_of_a_script_tool_is_shown(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     files = {**server(), "client.py": "print('on my way')\n"}

@@ -67,7 +67,7 @@ def measure(engine: Engine, team: Personas, folder: Path, *versions: dict[str, s
     return engine.finish(make_run(team.alice, shas, hosts=("bench-1",), rounds=1))
 
 
-def test_a_malicious_benchmark_finds_nothing_and_leaves_nothing(
+def test_a_malicious_benchmark_reads_and_leaves_nothing(
     engine: Engine, team: Personas, host: Host, work_dir: Path, tmp_path: Path
 ) -> None:
     other = left_by_another_job(work_dir)
@@ -85,7 +85,7 @@ def test_a_malicious_benchmark_finds_nothing_and_leaves_nothing(
     assert stat.S_IMODE(other.stat().st_mode) == 0o700
 
 
-def test_its_check_up_and_its_jobs_say_why_it_cannot(
+def test_checks_and_jobs_report_why_another_user_cannot_be_used(
     engine: Engine, team: Personas, host: Host, tmp_path: Path
 ) -> None:
     steps = check_now(member=team.alice, host_id=host.pk)

@@ -44,7 +44,7 @@ def shared_secrets(hosts: list[NamespaceHost]) -> dict[str, str]:
     return {plan["job"]: plan["secret"] for plan in plans}
 
 
-def test_it_runs_on_three_hosts_at_once(
+def test_a_run_uses_three_hosts_at_once(
     hosts: list[NamespaceHost], engine: Engine, team: Personas, shas: list[str]
 ) -> None:
     run = engine.finish(make_run(team.alice, shas, hosts=("a", "b", "c"), rounds=2))
@@ -57,7 +57,7 @@ def test_it_runs_on_three_hosts_at_once(
     assert overlaps(step for each in steps for step in each), "they did not work side by side"
 
 
-def test_it_gives_a_host_to_one_job_at_a_time(
+def test_a_host_has_one_job_at_a_time(
     hosts: list[NamespaceHost], engine: Engine, team: Personas, shas: list[str]
 ) -> None:
     several = [("a", "b"), ("b", "c"), ("c", "a"), ("a", "b", "c")]
@@ -68,7 +68,7 @@ def test_it_gives_a_host_to_one_job_at_a_time(
     assert [len(names_in(host.journals())) for host in hosts] == [3, 3, 3]
 
 
-def test_it_measures_with_the_load_on_another_host(
+def test_a_trial_with_a_remote_load_generator_is_measured(
     hosts: list[NamespaceHost], engine: Engine, team: Personas, shas: list[str]
 ) -> None:
     around = [("a", "b"), ("b", "c"), ("c", "a")]
@@ -92,7 +92,7 @@ def test_it_measures_with_the_load_on_another_host(
     assert leaks(places, secrets) == []
 
 
-def test_a_cancelled_case_ends_on_both_hosts_and_the_other_goes_on(
+def test_a_cancelled_case_ends_on_both_hosts_and_the_other_continues(
     hosts: list[NamespaceHost], engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     project, shas = make_project(team.alice, tmp_path / "origin", [server()])

@@ -59,7 +59,7 @@ def add_confirmed(machine: SshServer, team: Personas) -> Host:
     return confirm_host_key(member=team.alice, host_id=host.pk, host_key=shown.line)
 
 
-def test_it_measures_over_ssh_and_copies_the_agent_once(
+def test_a_run_over_ssh_copies_the_agent_once(
     engine: Engine, team: Personas, machine: SshServer, tmp_path: Path
 ) -> None:
     project, shas = make_project(team.alice, tmp_path / "origin", [server(), server(start="#")])
@@ -80,7 +80,7 @@ def test_it_measures_over_ssh_and_copies_the_agent_once(
     assert len(snapshot.fingerprint) == 64
 
 
-def test_it_refuses_a_host_that_shows_another_key(
+def test_a_host_with_another_host_key_is_refused(
     engine: Engine, team: Personas, machine: SshServer, tmp_path: Path
 ) -> None:
     project, shas = make_project(team.alice, tmp_path / "origin", [server(), server(start="#")])
@@ -94,7 +94,7 @@ def test_it_refuses_a_host_that_shows_another_key(
     assert not Trial.objects.filter(state="measured").exists()
 
 
-def test_it_does_not_use_a_host_before_its_key_is_confirmed(
+def test_a_host_is_not_used_before_its_key_is_confirmed(
     team: Personas, machine: SshServer, tmp_path: Path
 ) -> None:
     project, shas = make_project(team.alice, tmp_path / "origin")
@@ -117,7 +117,7 @@ def test_it_does_not_use_a_host_before_its_key_is_confirmed(
         ({"profile_slug": "none"}, "profile"),
     ],
 )
-def test_it_checks_what_was_typed(
+def test_invalid_host_settings_are_refused(
     team: Personas, machine: SshServer, changes: dict[str, object], field: str
 ) -> None:
     with pytest.raises(InvalidRequestError) as caught:
@@ -126,15 +126,13 @@ def test_it_checks_what_was_typed(
     assert not Host.objects.exists()
 
 
-def test_it_writes_nothing_of_a_host_that_does_not_answer(
-    team: Personas, machine: SshServer
-) -> None:
+def test_an_unreachable_host_is_not_stored(team: Personas, machine: SshServer) -> None:
     with pytest.raises(UnreachableError):
         add_host(member=team.alice, new=describe(machine, team, port=1))
     assert not Host.objects.exists()
 
 
-def test_it_lets_only_admins_of_the_team_touch_hosts(team: Personas, machine: SshServer) -> None:
+def test_only_admins_of_the_team_change_hosts(team: Personas, machine: SshServer) -> None:
     host = add_confirmed(machine, team)
     with pytest.raises(PermissionRefusedError):
         remove_host(member=team.bob, host_id=host.pk)

@@ -49,9 +49,7 @@ def measure(engine: Engine, team: Personas, folder: Path, source: str) -> Run:
     return engine.finish(run_of(team.alice, shas, rounds=1), timeout_s=180)
 
 
-def test_it_measures_over_the_protocol_that_was_asked_for(
-    engine: Engine, team: Personas, tmp_path: Path
-) -> None:
+def test_a_load_uses_the_requested_protocol(engine: Engine, team: Personas, tmp_path: Path) -> None:
     run = measure(engine, team, tmp_path / "origin", DEFINITION)
     assert (run.state, run.message) == ("finished", "")
     trials = list(Trial.objects.filter(job__run=run).select_related("case"))
@@ -70,9 +68,7 @@ def test_it_measures_over_the_protocol_that_was_asked_for(
         assert values_of([trial.pk])[trial.pk]["requests.errors"] == 0
 
 
-def test_a_program_of_the_definition_speaks_http3(
-    engine: Engine, team: Personas, tmp_path: Path
-) -> None:
+def test_a_script_tool_measures_http3(engine: Engine, team: Personas, tmp_path: Path) -> None:
     script = f'  tool: script\n  command: [{sys.executable}, "{{tree}}/client.py"]\n'
     source = DEFINITION.replace("load:\n", f"load:\n{script}").replace("  rate: 100\n", "")
     source = source.replace("[h1, h2, h3]", "[h3]").replace("duration_s: 0.6", "requests: 50")
@@ -90,7 +86,7 @@ def test_a_program_of_the_definition_speaks_http3(
         assert values_of([trial.pk])[trial.pk]["requests.ok"] == 50
 
 
-def test_a_server_that_falls_back_gets_no_numbers(
+def test_a_server_that_falls_back_has_no_values(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     source = DEFINITION.replace('"{key}"]', '"{key}", --alpn, http/1.1]')

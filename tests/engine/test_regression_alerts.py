@@ -35,7 +35,7 @@ def versions() -> list[dict[str, str]]:
     ]
 
 
-def test_from_a_slower_commit_to_its_alert(engine: Engine, team: Personas, tmp_path: Path) -> None:
+def test_a_slower_commit_raises_an_alert(engine: Engine, team: Personas, tmp_path: Path) -> None:
     assert engine.data_dir == settings.DATA_DIR
     project, shas = make_project(team.alice, tmp_path / "origin", versions())
     source = DEFINITION.replace("duration_s: 0.6", "duration_s: 0.4").replace(

@@ -18,7 +18,7 @@ KEPT = DEFINITION.replace("connections: [4]", "connections: [1, 2, 4]").replace(
 )
 
 
-def test_it_measures_the_chosen_cases_of_one_commit(
+def test_selected_cases_of_a_repository_definition_are_measured(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     files = {**server(), ".pitwall.yaml": KEPT}

@@ -17,7 +17,7 @@ OF_OURS = re.compile(r"PITWALL_|DJANGO_|(DATABASE|REDIS)_URL$")
 ROW = re.compile(r"^\| (HTTP/[^|]*?) \| (.*) \|$", re.M)
 
 
-def test_a_report_is_reproduced_with_its_rows_figures_and_provenance(tmp_path: Path) -> None:
+def test_a_report_is_reproduced_with_rows_values_and_provenance(tmp_path: Path) -> None:
     # Not HTTP/3: its loads wait for half a minute at their end.
     cases = 'size == 1024 and operations == 100 and protocol != "h3"'
     wanted = ("--only", "protocols", "--cases", cases)

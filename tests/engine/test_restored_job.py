@@ -26,7 +26,9 @@ from tests.support.journals import read_journals
 pytestmark = pytest.mark.engine
 
 
-def test_it_goes_on_where_the_host_is(engine: Engine, team: Personas, tmp_path: Path) -> None:
+def test_a_restored_job_continues_at_the_state_of_the_host(
+    engine: Engine, team: Personas, tmp_path: Path
+) -> None:
     """The host went on alone meanwhile, and a run that came after the backup is forgotten."""
     alice = team.alice
     project, shas = make_project(alice, tmp_path / "origin", [server(), server(start="#")])

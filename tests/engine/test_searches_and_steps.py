@@ -58,9 +58,7 @@ def measure(engine: Engine, team: Personas, folder: Path, load: str) -> Run:
     return engine.finish(run_of(team.alice, shas, rounds=1), timeout_s=240)
 
 
-def test_it_looks_for_what_a_server_can_bear(
-    engine: Engine, team: Personas, tmp_path: Path
-) -> None:
+def test_a_capacity_search_is_measured(engine: Engine, team: Personas, tmp_path: Path) -> None:
     run = measure(engine, team, tmp_path / "origin", SEARCH)
     assert (run.state, run.message) == ("finished", "")
     trial = Trial.objects.get(job__run=run)
@@ -71,7 +69,7 @@ def test_it_looks_for_what_a_server_can_bear(
     assert set(readings) <= {f"capacity.{name}" for name in ("rate", "low", "high", "probes")}
 
 
-def test_it_measures_each_step_of_a_load(engine: Engine, team: Personas, tmp_path: Path) -> None:
+def test_each_step_of_a_load_is_measured(engine: Engine, team: Personas, tmp_path: Path) -> None:
     run = measure(engine, team, tmp_path / "origin", STEPS)
     assert (run.state, run.message) == ("finished", "")
     trial = Trial.objects.get(job__run=run)

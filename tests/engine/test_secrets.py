@@ -134,7 +134,7 @@ def pages_of(address: str, run: Run, token: str) -> tuple[dict[str, bytes], str]
     return {each.url: each.content + str(each.headers).encode() for each in answers}, factor[1]
 
 
-def test_no_secret_is_left_and_nothing_of_another_team(
+def test_no_secret_and_nothing_of_another_team_is_left(
     engine: Engine, team: Personas, machine: SshServer, secrets: dict[str, str],
     live_server: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip

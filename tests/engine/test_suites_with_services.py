@@ -33,7 +33,7 @@ def short(suite: str) -> str:
     )
 
 
-def test_it_measures_a_server_that_asks_redis(
+def test_a_server_with_a_redis_service_is_measured(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     source = short("hello-redis").replace("[redis-server,", f"[{choose_binary().path},")
@@ -50,9 +50,7 @@ def test_it_measures_a_server_that_asks_redis(
         assert "--redis" in trial.provenance["server_argv"]
 
 
-def test_it_measures_a_proxy_with_its_replicas(
-    engine: Engine, team: Personas, tmp_path: Path
-) -> None:
+def test_a_proxy_with_replicas_is_measured(engine: Engine, team: Personas, tmp_path: Path) -> None:
     source = short("hello-replicas").replace("connections: [6, 24]", "connections: [6]")
     run = measure(engine, team, tmp_path / "origin", "hello-replicas", source)
     assert (run.state, run.message) == ("finished", "")

@@ -88,7 +88,7 @@ def collector(tmp_path: Path) -> Iterator[Collector]:
 
 
 @pytest.mark.engine
-def test_all_spans_of_a_run_are_found_by_its_id(
+def test_all_spans_of_a_run_have_its_id(
     team: Personas, collector: Collector, tmp_path: Path
 ) -> None:
     token = create_token(member=team.alice, name="ci").secret
@@ -163,14 +163,16 @@ def check_what_hosts_did(spans: Spans, run: Run) -> None:
     assert built == {build.commit.sha for build in Build.objects.filter(job__run=run)}
 
 
-def test_without_traces_there_is_no_span() -> None:
+def test_without_tracing_there_are_no_spans() -> None:
     assert span("one", more=1) is span("another")
     with span("one"):
         mark_span(run="r1")
     assert not [name for name in sys.modules if name.startswith("opentelemetry")]
 
 
-def test_it_says_what_traces_need(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+def test_missing_packages_for_tracing_are_reported(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
     settings.TRACES = True
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
     with pytest.raises(ImproperlyConfigured, match=r"needs requirements/traces\.txt"):

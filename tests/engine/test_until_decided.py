@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.quiet]
 SLOWER = "hashlib.sha256(bytes(4_000_000)).digest()"
 
 
-def test_a_clearly_slower_commit_is_decided_at_the_first_look(
+def test_a_clearly_slower_commit_is_decided_at_the_first_interim_analysis(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     project, shas = make_project(team.alice, tmp_path / "origin", [server(), server(extra=SLOWER)])
@@ -41,7 +41,7 @@ def test_a_clearly_slower_commit_is_decided_at_the_first_look(
     assert not HostLease.objects.exists()
 
 
-def test_what_is_the_same_ends_equivalent_or_goes_on_to_later_looks(
+def test_equal_commits_end_equivalent_or_continue_to_later_interim_analyses(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     project, shas = make_project(
@@ -61,7 +61,7 @@ def test_what_is_the_same_ends_equivalent_or_goes_on_to_later_looks(
         assert "needs about" in run.message or "would not decide it" in run.message
 
 
-def test_a_spent_budget_ends_a_run_and_says_what_is_missing(
+def test_a_spent_budget_ends_a_run_and_reports_the_blocks_still_needed(
     engine: Engine, team: Personas, tmp_path: Path
 ) -> None:
     project, shas = make_project(

@@ -13,7 +13,7 @@ from orchestrator.transport.networks import ForbiddenHostError
 from tests.support.factories import Personas
 
 
-def test_a_host_is_neither_entered_nor_reached_where_none_may_be(
+def test_a_host_outside_of_the_allowed_networks_is_neither_saved_nor_reached(
     host: Host, personas: Personas, settings: Any
 ) -> None:
     settings.HOST_NETWORKS = []

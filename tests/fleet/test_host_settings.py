@@ -13,7 +13,7 @@ from orchestrator.fleet.tuning import KNOBS, checked_tuning
 from tests.support.factories import Personas, add_member
 
 
-def test_it_changes_what_is_given_and_leaves_the_rest(host: Host, personas: Personas) -> None:
+def test_only_given_host_settings_change(host: Host, personas: Personas) -> None:
     set_host_care(
         member=personas.alice,
         host_id=host.pk,
@@ -32,7 +32,7 @@ def test_it_changes_what_is_given_and_leaves_the_rest(host: Host, personas: Pers
     assert AuditEntry.objects.latest("at").subject == "here: tags"
 
 
-def test_another_user_for_measured_code_has_to_be_tried(host: Host, personas: Personas) -> None:
+def test_another_user_for_measured_code_must_be_checked(host: Host, personas: Personas) -> None:
     def tried() -> list[str]:
         return [check.step for check in host.checks.order_by("pk")]
 
@@ -45,7 +45,7 @@ def test_another_user_for_measured_code_has_to_be_tried(host: Host, personas: Pe
     assert AuditEntry.objects.latest("at").subject == "here: run_as"
 
 
-def test_it_can_take_everything_back(host: Host, personas: Personas) -> None:
+def test_host_settings_can_be_reset(host: Host, personas: Personas) -> None:
     set_host_care(
         member=personas.alice, host_id=host.pk, tags=["a"], open_hours="sat", tuning={"aslr": "off"}
     )
@@ -75,7 +75,7 @@ def test_it_can_take_everything_back(host: Host, personas: Personas) -> None:
         ({"run_as": "a" * 33}, "run_as", "a user name of lower-case letters"),
     ],
 )
-def test_it_says_what_is_wrong(
+def test_invalid_host_settings_are_reported(
     changes: dict[str, Any], field: str, words: str, host: Host, personas: Personas
 ) -> None:
     with pytest.raises(InvalidRequestError) as caught:
@@ -87,12 +87,14 @@ def test_it_says_what_is_wrong(
 
 
 @pytest.mark.parametrize("address", ["fd00::9:1", "10.9.0.1", "rack-2.lab.example"])
-def test_it_takes_any_address_of_another_host(address: str, host: Host, personas: Personas) -> None:
+def test_any_address_of_another_host_is_accepted(
+    address: str, host: Host, personas: Personas
+) -> None:
     changed = set_host_care(member=personas.alice, host_id=host.pk, data_address=address)
     assert changed.data_address == address
 
 
-def test_only_admins_of_the_team_change_how_a_host_is_used(host: Host, personas: Personas) -> None:
+def test_only_admins_of_the_team_change_host_settings(host: Host, personas: Personas) -> None:
     carol = add_member(personas.alice, "carol", Role.MEMBER)
     for member in (carol, personas.bob):
         with pytest.raises(PermissionRefusedError):
@@ -102,10 +104,10 @@ def test_only_admins_of_the_team_change_how_a_host_is_used(host: Host, personas:
     assert Host.objects.get().tags == []
 
 
-def test_the_agent_has_the_same_knobs() -> None:
+def test_the_agent_has_the_same_tuning_settings() -> None:
     assert set(KNOBS) == set(agent.KNOBS)
 
 
-def test_it_takes_each_swappiness_that_there_is() -> None:
+def test_every_valid_swappiness_is_accepted() -> None:
     for number in range(201):
         assert checked_tuning({"swappiness": number}) == {"swappiness": str(number)}

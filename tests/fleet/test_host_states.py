@@ -50,7 +50,7 @@ def _last_audit() -> tuple[str, str | None, str]:
     return entry.action, entry.actor and entry.actor.get_username(), entry.subject
 
 
-def test_it_is_drained_and_released_by_a_member(host: Host, personas: Personas) -> None:
+def test_a_member_drains_and_releases_a_host(host: Host, personas: Personas) -> None:
     carol = add_member(personas.alice, "carol", Role.MEMBER)
     put_in_maintenance(member=carol, host_id=host.pk, reason="new fan")
     assert _now(host) == ("maintenance", "carol: new fan")
@@ -64,7 +64,7 @@ def test_it_is_drained_and_released_by_a_member(host: Host, personas: Personas) 
 
 
 @pytest.mark.parametrize("service", [put_in_maintenance, release_host, retire_host])
-def test_it_refuses_viewers_and_finds_nothing_for_strangers(
+def test_viewers_are_refused_and_strangers_find_no_host(
     service: object, host: Host, personas: Personas
 ) -> None:
     with pytest.raises(PermissionRefusedError):
@@ -74,7 +74,7 @@ def test_it_refuses_viewers_and_finds_nothing_for_strangers(
     assert _now(host) == ("ready", "")
 
 
-def test_only_admins_retire_a_host_and_take_it_back(host: Host, personas: Personas) -> None:
+def test_only_admins_retire_and_restore_a_host(host: Host, personas: Personas) -> None:
     carol = add_member(personas.alice, "carol", Role.MEMBER)
     with pytest.raises(PermissionRefusedError):
         retire_host(member=carol, host_id=host.pk)
@@ -95,7 +95,7 @@ def test_only_admins_retire_a_host_and_take_it_back(host: Host, personas: Person
         ("retired", retire_host, "here is retired; only a host that is not confirmed or ready or"),
     ],
 )
-def test_it_says_what_a_state_does_not_allow(
+def test_an_invalid_transition_is_reported(
     state: str, service: object, words: str, host: Host, personas: Personas
 ) -> None:
     _put(host, state)
@@ -105,29 +105,27 @@ def test_it_says_what_a_state_does_not_allow(
     assert _now(host)[0] == state
 
 
-def test_it_does_not_release_a_host_whose_key_nobody_confirmed(
-    host: Host, personas: Personas
-) -> None:
+def test_a_host_without_a_confirmed_key_is_not_released(host: Host, personas: Personas) -> None:
     Host.objects.filter(pk=host.pk).update(transport="ssh", state="retired")
     with pytest.raises(ConflictError, match="the key of here is not confirmed yet"):
         release_host(member=personas.alice, host_id=host.pk)
 
 
 @pytest.mark.parametrize(("state", "done"), [("ready", True), ("unreachable", True)])
-def test_pitwall_quarantines_what_may_be_used(state: str, done: bool, host: Host) -> None:
+def test_pitwall_quarantines_usable_hosts(state: str, done: bool, host: Host) -> None:
     assert quarantine(host=_put(host, state), reason="slower than it was") is done
     assert _now(host) == ("quarantined", "slower than it was")
     assert _last_audit() == ("host.quarantined", None, "here: slower than it was")
 
 
 @pytest.mark.parametrize("state", sorted(HELD - {HostState.EXTERNAL}))
-def test_it_does_not_quarantine_what_is_held_already(state: str, host: Host) -> None:
+def test_held_hosts_are_not_quarantined(state: str, host: Host) -> None:
     assert not quarantine(host=_put(host, state), reason="slower than it was")
     assert _now(host) == (state, "why")
 
 
 @pytest.mark.parametrize("state", sorted(HELD - {HostState.EXTERNAL}))
-def test_no_look_at_a_host_that_is_held_changes_its_state(state: str, host: Host) -> None:
+def test_a_poll_of_a_held_host_does_not_change_its_state(state: str, host: Host) -> None:
     _put(host, state)
     note_host_seen(host=host)
     record_snapshot(host=host, facts={})
@@ -182,13 +180,13 @@ def test_a_confirmed_key_releases_only_those_that_waited_for_it(
     assert (confirmed.state, confirmed.host_key) == (then, line)
 
 
-def test_it_removes_a_host_that_never_measured(host: Host, personas: Personas) -> None:
+def test_a_host_without_measurements_is_removed(host: Host, personas: Personas) -> None:
     record_snapshot(host=host, facts={"fingerprint": "a"})
     remove_host(member=personas.alice, host_id=host.pk)
     assert not Host.objects.exists()
 
 
-def test_usable_hosts_are_those_of_the_teams_asked_for(host: Host, personas: Personas) -> None:
+def test_usable_hosts_belong_to_the_given_teams(host: Host, personas: Personas) -> None:
     Host.objects.update(tags=["fast"], open_hours="sat-sun", timezone="Europe/Vienna")
     (found,) = usable_hosts([host.team_id, personas.mallory.team.pk])
     assert (found.id, found.team_id, found.profile_id) == (host.pk, host.team_id, host.profile_id)
@@ -201,5 +199,5 @@ def test_usable_hosts_are_those_of_the_teams_asked_for(host: Host, personas: Per
     assert usable_hosts([personas.mallory.team.pk]) == []
 
 
-def test_every_state_is_held_or_may_be_used() -> None:
+def test_every_state_is_either_held_or_usable() -> None:
     assert set(HostState) - set(HELD) == {HostState.READY, HostState.UNREACHABLE}

@@ -30,7 +30,7 @@ def _facts(**changes: Any) -> dict[str, Any]:
     return {**FACTS, "fingerprint": "b" * 64, **changes}
 
 
-def test_a_new_fact_begins_an_epoch_that_says_what_changed(host: Host) -> None:
+def test_a_changed_fact_begins_an_epoch_that_names_the_change(host: Host) -> None:
     record_snapshot(host=host, facts=FACTS)
     second = record_snapshot(host=host, facts=_facts(kernel="6.1.0-31", governor="performance"))
     (change,) = changes_of(host)
@@ -47,7 +47,7 @@ def test_the_same_machine_stays_in_its_epoch(host: Host) -> None:
     assert not HostChange.objects.exists()
 
 
-def test_another_fingerprint_of_the_same_facts_is_another_agent_and_no_change(host: Host) -> None:
+def test_another_fingerprint_of_the_same_facts_is_not_a_change(host: Host) -> None:
     record_snapshot(host=host, facts=FACTS)
     # The agent of today rounds what it calls static, and says more of it.
     static = {"kernel": "6.1.0-30", "memory_bytes": 16_500_000_001, "microcode": "0xf8"}
@@ -55,7 +55,7 @@ def test_another_fingerprint_of_the_same_facts_is_another_agent_and_no_change(ho
     assert not HostChange.objects.exists()
 
 
-def test_each_change_is_against_the_snapshot_just_before(host: Host) -> None:
+def test_each_change_is_relative_to_the_previous_snapshot(host: Host) -> None:
     for fingerprint, kernel in (("a", "1"), ("b", "2"), ("a", "1")):
         record_snapshot(host=host, facts=_facts(fingerprint=fingerprint, kernel=kernel))
     assert [change.changed["kernel"] for change in changes_of(host)] == [["1", "2"], ["2", "1"]]
@@ -75,15 +75,13 @@ def test_each_change_is_against_the_snapshot_just_before(host: Host) -> None:
         ({"static": {}}, {"static": {"smt": "on"}}, {}),
     ],
 )  # fmt: skip
-def test_it_finds_the_facts_that_changed(
+def test_changed_facts_are_found(
     before: dict[str, Any], after: dict[str, Any], changed: dict[str, Any]
 ) -> None:
     assert changed_facts(before, after) == changed
 
 
-def test_facts_fill_what_the_profile_leaves_open_and_nothing_else(
-    host: Host, personas: Personas
-) -> None:
+def test_facts_fill_only_empty_fields_of_the_profile(host: Host, personas: Personas) -> None:
     save_profile(member=personas.alice, slug="any", name="Any machine", cores=2, os="Linux")
     host.refresh_from_db()
     record_snapshot(host=host, facts=FACTS)
@@ -101,7 +99,7 @@ def test_the_second_host_of_a_profile_changes_nothing(host: Host) -> None:
     assert (profile.cpu_model, profile.cores) == (FACTS["cpu_model"], 4)
 
 
-def test_it_takes_nothing_that_is_no_such_fact(host: Host) -> None:
+def test_invalid_facts_are_not_copied_to_the_profile(host: Host) -> None:
     record_snapshot(host=host, facts={"cores": "many", "threads": -1, "memory_bytes": 2**80})
     profile = HardwareProfile.objects.get()
     assert (profile.cores, profile.threads, profile.memory_bytes) == (None, None, None)
@@ -127,7 +125,7 @@ def test_the_lowest_clock_of_a_cpu_is_not_its_base_clock() -> None:
         ({"boost_clock_mhz": 4800}, ["boost_clock_mhz"]),
     ],
 )
-def test_it_says_where_a_host_is_not_what_its_profile_says(
+def test_differences_between_host_and_profile_are_reported(
     profile: dict[str, Any], found: list[str]
 ) -> None:
     assert [each.field for each in contradictions(profile, FACTS)] == found

@@ -37,14 +37,14 @@ def _utc(text: str) -> datetime:
         ("mon 12:00-24:00; tue 00:00-01:00", "2026-11-16 23:00", 2),
     ],
 )
-def test_it_says_how_long_it_stays_open(text: str, instant: str, left_h: float | None) -> None:
+def test_remaining_open_time_is_computed(text: str, instant: str, left_h: float | None) -> None:
     left = parse(text).seconds_left(_utc(instant), "UTC")
 
     assert left == (None if left_h is None else left_h * 3600)
 
 
 @pytest.mark.parametrize("text", ["", "  ", "mon-sun", "00:00-12:00; 12:00-24:00", "sat-fri"])
-def test_it_is_open_for_ever_where_nothing_is_left_out(text: str) -> None:
+def test_a_host_without_closing_times_is_always_open(text: str) -> None:
     hours = parse(text)
     now = _utc("2026-11-18 12:00")
 
@@ -60,11 +60,11 @@ def test_it_is_open_for_ever_where_nothing_is_left_out(text: str) -> None:
         ("2026-11-18 20:00", "2026-11-18 20:00"),
     ],
 )
-def test_it_says_when_it_opens_next(instant: str, opens: str) -> None:
+def test_the_next_opening_is_computed(instant: str, opens: str) -> None:
     assert parse(NIGHTS).next_open(_utc(instant), "Europe/Vienna") == _utc(opens)
 
 
-def test_it_waits_a_week_longer_when_the_clock_leaves_a_window_out() -> None:
+def test_a_window_skipped_by_the_clock_change_opens_a_week_later() -> None:
     """On 2026-03-29 there is no time from 02:00 to 03:00 in Vienna."""
     hours = parse("sun 02:10-02:50")
     assert hours.next_open(_utc("2026-03-23 12:00"), "Europe/Vienna") == _utc("2026-04-05 00:10")
@@ -74,7 +74,7 @@ def test_it_waits_a_week_longer_when_the_clock_leaves_a_window_out() -> None:
     ("instant", "hours_long"),
     [("2026-03-28 19:00", 10), ("2026-10-24 18:00", 12), ("2026-11-14 19:00", 11)],
 )
-def test_a_night_lasts_as_long_as_it_really_does(instant: str, hours_long: int) -> None:
+def test_a_night_with_a_clock_change_has_its_real_length(instant: str, hours_long: int) -> None:
     left = parse("20:00-07:00").seconds_left(_utc(instant), "Europe/Vienna")
 
     assert left == hours_long * 3600
@@ -94,7 +94,7 @@ def test_a_night_lasts_as_long_as_it_really_does(instant: str, hours_long: int) 
         ("mon,", "mon,", "expected days such as"),
     ],
 )
-def test_it_names_the_part_that_is_wrong(text: str, part: str, expected: str) -> None:
+def test_an_invalid_part_of_opening_hours_is_named(text: str, part: str, expected: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         parse(text)
     assert caught.value.field == "open_hours"
@@ -103,7 +103,7 @@ def test_it_names_the_part_that_is_wrong(text: str, part: str, expected: str) ->
 
 
 @pytest.mark.parametrize("name", ["", "Nowhere/Land", "../etc/passwd", "Europe", "/etc/localtime"])
-def test_it_refuses_a_time_zone_that_is_none(name: str) -> None:
+def test_an_unknown_time_zone_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequestError, match="expected a time zone") as caught:
         zone_of(name)
     assert caught.value.field == "timezone"
@@ -134,7 +134,9 @@ def some_hours(draw: st.DrawFn) -> OpenHours:
 
 
 @given(hours=some_hours(), now=instants, zone=st.sampled_from(ZONES))
-def test_it_closes_when_it_says_and_not_before(hours: OpenHours, now: datetime, zone: str) -> None:
+def test_a_host_closes_exactly_at_its_closing_time(
+    hours: OpenHours, now: datetime, zone: str
+) -> None:
     left = hours.seconds_left(now, zone)
     if left is None or left == float("inf"):
         return
@@ -146,7 +148,9 @@ def test_it_closes_when_it_says_and_not_before(hours: OpenHours, now: datetime, 
 
 
 @given(hours=some_hours(), now=instants, zone=st.sampled_from(ZONES))
-def test_it_opens_when_it_says_and_not_before(hours: OpenHours, now: datetime, zone: str) -> None:
+def test_a_host_opens_exactly_at_its_opening_time(
+    hours: OpenHours, now: datetime, zone: str
+) -> None:
     opens = hours.next_open(now, zone)
     assert opens >= now
     assert hours.seconds_left(opens, zone) is not None
@@ -156,7 +160,7 @@ def test_it_opens_when_it_says_and_not_before(hours: OpenHours, now: datetime, z
 
 
 @given(start=times, end=times, now=instants, zone=st.sampled_from(ZONES))
-def test_hours_and_the_others_share_each_instant(
+def test_each_instant_is_either_open_or_closed(
     start: int, end: int, now: datetime, zone: str
 ) -> None:
     """What one host has off, the other has on: no instant is both or neither, in any zone."""
@@ -169,7 +173,7 @@ def test_hours_and_the_others_share_each_instant(
 
 
 @given(hours=some_hours(), now=instants)
-def test_it_is_open_when_a_clock_on_the_wall_says_so(hours: OpenHours, now: datetime) -> None:
+def test_opening_hours_follow_local_time(hours: OpenHours, now: datetime) -> None:
     minute = now.hour * 60 + now.minute
 
     def covers(day: int, at: int) -> bool:

@@ -24,7 +24,7 @@ SIGNED = hmac.new(SECRET.encode(), BODY, hashlib.sha256).hexdigest()
         ("gitlab", {"X-Gitlab-Token": SECRET}),
     ],
 )
-def test_it_believes_who_knows_the_secret(kind: str, headers: dict[str, str]) -> None:
+def test_a_webhook_with_a_valid_signature_is_accepted(kind: str, headers: dict[str, str]) -> None:
     assert is_genuine(kind, SECRET, headers, BODY)
     wrong = {
         name: value[:-1] + ("0" if value[-1] != "0" else "1") for name, value in headers.items()
@@ -48,11 +48,11 @@ def test_it_believes_who_knows_the_secret(kind: str, headers: dict[str, str]) ->
         ("gitlab", {"X-Hub-Signature-256": f"sha256={SIGNED}"}),
     ],
 )
-def test_it_believes_nobody_else(kind: str, headers: dict[str, str]) -> None:
+def test_a_webhook_with_an_invalid_signature_is_refused(kind: str, headers: dict[str, str]) -> None:
     assert not is_genuine(kind, SECRET, headers, BODY)
 
 
-def test_it_does_not_believe_another_body() -> None:
+def test_a_signature_of_another_body_is_refused() -> None:
     headers = {"X-Hub-Signature-256": f"sha256={SIGNED}"}
     assert not is_genuine("github", SECRET, headers, BODY + b" ")
 
@@ -83,7 +83,7 @@ def comment_on(kind: str, text: str, **more: Any) -> Notice:
 
 
 @pytest.mark.parametrize("kind", ["github", "gitea", "gitlab"])
-def test_it_reads_a_comment(kind: str) -> None:
+def test_a_comment_is_parsed(kind: str) -> None:
     found = comment_on(kind, "Please\r\n/benchmark hello\r\n/benchmark  static-files \nthanks")
 
     assert isinstance(found, Comment)
@@ -98,11 +98,11 @@ def test_it_reads_a_comment(kind: str) -> None:
     ["try /benchmark hello", "> /benchmark hello", "/benchmark", "/benchmarks hello",
      "/benchmark ../x", "/benchmark Hello", "/benchmark hello; rm -rf /", "/benchmark\nhello"],
 )  # fmt: skip
-def test_it_reads_no_command_where_there_is_none(kind: str, text: str) -> None:
+def test_a_comment_without_a_command_is_ignored(kind: str, text: str) -> None:
     assert not isinstance(comment_on(kind, text), Comment)
 
 
-def test_it_takes_no_edited_comment_and_none_on_an_issue() -> None:
+def test_edited_comments_and_comments_on_issues_are_ignored() -> None:
     text = "/benchmark hello"
     assert not isinstance(comment_on("github", text, action="edited"), Comment)
     assert not isinstance(comment_on("github", text, issue={"number": 5}), Comment)
@@ -110,7 +110,7 @@ def test_it_takes_no_edited_comment_and_none_on_an_issue() -> None:
     assert not isinstance(comment_on("gitlab", text, noteable_type="Issue"), Comment)
 
 
-def test_it_reads_a_push() -> None:
+def test_a_push_is_parsed() -> None:
     data = {"ref": "refs/heads/feature/x", "repository": {"full_name": "ada/server"}}
     body = json.dumps(data).encode()
     found = read_notice("github", {"X-GitHub-Event": "push"}, body)
@@ -124,6 +124,6 @@ def test_it_reads_a_push() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"null", b"1", b"\xff", b'"x"', b"[" * 100_000])
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
-def test_it_refuses_what_is_no_payload(kind: str, body: bytes) -> None:
+def test_an_invalid_payload_is_refused(kind: str, body: bytes) -> None:
     with pytest.raises(InvalidRequestError, match="application/json"):
         read_notice(kind, {"X-GitHub-Event": "push"}, body)

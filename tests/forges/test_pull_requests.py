@@ -126,7 +126,9 @@ def finish(world: World, rates: list[float]) -> Run:
 
 
 @pytest.mark.parametrize("world", ["github", "gitlab", "gitea"], indirect=True)
-def test_it_measures_the_commit_and_tells_the_result(world: World, personas: Personas) -> None:
+def test_a_requested_commit_is_measured_and_the_result_commented(
+    world: World, personas: Personas
+) -> None:
     assert world.comment() == "hello asked for by grace on #5"
     pinned = world.head
     world.follow()
@@ -159,7 +161,7 @@ def test_it_measures_the_commit_and_tells_the_result(world: World, personas: Per
     assert (writes, world.forge.writes) == (3, 3)
 
 
-def test_it_measures_what_was_the_head_and_nothing_pushed_later(world: World) -> None:
+def test_the_head_at_the_request_is_measured_and_no_later_push(world: World) -> None:
     world.comment()
     pinned = world.head
     world.follow()
@@ -170,7 +172,7 @@ def test_it_measures_what_was_the_head_and_nothing_pushed_later(world: World) ->
     assert {sha for sha, _ in world.forge.statuses} == {pinned}
 
 
-def test_it_says_what_is_inconclusive_and_how_long_that_takes_to_settle(world: World) -> None:
+def test_an_inconclusive_result_is_commented_with_the_time_still_needed(world: World) -> None:
     world.comment()
     world.follow()
     finish_run(Run.objects.get(), [1000, 1010], wobble=0.05)
@@ -182,7 +184,7 @@ def test_it_says_what_is_inconclusive_and_how_long_that_takes_to_settle(world: W
     assert world.forge.statuses[-1][1]["description"].startswith("inconclusive: ")
 
 
-def test_it_listens_to_those_who_are_allowed_only(world: World) -> None:
+def test_only_allowed_users_can_request_a_benchmark(world: World) -> None:
     assert world.comment(user="eve") == "ignored: eve is not among those who may ask for benchmarks"
     world.follow()
 
@@ -190,7 +192,7 @@ def test_it_listens_to_those_who_are_allowed_only(world: World) -> None:
     assert world.forge.writes == 0
 
 
-def test_it_takes_a_comment_once(world: World) -> None:
+def test_a_comment_is_processed_once(world: World) -> None:
     world.comment()
     world.follow()
     world.comment()
@@ -199,7 +201,7 @@ def test_it_takes_a_comment_once(world: World) -> None:
     assert Run.objects.count() == 1
 
 
-def test_it_measures_a_fork_only_after_a_member_has_approved_that_commit(
+def test_a_fork_is_measured_only_after_a_member_approved_the_commit(
     world: World, personas: Personas
 ) -> None:
     world.forge.fork = True
@@ -231,7 +233,7 @@ def test_it_measures_a_fork_only_after_a_member_has_approved_that_commit(
     ]
 
 
-def test_it_tells_that_a_fork_was_declined(world: World, personas: Personas) -> None:
+def test_a_declined_fork_is_commented(world: World, personas: Personas) -> None:
     world.forge.fork = True
     world.comment()
     world.follow()
@@ -242,7 +244,7 @@ def test_it_tells_that_a_fork_was_declined(world: World, personas: Personas) -> 
     assert "declined" in world.told
 
 
-def test_it_tells_why_nothing_was_measured(world: World) -> None:
+def test_the_reason_is_commented_if_nothing_was_measured(world: World) -> None:
     world.comment("no-such")
     world.follow()
 
@@ -250,7 +252,7 @@ def test_it_tells_why_nothing_was_measured(world: World) -> None:
     assert PullRequest.objects.get().next_at is None
 
 
-def test_it_has_nothing_to_measure_of_what_was_merged(world: World) -> None:
+def test_a_merged_pull_request_has_nothing_to_measure(world: World) -> None:
     git(world.repository, "merge", "--quiet", "--ff-only", world.head)
     world.comment()
     world.follow()
@@ -259,7 +261,7 @@ def test_it_has_nothing_to_measure_of_what_was_merged(world: World) -> None:
     assert not Run.objects.exists()
 
 
-def test_it_keeps_one_comment_for_all_benchmarks_and_makes_it_anew_when_it_was_deleted(
+def test_all_benchmarks_share_one_comment_that_is_recreated_if_deleted(
     world: World, personas: Personas
 ) -> None:
     make_definition(personas.alice, world.connection.project, slug="other")
@@ -277,7 +279,7 @@ def test_it_keeps_one_comment_for_all_benchmarks_and_makes_it_anew_when_it_was_d
     assert world.forge.comments[5] == "somebody else"
 
 
-def test_it_asks_a_forge_that_is_down_again_later(world: World) -> None:
+def test_an_unavailable_forge_is_retried_later(world: World) -> None:
     world.forge.down = True
     world.comment()
     world.follow()
@@ -292,7 +294,7 @@ def test_it_asks_a_forge_that_is_down_again_later(world: World) -> None:
     assert pull.problem == ""
 
 
-def test_it_gives_up_where_the_token_is_refused(world: World, personas: Personas) -> None:
+def test_a_refused_token_ends_the_retries(world: World, personas: Personas) -> None:
     new = NewConnection(
         kind="github", repository="ada/server", api_url=world.forge.url, token="wrong",
         allowed_users=("grace",), hosts=("here",),
@@ -308,7 +310,7 @@ def test_it_gives_up_where_the_token_is_refused(world: World, personas: Personas
     assert saved.secret == ""
 
 
-def test_it_leaves_a_pull_request_to_the_worker_that_has_it(world: World) -> None:
+def test_a_claimed_pull_request_is_left_to_its_worker(world: World) -> None:
     world.comment()
     pull = PullRequest.objects.get()
     taken = pr_sync._claimed(pull.pk)
@@ -336,9 +338,7 @@ def test_two_workers_start_one_run(world: World) -> None:
     assert BenchmarkRequest.objects.get().run == Run.objects.get()
 
 
-def test_a_fetch_and_its_time_are_requested_together(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fetch_is_requested_with_its_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise SystemExit
 
@@ -353,7 +353,7 @@ def test_a_fetch_and_its_time_are_requested_together(
     assert Run.objects.count() == 1
 
 
-def test_due_pull_requests_of_one_team_hide_no_others(world: World, personas: Personas) -> None:
+def test_due_pull_requests_of_one_team_do_not_hide_others(world: World, personas: Personas) -> None:
     project = Project.objects.create(team=personas.mallory.team, slug="s", name="s")
     other = Connection.objects.create(
         project=project, kind="github", repository="eve/s", sealed_secret=b"", created_at=utc_now()
@@ -382,7 +382,7 @@ def test_a_slow_forge_leaves_threads_to_other_teams(
     assert world.forge.writes > 0
 
 
-def test_a_ref_that_waits_for_its_turn_is_not_refused(
+def test_a_ref_that_waits_for_a_fetch_is_not_refused(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where one ref is gone, the others are fetched one by one, in more than one fetch."""
@@ -400,7 +400,7 @@ def test_a_ref_that_waits_for_its_turn_is_not_refused(
     assert BenchmarkRequest.objects.get().fetches == 1
 
 
-def test_a_ref_that_was_left_out_is_requested_again_a_few_times(world: World) -> None:
+def test_a_skipped_ref_is_requested_again_a_few_times(world: World) -> None:
     refs = PULL_REFS.get(world.forge.kind, "refs/pull/5/head")
     git(world.repository, "update-ref", "-d", refs)
     world.comment()

@@ -52,7 +52,7 @@ FOUND: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_it_is_refused_as_its_reader_says(name: str, tmp_path: Path) -> None:
+def test_an_earlier_finding_is_refused_by_its_reader(name: str, tmp_path: Path) -> None:
     target = TARGETS[name]
     with pytest.raises(target.errors, match=r"\w"):
         target.read(FOUND[name], tmp_path)
@@ -69,7 +69,7 @@ def test_it_is_refused_as_its_reader_says(name: str, tmp_path: Path) -> None:
         ("parser-h2load", {"report": b'{"ended_s": 1' + b"0" * 400 + b"}"}),
     ],
 )
-def test_what_a_tool_told_is_refused_as_its_parser_says(
+def test_an_earlier_finding_is_refused_by_its_parser(
     name: str, changes: dict[str, Any], tmp_path: Path
 ) -> None:
     target = TARGETS[name]
@@ -77,7 +77,7 @@ def test_what_a_tool_told_is_refused_as_its_parser_says(
         target.read(told_of(name, **changes), tmp_path)
 
 
-def test_facts_that_no_database_keeps_come_through_as_marks(tmp_path: Path) -> None:
+def test_facts_that_the_database_cannot_store_are_replaced(tmp_path: Path) -> None:
     said = json.dumps({"facts": {**_FACTS, "hostname": "a\0b\ud800"}}).encode()
     target = TARGETS["agent-answers"]
     with contextlib.suppress(*target.errors):  # The tools that this host lacks.

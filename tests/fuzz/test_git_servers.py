@@ -7,7 +7,7 @@ from tests.fuzz.git_servers import fuzz
 CASES = 12
 
 
-def test_nothing_is_uncaught_led_elsewhere_or_left_behind(tmp_path: Path) -> None:
+def test_hostile_git_servers_cause_no_error_redirect_or_leftover(tmp_path: Path) -> None:
     seen = fuzz(tmp_path, CASES, seed=3)
     assert seen.faults == []
     assert seen.cases == CASES

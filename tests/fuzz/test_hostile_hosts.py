@@ -9,7 +9,9 @@ from tests.fuzz.hostile_hosts import fuzz
 
 
 @pytest.mark.django_db(transaction=True)
-def test_nothing_is_uncaught_or_changes_another_team(tmp_path: Path, settings: Any) -> None:
+def test_hostile_hosts_cause_no_error_and_change_no_other_team(
+    tmp_path: Path, settings: Any
+) -> None:
     settings.DATA_DIR = tmp_path / "data"
     seen = fuzz(tmp_path, 15, seed=1, most_s=120)
     assert seen.faults == []

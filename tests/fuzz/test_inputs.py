@@ -54,7 +54,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_nothing_is_uncaught_and_nothing_written() -> None:
+def test_mutated_inputs_cause_no_error_and_no_write() -> None:
     """Here the inputs are always the same; `make fuzz` tries other inputs each day."""
     done = run(
         "-m",
@@ -74,7 +74,7 @@ def test_nothing_is_uncaught_and_nothing_written() -> None:
     assert told["targets"] > 40
 
 
-def test_the_watch_sees_what_is_wrong(tmp_path: Path) -> None:
+def test_the_watcher_detects_planted_errors(tmp_path: Path) -> None:
     done = run("-c", textwrap.dedent(WRONG), str(tmp_path / "folder"))
     told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
     fine = {name for name, found in told.items() if found == "False []"}
@@ -83,7 +83,7 @@ def test_the_watch_sees_what_is_wrong(tmp_path: Path) -> None:
     assert not (tmp_path / "evil").exists()
 
 
-def test_an_input_is_made_again_by_its_number() -> None:
+def test_an_input_is_reproduced_by_its_number() -> None:
     for name in ("agent-plan", "reader-wrk", "definition-data"):
         target = TARGETS[name]
         samples = target.samples()

@@ -3,7 +3,7 @@
 from tests.fuzz.visitors import Seen
 
 
-def test_it_sees_what_is_wrong() -> None:
+def test_the_visitor_fuzzer_detects_planted_errors() -> None:
     seen = Seen(unmeasured=("abcdef1234",))
     wrong = [
         list(seen._wrong(500, "", 0, "/")),

@@ -101,7 +101,7 @@ def _names(history: History) -> list[str]:
     ("branch", "names"),
     [("", "abcd"), ("main", "abcd"), ("work", "abxy"), ("old", "abc")],
 )
-def test_a_branch_goes_to_where_it_left_and_then_its_own_way(
+def test_a_branch_follows_the_main_line_to_its_fork_point(
     forked: Lane, branch: str, names: str
 ) -> None:
     history = forked.history(branch)
@@ -110,12 +110,12 @@ def test_a_branch_goes_to_where_it_left_and_then_its_own_way(
     assert [p.before and p.before.subject for p in history.points] == [None, *names[:-1]]
 
 
-def test_a_branch_that_nobody_knows_is_not_found(forked: Lane) -> None:
+def test_an_unknown_branch_is_not_found(forked: Lane) -> None:
     with pytest.raises(NotFoundError, match="no branch nowhere"):
         forked.history("nowhere")
 
 
-def test_a_branch_without_known_ancestors_stands_alone(forked: Lane) -> None:
+def test_a_branch_without_known_ancestors_has_only_its_own_commits(forked: Lane) -> None:
     lone = forked.commit("z")
     forked.project.branches = [["lone", lone.sha]]
     forked.project.save()
@@ -123,7 +123,7 @@ def test_a_branch_without_known_ancestors_stands_alone(forked: Lane) -> None:
     assert _names(forked.history("lone")) == ["z"]
 
 
-def test_parts_are_the_newest_and_those_before_a_commit(forked: Lane) -> None:
+def test_pages_are_the_newest_points_and_those_before_a_commit(forked: Lane) -> None:
     newest = forked.history(limit=2)
     assert (_names(newest), newest.first, newest.total) == (["c", "d"], 2, 4)
     assert newest.points[0].before is not None
@@ -139,7 +139,7 @@ def test_points_move_with_their_commits(forked: Lane) -> None:
     assert _names(forked.history()) == ["a", "b", "c"]
 
 
-def test_the_newest_epoch_counts_and_the_rest_is_told(lane: Lane) -> None:
+def test_the_newest_epoch_counts_and_others_are_reported(lane: Lane) -> None:
     a, b, c = (lane.commit(name, position=place) for place, name in enumerate("abc"))
     lane.measure(a, 100, epoch=0, configuration=1)
     lane.measure(b, 100, epoch=0, configuration=1)
@@ -159,7 +159,7 @@ def test_the_newest_epoch_counts_and_the_rest_is_told(lane: Lane) -> None:
     assert definition.bridge is None
 
 
-def test_commits_without_valid_trials_are_there_when_asked(lane: Lane) -> None:
+def test_commits_without_valid_trials_are_included_on_request(lane: Lane) -> None:
     a, b, c = (lane.commit(name, position=place) for place, name in enumerate("abc"))
     lane.measure(a, 100)
     lane.measure(b, 500, validity="invalid")
@@ -183,14 +183,14 @@ def test_one_trial_has_no_interval_and_zeros_have_no_geometric_mean(lane: Lane) 
     assert (zero.value, zero.interval) == (0.0, None)
 
 
-def test_what_was_never_measured_is_empty_and_what_nobody_knows_is_refused(lane: Lane) -> None:
+def test_unmeasured_series_are_empty_and_unknown_ones_refused(lane: Lane) -> None:
     empty = lane.history(metric="latency.p50")
     assert (empty.points, empty.series, empty.total, empty.left_out) == ((), None, 0, 0)
     with pytest.raises(InvalidRequestError, match="no metric nothing"):
         lane.history(metric="nothing")
 
 
-def test_choices_are_what_was_measured(lane: Lane, personas: Personas) -> None:
+def test_choices_are_measured_values(lane: Lane, personas: Personas) -> None:
     lane.measure(lane.commit("a", position=0), 100)
     Case.objects.create(benchmark=lane.benchmark, key="d", parameters={}, label="never")
     choices = history_choices(lane.alice, lane.benchmark)

@@ -24,7 +24,7 @@ def _data(lane: Lane, branch: str = "") -> Any:
     return json.loads(history_data(charted(lane.alice, series.pk), branch))
 
 
-def test_it_says_the_same_as_the_points(lane: Lane) -> None:
+def test_history_data_equal_the_points(lane: Lane) -> None:
     commits = [lane.commit(name, position=3 * place) for place, name in enumerate("abcdef")]
     for place, commit in enumerate(commits):
         lane.measure(
@@ -49,7 +49,7 @@ def test_it_says_the_same_as_the_points(lane: Lane) -> None:
             )
 
 
-def test_it_tells_of_others_of_the_same_commit_and_of_breaks(lane: Lane) -> None:
+def test_history_data_have_other_points_of_a_commit_and_breaks(lane: Lane) -> None:
     a, b = lane.commit("a", position=0), lane.commit("b", position=1)
     lane.measure(a, 100, epoch=0, configuration=7)
     lane.measure(a, 120, epoch=1, configuration=7)
@@ -62,7 +62,7 @@ def test_it_tells_of_others_of_the_same_commit_and_of_breaks(lane: Lane) -> None
     assert told["marks"] == [{"before": 1, "host": None, "definition": True, "bridge": None}]
 
 
-def test_it_knows_merges_and_what_came_in_by_them(lane: Lane) -> None:
+def test_history_data_mark_merges_and_merged_commits(lane: Lane) -> None:
     a = lane.commit("a", position=0)
     side = lane.commit("s", a, position=1)
     side.mainline = False
@@ -76,7 +76,7 @@ def test_it_knows_merges_and_what_came_in_by_them(lane: Lane) -> None:
     assert (told["merges"], told["side"]) == ([2], [1])
 
 
-def test_a_branch_has_the_places_that_follow_where_it_left(lane: Lane) -> None:
+def test_a_branch_has_positions_after_its_fork_point(lane: Lane) -> None:
     a, b, c = (lane.commit(name, position=place) for place, name in enumerate("abc"))
     x = lane.commit("x", b)
     lane.project.branches = [["work", x.sha]]
@@ -88,7 +88,7 @@ def test_a_branch_has_the_places_that_follow_where_it_left(lane: Lane) -> None:
     assert (told["points"]["position"], told["series"]["branch"]) == ([0, 1, 1], "work")
 
 
-def test_nothing_is_told_of_nothing(lane: Lane) -> None:
+def test_an_empty_series_has_empty_data(lane: Lane) -> None:
     empty = lane.history()
     assert empty.points == ()
     lane.measure(lane.commit("a"), 100)
@@ -96,7 +96,7 @@ def test_nothing_is_told_of_nothing(lane: Lane) -> None:
     assert told["points"]["commit"] == told["points"]["value"] == told["points"]["trials"] == []
 
 
-def test_names_find_a_series_of_the_team_alone(lane: Lane, personas: Personas) -> None:
+def test_names_find_only_series_of_the_team(lane: Lane, personas: Personas) -> None:
     lane.measure(lane.commit("a", position=0), 100)
     names = {"benchmark": "b", "case": "c", "host": "elsewhere", "metric": "requests.rate"}
     found = charted_by_names(lane.alice, project=None, **names)
@@ -108,7 +108,7 @@ def test_names_find_a_series_of_the_team_alone(lane: Lane, personas: Personas) -
     assert charted_by_names(personas.mallory, project=None, **names) is None
 
 
-def test_names_of_commits_are_forgotten_when_the_project_is_fetched(lane: Lane) -> None:
+def test_cached_commit_names_are_dropped_after_a_fetch(lane: Lane) -> None:
     a = lane.commit("a", position=0)
     forget_commit_names()
     (first,) = commit_names(lane.project.pk, None, [a.pk])

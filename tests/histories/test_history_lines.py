@@ -41,13 +41,13 @@ def _marks(line: Line) -> list[tuple[int, bool, bool, float | None]]:
     return [(m.before, m.host, m.definition, m.bridge and round(m.bridge, 6)) for m in line.marks]
 
 
-def test_it_goes_along_the_places_whatever_the_order_of_the_rows() -> None:
+def test_a_line_follows_positions_whatever_the_order_of_rows() -> None:
     line = _line({"position": 2}, {"position": 0}, {"position": 1})
     assert line.points.position.tolist() == [0, 1, 2]
     assert (line.marks, len(line.others)) == ((), 0)
 
 
-def test_nothing_measured_is_an_empty_line() -> None:
+def test_no_measurement_is_an_empty_line() -> None:
     line = _line()
     assert (len(line.points), len(line.others), line.marks) == (0, 0, ())
 
@@ -61,7 +61,7 @@ def test_nothing_measured_is_an_empty_line() -> None:
         ({"epoch": 3, "trials": 0, "invalid": 4}, {"epoch": 2}),
     ],
 )
-def test_of_a_commit_the_newest_that_counts_is_on_the_line(
+def test_the_newest_valid_point_of_a_commit_is_on_the_line(
     one: dict[str, Any], other: dict[str, Any]
 ) -> None:
     for rows in ((one, other), (other, one)):
@@ -71,7 +71,7 @@ def test_of_a_commit_the_newest_that_counts_is_on_the_line(
         assert (len(line.points), line.owner.tolist()) == (1, [0])
 
 
-def test_it_breaks_where_the_host_or_what_is_measured_changed() -> None:
+def test_a_line_breaks_where_host_or_configuration_changed() -> None:
     line = _line(
         {}, {"epoch": 1}, {"epoch": 1}, {"epoch": 1, "configuration": 8}, {"configuration": 7}
     )
@@ -82,7 +82,7 @@ def test_it_breaks_where_the_host_or_what_is_measured_changed() -> None:
     ]
 
 
-def test_points_without_valid_trials_neither_break_nor_join_it() -> None:
+def test_points_without_valid_trials_neither_break_nor_join_a_line() -> None:
     line = _line({}, {"trials": 0, "epoch": 2}, {}, {"trials": 0}, {"epoch": 1})
     assert _marks(line) == [(4, True, False, None)]
     assert line.marks[0].after == 2
@@ -99,7 +99,7 @@ def test_a_commit_measured_often_on_both_sides_is_a_bridge() -> None:
     assert line.owner.tolist() == [1]
 
 
-def test_a_bridge_counts_in_both_directions_and_wherever_it_stands() -> None:
+def test_a_bridge_works_in_both_directions_at_any_position() -> None:
     line = _line(
         {"position": 0, "epoch": 1},
         {"position": 1, "epoch": 0},
@@ -110,12 +110,12 @@ def test_a_bridge_counts_in_both_directions_and_wherever_it_stands() -> None:
 
 
 @pytest.mark.parametrize("few", [{"trials": 4}, {"value": float("nan")}])
-def test_too_few_trials_are_no_bridge(few: dict[str, Any]) -> None:
+def test_too_few_trials_do_not_bridge(few: dict[str, Any]) -> None:
     line = _line({"position": 0}, {"position": 1, **few}, {"position": 1, "epoch": 1})
     assert _marks(line) == [(1, True, False, None)]
 
 
-def test_parts_are_joined_in_order() -> None:
+def test_segments_are_joined_in_order() -> None:
     both = joined([_points({"position": 5}), _points({"position": 3})])
     assert both.position.tolist() == [5, 3]
 
@@ -141,7 +141,7 @@ def test_values_have_six_digits(values: list[float], text: str) -> None:
         ([3], "3", "[3]"),
     ],
 )
-def test_integers_are_told_in_short(values: list[int], told: str, as_steps: str) -> None:
+def test_integers_are_encoded_in_short(values: list[int], told: str, as_steps: str) -> None:
     column = np.array(values, dtype=np.int64)
     assert whole(column) == told
     assert steps(column) == as_steps

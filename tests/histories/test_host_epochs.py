@@ -36,7 +36,7 @@ def _history(personas: Personas, host: Host, run: Any) -> History:
     )
 
 
-def test_it_marks_the_first_point_after_a_change(
+def test_the_first_point_after_a_host_change_is_marked(
     personas: Personas, host: Host, tmp_path: Path
 ) -> None:
     project, shas = make_project(personas.alice, tmp_path / "repository")

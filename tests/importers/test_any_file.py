@@ -49,7 +49,7 @@ def with_another(value: Any, path: tuple[Any, ...], other: Any) -> Any:
 @pytest.mark.parametrize("path", WHOLE, ids=lambda path: path.stem)
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
-def test_a_file_with_something_else_in_one_place(path: Any, data: st.DataObject) -> None:
+def test_a_mutated_file_raises_only_import_errors(path: Any, data: st.DataObject) -> None:
     place = data.draw(st.sampled_from(list(places(WHOLE[path]))))
     changed = with_another(WHOLE[path], place, data.draw(VALUES))
     _read(format_of(path), json.dumps(changed).encode())
@@ -58,13 +58,13 @@ def test_a_file_with_something_else_in_one_place(path: Any, data: st.DataObject)
 @pytest.mark.parametrize("name", FORMATS)
 @settings(deadline=None, max_examples=40)
 @given(content=st.binary(max_size=60))
-def test_any_bytes(name: str, content: bytes) -> None:
+def test_any_bytes_raise_only_import_errors(name: str, content: bytes) -> None:
     _read(name, content)
 
 
 @settings(deadline=None, max_examples=60)
 @given(cells=st.lists(st.text(max_size=8), min_size=3, max_size=3))
-def test_any_cells(cells: list[str]) -> None:
+def test_any_cells_raise_only_import_errors(cells: list[str]) -> None:
     line = ",".join('"' + cell.replace('"', '""') + '"' for cell in cells)
     content = f"metric,value,measured_at\n{line}\n".encode("utf-8", "surrogatepass")
     _read("csv", content)

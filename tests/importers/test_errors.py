@@ -80,7 +80,7 @@ HEAD = b"metric,unit,value,case.rate\n"
         ),
     ],
 )
-def test_it_says_where(name: str, content: bytes, complaint: str) -> None:
+def test_import_errors_name_the_position(name: str, content: bytes, complaint: str) -> None:
     with pytest.raises(InvalidRequestError) as refused:
         list(FORMATS[name].read(content))
     assert complaint in str(refused.value)
@@ -88,11 +88,11 @@ def test_it_says_where(name: str, content: bytes, complaint: str) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("content", [b"null", b"7", b"\x00", b'{"a": 1}', b"[" * 100_000])
-def test_it_refuses_what_is_no_such_file(name: str, content: bytes) -> None:
+def test_a_file_of_another_format_is_refused(name: str, content: bytes) -> None:
     with pytest.raises(InvalidRequestError):
         list(FORMATS[name].read(content))
 
 
-def test_it_names_the_formats_that_there_are() -> None:
+def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
     with pytest.raises(InvalidRequestError, match="the-benchmarker"):
         format_named("xml")

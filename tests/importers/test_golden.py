@@ -42,12 +42,12 @@ def test_every_format_has_a_golden_file() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_it_reads_every_figure(path: Path) -> None:
+def test_every_value_of_a_golden_file_is_read(path: Path) -> None:
     rows = list(FORMATS[format_of(path)].read(path.read_bytes()))
     assert listed(rows) == (GOLDEN / f"{path.stem}.rows.csv").read_text()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_what_is_unknown_has_no_value_and_keeps_what_stood_there(path: Path) -> None:
+def test_an_unknown_value_is_empty_and_keeps_its_text(path: Path) -> None:
     for row in FORMATS[format_of(path)].read(path.read_bytes()):
         assert row.value is None or row.sentinel == ""

@@ -18,11 +18,11 @@ from orchestrator.importers.units import convert, kind_of, seconds_of
         (1.5, "s", "ms", 1500.0),
     ],
 )
-def test_it_converts(value: float, unit: str, wanted: str, expected: float) -> None:
+def test_units_are_converted(value: float, unit: str, wanted: str, expected: float) -> None:
     assert convert(value, unit, wanted) == expected
 
 
-def test_it_refuses_another_kind_of_unit() -> None:
+def test_a_unit_of_another_kind_is_refused() -> None:
     with pytest.raises(ValueError, match="expected the unit s"):
         convert(1.0, "MB", "s")
 
@@ -32,7 +32,7 @@ def test_it_refuses_another_kind_of_unit() -> None:
     [("119.50us", 0.0001195), ("1.02m", 61.2), ("0.00us", 0.0), ("3ms", 0.003), ("quick", None),
      ("12", None), ("1.2.3ms", None), ("ms", None)],
 )  # fmt: skip
-def test_it_reads_spans_of_time(text: str, seconds: float | None) -> None:
+def test_durations_are_parsed(text: str, seconds: float | None) -> None:
     assert seconds_of(text) == seconds
 
 
@@ -40,7 +40,7 @@ def test_it_reads_spans_of_time(text: str, seconds: float | None) -> None:
     ("unit", "kind"),
     [("ns/iter", "time"), ("ms", "time"), ("ops/sec", "rate"), ("B/s", "rate"), ("pages", "value")],
 )
-def test_it_tells_times_from_rates(unit: str, kind: str) -> None:
+def test_durations_and_rates_are_distinguished(unit: str, kind: str) -> None:
     assert kind_of(unit) == kind
 
 
@@ -49,6 +49,6 @@ def test_it_tells_times_from_rates(unit: str, kind: str) -> None:
     [("100", 100), ("-3", -3), ("0.5", 0.5), ("3.10", "3.10"), ("007", "007"), ("true", True),
      ("h2", "h2"), ("1e3", "1e3")],
 )  # fmt: skip
-def test_it_reads_the_values_of_axes(text: str, value: object) -> None:
+def test_values_of_axes_are_parsed(text: str, value: object) -> None:
     assert scalar_of(text) == value
     assert type(scalar_of(text)) is type(value)

@@ -38,7 +38,7 @@ def test_a_closed_load_is_one_start_with_its_warm_up_in_it():
     )  # fmt: skip
 
 
-def test_a_count_of_calls_warms_up_in_a_start_of_its_own():
+def test_a_count_of_calls_warms_up_in_a_separate_start():
     warmup, measure = GHZ.invocations(COUNTED, 2)
     assert (warmup.kind, measure.kind) == ("warmup", "measure")
     assert value(warmup.argv, "-z") == "1500ms"
@@ -49,7 +49,7 @@ def test_a_count_of_calls_warms_up_in_a_start_of_its_own():
     assert len(GHZ.invocations(replace(COUNTED, warmup_s=0), 2)) == 1
 
 
-def test_an_open_load_waits_for_nothing():
+def test_an_open_load_does_not_wait_for_responses():
     argv = argv_of(OPEN)
     assert value(argv, "-r") == "100"
     assert "--async" in argv
@@ -63,7 +63,7 @@ def test_a_search_leaves_the_rate_to_the_agent():
     assert value(argv_of(replace(OPEN, searching=True)), "-r") == "{probe_rate}"
 
 
-def test_a_primer_is_gentle():
+def test_a_primer_has_a_low_rate():
     primer, _ = GHZ.invocations(replace(CLOSED, primer_s=2.0), 2)
     assert primer.kind == "primer"
     assert value(primer.argv, "-r") == "10"
@@ -78,17 +78,17 @@ def test_tls_trusts_the_authority_of_the_job_only():
     assert "--skipTLS" not in argv
 
 
-def test_without_a_proto_file_the_server_is_asked():
+def test_without_a_proto_file_reflection_is_used():
     argv = argv_of(replace(CLOSED, grpc=replace(CALL, proto=None)))
     assert not {"--proto", "-i"} & set(argv)
 
 
-def test_protos_are_looked_for_in_the_tree():
+def test_proto_files_are_searched_for_in_the_tree():
     argv = argv_of(replace(CLOSED, grpc=replace(CALL, import_paths=("a", "b/c"))))
     assert value(argv, "-i") == "{tree},{tree}/a,{tree}/b/c"
 
 
-def test_what_is_sent_travels_in_files():
+def test_messages_are_passed_in_files():
     spec = replace(
         CLOSED, headers=(("x-key", 'a"b'),), grpc=replace(CALL, data=[{"name": "{out}"}])
     )
@@ -98,7 +98,7 @@ def test_what_is_sent_travels_in_files():
     assert value(argv_of(spec), "-M") == "{trial_dir}/grpc-metadata.json"
 
 
-def test_it_goes_through_no_proxy():
+def test_no_proxy_is_used():
     assert all(each.env["NO_PROXY"] == "*" for each in GHZ.invocations(COUNTED, 1))
 
 
@@ -111,7 +111,7 @@ def test_it_goes_through_no_proxy():
         (replace(COUNTED, requests=1_000_000), 1_000, 1_100),
     ],
 )
-def test_its_limit_leaves_room_for_slow_answers(spec, at_least, at_most):
+def test_the_time_limit_allows_slow_responses(spec, at_least, at_most):
     assert at_least <= GHZ.invocations(spec, 1)[-1].wall_limit_s <= at_most
 
 
@@ -127,7 +127,7 @@ def test_its_limit_leaves_room_for_slow_answers(spec, at_least, at_most):
         replace(CLOSED, grpc=replace(CALL, proto=None, data=[{}, {}])),
     ],
 )
-def test_a_good_load_has_no_problems(spec):
+def test_a_valid_load_has_no_problems(spec):
     assert GHZ.problems(spec) == []
 
 
@@ -153,5 +153,5 @@ def test_a_good_load_has_no_problems(spec):
         ({"grpc": replace(CALL, data={"name": "{{.RequestNumber}}"})}, "grpc.data"),
     ],
 )
-def test_it_refuses_what_cannot_be_run_and_names_the_field(changes, field):
+def test_an_impossible_load_is_refused_with_the_field(changes, field):
     assert field in [found for found, _ in GHZ.problems(replace(CLOSED, **changes))]

@@ -31,7 +31,7 @@ def test_a_closed_load_is_measured_and_read(tmp_path):
 
 
 @pytest.mark.quiet
-def test_an_open_load_begins_what_is_due(tmp_path):
+def test_an_open_load_starts_due_calls(tmp_path):
     with serving("target.py") as port:
         reading, rows, _ = ran(
             "ghz", replace(LOAD, streams=1, model="open", rate=100.0), port, tmp_path
@@ -53,7 +53,7 @@ def test_a_stream_is_one_request(call, tmp_path):
     assert (reading.ok.n, rows["warmup"]["n"]) == (40, 0)
 
 
-def test_it_speaks_tls_and_sends_metadata(tmp_path):
+def test_tls_is_used_and_metadata_sent(tmp_path):
     spec = replace(LOAD, tls=True, headers=(("x", "1"),), duration_s=None, requests=20)
     with serving("target.py", *with_tls(tmp_path)) as port:
         reading, _, _ = ran("ghz", spec, port, tmp_path)
@@ -61,7 +61,7 @@ def test_it_speaks_tls_and_sends_metadata(tmp_path):
     assert reading.ok.n == 20
 
 
-def test_other_statuses_are_no_good_answers(tmp_path):
+def test_other_statuses_are_not_good_responses(tmp_path):
     spec = replace(LOAD, grpc=replace(CALL, data={"name": "code 5"}))
     with serving("target.py") as port:
         reading, _, _ = ran("ghz", spec, port, tmp_path)

@@ -39,13 +39,13 @@ def codes(reading):
     return {each.code for each in reading.validity.reasons}
 
 
-def test_there_are_recordings_and_it_is_known_how_each_was_made():
+def test_each_recording_has_its_command():
     assert len(NAMES) >= 25
     assert set(NAMES) == {name for name, made in INDEX.items() if made["rc"] == 0}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_and_report_tell_of_the_same_calls(name, parsed):
+def test_rows_and_report_describe_the_same_calls(name, parsed):
     reading, rows, report = parsed(name)
     assert "parse_mismatch" not in codes(reading)
     assert rows["all"]["n"] + sum(rows["errors"].values()) == report["count"]
@@ -80,7 +80,7 @@ def test_rows_and_report_tell_of_the_same_calls(name, parsed):
         ("not_grpc", {}, {"broken": 6}),
     ],
 )
-def test_it_tells_answers_from_failures(name, by_status, errors, parsed):
+def test_responses_and_failures_are_distinguished(name, by_status, errors, parsed):
     reading, _, _ = parsed(name)
     assert reading.by_status == by_status
     assert reading.errors == errors
@@ -102,16 +102,16 @@ def test_it_tells_answers_from_failures(name, by_status, errors, parsed):
         ("killed", "transport_errors"),
     ],
 )
-def test_trouble_is_a_reason_not_to_believe_it(name, code, parsed):
+def test_failed_loads_have_a_validity_reason(name, code, parsed):
     assert code in codes(parsed(name)[0])
 
 
-def test_a_bad_status_is_told_in_words_of_grpc(parsed):
+def test_a_bad_status_has_its_grpc_name(parsed):
     (reason,) = [r for r in parsed("status_14")[0].validity.reasons if r.code == "http_errors"]
     assert "6 of 6 answers had a status other than OK" in reason.message
 
 
-def test_nothing_is_said_of_latency_where_nothing_went_well(parsed):
+def test_latency_is_unknown_without_a_good_response(parsed):
     for name in ("refused", "status_14", "timeout"):
         reading, rows, _ = parsed(name)
         assert not [key for key in reading.readings if key.startswith("latency.")]
@@ -137,7 +137,7 @@ def test_a_closed_load_has_the_latencies_that_ghz_has(parsed):
     assert rows["corrected"] is False
 
 
-def test_the_warm_up_is_what_began_in_it(parsed):
+def test_calls_that_began_in_the_warm_up_are_excluded(parsed):
     """The server took 200 ms for the first call, which the warm-up of 100 ms let begin."""
     _, rows, report = parsed("duration", warmup_s=0.1)
     slow = rows["warmup"]["slices"][-1]
@@ -146,14 +146,14 @@ def test_the_warm_up_is_what_began_in_it(parsed):
     assert sum(rows["ok"]["count"]) == report["count"] - 1
 
 
-def test_calls_that_ghz_made_after_its_time_are_not_counted(parsed):
+def test_calls_after_the_duration_are_not_counted(parsed):
     _, rows, report = parsed("open", warmup_s=0.2)
     assert report["count"] == rows["all"]["n"] == 122
     assert rows["warmup"]["n"] == 20
     assert sum(rows["ok"]["count"]) == 100
 
 
-def test_an_open_load_counts_from_when_calls_were_due(parsed):
+def test_latency_of_an_open_load_counts_from_the_schedule(parsed):
     """A server that stood still for 200 ms every 2.2 s: each call due in that time waited."""
     _, rows, _ = parsed("open_frozen")
     assert rows["corrected"] is True
@@ -180,7 +180,7 @@ def test_an_open_load_counts_from_when_calls_were_due(parsed):
         (b'{"count": 1, "statusCodeDistribution": {"OK": "x"}, "errorDistribution": {}}', "Type"),
     ],
 )
-def test_garbage_is_an_error_that_says_so(report, message):
+def test_invalid_output_is_an_error(report, message):
     with pytest.raises(ToolOutputError, match=message):
         Ghz().parse(SPEC, report, {"all": {"n": 1, "percentiles": {}}, "errors": {}}, RESULT)
 

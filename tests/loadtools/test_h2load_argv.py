@@ -14,7 +14,7 @@ def argv_of(spec, cpus=1):
     return H2LOAD.invocations(spec, cpus)[-1].argv
 
 
-def test_a_duration_has_its_warm_up_before():
+def test_a_duration_has_a_warm_up_before():
     warmup, measure = H2LOAD.invocations(TIMED, 2)
     assert (warmup.kind, measure.kind) == ("warmup", "measure")
     assert measure.argv == (
@@ -26,7 +26,7 @@ def test_a_duration_has_its_warm_up_before():
     assert measure.warmup_s == 0
 
 
-def test_only_a_count_of_requests_can_be_given_up():
+def test_only_a_count_of_requests_can_be_stopped_early():
     """With a duration h2load crashes at its time-out."""
     argv = argv_of(COUNTED)
     assert argv[argv.index("-n") + 1] == "2000"
@@ -34,13 +34,13 @@ def test_only_a_count_of_requests_can_be_given_up():
     assert "-N" not in argv_of(TIMED)
 
 
-def test_a_primer_is_gentle():
+def test_a_primer_has_a_low_rate():
     primer = H2LOAD.invocations(replace(TIMED, primer_s=3.0), 2)[0]
     assert primer.kind == "primer"
     assert primer.argv[1:9] == ("-t", "1", "-c", "1", "--rps", "10", "-D", "3000ms")
 
 
-def test_it_has_no_more_threads_than_connections():
+def test_threads_do_not_exceed_connections():
     assert argv_of(replace(COUNTED, connections=2), 4)[1:3] == ("-t", "2")
 
 
@@ -53,7 +53,7 @@ def test_it_has_no_more_threads_than_connections():
         ({"protocol": "h2", "tls": True}, "--npn-list=h2", "https://{address}:{port}/hello"),
     ],
 )
-def test_it_offers_the_one_protocol_that_was_asked_for(changes, flag, url):
+def test_only_the_requested_protocol_is_offered(changes, flag, url):
     spec = replace(COUNTED, **changes)
     assert H2LOAD.problems(spec) == []
     argv = argv_of(spec)
@@ -62,7 +62,7 @@ def test_it_offers_the_one_protocol_that_was_asked_for(changes, flag, url):
     assert argv[-1] == url
 
 
-def test_what_h2load_sets_itself_is_set_its_way():
+def test_headers_that_h2load_sets_are_replaced():
     spec = replace(COUNTED, method="PUT", headers=(("Host", "me"),), body="x", keepalive=False)
     argv = argv_of(spec)
     assert [argv[at + 1] for at, word in enumerate(argv) if word == "-H"] == [
@@ -85,10 +85,10 @@ def test_what_h2load_sets_itself_is_set_its_way():
         ({"protocol": "h2", "keepalive": False}, "keepalive"),
     ],
 )
-def test_it_refuses_what_h2load_cannot_do(changes, field):
+def test_unsupported_loads_are_refused(changes, field):
     assert H2LOAD.problems(COUNTED) == []
     assert field in [found for found, _ in H2LOAD.problems(replace(COUNTED, **changes))]
 
 
-def test_http2_can_ask_for_heads():
+def test_http2_supports_head_requests():
     assert H2LOAD.problems(replace(COUNTED, method="HEAD", protocol="h2")) == []

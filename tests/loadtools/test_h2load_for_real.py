@@ -39,7 +39,7 @@ def test_a_duration_is_measured_and_read(spec, tmp_path):
 
 
 @pytest.mark.parametrize("changes", [{}, H2])
-def test_it_speaks_tls(changes, tmp_path):
+def test_tls_is_used(changes, tmp_path):
     _, cert, key = tls_files(tmp_path)
     spec = replace(COUNTED, tls=True, **changes)
     with serving("target.py", "--tls", cert, key) as port:
@@ -50,7 +50,7 @@ def test_it_speaks_tls(changes, tmp_path):
     assert untold.validity.level == "invalid"
 
 
-def test_it_sends_what_it_was_asked_to(tmp_path):
+def test_the_defined_request_is_sent(tmp_path):
     body = 'a "quoted" line\r\n\\ {x} ünï 1'
     spec = replace(
         COUNTED,
@@ -82,7 +82,7 @@ def test_it_sends_what_it_was_asked_to(tmp_path):
         (("never",), {"target_unreachable"}, {"timeout", "unsent"}),
     ],
 )
-def test_it_says_what_went_wrong(answers, codes, errors, tmp_path):
+def test_errors_are_reported(answers, codes, errors, tmp_path):
     # Only what never comes is waited for as long as this.
     spec = replace(COUNTED, request_timeout_s=0.5 if answers == ("never",) else 30.0)
     with serving("cycling.py", *answers) as port:
@@ -93,7 +93,7 @@ def test_it_says_what_went_wrong(answers, codes, errors, tmp_path):
 
 
 @pytest.mark.parametrize("spec", [COUNTED, TIMED])
-def test_a_server_that_is_not_there_is_never_reached(spec, tmp_path):
+def test_a_missing_server_is_reported_as_unreached(spec, tmp_path):
     with serving("target.py") as port:
         pass
     reading = measure("h2load", spec, port, tmp_path)
@@ -101,7 +101,7 @@ def test_a_server_that_is_not_there_is_never_reached(spec, tmp_path):
     assert set(reading.errors) == {"connect"}
 
 
-def test_a_request_that_could_not_be_sent_on_time_waits_unseen(tmp_path):
+def test_requests_that_wait_to_be_sent_are_not_visible(tmp_path):
     """Why its rate is refused: of a load on time, a freeze would delay all that was due in it."""
     spec = replace(TIMED, connections=1, warmup_s=0.0, primer_s=0.0, duration_s=2.0)
     with serving("target.py", "--freeze", "0.3", "0.9") as port:

@@ -30,7 +30,7 @@ def codes(reading):
 
 
 @pytest.mark.parametrize("name", ["h1", "h1_closing", "h1_timed", "h2", "h2c", "h2c_timed"])
-def test_its_own_figures_are_those_of_its_log(name, tmp_path):
+def test_summary_of_h2load_matches_its_log(name, tmp_path):
     reading = read(name, tmp_path)
     _, left = recorded(VERSION, name, tmp_path)
     text = stdout_of(left.out).read_text()
@@ -42,7 +42,7 @@ def test_its_own_figures_are_those_of_its_log(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_reading_has_a_metric_and_is_a_plain_number(name, tmp_path):
+def test_every_value_has_a_metric_and_is_finite(name, tmp_path):
     readings = read(name, tmp_path).readings
     assert set(readings) <= set(METRICS)
     assert all(isinstance(value, float) and value >= 0 for value in readings.values())
@@ -67,13 +67,13 @@ def test_every_reading_has_a_metric_and_is_a_plain_number(name, tmp_path):
         ("refused_timed", {"connect": 4}, {"target_unreachable"}),
     ],
 )
-def test_it_tells_the_kinds_of_failure_apart(name, errors, found, tmp_path):
+def test_kinds_of_failure_are_distinguished(name, errors, found, tmp_path):
     reading = read(name, tmp_path)
     assert dict(reading.errors) == errors
     assert codes(reading) == found
 
 
-def test_a_server_that_agrees_on_no_protocol_was_reached(tmp_path):
+def test_a_server_without_a_common_protocol_counts_as_reached(tmp_path):
     """As h2load 1.52.0 says it of a server that fell back to HTTP/1.1."""
     spec, left = recorded(VERSION, "refused_timed", tmp_path)
     stdout = stdout_of(left.out)
@@ -88,7 +88,7 @@ def test_a_server_that_agrees_on_no_protocol_was_reached(tmp_path):
     assert codes(reading) == {"no_answers"}
 
 
-def test_with_a_duration_it_says_nothing_of_lost_connections(tmp_path):
+def test_lost_connections_are_unknown_with_a_duration(tmp_path):
     """What the sheet warns of: the count of requests under way is all that there is."""
     reading = read("dropped_timed", tmp_path)
     assert reading.errors == {}
@@ -99,7 +99,7 @@ def test_with_a_duration_it_says_nothing_of_lost_connections(tmp_path):
 @pytest.mark.parametrize(
     ("name", "protocol"), [("h1", "h1"), ("h1_tls", "h1"), ("h2c", "h2"), ("h2", "h2")]
 )
-def test_it_says_which_protocol_was_spoken(name, protocol, tmp_path):
+def test_the_protocol_is_reported(name, protocol, tmp_path):
     assert read(name, tmp_path).protocol == protocol
 
 
@@ -110,7 +110,7 @@ def test_bodies_are_counted(tmp_path):
 
 
 @pytest.mark.parametrize("lines", [1, 299, 301])
-def test_a_log_of_other_requests_is_found(lines, tmp_path):
+def test_a_log_of_other_requests_is_detected(lines, tmp_path):
     spec, left = recorded(VERSION, "h1", tmp_path)
     log = left.raw.read_text().splitlines(keepends=True)
     left.raw.write_text("".join((log * 2)[:lines]))
@@ -119,7 +119,7 @@ def test_a_log_of_other_requests_is_found(lines, tmp_path):
     assert "parse_mismatch" in codes(reading)
 
 
-def test_a_load_that_was_interrupted_says_so(tmp_path):
+def test_an_interrupted_load_is_reported(tmp_path):
     spec, left = recorded(VERSION, "h1", tmp_path)
     stdout = stdout_of(left.out)
     stdout.write_text(stdout.read_text().partition("finished in")[0])
@@ -129,14 +129,14 @@ def test_a_load_that_was_interrupted_says_so(tmp_path):
 
 
 @pytest.mark.parametrize("report", [b"", b"[]", b"{}", b'{"stdout": "x", "logged": 5}'])
-def test_garbage_is_refused_with_a_reason(report, tmp_path):
+def test_invalid_output_is_refused_with_a_reason(report, tmp_path):
     spec, left = recorded(VERSION, "h1", tmp_path)
     rows = rows_of("h2load", left)
     with pytest.raises(ToolOutputError, match="not what the agent keeps of h2load"):
         H2LOAD.parse(spec, report, rows, result_of(left))
 
 
-def test_what_the_reader_keeps_is_json(tmp_path):
+def test_the_reader_output_is_json(tmp_path):
     _, left = recorded(VERSION, "mixed", tmp_path)
     rows_of("h2load", left)
     kept = json.loads(left.out.read_bytes())

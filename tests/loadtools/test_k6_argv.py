@@ -49,7 +49,7 @@ def test_a_closed_load_is_one_start_with_its_warm_up_in_it():
     assert only.env["GOMAXPROCS"] == "2"
 
 
-def test_a_count_of_requests_warms_up_in_a_start_of_its_own():
+def test_a_count_of_requests_warms_up_in_a_separate_start():
     warmup, counted = TOOL.invocations(COUNTED, 2)
     assert (warmup.kind, counted.kind) == ("warmup", "measure")
     assert json.loads(given(warmup)["SHAPE"])["duration"] == "1500ms"
@@ -75,7 +75,7 @@ def test_a_search_leaves_the_rate_to_the_agent():
     assert given(measure(replace(OPEN, searching=True)))["RATE"] == "{probe_rate}"
 
 
-def test_a_primer_is_gentle_and_as_long_as_k6_wants_it():
+def test_a_primer_has_a_low_rate_and_the_minimum_duration_of_k6():
     primer, _ = TOOL.invocations(replace(CLOSED, primer_s=0.2), 2)
     asked = json.loads(given(primer)["SHAPE"])
     assert primer.kind == "primer"
@@ -90,12 +90,12 @@ def test_tls_trusts_the_authority_of_the_job():
     assert "SSL_CERT_FILE" not in measure(CLOSED).env
 
 
-def test_http_1_is_not_talked_into_http_2():
+def test_http1_is_not_upgraded_to_http2():
     assert measure(CLOSED).env["GODEBUG"] == "http2client=0"
     assert "GODEBUG" not in measure(replace(CLOSED, protocol="h2", tls=True)).env
 
 
-def test_it_asks_nobody_but_the_server():
+def test_only_the_server_is_contacted():
     env = measure(CLOSED).env
     assert env["NO_PROXY"] == "*"
     assert env["K6_NO_USAGE_REPORT"] == "true"
@@ -117,7 +117,7 @@ def test_the_request_is_data_and_the_script_always_the_same():
     assert measure(spec).argv == measure(CLOSED).argv[:-5] + measure(spec).argv[-5:]
 
 
-def test_it_always_says_which_codings_it_accepts():
+def test_accepted_encodings_are_always_sent():
     assert request_of(CLOSED)["headers"] == {"accept-encoding": "identity"}
     asked = request_of(replace(CLOSED, compression=("zstd", "gzip")))
     assert asked["headers"] == {"accept-encoding": "zstd, gzip"}
@@ -144,7 +144,7 @@ def test_a_call_finds_its_protos_in_the_tree():
         (COUNTED, 600, 660),
     ],
 )
-def test_its_limit_leaves_room_for_slow_answers(spec, at_least, at_most):
+def test_the_time_limit_allows_slow_responses(spec, at_least, at_most):
     assert at_least <= measure(spec).wall_limit_s <= at_most
 
 
@@ -163,7 +163,7 @@ def test_its_limit_leaves_room_for_slow_answers(spec, at_least, at_most):
         replace(OPEN, duration_s=None, requests=100),
     ],
 )
-def test_a_good_load_has_no_problems(spec):
+def test_a_valid_load_has_no_problems(spec):
     assert TOOL.problems(spec) == []
 
 
@@ -188,5 +188,5 @@ def test_a_good_load_has_no_problems(spec):
         ({"protocol": "grpc", "grpc": CALL, "body": "x"}, "body"),
     ],
 )  # fmt: skip
-def test_it_refuses_what_cannot_be_run_and_names_the_field(changes, field):
+def test_an_impossible_load_is_refused_with_the_field(changes, field):
     assert field in [found for found, _ in TOOL.problems(replace(CLOSED, **changes))]

@@ -30,7 +30,7 @@ def test_a_closed_load_is_measured_and_read(tmp_path):
 
 
 @pytest.mark.quiet
-def test_an_open_load_sends_what_is_due(tmp_path):
+def test_an_open_load_sends_due_requests(tmp_path):
     spec = replace(LOAD, connections=20, model="open", rate=62.5)
     with serving("target.py") as port:
         reading, rows, _ = ran("k6", spec, port, tmp_path)
@@ -41,7 +41,7 @@ def test_an_open_load_sends_what_is_due(tmp_path):
 
 
 @pytest.mark.quiet
-def test_a_searched_rate_is_the_agent_s(tmp_path):
+def test_the_rate_of_a_search_comes_from_the_agent(tmp_path):
     spec = replace(LOAD, connections=20, model="open", rate=1e5, searching=True, expected_rate=1.0)
     with serving("target.py") as port:
         _, rows, _ = ran("k6", replace(spec, duration_s=1.0, warmup_s=0.0), port, tmp_path)
@@ -49,7 +49,7 @@ def test_a_searched_rate_is_the_agent_s(tmp_path):
 
 
 @pytest.mark.parametrize(("protocol", "keepalive"), [("h1", True), ("h1", False), ("h2", True)])
-def test_it_speaks_what_it_is_told_over_tls(protocol, keepalive, tmp_path):
+def test_the_requested_protocol_is_used_over_tls(protocol, keepalive, tmp_path):
     spec = replace(
         LOAD, tls=True, protocol=protocol, keepalive=keepalive, duration_s=None, requests=20,
         warmup_s=0.0,
@@ -60,7 +60,7 @@ def test_it_speaks_what_it_is_told_over_tls(protocol, keepalive, tmp_path):
     assert (reading.protocol, reading.ok.n) == (protocol, 20)
 
 
-def test_the_server_gets_the_request_as_it_was_given(tmp_path):
+def test_the_server_receives_the_defined_request(tmp_path):
     body = '`${1}` "quoted" </script> é {}'
     spec = replace(
         LOAD, path="/echo", method="POST", body=body, headers=(("x", '"a" \\ b'),),
@@ -84,7 +84,7 @@ def test_a_count_of_calls_over_tls_is_counted_without_its_warm_up(tmp_path):
     assert (reading.ok.n, rows["warmup"]["n"], reading.protocol) == (30, 0, "grpc")
 
 
-def test_bad_answers_are_seen(tmp_path):
+def test_bad_responses_are_counted(tmp_path):
     with serving("target.py") as port:
         reading, _, _ = ran("k6", replace(LOAD, path="/status/500"), port, tmp_path)
     assert serious(reading) == {"http_errors"}

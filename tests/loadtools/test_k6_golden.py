@@ -49,13 +49,13 @@ def expanded(part):
     return [us for us, n in pairs for _ in range(n)]
 
 
-def test_there_are_recordings_and_it_is_known_how_each_was_made():
+def test_each_recording_has_its_command():
     assert len(NAMES) >= 30
     assert set(NAMES) == {name for name, made in INDEX.items() if made["rc"] in (0, 105)}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_and_report_tell_of_the_same_requests(name, parsed):
+def test_rows_and_report_describe_the_same_requests(name, parsed):
     reading, rows = parsed(name)
     assert "parse_mismatch" not in codes(reading)
     assert set(reading.readings) <= set(METRICS)
@@ -92,7 +92,7 @@ def test_rows_and_report_tell_of_the_same_requests(name, parsed):
         ("grpc_bad_message", {}, {"other": 4}, None),
     ],
 )
-def test_it_tells_answers_from_failures(name, by_status, errors, protocol, parsed):
+def test_responses_and_failures_are_distinguished(name, by_status, errors, protocol, parsed):
     reading, _ = parsed(name)
     assert reading.by_status == by_status
     assert reading.errors == errors
@@ -115,11 +115,11 @@ def test_it_tells_answers_from_failures(name, by_status, errors, protocol, parse
         ("open_too_few", "transport_errors"),
     ],
 )
-def test_trouble_is_a_reason_not_to_believe_it(name, code, parsed):
+def test_failed_loads_have_a_validity_reason(name, code, parsed):
     assert code in codes(parsed(name)[0])
 
 
-def test_what_a_failed_call_said_is_kept(parsed):
+def test_the_message_of_a_failed_call_is_kept(parsed):
     (text,) = parsed("grpc_bad_message")[0].error_texts["other"]
     assert 'unknown field "nope"' in text
 
@@ -146,7 +146,7 @@ def test_a_request_that_had_to_connect_took_that_time_too(parsed):
     )
 
 
-def test_the_warm_up_is_what_was_due_in_it(parsed):
+def test_requests_due_in_the_warm_up_are_excluded(parsed):
     _, rows = parsed("open", warmup_s=0.5)
     assert (rows["warmup"]["n"], sum(rows["ok"]["count"])) == (20, 40)
 
@@ -157,7 +157,7 @@ def test_a_fraction_of_a_request_a_second_is_a_rate_too(parsed):
     assert rows["corrected"] is True
 
 
-def test_an_open_load_counts_from_when_requests_were_due(parsed):
+def test_latency_of_an_open_load_counts_from_the_schedule(parsed):
     """A server that stood still for 200 ms every 2.2 s, with more connections than it made wait."""
     reading, rows = parsed("open_frozen")
     assert reading.errors == {}
@@ -188,7 +188,7 @@ def test_what_was_due_while_all_connections_were_busy_is_an_error(parsed):
         (b'{"asked": {}, "answered": {}, "metrics": {"iterations": 1}}', "TypeError"),
     ],
 )
-def test_garbage_is_an_error_that_says_so(report, message):
+def test_invalid_output_is_an_error(report, message):
     rows = {"all": {"n": 0, "percentiles": {}}, "errors": {}}
     with pytest.raises(ToolOutputError, match=message):
         K6().parse(SPEC, report, rows, RESULT)

@@ -8,16 +8,16 @@ from orchestrator.loadtools.sheets import document, tool_sheets
 PAGE = Path(__file__).parents[2] / "docs/load-tools.md"
 
 
-def test_it_is_committed_as_the_sheets_are() -> None:
+def test_the_committed_page_matches_the_descriptions() -> None:
     assert PAGE.read_text() == document(), "run: manage.py loadtools > docs/load-tools.md"
 
 
-def test_there_is_a_sheet_of_every_tool() -> None:
+def test_every_load_tool_has_a_description() -> None:
     assert [sheet.name for sheet in tool_sheets()] == list(TOOLS)
     assert all(sheet.caveats for sheet in tool_sheets())
 
 
-def test_what_a_tool_does_not_tell_is_unknown() -> None:
+def test_metrics_that_a_tool_does_not_report_are_unknown() -> None:
     for sheet in tool_sheets():
         told = dict(sheet.lines)
         known = {"yes": "yes", "no": "no: unknown, never 0", "partly": "in part"}

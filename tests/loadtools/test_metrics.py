@@ -11,7 +11,7 @@ from orchestrator.loadtools.metrics import (
 from orchestrator.stats import summary
 
 
-def test_primary_metrics_can_be_judged():
+def test_primary_metrics_can_have_verdicts():
     for keys in PRIMARY.values():
         assert all(not METRICS[key].informational for key in keys)
 
@@ -38,13 +38,13 @@ def test_more_requests_and_less_time_are_better():
     assert {m.better for k, m in METRICS.items() if k.startswith("latency.")} == {"lower"}
 
 
-def test_the_tools_own_figures_are_never_judged():
+def test_metrics_of_the_tool_never_have_verdicts():
     own = [metric for key, metric in METRICS.items() if key.startswith("oha.")]
     assert len(own) > 50
     assert all(metric.informational for metric in own)
 
 
-def test_a_latency_says_how_it_was_measured():
+def test_a_latency_metric_names_its_load_model():
     assert latency_label("latency.p99", "closed").startswith("closed loop")
     assert latency_label("latency.p99", "open").startswith("open loop")
     assert latency_label("requests.rate", "closed") is None

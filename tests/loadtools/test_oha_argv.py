@@ -30,7 +30,7 @@ def test_a_closed_load_is_one_start_with_its_warm_up_in_it():
     )  # fmt: skip
 
 
-def test_a_count_of_requests_warms_up_in_a_start_of_its_own():
+def test_a_count_of_requests_warms_up_in_a_separate_start():
     warmup, measure = OHA.invocations(COUNTED, 2)
     assert (warmup.kind, measure.kind) == ("warmup", "measure")
     assert value(warmup.argv, "-z") == "1500ms"
@@ -55,7 +55,7 @@ def test_a_large_rate_is_written_in_digits():
     assert value(argv_of(replace(CLOSED, model="open", rate=1e6)), "-q") == "1000000"
 
 
-def test_it_always_says_which_codings_it_accepts():
+def test_accepted_encodings_are_always_sent():
     def accepted(spec):
         argv = argv_of(spec)
         return [word for word in argv if word.lower().startswith("accept-encoding")]
@@ -68,7 +68,7 @@ def test_it_always_says_which_codings_it_accepts():
     assert accepted(own) == ["Accept-Encoding: br"]
 
 
-def test_it_passes_method_headers_body_and_connections_on():
+def test_method_headers_body_and_connections_are_passed():
     argv = argv_of(
         replace(
             CLOSED,
@@ -96,11 +96,11 @@ def test_it_passes_method_headers_body_and_connections_on():
         (replace(COUNTED, requests=3_000_000), 3_000, 3_100),
     ],
 )
-def test_its_limit_leaves_room_for_slow_answers(spec, at_least, at_most):
+def test_the_time_limit_allows_slow_responses(spec, at_least, at_most):
     assert at_least <= OHA.invocations(spec, 1)[-1].wall_limit_s <= at_most
 
 
-def test_a_good_load_has_no_problems():
+def test_a_valid_load_has_no_problems():
     for spec in (CLOSED, COUNTED, replace(CLOSED, model="open", rate=500.0)):
         assert OHA.problems(spec) == []
 
@@ -149,15 +149,15 @@ def test_a_good_load_has_no_problems():
         ({"protocol": "h2", "keepalive": False}, "keepalive"),
     ],
 )
-def test_it_refuses_what_cannot_be_run_and_names_the_field(changes, field):
+def test_an_impossible_load_is_refused_with_the_field(changes, field):
     assert [found for found, _ in OHA.problems(replace(CLOSED, **changes))] == [field]
 
 
-def test_it_refuses_http3_without_tls():
+def test_http3_without_tls_is_refused():
     assert {field for field, _ in OHA.problems(replace(CLOSED, protocol="h3"))} == {"tls"}
 
 
-def test_it_refuses_grpc_and_says_what_it_can_speak():
+def test_grpc_is_refused_with_the_supported_protocols():
     call = GrpcCall(method="hello.Greeter/SayHello")
     ((field, problem),) = OHA.problems(replace(CLOSED, protocol="grpc", grpc=call))
     assert field == "protocol"
@@ -186,7 +186,7 @@ def test_it_refuses_grpc_and_says_what_it_can_speak():
         ),
     ],
 )
-def test_it_speaks_what_it_is_asked_for(changes, flags, url):
+def test_the_requested_protocol_is_used(changes, flags, url):
     spec = replace(CLOSED, **changes)
     assert OHA.problems(spec) == []
     argv = argv_of(spec)
@@ -194,12 +194,12 @@ def test_it_speaks_what_it_is_asked_for(changes, flags, url):
     assert argv[-1] == url
 
 
-def test_the_rate_of_a_search_is_the_agents_word():
+def test_the_rate_of_a_search_is_a_placeholder_of_the_agent():
     spec = replace(CLOSED, model="open", rate=1e5, searching=True)
     assert value(argv_of(spec), "-q") == "{probe_rate}"
 
 
-def test_only_http3_is_asked_by_the_tool_itself():
+def test_only_http3_is_checked_by_oha():
     assert OHA.probe(CLOSED) is None
     argv = OHA.probe(replace(CLOSED, protocol="h3", tls=True))
     assert value(argv, "-n") == value(argv, "-c") == "1"
@@ -208,7 +208,7 @@ def test_only_http3_is_asked_by_the_tool_itself():
     assert "--latency-correction" not in argv
 
 
-def test_it_refuses_what_oha_never_ends_over_http3():
+def test_loads_that_oha_never_ends_over_http3_are_refused():
     counted = replace(COUNTED, protocol="h3", tls=True)
     assert OHA.problems(counted) == []
     ((field, problem),) = OHA.problems(replace(counted, model="open", rate=100.0))
@@ -216,7 +216,7 @@ def test_it_refuses_what_oha_never_ends_over_http3():
     assert "duration_s" in problem
 
 
-def test_a_primer_is_gentle_and_leaves_nothing_behind():
+def test_a_primer_has_a_low_rate_and_writes_no_file():
     primer, measure = OHA.invocations(replace(CLOSED, primer_s=5.0), 2)
     assert (primer.kind, measure.kind) == ("primer", "measure")
     assert value(primer.argv, "-q") == "10"

@@ -140,7 +140,7 @@ def test_a_closed_load_is_measured_and_read(server, tmp_path):
 
 
 @pytest.mark.quiet
-def test_an_open_load_delivers_what_was_due(server, tmp_path):
+def test_an_open_load_sends_due_requests(server, tmp_path):
     reading = measure(replace(LOAD, model="open", rate=100.0), server, tmp_path)
     assert reading.load.model == "open"
     assert reading.planned == pytest.approx(50)
@@ -170,7 +170,7 @@ def test_a_histogram_of_the_rows_has_the_tools_own_percentiles(server, tmp_path)
         assert found_us == pytest.approx(seconds * 1e6, rel=1e-3, abs=1)
 
 
-def test_bad_answers_are_seen_though_oha_calls_them_a_success(server, tmp_path):
+def test_bad_responses_are_counted_though_oha_calls_them_success(server, tmp_path):
     server.status = 500
     reading = measure(LOAD, server, tmp_path)
     assert reading.readings["oha.summary.successRate"] == 1.0

@@ -32,12 +32,12 @@ def numbers(part, path=()):
         yield path, part
 
 
-def test_there_are_recordings():
+def test_recordings_exist():
     assert len(READABLE) > 60
 
 
 @pytest.mark.parametrize("name", READABLE)
-def test_it_keeps_every_figure_and_invents_none(name):
+def test_every_value_is_read_and_none_added(name):
     readings = read(name).readings
     for path, value in numbers(json.loads(recorded(name))):
         key = ".".join(("oha", *path))
@@ -49,14 +49,14 @@ def test_it_keeps_every_figure_and_invents_none(name):
 
 
 @pytest.mark.parametrize("name", READABLE)
-def test_every_reading_has_a_metric_and_is_a_plain_number(name):
+def test_every_value_has_a_metric_and_is_finite(name):
     readings = read(name).readings
     assert set(readings) <= set(METRICS)
     assert all(isinstance(value, float) and value >= 0 for value in readings.values())
 
 
 @pytest.mark.parametrize("name", READABLE)
-def test_latency_and_rate_are_unknown_where_nothing_was_answered_well(name):
+def test_latency_and_rate_are_unknown_without_a_good_response(name):
     reading = read(name)
     measured = [
         key
@@ -72,7 +72,7 @@ def test_latency_and_rate_are_unknown_where_nothing_was_answered_well(name):
 
 
 @pytest.mark.parametrize("name", sorted(EMPTY))
-def test_no_output_is_an_error_that_says_so(name):
+def test_missing_output_is_an_error(name):
     with pytest.raises(ToolOutputError, match="no JSON"):
         TOOLS["oha"].parse(load_of(result_for(), {}), recorded(name), {}, result_for(rc=1))
 
@@ -99,7 +99,7 @@ def test_no_output_is_an_error_that_says_so(name):
         ("timeout", {"timeout": 12}, 0, {"target_unreachable"}),
     ],
 )
-def test_it_tells_the_kinds_of_failure_apart(name, errors, truncated, codes):
+def test_kinds_of_failure_are_distinguished(name, errors, truncated, codes):
     reading = read(name)
     assert dict(reading.errors) == errors
     assert reading.truncated == truncated
@@ -107,7 +107,7 @@ def test_it_tells_the_kinds_of_failure_apart(name, errors, truncated, codes):
     assert {each.code for each in reading.validity.reasons} - {"littles_law"} == codes
 
 
-def test_an_overloaded_server_is_told_by_what_was_delivered():
+def test_an_overloaded_server_is_detected_by_the_delivered_rate():
     reading = read("overload_q_lc", argv=("-z", "3s", "-q", "1000", "-c", "10"))
     assert reading.delivered == pytest.approx(545 / 3000)
     assert "underdelivered" in [each.code for each in reading.validity.reasons]
@@ -124,5 +124,5 @@ def test_an_overloaded_server_is_told_by_what_was_delivered():
         ("something that nobody has seen", "other"),
     ],
 )
-def test_it_knows_texts_that_are_not_among_the_recordings(text, name):
+def test_error_texts_without_a_recording_are_recognised(text, name):
     assert error_class(text) == name

@@ -27,7 +27,7 @@ def test_a_calm_load_is_valid(calm):
     assert (reading.window_start_s, reading.window_end_s) == (0.0, 1.0)
 
 
-def test_it_computes_everything_from_the_rows(calm):
+def test_all_values_are_computed_from_the_rows(calm):
     readings = parse(*calm).readings
     assert readings["requests.rate"] == 1000
     assert readings["requests.ok"] == readings["requests.answered"] == 1000
@@ -41,7 +41,7 @@ def test_it_computes_everything_from_the_rows(calm):
     assert readings["oha.summary.requestsPerSec"] == 990
 
 
-def test_it_counts_the_bytes_of_bodies_that_were_answered_well(calm):
+def test_bytes_of_good_responses_are_counted(calm):
     output, rows, result = calm
     spec = replace(load_of(result, rows), method="PUT", body="ä" * 32)
     reading = TOOLS["oha"].parse(spec, json.dumps(output).encode(), rows, result)
@@ -91,7 +91,7 @@ def test_cpu_is_shared_among_all_answers_of_the_load(calm):
     assert readings["memory.server_peak"] == 1 << 20
 
 
-def test_a_load_tool_is_held_against_its_quota(calm):
+def test_a_load_tool_is_compared_with_its_cpu_quota(calm):
     """A tenth of a core is little for a tool that has one, and all for one that may use no more."""
     output, rows, result = calm
     result["usage"] = {"tool_cpu_s": 0.2}
@@ -105,12 +105,12 @@ def test_a_load_tool_is_held_against_its_quota(calm):
     assert parse(output, rows, result).readings["cpu.tool_share"] == pytest.approx(0.2)
 
 
-def test_usage_that_nobody_could_read_is_unknown(calm):
+def test_unreadable_usage_is_unknown(calm):
     readings = parse(*calm).readings
     assert not {"cpu.seconds_per_1k", "cpu.tool_share", "memory.server_peak"} & set(readings)
 
 
-def test_an_open_load_is_held_against_what_was_due(calm):
+def test_an_open_load_is_compared_with_its_schedule(calm):
     output, rows, _ = calm
     enough = parse(output, rows, result_for(argv=("-z", "2s", "-q", "500", "-c", "50")))
     assert enough.planned == 1000
@@ -135,7 +135,7 @@ def test_an_open_load_is_held_against_what_was_due(calm):
         ({"interference": {"a": {"steal_share": 0.02}}}, "steal", Level.SUSPECT),
     ],
 )
-def test_facts_of_the_environment_decide_what_a_trial_is_worth(calm, changes, code, level):
+def test_environment_facts_determine_the_validity_of_a_trial(calm, changes, code, level):
     output, rows, result = calm
     reading = parse(output, rows, {**result, **changes})
     assert codes(reading) == [code]
@@ -143,7 +143,7 @@ def test_facts_of_the_environment_decide_what_a_trial_is_worth(calm, changes, co
 
 
 @pytest.mark.parametrize("changed", ["percentile", "missing percentile", "count"])
-def test_rows_that_do_not_belong_to_the_output_are_found(calm, changed):
+def test_rows_that_contradict_the_output_are_detected(calm, changed):
     output, rows, result = calm
     if changed == "percentile":
         rows["all"]["percentiles"]["p50"] = 0.010000000000000002
@@ -161,7 +161,7 @@ def test_time_outside_of_requests_is_flagged(calm):
     assert reading.validity.level == Level.SUSPECT
 
 
-def test_answers_of_other_status_are_kept_apart(calm):
+def test_responses_with_other_statuses_are_counted_separately(calm):
     output, rows, result = calm
     rows["other"] = {"value_us": [100], "count": [5]}
     rows["all"]["n"] = 1005

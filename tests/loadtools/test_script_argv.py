@@ -30,7 +30,7 @@ def test_the_command_gets_one_more_argument():
     assert only.wall_limit_s > 6.5
 
 
-def test_it_is_told_everything_of_the_load():
+def test_the_script_receives_the_whole_load():
     assert asked(LOAD) == {
         "schema": 1, "url": "http://[::1]:4711/hello", "address": "[::1]", "port": 4711,
         "tls": False, "ca": None, "protocol": "h1", "model": "closed", "rate": None,
@@ -41,14 +41,14 @@ def test_it_is_told_everything_of_the_load():
     }  # fmt: skip
 
 
-def test_what_only_the_host_knows_is_filled_in_there():
+def test_placeholders_are_filled_in_on_the_host():
     told = asked(replace(LOAD, tls=True, protocol="h2", model="open", rate=9e9, searching=True))
     assert told["ca"] == "/job/ca.pem"
     assert told["url"].startswith("https://")
     assert told["rate"] == 123.5
 
 
-def test_a_call_is_told_as_in_the_definition():
+def test_a_grpc_call_is_passed_as_in_the_definition():
     call = GrpcCall(method="a.B/C", proto="a.proto", data={"name": "x"})
     told = asked(replace(LOAD, protocol="grpc", grpc=call))
     assert told["grpc"] == {
@@ -56,7 +56,7 @@ def test_a_call_is_told_as_in_the_definition():
     }  # fmt: skip
 
 
-def test_a_primer_is_gentle():
+def test_a_primer_has_a_low_rate():
     primer, measure = SCRIPT.invocations(replace(LOAD, primer_s=3.0), 2)
     told = json.loads(fill_placeholders(primer.argv, WORDS)[-1])
     assert (primer.kind, measure.kind) == ("primer", "measure")
@@ -77,7 +77,7 @@ def test_a_primer_is_gentle():
         ({"connections": 0}, "connections"),
     ],
 )
-def test_it_refuses_what_cannot_be_started(changes, field):
+def test_an_impossible_command_is_refused(changes, field):
     assert SCRIPT.problems(LOAD) == []
     assert [found for found, _ in SCRIPT.problems(replace(LOAD, **changes))] == [field]
 
@@ -90,7 +90,7 @@ def test_programs_are_found_by_path_or_tree(command):
     assert SCRIPT.problems(replace(LOAD, command=command)) == []
 
 
-def test_over_http3_it_asks_once_itself():
+def test_http3_is_checked_by_the_script():
     assert SCRIPT.probe(LOAD) is None
     spec = replace(LOAD, protocol="h3", tls=True, model="open", rate=9.0, primer_s=1.0)
     argv = SCRIPT.probe(spec)

@@ -66,7 +66,7 @@ def test_a_count_of_requests_begins_after_the_warm_up(folder):
         (("never",), {"target_unreachable"}, {"timeout"}),
     ],
 )
-def test_it_says_what_went_wrong(answers, codes, errors, folder):
+def test_errors_of_the_script_are_reported(answers, codes, errors, folder):
     # Only what never comes is waited for as long as this.
     limit_s = 0.2 if answers == ("never",) else 30.0
     spec = replace(COUNTED, warmup_s=0.0, request_timeout_s=limit_s, requests=4)
@@ -76,7 +76,7 @@ def test_it_says_what_went_wrong(answers, codes, errors, folder):
     assert set(reading.errors) == errors
 
 
-def test_it_is_told_what_the_definition_says(folder):
+def test_the_script_receives_the_definition(folder):
     program(
         folder, "import sys; open('asked', 'w').write(sys.argv[-1]); print('{\"type\":\"done\"}')"
     )
@@ -91,7 +91,7 @@ def test_it_is_told_what_the_definition_says(folder):
     assert left.argv[0] == sys.executable
 
 
-def test_a_script_without_requests_is_no_trial(folder):
+def test_a_script_without_requests_fails(folder):
     program(folder, 'print(\'{"type":"done"}\')')
     left = run("script", TIMED, 4711, folder)
     rows = rows_of("script", left)

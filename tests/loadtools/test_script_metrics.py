@@ -13,7 +13,7 @@ from orchestrator.loadtools.metrics import METRICS, metric_for, metrics_of
         ("script.retries_count", "Script: retries", "count", "lower", False),
     ],
 )
-def test_the_end_of_a_key_is_its_unit(key, title, unit, better, judged):
+def test_the_suffix_of_a_key_is_its_unit(key, title, unit, better, judged):
     metric = metric_for(key)
     assert (metric.key, metric.title, metric.unit, metric.better) == (key, title, unit, better)
     assert metric.informational is not judged
@@ -26,7 +26,7 @@ def test_the_end_of_a_key_is_its_unit(key, title, unit, better, judged):
         "script.a.b_s", "script.", "upload_s", "script.upload_s\n", "script." + "a" * 41 + "_s",
     ],
 )  # fmt: skip
-def test_other_keys_are_no_metric(key):
+def test_other_keys_are_not_metrics(key):
     assert metric_for(key) is None
 
 
@@ -35,7 +35,7 @@ def test_no_key_is_too_long_to_be_stored():
     assert len("script." + "a" * 40 + "_per_s") <= 60
 
 
-def test_a_scripts_own_come_after_the_registry():
+def test_custom_metrics_follow_those_of_the_registry():
     keys = {"script.b_s", "no.such", "latency.p50", "script.a_count", "requests.rate"}
     found = [metric.key for metric in metrics_of(keys)]
     assert found == ["requests.rate", "latency.p50", "script.a_count", "script.b_s"]

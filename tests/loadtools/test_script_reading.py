@@ -22,7 +22,7 @@ def reading_of(folder, *lines, spec=LOAD, result=RESULT):
     return TOOLS["script"].parse(spec, out.read_bytes(), rows, result)
 
 
-def test_its_own_readings_are_kept(tmp_path):
+def test_custom_metrics_are_kept(tmp_path):
     told = '{"type": "reading", "metric": "script.upload_s", "value": 1.5}'
     reading = reading_of(tmp_path, REQUEST, told, DONE)
     assert reading.validity.reasons == ()
@@ -32,7 +32,7 @@ def test_its_own_readings_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize("key", ["connect.mean", "latency.first_byte.p50"])
-def test_it_may_tell_what_nobody_else_can_know(key, tmp_path):
+def test_a_script_may_report_values_that_pitwall_cannot_measure(key, tmp_path):
     told = json.dumps({"type": "reading", "metric": key, "value": 0.25})
     assert reading_of(tmp_path, REQUEST, told, DONE).readings[key] == 0.25
 
@@ -46,13 +46,13 @@ def test_it_may_tell_what_nobody_else_can_know(key, tmp_path):
         ("upload_s", "is no metric"),
     ],
 )
-def test_other_readings_are_refused_with_a_reason(key, message, tmp_path):
+def test_other_values_are_refused_with_a_reason(key, message, tmp_path):
     told = json.dumps({"type": "reading", "metric": key, "value": 1})
     with pytest.raises(ToolOutputError, match=f"{key}, .*{message}"):
         reading_of(tmp_path, REQUEST, told, DONE)
 
 
-def test_good_is_what_the_script_calls_so(tmp_path):
+def test_the_script_decides_which_responses_are_good(tmp_path):
     expected = '{"type": "request", "latency_us": 5, "ok": true, "status": 404}'
     wrong = '{"type": "request", "latency_us": 5, "ok": false, "status": 200}'
     error = '{"type": "error", "class": "timeout", "count": 2}'
@@ -62,12 +62,12 @@ def test_good_is_what_the_script_calls_so(tmp_path):
     assert "http_errors" in reading.validity.codes
 
 
-def test_statuses_are_known_only_if_each_is_told(tmp_path):
+def test_statuses_are_known_only_if_all_are_reported(tmp_path):
     silent = '{"type": "request", "latency_us": 5, "ok": true}'
     assert reading_of(tmp_path, REQUEST, silent, DONE).by_status is None
 
 
-def test_it_says_itself_when_it_stopped(tmp_path):
+def test_the_script_reports_its_end_time(tmp_path):
     spec = LoadSpec(path="/", connections=1, requests=4, command=("x",))
     batch = '{"type": "latencies", "value_us": [500000], "count": [4]}'
     reading = reading_of(tmp_path, batch, '{"type": "done", "ended_s": 2.0}', spec=spec)
@@ -75,13 +75,13 @@ def test_it_says_itself_when_it_stopped(tmp_path):
     assert "requests.rate" not in reading_of(tmp_path, batch, DONE, spec=spec).readings
 
 
-def test_another_protocol_is_recorded_as_said(tmp_path):
+def test_the_reported_protocol_is_recorded(tmp_path):
     reading = reading_of(tmp_path, REQUEST, '{"type": "protocol", "spoken": "h2"}', DONE)
     assert reading.protocol == "h2"
 
 
 @pytest.mark.parametrize("report", [b"", b"[]", b"{}", b'{"ended_s": "x"}'])
-def test_garbage_is_refused_with_a_reason(report, tmp_path):
+def test_invalid_output_is_refused_with_a_reason(report, tmp_path):
     out = tmp_path / "tool.json"
     stdout_of(out).write_text(REQUEST + "\n" + DONE)
     rows = read(tmp_path, out, tmp_path / "rows.raw", 0.0)

@@ -241,7 +241,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("tool_share", "who"),
     [(0.5, "the server is saturated"), (None, "the server is saturated"), (0.9, "the load tool")],
 )
-def test_it_blames_no_server_for_a_load_tool_at_its_limit(tool_share, who) -> None:
+def test_underdelivery_is_attributed_to_a_load_tool_at_its_limit(tool_share, who) -> None:
     found = judge(
         evidence(spec=spec(model="open", rate=500.0), delivered=0.5, tool_share=tool_share)
     )
@@ -249,14 +249,14 @@ def test_it_blames_no_server_for_a_load_tool_at_its_limit(tool_share, who) -> No
 
 
 @pytest.mark.parametrize(("code", "over", "under"), CASES, ids=lambda each: str(each)[:40])
-def test_it_judges_by_the_threshold(code: str, over: dict[str, Any], under: dict[str, Any]) -> None:
+def test_each_threshold_is_applied(code: str, over: dict[str, Any], under: dict[str, Any]) -> None:
     verdict = judge(evidence(**over))
     assert verdict.codes == (code,)
     assert verdict.level == THRESHOLDS[code].level
     assert codes(evidence(**under)) == []
 
 
-def test_every_reason_has_its_case() -> None:
+def test_every_reason_has_a_test_case() -> None:
     tried = {code for code, _, _ in CASES} | {"cpu_pressure", "several_flags"}
     assert tried == set(THRESHOLDS)
 
@@ -276,18 +276,18 @@ def test_soft_reasons_of_one_cause_are_one_piece_of_evidence() -> None:
     assert found.level == Level.SUSPECT
 
 
-def test_soft_reasons_that_are_left_out_void_nothing() -> None:
+def test_excluded_soft_reasons_do_not_invalidate() -> None:
     found = judge(evidence(rate=2000.0, **host(steal_share=0.02)))
     assert found.codes == ("littles_law", "steal", "several_flags")
     assert [each.code for each in leaving_out(found, {"littles_law"})] == ["steal"]
     assert len(leaving_out(found, {"http_errors"})) == 3
 
 
-def test_every_reason_that_a_load_can_cause_is_one() -> None:
+def test_every_reason_of_a_load_is_registered() -> None:
     assert set(THRESHOLDS) >= CAUSED_BY_LOAD
 
 
-def test_waiting_for_a_cpu_counts_only_where_others_worked() -> None:
+def test_cpu_wait_counts_only_if_other_processes_worked() -> None:
     alone = host(foreign_share=0.01, pressure_share=0.9)
     assert codes(evidence(**alone)) == []
     among_others = host(foreign_share=0.2, pressure_share=0.11)
@@ -299,7 +299,7 @@ def test_waiting_for_a_cpu_counts_only_where_others_worked() -> None:
 UNKNOWN = dict.fromkeys((*FACTS, "cpus", "seconds"))
 
 
-def test_what_is_unknown_is_no_reason() -> None:
+def test_unknown_facts_are_not_a_reason() -> None:
     asked = {"on": {}, "limits": {}, "peer_gap_s": None, "checks": [], "samples": []}
     result = {**asked, "hosts": {"a": UNKNOWN}, "interference": {"a": UNKNOWN}}
     rows = {"length": None, "slices": []}
@@ -308,7 +308,7 @@ def test_what_is_unknown_is_no_reason() -> None:
     assert codes(evidence(**samples("clock_mhz", [None] * 9, temperature_c=None))) == []
 
 
-def test_it_names_the_host_where_there_are_several() -> None:
+def test_the_host_is_named_if_there_are_several() -> None:
     busy = {"foreign_share": 0.2, "foreign": [{"name": "cron", "cpu_s": 1.5}]}
     found = judge(evidence(result={"interference": {"a": {"foreign_share": 0.0}, "b": busy}}))
     (reason,) = found.reasons
@@ -317,14 +317,14 @@ def test_it_names_the_host_where_there_are_several() -> None:
     assert "on host b" in reason.message
 
 
-def test_what_the_page_says_differs_between_random_paths() -> None:
+def test_random_paths_have_no_expected_size() -> None:
     result = {"checks": [{"name": "load", "when": "before", "length": 13}]}
     rows = {"length": {"min": 1, "max": 99}}
     changing = spec(path="", random_path="/[a-z]{3}")
     assert codes(evidence(spec=changing, rows=rows, result=result)) == []
 
 
-def test_a_checked_size_means_nothing_where_it_was_encoded() -> None:
+def test_a_checked_size_is_ignored_for_encoded_bodies() -> None:
     check = {"name": "load", "when": "before", "length": 13, "encoding": "gzip"}
     rows = {"length": {"min": 99, "max": 99}}
     assert codes(evidence(rows=rows, result={"checks": [check]})) == []

@@ -10,7 +10,7 @@ PAGE = (Path(__file__).parents[2] / "docs/validity.md").read_text()
 KINDS = {Level.INVALID: "hard", Level.SUSPECT: "soft"}
 
 
-def test_it_shows_every_threshold_and_no_other() -> None:
+def test_the_page_lists_every_threshold_and_no_other() -> None:
     rows = re.findall(r"^\| (.+) \| `(\w+)` \| (\w+) \| (.+) \| (.+) \|$", PAGE, re.MULTILINE)
     assert rows == [
         (rule.title, rule.code, KINDS[rule.level], rule.text or "–", rule.why)

@@ -10,7 +10,7 @@ WRK = TOOLS["wrk"]
 LOAD = LoadSpec(path="/hello", connections=8, duration_s=5.0, warmup_s=2.0)
 
 
-def test_a_load_has_its_warm_up_before():
+def test_a_load_has_a_warm_up_before():
     warmup, measure = WRK.invocations(LOAD, 2)
     assert (warmup.kind, measure.kind) == ("warmup", "measure")
     assert measure.argv == (
@@ -23,7 +23,7 @@ def test_a_load_has_its_warm_up_before():
     assert measure.warmup_s == 0
 
 
-def test_a_primer_is_gentle_and_has_a_script_of_its_own():
+def test_a_primer_has_a_low_rate_and_its_own_script():
     spec = replace(LOAD, primer_s=3.0)
     primer = WRK.invocations(spec, 2)[0]
     assert primer.kind == "primer"
@@ -42,7 +42,7 @@ def test_all_connections_are_used(connections, cpus, threads):
     assert argv[argv.index("-t") + 1] == threads
 
 
-def test_tls_is_a_matter_of_the_address():
+def test_tls_is_selected_by_the_address():
     assert WRK.invocations(replace(LOAD, tls=True), 1)[-1].argv[-1] == "https://{address}:{port}/"
 
 
@@ -65,10 +65,10 @@ def test_files_do_not_depend_on_the_step():
         ({"method": "HEAD"}, "method"),
     ],
 )
-def test_it_refuses_what_wrk_cannot_do(changes, field):
+def test_unsupported_loads_are_refused(changes, field):
     assert WRK.problems(LOAD) == []
     assert field in [found for found, _ in WRK.problems(replace(LOAD, **changes))]
 
 
-def test_any_text_is_a_lua_string():
+def test_any_text_is_quoted_as_a_lua_string():
     assert lua_string('a"b\\c\r\n1ü') == '"a\\034b\\092c\\013\\0101\\195\\188"'

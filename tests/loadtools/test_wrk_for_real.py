@@ -30,7 +30,7 @@ def test_a_load_is_measured_and_read(tmp_path):
     assert reading.slices == ()
 
 
-def test_it_sends_every_byte_as_asked(tmp_path):
+def test_the_defined_request_is_sent(tmp_path):
     body = 'a "quoted" line\r\n\\ {x} [[lua]] ünï 1'
     spec = changed(
         path='/a%20b?c="d\'e\\f"&g={h}',
@@ -55,7 +55,7 @@ def test_it_sends_every_byte_as_asked(tmp_path):
     assert report["errors"]["read"] == 0
 
 
-def test_it_speaks_tls(tmp_path):
+def test_tls_is_used(tmp_path):
     _, cert, key = tls_files(tmp_path)
     with serving("target.py", "--tls", cert, key) as port:
         reading = measure("wrk", changed(tls=True), port, tmp_path)
@@ -65,7 +65,7 @@ def test_it_speaks_tls(tmp_path):
     assert set(untold.errors) == {"broken"}
 
 
-def test_it_takes_out_what_wrk_adds_of_a_server_that_freezes(tmp_path):
+def test_the_correction_of_wrk_for_a_freezing_server_is_removed(tmp_path):
     with serving("target.py", "--freeze", "0.3", "0.7") as port:
         left = run("wrk", changed(duration_s=2.0), port, tmp_path)
     report = json.loads(left.out.read_bytes())
@@ -93,7 +93,7 @@ def test_it_takes_out_what_wrk_adds_of_a_server_that_freezes(tmp_path):
         (("never",), {"no_answers"}, set(), False),
     ],
 )
-def test_it_says_what_went_wrong(answers, codes, errors, known, tmp_path):
+def test_errors_are_reported(answers, codes, errors, known, tmp_path):
     with serving("cycling.py", *answers) as port:
         reading = measure("wrk", LOAD, port, tmp_path)
     assert serious(reading) == codes
@@ -110,7 +110,7 @@ def test_late_answers_are_timeouts(tmp_path):
     assert set(reading.errors) == {"timeout"}
 
 
-def test_a_server_that_is_not_there_is_a_failure_of_the_tool(tmp_path):
+def test_a_missing_server_is_a_failure_of_the_tool(tmp_path):
     with serving("target.py") as port:
         pass
     left = run("wrk", LOAD, port, tmp_path)

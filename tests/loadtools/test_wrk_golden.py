@@ -40,14 +40,14 @@ def test_there_are_as_many_latencies_as_answers_on_time(name, tmp_path):
     assert not {"value_us", "count"} & set(kept)
 
 
-def test_wrk_makes_up_latencies_of_a_server_that_freezes(tmp_path):
+def test_wrk_adds_latencies_for_a_freezing_server(tmp_path):
     _, left = recorded(VERSION, "frozen", tmp_path)
     rows_of("wrk", left)
     assert json.loads(left.out.read_bytes())["added"] > 1_000
 
 
 @pytest.mark.parametrize("name", READABLE)
-def test_every_reading_has_a_metric_and_is_a_plain_number(name, tmp_path):
+def test_every_value_has_a_metric_and_is_finite(name, tmp_path):
     readings = read(name, tmp_path).readings
     assert set(readings) <= set(METRICS)
     assert all(isinstance(value, float) and value >= 0 for value in readings.values())
@@ -67,13 +67,13 @@ def test_every_reading_has_a_metric_and_is_a_plain_number(name, tmp_path):
         ("never", set(), {"no_answers"}),
     ],
 )
-def test_it_tells_the_kinds_of_failure_apart(name, errors, found, tmp_path):
+def test_kinds_of_failure_are_distinguished(name, errors, found, tmp_path):
     reading = read(name, tmp_path)
     assert set(reading.errors) == errors
     assert codes(reading) == found
 
 
-def test_of_some_bad_answers_only_their_number_is_known(tmp_path):
+def test_bad_responses_are_only_counted(tmp_path):
     reading = read("mixed", tmp_path)
     report = json.loads((tmp_path / "tool.json").read_bytes())
     good = report["requests"] - report["errors"]["status"]
@@ -85,13 +85,13 @@ def test_of_some_bad_answers_only_their_number_is_known(tmp_path):
     assert "wrk does not tell which" in reason.message
 
 
-def test_the_rate_is_that_of_the_time_it_really_took(tmp_path):
+def test_the_rate_uses_the_real_duration(tmp_path):
     reading = read("plain", tmp_path)
     said = re.search(r"Requests/sec: +([0-9.]+)", (tmp_path / "tool.stdout").read_text())
     assert reading.readings["requests.rate"] == pytest.approx(float(said[1]), abs=0.01)
 
 
-def test_a_report_of_other_requests_is_found(tmp_path):
+def test_a_report_of_other_requests_is_detected(tmp_path):
     spec, left = recorded(VERSION, "frozen", tmp_path)
     report = json.loads(left.out.read_bytes())
     left.out.write_text(json.dumps({**report, "requests": report["requests"] - 1}))
@@ -110,7 +110,7 @@ def test_a_report_of_other_requests_is_found(tmp_path):
         (b'{"errors": {"status": "x"}}', "ValueError"),
     ],
 )
-def test_garbage_is_refused_with_a_reason(report, message, tmp_path):
+def test_invalid_output_is_refused_with_a_reason(report, message, tmp_path):
     spec, left = recorded(VERSION, "plain", tmp_path)
     rows = rows_of("wrk", left)
     with pytest.raises(ToolOutputError, match=message):

@@ -175,7 +175,7 @@ def same(found: dict[str, Any], wanted: dict[str, Any], *, in_order: bool) -> bo
 
 
 @pytest.mark.parametrize("batch", [10_000, 50, 37])
-def test_a_file_makes_the_same_rows_as_the_api(
+def test_a_file_creates_the_same_rows_as_the_api(
     personas: Personas,
     project: Project,
     tmp_path: Path,
@@ -209,7 +209,7 @@ def test_a_file_makes_the_same_rows_as_the_api(
     assert changed >= set(Series.objects.values_list("pk", flat=True))
 
 
-def test_again_it_adds_nothing_and_more_is_added_to_what_is_there(
+def test_a_repeated_import_adds_only_new_results(
     personas: Personas, project: Project, tmp_path: Path
 ) -> None:
     results = many(60)
@@ -228,7 +228,7 @@ def test_again_it_adds_nothing_and_more_is_added_to_what_is_there(
     )
 
 
-def test_two_lines_with_one_id_and_other_content_are_refused(
+def test_two_lines_with_one_id_and_different_content_are_refused(
     personas: Personas, project: Project, tmp_path: Path
 ) -> None:
     twice = [result(id="x"), result(id="x", metrics={"requests.rate": 5.0})]
@@ -237,7 +237,7 @@ def test_two_lines_with_one_id_and_other_content_are_refused(
     assert not Reading.objects.exists()
 
 
-def test_an_id_of_other_cases_and_hosts_is_another_result(
+def test_an_id_of_another_case_or_host_is_another_result(
     personas: Personas, project: Project, tmp_path: Path
 ) -> None:
     results = [
@@ -250,7 +250,7 @@ def test_an_id_of_other_cases_and_hosts_is_another_result(
     assert import_file(member=personas.alice, path=path) == Imported(results=6, accepted=0)
 
 
-def test_an_id_of_an_earlier_batch_with_other_content_is_refused(
+def test_an_id_of_an_earlier_batch_with_different_content_is_refused(
     personas: Personas, project: Project, tmp_path: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(bulk_import, "BATCH", 2)
@@ -260,7 +260,7 @@ def test_an_id_of_an_earlier_batch_with_other_content_is_refused(
     assert {row.provenance["id"] for row in Reading.objects.all()} == {"a", "b"}
 
 
-def test_equal_lines_of_two_batches_are_both_kept(
+def test_equal_lines_of_two_batches_are_both_stored(
     personas: Personas, project: Project, tmp_path: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(bulk_import, "BATCH", 2)
@@ -278,7 +278,7 @@ def test_a_line_without_an_id_is_refused(
     assert not Reading.objects.exists()
 
 
-def test_every_fault_is_told_with_its_line_and_nothing_stored(
+def test_every_error_is_reported_with_its_line_and_nothing_is_stored(
     personas: Personas, project: Project, tmp_path: Path
 ) -> None:
     path = lines_in(
@@ -306,7 +306,7 @@ def test_every_fault_is_told_with_its_line_and_nothing_stored(
     assert not Host.objects.exists()
 
 
-def test_the_repository_knows_its_own_commits_better(
+def test_commits_of_the_repository_override_those_of_the_file(
     personas: Personas, project: Project, tmp_path: Path
 ) -> None:
     sha = commit_files(tmp_path / "repository", {"file.txt": "new\n"}, 9)
@@ -317,7 +317,7 @@ def test_the_repository_knows_its_own_commits_better(
     assert project.commits.get(sha=SHA).subject == f"Commit {SHA[:10]}"
 
 
-def test_a_file_that_is_damaged_or_a_bomb_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_file_and_a_decompression_bomb_are_refused(tmp_path: Path) -> None:
     whole = gzip.compress((json.dumps(result()) + "\n").encode() * 300, mtime=0)
     damaged = tmp_path / "damaged.jsonl.gz"
     damaged.write_bytes(whole[:20] + bytes(10) + whole[30:])
@@ -331,7 +331,9 @@ def test_a_file_that_is_damaged_or_a_bomb_is_refused(tmp_path: Path) -> None:
         list(read_results(bomb))
 
 
-def test_csv_and_gzip_say_the_same(personas: Personas, project: Project, tmp_path: Path) -> None:
+def test_csv_and_gzip_give_the_same_rows(
+    personas: Personas, project: Project, tmp_path: Path
+) -> None:
     table = StringIO()
     rows = csv.writer(table)
     rows.writerow(
@@ -366,7 +368,7 @@ def test_csv_and_gzip_say_the_same(personas: Personas, project: Project, tmp_pat
         ("benchmark\n", "there is no result"),
     ],
 )
-def test_it_says_what_is_wrong_with_a_csv(
+def test_errors_of_a_csv_are_reported(
     personas: Personas, project: Project, tmp_path: Path, content: str, complaint: str
 ) -> None:
     path = tmp_path / "wrong.csv"
@@ -375,7 +377,7 @@ def test_it_says_what_is_wrong_with_a_csv(
         check_file(personas.alice, path)
 
 
-def test_viewers_and_other_teams_import_nothing_here(
+def test_viewers_and_other_teams_cannot_import(
     personas: Personas, project: Project, tmp_path: Path
 ) -> None:
     path = lines_in(tmp_path, result())
@@ -385,7 +387,7 @@ def test_viewers_and_other_teams_import_nothing_here(
         import_file(member=personas.mallory, path=path)
 
 
-def test_what_is_older_than_single_results_are_kept_is_refused(
+def test_results_older_than_the_retention_are_refused(
     personas: Personas, project: Project, tmp_path: Path
 ) -> None:
     days = (utc_now() - AT).days
@@ -402,7 +404,7 @@ def test_what_is_older_than_single_results_are_kept_is_refused(
     assert not Reading.objects.exists()
 
 
-def test_the_command_imports_and_tells(
+def test_the_command_imports_and_reports(
     personas: Personas, project: Project, tmp_path: Path
 ) -> None:
     path = lines_in(tmp_path, result(id="1"), result(id="2"))
@@ -432,7 +434,7 @@ BOUNDS = Bounds(results=10, lines=100, unpacked=10_000_000)
         ("a.csv.gz", b"benchmark,host\n" + b",\n" * 3_000_000, "at most 100 lines"),
     ],
 )
-def test_what_is_packed_well_is_counted_before_it_is_skipped(
+def test_decompressed_bytes_are_counted_before_they_are_skipped(
     tmp_path: Path, name: str, content: bytes, fault: str
 ) -> None:
     path = tmp_path / name
@@ -442,7 +444,7 @@ def test_what_is_packed_well_is_counted_before_it_is_skipped(
         list(read_results(path, BOUNDS))
 
 
-def test_a_row_of_csv_over_many_lines_is_bounded(tmp_path: Path) -> None:
+def test_a_csv_row_over_many_lines_is_limited(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     path.write_text("benchmark,host\n" + ('"' + "a" * 60_000 + '\n",') * 100)
     with pytest.raises(InvalidRequestError, match="longer than 1024 KiB"):

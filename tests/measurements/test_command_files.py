@@ -72,7 +72,7 @@ def test_compare_trials_prints_the_comparison(tmp_path, command):
         ("compare-trials", '{"baseline": [1]}', "contender: it is missing"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said_without_a_traceback(command, given, told):
+def test_a_file_error_is_reported_without_a_traceback(command, given, told):
     done = typed(command, "-", given=given)
     assert done.returncode == 1
     assert told in done.stderr
@@ -80,7 +80,7 @@ def test_what_is_wrong_with_a_file_is_said_without_a_traceback(command, given, t
     assert done.stdout == ""
 
 
-def test_a_file_that_is_not_there_is_named():
+def test_a_missing_file_is_named():
     done = typed("detect", "/no/such/file.json")
     assert done.returncode == 1
     assert "/no/such/file.json: it cannot be read: No such file" in done.stderr
@@ -98,12 +98,12 @@ def test_a_file_that_is_not_there_is_named():
         ("[" * 100_000, "no JSON"),
     ],
 )
-def test_a_series_that_is_wrong_is_refused_with_its_place(text, told):
+def test_an_invalid_series_is_refused_with_its_position(text, told):
     with pytest.raises(InvalidRequestError, match=told):
         series_in(text)
 
 
-def test_a_bare_list_is_a_series_and_gaps_are_kept():
+def test_a_plain_list_is_a_series_with_gaps():
     found = series_in("[1, null, NaN, 1e999, 3]")
     assert found.values[:2] == [1.0, None]
     assert len(found.values) == 5
@@ -124,7 +124,7 @@ def test_a_bare_list_is_a_series_and_gaps_are_kept():
         ('{"metrics": {"a": {"pairs": [1]}}}', "metrics.a.pairs\\[0\\]"),
     ],
 )
-def test_trials_that_are_wrong_are_refused_with_their_place(text, told):
+def test_invalid_trials_are_refused_with_their_position(text, told):
     with pytest.raises(InvalidRequestError, match=told):
         trials_in(text)
 
@@ -136,13 +136,13 @@ def test_better_and_margin_follow_from_a_metric_of_the_registry():
     assert (found.better, found.margin, found.contender) == ("higher", 0.03, [None])
 
 
-def test_what_the_file_says_itself_comes_first():
+def test_values_of_the_file_take_precedence():
     text = '{"pairs": [[1, 2]], "metric": "latency.p99", "lower_is_better": false, "margin": 0.2}'
     found = trials_in(text)[""]
     assert (found.better, found.margin) == ("higher", 0.2)
 
 
-def test_of_several_metrics_the_worst_verdict_stands_above():
+def test_the_worst_verdict_of_several_metrics_comes_first():
     text = json.dumps({"metrics": {"latency.p50": SLOWER, "latency.p99": {"pairs": [[1, 1]]}}})
     done = typed("compare-trials", "-", given=text)
     answer = json.loads(done.stdout)

@@ -15,7 +15,9 @@ from orchestrator.results.models import Metric
 from tests.support.factories import Personas
 
 
-def test_a_trial_keeps_what_fits_and_names_the_rest(personas: Personas, settings: Any) -> None:
+def test_custom_metrics_above_the_quota_are_dropped_and_named(
+    personas: Personas, settings: Any
+) -> None:
     settings.MAX_CUSTOM_METRICS = 2
     team = personas.alice.team.pk
     hostile = [f"script.m{number}_s" for number in range(5000)]
@@ -28,7 +30,7 @@ def test_a_trial_keeps_what_fits_and_names_the_rest(personas: Personas, settings
     assert metrics_of_trial(team, [*METRICS]).note == ""
 
 
-def test_posts_at_once_do_not_exceed_the_limit_together(
+def test_concurrent_requests_keep_the_quota_together(
     transactional_db: None, personas: Personas, settings: Any
 ) -> None:
     settings.MAX_CUSTOM_METRICS = 10
@@ -48,7 +50,7 @@ def test_posts_at_once_do_not_exceed_the_limit_together(
     assert Metric.objects.filter(team=team).count() == 8
 
 
-def test_a_metric_that_somebody_else_uses_is_not_removed(
+def test_a_metric_of_another_team_is_not_removed(
     transactional_db: None, personas: Personas, settings: Any
 ) -> None:
     settings.MAX_CUSTOM_METRICS = 1

@@ -66,7 +66,7 @@ def store(*rows: Measured) -> int:
         return record(rows)
 
 
-def test_a_point_says_the_same_however_its_trials_came(world: World) -> None:
+def test_a_point_does_not_depend_on_the_order_of_trials(world: World) -> None:
     rows = [
         world.measured({"requests.rate": value}, block=place, at=AT + timedelta(seconds=place))
         for place, value in enumerate(VALUES, start=1)
@@ -86,7 +86,7 @@ def test_a_point_says_the_same_however_its_trials_came(world: World) -> None:
     assert (found.low[0], found.high[0]) == pytest.approx((summary.low, summary.high), rel=1e-9)
 
 
-def test_a_result_that_comes_again_changes_nothing(world: World) -> None:
+def test_a_repeated_result_changes_nothing(world: World) -> None:
     rows = [world.measured({"requests.rate": value}) for value in VALUES]
     assert store(*rows, rows[0]) == 6
     before = list(Point.objects.values())
@@ -97,7 +97,7 @@ def test_a_result_that_comes_again_changes_nothing(world: World) -> None:
     assert Reading.objects.count() == 7
 
 
-def test_what_is_invalid_is_counted_and_nothing_else(world: World) -> None:
+def test_invalid_results_are_only_counted(world: World) -> None:
     store(world.measured({"requests.rate": 5.0}, validity="invalid"))
     alone = Point.objects.get()
     assert (alone.trials, alone.invalid, alone.mean, alone.values) == (0, 1, None, [])
@@ -119,7 +119,7 @@ def test_zeros_have_a_mean_and_no_logarithm(world: World) -> None:
     assert math.isnan(found.low[0])
 
 
-def test_other_hosts_epochs_shapes_and_metrics_are_points_of_their_own(world: World) -> None:
+def test_other_hosts_epochs_configurations_and_metrics_are_separate_points(world: World) -> None:
     store(
         world.measured({"requests.rate": 1.0, "latency.p50": 0.5}),
         world.measured({"requests.rate": 2.0}, epoch=1),
@@ -135,7 +135,7 @@ def test_other_hosts_epochs_shapes_and_metrics_are_points_of_their_own(world: Wo
     assert Series.objects.count() == 2
 
 
-def test_readings_are_told_by_trial_and_never_changed(world: World) -> None:
+def test_readings_belong_to_a_trial_and_never_change(world: World) -> None:
     row = world.measured({"requests.rate": 1.5, "latency.p50": 0.25})
     store(row)
     assert values_of([row.id, new_id()]) == {row.id: {"requests.rate": 1.5, "latency.p50": 0.25}}
@@ -153,7 +153,7 @@ def test_points_move_with_their_commits(world: World) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_many_writers_to_one_new_point_lose_nothing(personas: Personas, tmp_path: Any) -> None:
+def test_concurrent_writes_to_a_new_point_lose_nothing(personas: Personas, tmp_path: Any) -> None:
     world = World(personas, tmp_path / "repository")
     rows = [world.measured({"requests.rate": 100.0 + n, "latency.p50": 1.0}) for n in range(120)]
 
@@ -194,9 +194,7 @@ def test_ids_are_shared_when_they_are_committed(personas: Personas, tmp_path: An
 
 
 @pytest.mark.django_db(transaction=True)
-def test_writers_with_shared_ids_never_see_those_of_a_writer_that_fails(
-    personas: Personas, tmp_path: Any
-) -> None:
+def test_shared_ids_exclude_those_of_a_failed_writer(personas: Personas, tmp_path: Any) -> None:
     world = World(personas, tmp_path / "repository")
     ids = Ids()
 
@@ -215,7 +213,7 @@ def test_writers_with_shared_ids_never_see_those_of_a_writer_that_fails(
     assert sorted(Point.objects.values_list("trials", flat=True)) == [3] * 200
 
 
-def test_the_chart_of_a_series_is_read_from_its_index_alone(world: World) -> None:
+def test_the_chart_of_a_series_is_an_index_only_scan(world: World) -> None:
     """Whatever the size of the table, no more than the index is touched for a history."""
     with connection.cursor() as cursor:
         # What is left is an index alone, if the columns are all in one; not how large the table is.

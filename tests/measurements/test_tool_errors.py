@@ -47,7 +47,7 @@ def _shown(errors: tuple[MetricError, ...]) -> dict[str, tuple[float, float, flo
     return {each.metric.key: (each.median, each.low, each.high, each.trials) for each in errors}
 
 
-def test_it_tells_the_median_error_and_its_range_by_tool_and_version(
+def test_median_error_and_range_are_reported_by_tool_and_version(
     personas: Personas, shas: list[str]
 ) -> None:
     for rate in (1000, 1010, 1250):
@@ -72,24 +72,24 @@ def test_only_the_newest_trials_count(personas: Personas, shas: list[str]) -> No
     assert _shown(found.errors)["requests.rate"] == pytest.approx((0, 0, 0, NEWEST))
 
 
-def test_trials_that_may_not_be_believed_say_nothing(personas: Personas, shas: list[str]) -> None:
+def test_invalid_trials_do_not_count(personas: Personas, shas: list[str]) -> None:
     run = _measured(personas, shas, 1000)
     Trial.objects.filter(job__run=run).update(validity="invalid")
     assert tool_errors(personas.alice) == []
 
 
-def test_definitions_without_known_values_say_nothing(personas: Personas, shas: list[str]) -> None:
+def test_definitions_without_known_values_do_not_count(personas: Personas, shas: list[str]) -> None:
     _measured(personas, shas, 1000, benchmark="unknown")
     assert tool_errors(personas.alice) == []
 
 
-def test_another_team_sees_none_of_it(personas: Personas, shas: list[str]) -> None:
+def test_tool_errors_are_hidden_from_another_team(personas: Personas, shas: list[str]) -> None:
     _measured(personas, shas, 1000)
     assert tool_errors(personas.bob) != []
     assert tool_errors(personas.mallory) == []
 
 
-def test_each_trial_is_held_against_what_was_known_of_it() -> None:
+def test_each_trial_is_compared_with_its_known_values() -> None:
     samples = [
         ({"latency.p50": 0.011, "latency.p99": 0.2}, {"latency.p50": 0.01}),
         ({"latency.p50": 0.022}, {"latency.p50": 0.02, "latency.p99": 0.1}),

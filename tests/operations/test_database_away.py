@@ -31,7 +31,7 @@ def _end_our_session() -> None:
         other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
 
 
-def test_a_page_says_so_and_is_there_again(personas: Personas) -> None:
+def test_a_page_reports_a_lost_database_and_recovers(personas: Personas) -> None:
     client = Client(raise_request_exception=False)
     client.force_login(personas.alice.user)
     _end_our_session()
@@ -42,7 +42,7 @@ def test_a_page_says_so_and_is_there_again(personas: Personas) -> None:
     assert client.get(reverse("runs")).status_code == 200
 
 
-def test_the_api_says_so_and_is_there_again(personas: Personas) -> None:
+def test_the_api_reports_a_lost_database_and_recovers(personas: Personas) -> None:
     secret = create_token(member=personas.alice, name="ci").secret
     headers = {"Authorization": f"Bearer {secret}"}
     _end_our_session()
@@ -70,7 +70,7 @@ MISTAKES = (_use_a_closed_cursor, _use_a_closed_connection)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_what_we_closed_ourselves_is_our_mistake(
+def test_a_connection_closed_by_pitwall_is_an_internal_error(
     mistake: Callable[..., None], personas: Personas, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = create_token(member=personas.alice, name="ci").secret
@@ -87,12 +87,12 @@ def test_what_we_closed_ourselves_is_our_mistake(
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_with_a_connection_is_logged_and_no_outage(mistake: Callable[..., None]) -> None:
+def test_a_misused_connection_is_logged_and_not_an_outage(mistake: Callable[..., None]) -> None:
     assert _is_logged(mistake), "the server answers"
     connection.close()
 
 
-def test_a_lost_session_is_no_mistake_of_ours() -> None:
+def test_a_lost_session_is_an_outage() -> None:
     """Neither the statement that met the loss nor those after it."""
     cursor = connection.cursor()
     _end_our_session()
@@ -112,7 +112,7 @@ def _is_logged(call: Callable[[], object]) -> bool:
     raise AssertionError("no error")
 
 
-def test_any_other_mistake_is_ours(personas: Personas, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_other_error_is_internal(personas: Personas, monkeypatch: pytest.MonkeyPatch) -> None:
     client = Client(raise_request_exception=False)
     client.force_login(personas.alice.user)
     monkeypatch.setattr("orchestrator.web.runs.views.render", lambda *_: 1 / 0)

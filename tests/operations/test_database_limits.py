@@ -46,7 +46,7 @@ def test_sessions_of_a_process_have_limits(process: str, options: dict[str, obje
     assert {name: found[name] for name in LIMITS[process]} == LIMITS[process]
 
 
-def test_what_database_url_says_wins(options: dict[str, object]) -> None:
+def test_database_url_takes_precedence(options: dict[str, object]) -> None:
     url = "postgresql://h/d?connect_timeout=9&options=-c%20statement_timeout%3D5s"
     given = environment.database(url)["OPTIONS"]
     assert isinstance(given, dict)
@@ -57,7 +57,7 @@ def test_what_database_url_says_wins(options: dict[str, object]) -> None:
     assert (found["statement_timeout"], found["lock_timeout"]) == ("5s", "10s")
 
 
-def test_a_vanished_server_is_noticed_within_half_a_minute() -> None:
+def test_a_vanished_server_is_detected_within_half_a_minute() -> None:
     connection.ensure_connection()
     asked = connection.connection.info.get_parameters()
     assert (asked["connect_timeout"], asked["tcp_user_timeout"]) == ("5", "30000")

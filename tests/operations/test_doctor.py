@@ -59,7 +59,7 @@ def findings(capsys, *, healthy):
     return {each["part"]: each for each in told["findings"]}
 
 
-def test_it_finds_a_database_that_a_crash_would_empty(deployed, capsys):
+def test_the_doctor_finds_a_database_without_durability(deployed, capsys):
     with connection.cursor() as cursor:
         cursor.execute("SHOW fsync")
         waits = cursor.fetchone()[0] == "on"
@@ -67,7 +67,7 @@ def test_it_finds_a_database_that_a_crash_would_empty(deployed, capsys):
     assert found["database keeps"]["outcome"] == ("ok" if waits else "FIX")
 
 
-def test_a_good_deployment_has_nothing_to_mend(deployed, capsys, waits_for_its_disk):
+def test_a_correct_deployment_passes(deployed, capsys, waits_for_its_disk):
     found = findings(capsys, healthy=True)
     assert {each["outcome"] for each in found.values()} == {"ok"}
     assert len(found) >= len(CHECKS) - 3
@@ -94,7 +94,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("part", "changes"), MISTAKES.values(), ids=MISTAKES)
-def test_it_finds_a_mistake_and_says_what_to_do(deployed, capsys, part, changes):
+def test_the_doctor_finds_an_error_and_names_the_fix(deployed, capsys, part, changes):
     for name, value in changes.items():
         setattr(deployed, name, value)
     found = findings(capsys, healthy=False)
@@ -102,7 +102,7 @@ def test_it_finds_a_mistake_and_says_what_to_do(deployed, capsys, part, changes)
     assert found[part]["remedy"]
 
 
-def test_it_finds_secrets_that_no_key_opens_and_migrations_to_come(deployed, personas, capsys):
+def test_the_doctor_finds_secrets_without_a_key_and_pending_migrations(deployed, personas, capsys):
     add_credential(member=personas.alice, name="key")
     deployed.SECRET_KEY = deployed.SECRET_KEY[::-1]
     with connection.cursor() as cursor:
@@ -112,7 +112,7 @@ def test_it_finds_secrets_that_no_key_opens_and_migrations_to_come(deployed, per
     assert "runs.0001_initial" in found["migrations"]["said"]
 
 
-def test_people_read_a_line_for_each_with_what_to_do_below(deployed, capsys):
+def test_the_text_output_has_a_line_for_each_check_with_its_fix(deployed, capsys):
     deployed.DEBUG = True
     with pytest.raises(CommandError):
         call_command("doctor")

@@ -72,7 +72,7 @@ def told(program: str, *words: str) -> list[int]:
 
 
 @glibc_only
-def test_it_goes_back_to_the_system() -> None:
+def test_freed_memory_returns_to_the_system() -> None:
     (left,) = told(PROGRAM, "given back")
     assert left < 8 * MIB
     (left,) = told(PROGRAM, "as it is")
@@ -80,13 +80,13 @@ def test_it_goes_back_to_the_system() -> None:
 
 
 @glibc_only
-def test_what_lies_free_between_blocks_goes_back() -> None:
+def test_fragmented_free_memory_returns_to_the_system() -> None:
     left, afterwards = told(SCATTERED)
     assert left > 30 * MIB
     assert afterwards < 10 * MIB
 
 
-def test_each_process_tidies_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_process_returns_memory_at_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     done = threading.Event()
     monkeypatch.setattr(heartbeat_thread, "EVERY_S", 0.01)
     monkeypatch.setattr(heartbeat_thread, "give_free_pages_back", done.set)

@@ -47,5 +47,5 @@ def most_objects(state: str) -> int:
     return int(done.stdout)
 
 
-def test_garbage_does_not_wait_for_a_quarter_of_what_is_loaded() -> None:
+def test_garbage_collection_does_not_wait_for_a_quarter_of_all_objects() -> None:
     assert 2 * most_objects("begun") < most_objects("loaded only")

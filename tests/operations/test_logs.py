@@ -29,7 +29,7 @@ def lines(monkeypatch):
     logging.getLogger().removeHandler(handler)
 
 
-def test_it_has_the_ids_of_the_blocks_around_it_and_of_no_other_thread(lines):
+def test_a_log_record_has_the_ids_of_its_context_and_thread_only(lines):
     log = logging.getLogger("orchestrator.test")
     with logging_about(run="r1", job="j1"), logging_about(task="pump"):
         log.warning('a "quoted" line\nwith a break')
@@ -45,7 +45,7 @@ def test_it_has_the_ids_of_the_blocks_around_it_and_of_no_other_thread(lines):
     assert "run" not in after
 
 
-def test_it_keeps_its_own_fields_and_the_trace(lines):
+def test_a_log_record_keeps_its_fields_and_the_traceback(lines):
     try:
         raise ValueError("of the test")
     except ValueError:
@@ -74,7 +74,7 @@ def test_the_engine_names_run_and_job(personas, tmp_path, lines, monkeypatch):
     assert set(about) == {(str(run.pk), str(job_id))}
 
 
-def test_people_see_the_same_ids_behind_the_message():
+def test_the_text_format_shows_the_same_ids():
     record = logging.LogRecord("x", logging.INFO, "", 1, "said", (), None)
     with logging_about(job="j1"):
         assert LineFormatter(FORMATS["line"]["format"]).format(record).endswith("x said [job=j1]")

@@ -46,7 +46,7 @@ def queued(personas, tmp_path):
     Job.objects.update(created_at=utc_now() - timedelta(seconds=60))
 
 
-def test_it_tells_of_queue_leases_hosts_and_phases(client, queued):
+def test_metrics_cover_queue_leases_hosts_and_phases(client, queued):
     before = read(client)
     assert before["pitwall_queue_jobs"] == 2
     assert 60 <= before["pitwall_queue_oldest_seconds"] < 120
@@ -65,7 +65,7 @@ def test_it_tells_of_queue_leases_hosts_and_phases(client, queued):
 
 
 @pytest.mark.django_db
-def test_it_adds_up_what_processes_counted(client):
+def test_metrics_of_all_processes_are_summed(client):
     for seconds in (0.004, 0.2, 99):
         observe("pitwall_task_seconds", seconds, task="pump")
     count("pitwall_trials_total", 2, outcome="measured")
@@ -85,7 +85,7 @@ def test_it_adds_up_what_processes_counted(client):
     assert found['pitwall_task_seconds_sum{task="pump"}'] == pytest.approx(99.404)
 
 
-def test_nothing_is_lost_while_redis_is_away(client, settings, queued):
+def test_no_count_is_lost_while_redis_is_down(client, settings, queued):
     url = settings.CELERY_BROKER_URL
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
     note_host_error(host=Host.objects.get(), error=LoginRefusedError("no"))
@@ -107,7 +107,7 @@ def test_pages_are_timed_by_their_pattern(client, queued, settings):
 
 
 @pytest.mark.django_db
-def test_it_tells_nobody_else(client, settings):
+def test_metrics_are_only_for_this_machine_and_token_holders(client, settings):
     assert client.get("/metrics", REMOTE_ADDR="10.0.0.9").status_code == 403
     assert client.get("/metrics").status_code == 200
     for name in ("X-Forwarded-For", "X-Real-IP", "x-real-ip", "Forwarded", "Via"):
@@ -124,7 +124,7 @@ def test_it_tells_nobody_else(client, settings):
     read(client, Authorization="Bearer a-token-of-some-length")
 
 
-def test_every_name_that_is_counted_is_described():
+def test_every_metric_has_a_description():
     called = r'\b(?:count|observe)\(\s*"(pitwall_\w+)"'
     found = {
         name
@@ -135,14 +135,14 @@ def test_every_name_that_is_counted_is_described():
     assert found == counted
 
 
-def test_a_process_that_hands_nothing_on_does_not_grow(monkeypatch):
+def test_a_process_that_cannot_flush_does_not_grow(monkeypatch):
     monkeypatch.setattr(counting, "MOST_COUNTS", 3)
     for number in range(9):
         count("pitwall_trials_total", outcome=str(number))
     assert len(counting.drain()) == 3
 
 
-def test_the_board_asks_for_metrics_and_labels_that_there_are():
+def test_the_dashboard_uses_existing_metrics_and_labels():
     board = json.loads((ROOT / "docs" / "operations" / "grafana.json").read_text())
     texts = [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
     asked = set()

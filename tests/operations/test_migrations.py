@@ -120,13 +120,13 @@ HARMLESS = [
     ("operation", "locks"),
     [*((each, True) for each in LOCKING), *((each, False) for each in HARMLESS)],
 )
-def test_it_knows_what_locks(operation, locks):
+def test_locking_operations_are_detected(operation, locks):
     migration = migrations.Migration("9999_made_up", "runs")
     migration.operations = [operation]
     assert bool(problems("runs", migration)) is locks
 
 
-def test_the_big_tables_are_tables():
+def test_the_listed_big_tables_exist():
     loader = MigrationLoader(None)
     there = {(app, name) for app, name in loader.project_state().models}
     assert {(app, name) for app, names in BIG.items() for name in names} <= there

@@ -87,7 +87,7 @@ def _problem_of_changed(app: str, operation: migrations.AlterField, state: Proje
     return ""
 
 
-def test_no_migration_takes_away_what_the_version_before_uses():
+def test_no_migration_removes_what_the_previous_version_uses():
     loader, found = MigrationLoader(None), []
     for (app, name), migration in loader.disk_migrations.items():
         is_new = app in INITIAL and int(name[:4]) > INITIAL[app]
@@ -97,7 +97,7 @@ def test_no_migration_takes_away_what_the_version_before_uses():
     assert found == []
 
 
-def test_each_app_of_ours_is_looked_at():
+def test_every_app_of_pitwall_is_checked():
     ours = {config.label for config in apps.get_app_configs() if config.name.startswith("orchestr")}
     assert ours & {app for app, _ in MigrationLoader(None).disk_migrations} <= set(INITIAL)
 
@@ -131,7 +131,7 @@ HARMLESS = [
     ("operation", "breaks"),
     [*((each, True) for each in BREAKING), *((each, False) for each in HARMLESS)],
 )
-def test_it_knows_what_breaks_the_version_before(operation, breaks, state):
+def test_breaking_operations_are_detected(operation, breaks, state):
     migration = migrations.Migration("9999_made_up", "runs")
     migration.operations = [operation]
     assert bool(problems("runs", migration, state.clone())) is breaks

@@ -22,7 +22,7 @@ def redis():
     return our_redis()
 
 
-def test_it_lives_without_a_database_and_under_any_name(client):
+def test_liveness_needs_no_database_and_accepts_any_host_name(client):
     # No fixture of the database: a query here would fail the test.
     answer = client.get("/healthz", **STRANGE)
     assert (answer.status_code, answer.content) == (200, b"alive\n")
@@ -32,7 +32,7 @@ def test_it_lives_without_a_database_and_under_any_name(client):
 
 
 @pytest.mark.django_db
-def test_it_is_ready_and_says_what_is_missing_behind_it(client, redis, own_queue):
+def test_readiness_reports_missing_services(client, redis, own_queue):
     answer = client.get("/readyz", **STRANGE)
     silent = "none sent a heartbeat within 30 s"
     told = {"database": "ok", "migrations": "ok", "redis": "ok"}
@@ -46,7 +46,7 @@ def test_it_is_ready_and_says_what_is_missing_behind_it(client, redis, own_queue
 
 
 @pytest.mark.django_db
-def test_it_is_not_ready_without_redis_or_with_a_migration_to_come(client, settings, monkeypatch):
+def test_readiness_fails_without_redis_or_with_a_pending_migration(client, settings, monkeypatch):
     settings.CELERY_BROKER_URL = NOBODY
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["parts"]["redis"]) == (503, "does not answer")
@@ -57,7 +57,7 @@ def test_it_is_not_ready_without_redis_or_with_a_migration_to_come(client, setti
 
 
 @pytest.mark.django_db
-def test_many_who_ask_are_one_question(client, settings, monkeypatch):
+def test_concurrent_probes_share_one_check(client, settings, monkeypatch):
     before = client.get("/readyz").json()
     monkeypatch.setattr(readiness, "RECENT_S", 3600.0)
     settings.CELERY_BROKER_URL = NOBODY
@@ -66,7 +66,7 @@ def test_many_who_ask_are_one_question(client, settings, monkeypatch):
     assert client.get("/readyz").json() != before
 
 
-def test_a_container_is_ill_once_its_worker_is_silent(redis, own_queue, monkeypatch, capsys):
+def test_a_container_is_unhealthy_without_a_worker_heartbeat(redis, own_queue, monkeypatch, capsys):
     monkeypatch.setenv("PITWALL_QUEUE", own_queue)
     monkeypatch.setattr("sys.argv", ["alive", "worker"])
     record_heartbeat(redis, own_queue, "worker", "another-machine:1")

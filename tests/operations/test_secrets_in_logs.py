@@ -24,7 +24,7 @@ CODE = "4/a-code-of-an-identity-provider"
 
 
 @pytest.mark.parametrize("log_format", ["line", "json"])
-def test_no_secret_of_an_address_is_logged(log_format: str, tmp_path: Path) -> None:
+def test_no_secret_of_a_url_is_logged(log_format: str, tmp_path: Path) -> None:
     port, log = any_port(), tmp_path / "log"
     secrets = [new_secret(kind).text for kind in (Kind.INVITATION, Kind.SHARED_LINK, Kind.SETUP)]
     argv = [
@@ -76,7 +76,7 @@ def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_it_knows_every_kind_of_secret(kind: Kind) -> None:
+def test_every_kind_of_secret_is_covered(kind: Kind) -> None:
     text = new_secret(kind).text
     for around in ("{}", "GET /x/{}/runs/ HTTP/1.1", "next=%2Finvitations%2F{}&x=1", '"{}"'):
         told = around.format(text)

@@ -33,7 +33,9 @@ def _is_heard() -> bool:
     return any(each.name == own_name() and each.kind == "worker" for each in known)
 
 
-def test_it_is_silent_while_all_its_threads_hang(settings: Any, monkeypatch: Any) -> None:
+def test_a_worker_sends_no_heartbeat_while_all_threads_hang(
+    settings: Any, monkeypatch: Any
+) -> None:
     settings.CELERY_WORKER_CONCURRENCY = 2
     monkeypatch.setattr(heartbeat_thread, "STUCK_S", 0.0)
     monkeypatch.setattr(stuck_threads, "BUSY", stuck_threads.Busy())
@@ -70,7 +72,7 @@ def test_it_is_silent_while_all_its_threads_hang(settings: Any, monkeypatch: Any
 
 
 @pytest.mark.parametrize("kind", ["worker", "fetcher", "beat"])
-def test_a_process_whose_main_loop_stands_still_ends_itself(kind: str, tmp_path: Path) -> None:
+def test_a_process_with_a_stuck_main_loop_ends_itself(kind: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     environment = {**os.environ, "PITWALL_QUEUE": configured.CELERY_TASK_DEFAULT_QUEUE}
     with log.open("wb") as out:

@@ -6,7 +6,7 @@ from tests.support.benchmarks import answer_of_benchmark
 
 
 @pytest.mark.engine
-def test_it_ends_with_a_figure_for_everything_that_is_wanted():
+def test_api_benchmark_reports_a_value_for_every_target():
     answer = answer_of_benchmark("api", timeout_s=200)
     assert answer["measured"].keys() == answer["wanted"].keys()
     assert all(value > 0 for value in answer["measured"].values())

@@ -26,13 +26,13 @@ def test_an_alarm_within_two_points_counts_once(expected, alarms, score):
     assert score_of(expected, alarms) == score
 
 
-def test_f1_is_that_of_the_sums():
+def test_f1_is_computed_from_summed_counts():
     total = Score(3, 1, 0) + Score(0, 0, 2)
     assert (total.precision, total.recall) == (0.75, 0.6)
     assert total.f1 == pytest.approx(2 / 3)
 
 
-def test_planted_steps_lie_apart_from_each_other_and_the_ends():
+def test_planted_steps_keep_a_distance_from_each_other_and_the_ends():
     rng = np.random.default_rng(1)
     for number in range(50):
         series = planted(rng, number)
@@ -40,7 +40,7 @@ def test_planted_steps_lie_apart_from_each_other_and_the_ends():
         assert all(b - a >= APART for a, b in pairwise(edges))
 
 
-def test_the_alternatives_find_an_obvious_step():
+def test_alternative_detectors_find_an_obvious_step():
     rng = np.random.default_rng(2)
     values = np.concatenate([rng.normal(100, 1, 40), rng.normal(120, 1, 40)]).tolist()
     assert _perfherder(values) == [40]
@@ -48,6 +48,6 @@ def test_the_alternatives_find_an_obvious_step():
 
 
 @pytest.mark.engine
-def test_it_ends_with_a_figure_for_everything_that_is_wanted():
+def test_detection_benchmark_reports_a_value_for_every_target():
     answer = answer_of_benchmark("detection", timeout_s=400)
     assert answer["measured"].keys() == answer["wanted"].keys()

@@ -7,7 +7,7 @@ from tests.support.programs import program
 
 
 @pytest.mark.engine
-def test_it_ends_with_a_figure_for_everything_that_is_wanted():
+def test_dispatch_benchmark_reports_a_value_for_every_target():
     program("sshd")
     answer = answer_of_benchmark("dispatch", timeout_s=400)
     assert answer["measured"].keys() == answer["wanted"].keys()

@@ -21,7 +21,7 @@ def target(tmp_path_factory):
 
 
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: load.key)
-def test_it_reads_what_the_tool_prints_and_leaves_nothing_running(load, target, tmp_path):
+def test_a_direct_run_reads_the_tool_output_and_leaves_no_process(load, target, tmp_path):
     before = set(descendants(os.getpid()))
     figures = run_directly(load, tool(load.tool), target, SHORT, PINNED, tmp_path)
     assert figures.rate > 0
@@ -30,7 +30,7 @@ def test_it_reads_what_the_tool_prints_and_leaves_nothing_running(load, target, 
     assert not list(tmp_path.iterdir())
 
 
-def test_it_says_how_a_tool_failed(target, tmp_path):
+def test_a_direct_run_reports_how_a_tool_failed(target, tmp_path):
     wrk = next(load for load in LOADS if load.tool == "wrk")
     with pytest.raises(DirectRunError, match="wrk ended with 2"):
         run_directly(wrk, tool("oha"), target, SHORT, PINNED, tmp_path)

@@ -39,13 +39,13 @@ def typed(load):
 @pytest.mark.parametrize(
     "load", [load for load in LOADS if load.tool != "wrk"], ids=lambda x: x.key
 )
-def test_it_types_the_words_that_pitwall_starts_the_tool_with(load):
+def test_a_direct_run_uses_the_arguments_of_pitwall(load):
     argv, files = measured_start(load)
     assert sorted(typed(load)) == sorted(argv)
     assert files_of(load).items() <= files.items()
 
 
-def test_it_starts_wrk_as_pitwall_does_but_for_the_script():
+def test_a_direct_run_of_wrk_differs_only_in_the_script():
     load = next(load for load in LOADS if load.tool == "wrk")
     argv, _ = measured_start(load)
     options = argv[: argv.index("-s")]
@@ -56,15 +56,15 @@ def test_it_starts_wrk_as_pitwall_does_but_for_the_script():
     ("counts", "interval"),
     [({100: 5, 250: 2, 1000: 1}, 100), ({10: 3}, 100), ({200: 1, 201: 1, 999: 4}, 100)],
 )
-def test_it_adds_what_the_agent_takes_out_of_the_latencies_of_wrk(counts, interval):
+def test_the_correction_of_wrk_is_added_back(counts, interval):
     assert remove_corrections(with_added_latencies(counts, interval), interval) == counts
 
 
-def test_it_adds_a_latency_for_each_interval_that_a_slow_answer_lasted():
+def test_a_latency_is_added_for_each_interval_of_a_slow_response():
     assert with_added_latencies({100: 1, 450: 1}, 100) == {100: 1, 450: 1, 350: 1, 250: 1, 150: 1}
 
 
-def test_it_takes_percentiles_by_the_rule_of_wrk():
+def test_percentiles_follow_the_rule_of_wrk():
     assert [percentile_us({10: 50, 20: 49, 30: 1}, each) for each in (50, 99, 100)] == [10, 20, 30]
 
 
@@ -77,16 +77,16 @@ def test_it_takes_percentiles_by_the_rule_of_wrk():
         ([0.9] * 10, 0.1),
     ],
 )
-def test_it_calls_a_deviation_only_what_cannot_be_chance(ratios, deviation):
+def test_only_significant_differences_are_deviations(ratios, deviation):
     assert ratio_of(ratios).deviation == pytest.approx(deviation)
 
 
-def test_it_takes_an_interval_of_all_that_was_seen_where_there_are_few_pairs():
+def test_few_pairs_have_their_range_as_interval():
     ratio = ratio_of([1.3, 0.9, 1.0])
     assert (ratio.estimate, ratio.low, ratio.high) == (1.0, 0.9, 1.3)
 
 
-def test_it_counts_only_good_answers_of_oha(tmp_path):
+def test_only_good_responses_of_oha_are_counted(tmp_path):
     report = {
         "statusCodeDistribution": {"200": 90, "302": 2, "503": 8},
         "latencyPercentiles": {"p50": 0.002, "p99": 0.01},
@@ -96,7 +96,7 @@ def test_it_counts_only_good_answers_of_oha(tmp_path):
     assert (figures.rate, figures.p50, figures.p99) == (46, 0.002, 0.01)
 
 
-def test_it_reads_the_rate_of_h2load_and_percentiles_from_its_log(tmp_path):
+def test_the_rate_of_h2load_and_percentiles_of_its_log_are_read(tmp_path):
     lines = [f"{n}\t200\t{us}\n" for n, us in enumerate(range(100, 0, -1))]
     (tmp_path / "rows").write_text("".join([*lines, "7\t-1\t5000\n"]))
     stdout = "starting benchmark...\n\nfinished in 2.01s, 10963.00 req/s, 375.07KB/s\n"

@@ -21,7 +21,7 @@ def _answer(audits):
     return verdict("pages", measured, summary.wanted(measured))
 
 
-def test_the_worst_screen_counts_by_the_median_of_its_looks():
+def test_the_worst_screen_counts_with_the_median_of_its_measurements():
     audits = [_look("runs", 99), _look("compare", 80), _look("compare", 96), _look("compare", 97)]
     answer = _answer(audits)
     assert answer["measured"]["mobile_performance_worst"] == 96
@@ -31,11 +31,11 @@ def test_the_worst_screen_counts_by_the_median_of_its_looks():
 @pytest.mark.parametrize(
     "worse", [{"accessibility": 94}, {"shift": 0.02}, {"bytes": 150_000}, {"best_practices": 90}]
 )
-def test_one_screen_that_is_not_as_wanted_is_enough(worse):
+def test_one_screen_below_its_target_fails(worse):
     assert not _answer([_look("runs", 99), _look("compare", 99, **worse)])["met"]
 
 
-def test_it_tells_which_program_is_missing(monkeypatch, tmp_path):
+def test_a_missing_program_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PITWALL_TEST_CHROMIUM", "/somewhere/chromium")
     with pytest.raises(MissingError, match="needs node and npm: install node"):

@@ -9,13 +9,13 @@ from tests.support.benchmarks import answer_of_benchmark
 
 
 @pytest.mark.engine
-def test_it_ends_with_a_figure_for_everything_that_is_wanted():
+def test_scale_benchmark_reports_a_value_for_every_target():
     answer = answer_of_benchmark("scale", timeout_s=400)
     assert answer["measured"].keys() == answer["wanted"].keys()
     assert answer["measured"]["results_lost"] == answer["measured"]["results_doubled"] == 0
 
 
-def test_the_largest_size_is_what_is_promised():
+def test_the_largest_size_is_the_documented_one():
     size = FULL.sizes[FULL.largest]
     assert size.trials >= 10_000_000
     assert size.series >= 5_000
@@ -23,7 +23,7 @@ def test_the_largest_size_is_what_is_promised():
 
 
 @pytest.mark.parametrize("kind", [reading_type(4, told=True), point_type(14)])
-def test_rows_tell_the_length_of_every_field(kind):
+def test_rows_have_the_length_of_every_field(kind):
     row = blank(kind, 1).tobytes()
     fields = int.from_bytes(row[:2])
     place = 2
@@ -32,19 +32,19 @@ def test_rows_tell_the_length_of_every_field(kind):
     assert place == len(row)
 
 
-def test_what_was_not_sent_has_no_provenance():
+def test_results_that_were_not_uploaded_have_no_provenance():
     row = blank(reading_type(4, told=False), 1)
     assert row["provenance_size"] == -1
 
 
-def test_an_array_is_as_postgresql_reads_it():
+def test_arrays_have_the_format_of_postgresql():
     rows = blank(reading_type(2, told=False), 1)
     fill_array(rows["values"], 701, np.array([[1.5, 2.5]]))
     assert rows["values"]["items"]["value"].tolist() == [[1.5, 2.5]]
     assert rows["values"]["count"].tolist() == [2]
 
 
-def test_readings_of_a_commit_lie_together():
+def test_readings_of_a_commit_are_adjacent():
     drawn = reading_ids(np.array([7, 7, 8]), np.array([0, 1, 0]))
     ids = [each.tobytes().hex() for each in drawn]
     assert ids == sorted(ids)

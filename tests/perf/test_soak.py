@@ -22,7 +22,7 @@ def samples(share_an_hour: float, *, seed: int = 1) -> list[tuple[float, int]]:
     return found
 
 
-def test_it_tells_memory_that_grows_from_memory_that_does_not():
+def test_growing_memory_is_detected():
     flat, leaking = growth(samples(0.0)), growth(samples(0.05))
     assert flat.low < 0 < flat.high < 0.1
     assert 0.01 < leaking.low < leaking.share_an_hour < leaking.high
@@ -32,7 +32,7 @@ def test_it_tells_memory_that_grows_from_memory_that_does_not():
 
 
 @pytest.mark.engine
-def test_it_ends_with_nothing_lost_doubled_or_left():
+def test_a_short_soak_loses_duplicates_and_leaves_nothing():
     answer = answer_of_benchmark("soak", "--seed", "1", timeout_s=300)
     assert answer["met"], answer
     assert answer["measured"]["trials_measured"] > 0

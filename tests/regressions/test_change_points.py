@@ -43,24 +43,24 @@ def test_a_step_is_found_where_it_is(line: Line) -> None:
     assert not look.unstable
 
 
-def test_an_improvement_is_one_too(line: Line) -> None:
+def test_an_improvement_is_a_change_point(line: Line) -> None:
     line.step(until=40, at=25, change=0.08)
     (found,) = line.look()
     assert not found.regressed
 
 
-def test_the_same_noise_has_none(line: Line) -> None:
+def test_noise_has_no_change_point(line: Line) -> None:
     line.step(until=60, at=100, change=0.0)
     assert line.look() == []
 
 
-def test_only_what_decides_verdicts_is_looked_at(line: Line) -> None:
+def test_only_primary_metrics_are_analysed(line: Line) -> None:
     line.step(until=40, at=25, change=0.5, metric="latency.p99")
     assert line.look() == []
     assert not ChangedSeries.objects.exists()
 
 
-def test_as_more_points_come_it_moves_and_stays_the_same_row(line: Line) -> None:
+def test_a_change_point_moves_with_new_points_and_keeps_its_row(line: Line) -> None:
     line.step(until=41, at=25, change=-0.08, every=4)
     (found,) = line.look()
     assert (found.before, found.commit) == (line.commits[24], line.commits[28])
@@ -71,7 +71,7 @@ def test_as_more_points_come_it_moves_and_stays_the_same_row(line: Line) -> None
     assert any("moved from" in each["text"] for each in moved.revisions)
 
 
-def test_one_that_is_seen_no_more_is_superseded(line: Line) -> None:
+def test_a_change_point_that_is_no_longer_detected_is_superseded(line: Line) -> None:
     line.step(until=30, at=25, change=-0.08)
     (found,) = line.look()
     # The five points were a bad day: all that follows is as before.
@@ -83,19 +83,19 @@ def test_one_that_is_seen_no_more_is_superseded(line: Line) -> None:
     assert changes_in([found.series_id]) == {}
 
 
-def test_a_change_of_the_host_is_no_change_of_the_code(line: Line) -> None:
+def test_a_change_of_the_host_is_not_a_change_point(line: Line) -> None:
     line.measure(dict.fromkeys(range(25), 1000.0))
     line.measure(dict.fromkeys(range(25, 50), 900.0), epoch=1, seed=2)
     assert line.look() == []
 
 
-def test_another_thing_measured_is_no_change_of_the_code(line: Line) -> None:
+def test_a_changed_configuration_is_not_a_change_point(line: Line) -> None:
     line.measure(dict.fromkeys(range(25), 1000.0), configuration=1)
     line.measure(dict.fromkeys(range(25, 50), 900.0), configuration=2, seed=2)
     assert line.look() == []
 
 
-def test_commits_measured_again_in_another_epoch_do_not_break_the_line(line: Line) -> None:
+def test_commits_measured_in_two_epochs_bridge_a_break(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
     line.measure({24: 700.0, 25: 640.0}, epoch=1, seed=5)
     line.measure(dict.fromkeys((41, 43), 700.0), epoch=1, seed=6)
@@ -104,20 +104,20 @@ def test_commits_measured_again_in_another_epoch_do_not_break_the_line(line: Lin
     assert found.commit == line.commits[25]
 
 
-def test_a_lone_spike_is_an_outlier_and_no_change(line: Line) -> None:
+def test_a_single_spike_is_an_outlier_and_not_a_change_point(line: Line) -> None:
     line.measure({place: 800.0 if place == 20 else 1000.0 for place in range(40)})
     assert line.look() == []
     look = SeriesDetection.objects.get(pk=line.series().pk)
     assert look.outliers == [line.commits[20].pk]
 
 
-def test_merged_commits_are_beside_the_line(line: Line) -> None:
+def test_merged_commits_are_not_on_the_main_line(line: Line) -> None:
     Commit.objects.filter(pk__in=[each.pk for each in line.commits[10:20]]).update(mainline=False)
     line.measure({place: 500.0 if 10 <= place < 20 else 1000.0 for place in range(40)})
     assert line.look() == []
 
 
-def test_an_old_change_is_drawn_and_no_news(line: Line) -> None:
+def test_an_old_change_is_shown_and_raises_no_alert(line: Line) -> None:
     line.step(until=60, at=12, change=-0.08)
     (found,) = line.look()
     assert not found.recent
@@ -125,7 +125,7 @@ def test_an_old_change_is_drawn_and_no_news(line: Line) -> None:
     assert found.message.startswith("not confirmed: it is before")
 
 
-def test_what_lies_before_the_points_that_are_looked_at_is_left_alone(
+def test_change_points_before_the_analysed_window_are_kept(
     line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line.step(until=40, at=12, change=-0.08)
@@ -139,7 +139,7 @@ def test_what_lies_before_the_points_that_are_looked_at_is_left_alone(
     assert {each.state for each in line.look()} == {"superseded"}
 
 
-def test_what_a_force_push_dropped_is_superseded(line: Line) -> None:
+def test_change_points_dropped_by_a_force_push_are_superseded(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
     line.look()
     dropped = [each.pk for each in line.commits[25:40]]
@@ -148,7 +148,7 @@ def test_what_a_force_push_dropped_is_superseded(line: Line) -> None:
     assert {each.state for each in line.look()} == {"superseded"}
 
 
-def test_a_note_is_kept_until_its_look_is_stored(line: Line) -> None:
+def test_a_detection_request_is_kept_until_its_result_is_stored(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
 
     with transaction.atomic():
@@ -161,7 +161,7 @@ def test_a_note_is_kept_until_its_look_is_stored(line: Line) -> None:
     assert not ChangedSeries.objects.exists()
 
 
-def test_looking_twice_changes_nothing(line: Line) -> None:
+def test_detecting_twice_changes_nothing(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
     (found,) = line.look()
     ChangedSeries.objects.create(series=[line.series().pk])
@@ -169,7 +169,7 @@ def test_looking_twice_changes_nothing(line: Line) -> None:
     assert (again.pk, again.revisions) == (found.pk, found.revisions)
 
 
-def test_from_a_baseline_on_what_was_before_is_not_looked_at(line: Line) -> None:
+def test_points_before_a_baseline_are_not_analysed(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
     (found,) = line.look()
     made = rebaseline(
@@ -183,7 +183,7 @@ def test_from_a_baseline_on_what_was_before_is_not_looked_at(line: Line) -> None
     assert len(changes_in([found.series_id])[found.series_id]) == 1
 
 
-def test_a_baseline_of_a_case_is_one_of_all_its_series(line: Line) -> None:
+def test_a_baseline_of_a_case_covers_all_its_series(line: Line) -> None:
     for metric in ("requests.rate", "latency.p50"):
         line.step(until=40, at=25, change=-0.08, metric=metric)
     assert len(line.look()) == 2
@@ -192,7 +192,7 @@ def test_a_baseline_of_a_case_is_one_of_all_its_series(line: Line) -> None:
     assert changes_in([line.series().pk, line.series(metric="latency.p50").pk]) == {}
 
 
-def test_a_dismissed_one_stays_dismissed_when_more_points_come(line: Line) -> None:
+def test_a_dismissed_change_point_stays_dismissed_with_new_points(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
     (found,) = line.look()
     dismiss(member=line.member, change_id=found.pk, reason="the test data grew")
@@ -202,7 +202,7 @@ def test_a_dismissed_one_stays_dismissed_when_more_points_come(line: Line) -> No
     assert "the test data grew" in still.message
 
 
-def test_strangers_and_viewers_decide_nothing(line: Line, personas: Personas) -> None:
+def test_strangers_and_viewers_cannot_change_change_points(line: Line, personas: Personas) -> None:
     line.step(until=40, at=25, change=-0.08)
     (found,) = line.look()
     series, commit = line.series(), line.commits[25]
@@ -218,7 +218,7 @@ def test_strangers_and_viewers_decide_nothing(line: Line, personas: Personas) ->
         dismiss(member=line.member, change_id=found.pk, reason=" ")
 
 
-def test_a_poison_note_is_put_back_and_stops_no_other(
+def test_a_failing_detection_request_is_postponed_and_stops_no_other(
     line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     poison = ChangedSeries.objects.create(series=[2**40])

@@ -59,7 +59,7 @@ def confirmed(line: Line, change: ChangePoint, known: dict[str, float]) -> Chang
     return change
 
 
-def test_a_confirmation_run_of_both_sides_starts_by_itself(line: Line) -> None:
+def test_a_confirmation_run_of_both_sides_starts_automatically(line: Line) -> None:
     change = suspected(line)
     confirmations.tick(utc_now())
     confirmations.tick(utc_now())
@@ -74,7 +74,7 @@ def test_a_confirmation_run_of_both_sides_starts_by_itself(line: Line) -> None:
     assert AuditEntry.objects.get(action="run.created").actor is None
 
 
-def test_only_the_cases_concerned_are_measured(personas: Personas, tmp_path: Path) -> None:
+def test_only_affected_cases_are_measured(personas: Personas, tmp_path: Path) -> None:
     line = make_line(personas.alice, tmp_path / "origin", cases=3)
     for case, change in enumerate((-0.08, 0.0, -0.08)):
         line.step(until=41, at=25, change=change, every=4, case=case, seed=case)
@@ -90,9 +90,7 @@ def test_only_the_cases_concerned_are_measured(personas: Personas, tmp_path: Pat
     [(-0.08, "confirmed", "confirmed: −8.0 %"), (0.0, "refuted", "the two measure the same"),
      (0.08, "refuted", "the other direction")],
 )  # fmt: skip
-def test_what_the_confirmation_run_measured_decides(
-    line: Line, change: float, state: str, words: str
-) -> None:
+def test_the_confirmation_run_decides(line: Line, change: float, state: str, words: str) -> None:
     found = confirmed(line, suspected(line), truth(line, 25, change))
     assert found.state == state
     assert words in found.message
@@ -100,7 +98,7 @@ def test_what_the_confirmation_run_measured_decides(
     assert found.run is not None
 
 
-def test_a_refuted_one_is_not_measured_again_when_more_of_the_same_come(line: Line) -> None:
+def test_a_refuted_change_is_not_measured_again(line: Line) -> None:
     found = confirmed(line, suspected(line), truth(line, 100))
     line.measure({44: 920.0, 48: 920.0}, seed=9)
     line.look()
@@ -109,7 +107,7 @@ def test_a_refuted_one_is_not_measured_again_when_more_of_the_same_come(line: Li
     assert (found.state, Run.objects.count()) == ("refuted", 1)
 
 
-def test_another_metric_of_the_case_is_answered_for_by_the_same_confirmation_run(
+def test_one_confirmation_run_answers_all_metrics_of_a_case(
     line: Line,
 ) -> None:
     found = confirmed(line, suspected(line), truth(line, 26))
@@ -131,7 +129,7 @@ def test_another_metric_of_the_case_is_answered_for_by_the_same_confirmation_run
     assert Run.objects.count() == runs
 
 
-def test_its_commit_is_searched_and_named(line: Line) -> None:
+def test_a_bisection_names_the_commit(line: Line) -> None:
     change = suspected(line)
     follow(line, truth(line, 26))
     change.refresh_from_db()
@@ -165,7 +163,7 @@ def merged_at(line: Line, place: int, *, left: int) -> list[Commit]:
     return branch
 
 
-def test_a_merge_is_searched_for_what_it_brought(line: Line) -> None:
+def test_a_merge_is_bisected(line: Line) -> None:
     quick, slow = merged_at(line, 26, left=20)
     change = suspected(line)
     follow(line, {**truth(line, 26), quick.sha: 1000.0, slow.sha: 920.0})
@@ -176,7 +174,7 @@ def test_a_merge_is_searched_for_what_it_brought(line: Line) -> None:
     assert inner.path == [quick.sha, slow.sha, line.commits[26].sha]
 
 
-def test_a_merge_of_what_was_quick_is_the_culprit_itself(line: Line) -> None:
+def test_a_merge_of_fast_commits_is_itself_the_culprit(line: Line) -> None:
     quick, slow = merged_at(line, 26, left=20)
     change = suspected(line)
     follow(line, {**truth(line, 26), quick.sha: 1000.0, slow.sha: 1000.0})
@@ -184,7 +182,7 @@ def test_a_merge_of_what_was_quick_is_the_culprit_itself(line: Line) -> None:
     assert change.culprit == line.commits[26]
 
 
-def test_neighbours_need_no_search(line: Line) -> None:
+def test_neighbouring_commits_need_no_bisection(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
     (change,) = line.look()
     follow(line, truth(line, 25))
@@ -194,7 +192,7 @@ def test_neighbours_need_no_search(line: Line) -> None:
     assert Run.objects.count() == 1
 
 
-def test_a_commit_that_cannot_be_built_is_passed_over(line: Line) -> None:
+def test_a_commit_that_cannot_be_built_is_skipped(line: Line) -> None:
     change = suspected(line)
     known = truth(line, 26)
     for _ in range(20):
@@ -229,7 +227,7 @@ def cannot_be_built(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(state="failed", message="it does not build")
 
 
-def test_one_search_names_the_culprit_of_all_that_its_confirmation_run_confirmed(
+def test_one_bisection_names_the_culprit_of_all_confirmed_changes(
     personas: Personas, tmp_path: Path
 ) -> None:
     line = make_line(personas.alice, tmp_path / "origin", cases=2)
@@ -242,7 +240,7 @@ def test_one_search_names_the_culprit_of_all_that_its_confirmation_run_confirmed
     assert Bisection.objects.count() == 1
 
 
-def test_the_projects_settings_are_kept(line: Line) -> None:
+def test_settings_of_the_project_are_respected(line: Line) -> None:
     rules = {"member": line.member, "project": line.project, "minutes_a_day": 60}
     set_change_rules(confirm=False, bisect=True, **rules)
     change = suspected(line)
@@ -261,7 +259,7 @@ def test_the_projects_settings_are_kept(line: Line) -> None:
     assert not Bisection.objects.exists()
 
 
-def test_no_more_machine_time_is_taken_than_is_allowed(line: Line) -> None:
+def test_the_machine_time_budget_is_kept(line: Line) -> None:
     set_change_rules(
         member=line.member, project=line.project, confirm=True, bisect=True, minutes_a_day=0
     )
@@ -273,7 +271,7 @@ def test_no_more_machine_time_is_taken_than_is_allowed(line: Line) -> None:
     assert not Run.objects.exists()
 
 
-def test_where_no_host_is_free_it_says_so(line: Line) -> None:
+def test_a_missing_free_host_is_reported(line: Line) -> None:
     change = suspected(line)
     confirmations.tick(utc_now())
     Run.objects.update(created_at=utc_now() - timedelta(hours=7))
@@ -284,9 +282,7 @@ def test_where_no_host_is_free_it_says_so(line: Line) -> None:
     assert Run.objects.get().state == "cancelled"
 
 
-def test_what_was_measured_elsewhere_cannot_be_measured_again(
-    personas: Personas, tmp_path: Path
-) -> None:
+def test_external_results_have_no_confirmation_run(personas: Personas, tmp_path: Path) -> None:
     line = make_line(personas.alice, tmp_path / "origin", external=True)
     change = suspected(line)
     confirmations.tick(utc_now())
@@ -296,7 +292,7 @@ def test_what_was_measured_elsewhere_cannot_be_measured_again(
         confirmations.confirm_now(member=line.member, change_id=change.pk)
 
 
-def test_a_run_that_somebody_cancelled_is_not_started_again(line: Line) -> None:
+def test_a_cancelled_confirmation_run_is_not_started_again(line: Line) -> None:
     change = suspected(line)
     confirmations.tick(utc_now())
     Run.objects.update(state="cancelled")
@@ -307,7 +303,7 @@ def test_a_run_that_somebody_cancelled_is_not_started_again(line: Line) -> None:
     assert Run.objects.count() == 1
 
 
-def test_a_confirmation_run_that_measured_nothing_is_tried_once_more(line: Line) -> None:
+def test_an_empty_confirmation_run_is_retried_once(line: Line) -> None:
     change = suspected(line)
     for _ in range(3):
         confirmations.tick(utc_now())
@@ -318,7 +314,7 @@ def test_a_confirmation_run_that_measured_nothing_is_tried_once_more(line: Line)
     assert "the disk is full" in change.message
 
 
-def test_a_dismissed_change_is_not_searched_on(line: Line) -> None:
+def test_a_dismissed_change_stops_its_bisection(line: Line) -> None:
     change = confirmed(line, suspected(line), truth(line, 26))
     bisections.tick(utc_now())
     dismiss(member=line.member, change_id=change.pk, reason="meant so")
@@ -328,7 +324,7 @@ def test_a_dismissed_change_is_not_searched_on(line: Line) -> None:
     assert not Run.objects.filter(state="queued").exists()
 
 
-def test_nobody_asks_twice_and_viewers_not_at_all(line: Line, personas: Personas) -> None:
+def test_a_second_request_and_viewers_are_refused(line: Line, personas: Personas) -> None:
     change = suspected(line)
     with pytest.raises(PermissionRefusedError):
         confirmations.confirm_now(member=personas.bob, change_id=change.pk)

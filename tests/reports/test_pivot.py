@@ -58,7 +58,7 @@ def grid(**more) -> list[Observation]:
 RATE = {"metric": "requests.rate"}
 
 
-def test_it_spreads_a_dimension_over_columns_in_the_order_of_the_axes():
+def test_a_dimension_becomes_columns_in_the_order_of_the_axes():
     table = laid_out({"rows": ["rate"], "columns": [{**RATE, "across": ["protocol"]}]}, grid())
     assert [column.title for column in table.columns] == ["h1", "h2"]
     assert [row.heads for row in table.rows] == [("100",), ("1000",)]
@@ -68,14 +68,14 @@ def test_it_spreads_a_dimension_over_columns_in_the_order_of_the_axes():
     ]
 
 
-def test_a_title_may_say_the_dimension_and_values_may_have_names():
+def test_titles_may_name_the_dimension_and_values_may_be_renamed():
     columns = [{**RATE, "across": ["protocol"], "title": "{protocol} in req/s"}]
     names = {"protocol": {"h1": "HTTP/1.1"}}
     table = laid_out({"rows": ["rate"], "columns": columns}, grid(), names=names)
     assert [column.title for column in table.columns] == ["HTTP/1.1 in req/s", "h2 in req/s"]
 
 
-def test_it_never_puts_two_cases_into_one_cell():
+def test_two_cases_never_share_a_cell():
     everything = [*grid(), *grid(host="b")]
     table = laid_out({"rows": ["protocol"], "columns": [RATE]}, everything)
     assert [head.dimension for head in table.heads] == ["host", "protocol", "rate"]
@@ -106,7 +106,7 @@ def test_a_column_limits_its_cases():
         laid_out({"rows": ["host"], "columns": [{**RATE, "where": "x == 1"}]}, grid())
 
 
-def test_only_believable_trials_count_and_suspects_are_told():
+def test_only_valid_and_suspect_trials_count_and_suspects_are_marked():
     believed = [sample(10.0), sample(11.0, "suspect"), sample(10.4)]
     trials = [*believed, sample(99.0, "invalid", reasons=["swap: x"])]
     cell = laid_out(
@@ -132,14 +132,14 @@ def test_only_believable_trials_count_and_suspects_are_told():
         (seen("h1", 100, 1.0, unsupported="it was supported before"), "value", ""),
     ],
 )  # fmt: skip
-def test_a_cell_without_a_number_says_why(observation, kind, why):
+def test_a_cell_without_a_value_has_a_reason(observation, kind, why):
     cell = laid_out({"rows": ["rate"], "columns": [RATE]}, [observation]).rows[0].cells[0]
     assert cell.kind == kind
     assert why in cell.why
     assert (cell.value is None) == bool(cell.why)
 
 
-def test_hosts_are_held_against_one_of_them():
+def test_hosts_are_compared_with_one_of_them():
     slower = [
         seen(protocol, 100, *(100 * factor * each for each in (0.5, 0.505, 0.51)), host="b")
         for protocol, factor in (("h2", 2.0), ("h1", 1.0))
@@ -162,7 +162,7 @@ def test_hosts_are_held_against_one_of_them():
         report({"rows": ["rate"], "columns": [{**RATE, "against": "a"}]})
 
 
-def test_a_relative_column_is_held_against_the_baseline_case():
+def test_a_relative_column_uses_the_baseline_case():
     columns = [{**RATE, "title": "Ops"}, {**RATE, "title": "Gain", "relative": True}]
     table = laid_out({"rows": ["rate", "protocol"], "columns": columns}, grid())
     gains = [row.cells[1] for row in table.rows]
@@ -175,7 +175,7 @@ def test_a_relative_column_is_held_against_the_baseline_case():
     assert cell.why == "no baseline: there is no baseline case beside it"
 
 
-def test_it_goes_through_metrics_in_rows_and_tells_differences():
+def test_metrics_in_rows_show_differences():
     table = laid_out(
         {
             "rows": [{"dimension": "metric", "title": "What"}, "rate"],
@@ -203,7 +203,7 @@ def test_it_goes_through_metrics_in_rows_and_tells_differences():
     assert "Latency: closed loop" in table.notes[0]
 
 
-def test_a_leaderboard_ranks_by_the_better_direction_and_says_ties():
+def test_a_leaderboard_ranks_by_the_better_direction_with_ties():
     observations = [
         seen("h1", 100, 10.0, 10.5, 11.0),
         seen("h2", 100, 10.2, 10.6, 11.2),
@@ -221,14 +221,14 @@ def test_a_leaderboard_ranks_by_the_better_direction_and_says_ties():
     assert laid_out(lowest, observations).rows[0].heads == ("h1", "100")
 
 
-def test_machines_are_ranked_apart():
+def test_machines_are_ranked_separately():
     table = {"rows": ["protocol", "rate"], "columns": [RATE], "sort": "Requests per second"}
     ranked = laid_out(table, [*grid(), *grid(host="b")])
     assert [row.rank for row in ranked.rows] == [1, 2, 3, 4] * 2
     assert [row.first_of_group for row in ranked.rows] == [False] * 4 + [True] + [False] * 3
 
 
-def test_what_is_ranked_apart_stands_apart_where_an_axis_had_to_be_added():
+def test_an_added_axis_splits_the_ranking():
     """Without `protocol` in the rows several cases would lie in one cell of the second column."""
     columns = [{**RATE, "across": ["protocol"]}, {"title": "rate", **RATE}]
     table = laid_out({"rows": ["rate"], "columns": columns, "sort": "rate"}, grid())
@@ -254,7 +254,7 @@ def published(protocol: str, rate: int, value: float) -> Observation:
     )  # fmt: skip
 
 
-def test_published_figures_stand_beside_and_in_no_statistic():
+def test_reference_results_are_shown_and_in_no_statistic():
     everything = [*grid(), published("h1", 100, 77.0), published("h2", 100, 99.0)]
     table = {"rows": ["rate", "protocol"], "columns": [RATE]}
     beside = laid_out(table, everything, published="columns")
@@ -269,19 +269,19 @@ def test_published_figures_stand_beside_and_in_no_statistic():
     assert len(laid_out(table, everything).rows) == 4
 
 
-def test_published_rows_take_no_rank():
+def test_reference_results_have_no_rank():
     everything = [*grid(), published("h1", 100, 1e6)]
     table = {"rows": ["rate", "protocol"], "columns": [RATE], "sort": "Requests per second"}
     ranked = laid_out(table, everything, published="rows")
     assert [row.rank for row in ranked.rows] == [None, 1, 2, 3, 4]
 
 
-def test_it_refuses_a_choice_of_no_case():
+def test_a_selection_without_cases_is_refused():
     with pytest.raises(InvalidRequestError, match="no case"):
         laid_out({"rows": ["rate"], "columns": [RATE], "cases": "rate == 5"}, grid())
 
 
-def test_a_merged_percentile_is_read_from_all_requests():
+def test_a_merged_percentile_covers_all_requests():
     columns = [{"metric": "latency.p99", "statistic": "merged", "unit": "ms"}]
     observation = seen("h1", 100, 100.0, 105.0, 110.0, merged={"latency.p99": 0.02})
     cell = laid_out({"rows": ["rate"], "columns": columns}, [observation]).rows[0].cells[0]
@@ -289,7 +289,7 @@ def test_a_merged_percentile_is_read_from_all_requests():
     assert cell.low < 10 < 20.0 == cell.high
 
 
-def test_what_cases_have_in_common_needs_no_dimension():
+def test_common_parameters_need_no_dimension():
     columns = [{**RATE, "shared": True, "title": "Size"}, {**RATE, "across": ["protocol", "host"]}]
     same = [seen(protocol, 100, 5.0, host=host) for protocol in ("h1", "h2") for host in "ab"]
     (row,) = laid_out(
@@ -301,7 +301,7 @@ def test_what_cases_have_in_common_needs_no_dimension():
     assert row.cells[0].why == "2 cases differ: add a dimension"
 
 
-def test_it_says_which_columns_are_of_which_loop():
+def test_columns_name_their_load_model():
     columns = [
         {"metric": "latency.p99", "title": "Old", "where": 'protocol == "h1"'},
         {"metric": "latency.p99", "title": "New", "where": 'protocol == "h2"'},

@@ -40,7 +40,7 @@ def counts(done: Imported) -> tuple[int, int, int, int]:
     return done.rows, done.added, done.changed, done.unchanged
 
 
-def test_it_accounts_for_every_figure(personas: Personas) -> None:
+def test_every_value_of_the_file_is_accounted_for(personas: Personas) -> None:
     done = import_results(member=personas.alice, new=new())
     assert counts(done) == (4, 4, 0, 0)
     assert done.unknown == 1
@@ -49,13 +49,13 @@ def test_it_accounts_for_every_figure(personas: Personas) -> None:
     assert ReferenceResult.objects.get(metric="stars").value == -1
 
 
-def test_a_number_can_be_said_to_be_unknown(personas: Personas) -> None:
+def test_a_value_can_be_declared_unknown(personas: Personas) -> None:
     done = import_results(member=personas.alice, new=new(unknown=frozenset({-1.0})))
     assert done.unknown == 2
     assert ReferenceResult.objects.get(metric="stars").sentinel == "-1"
 
 
-def test_again_it_doubles_nothing(personas: Personas) -> None:
+def test_a_repeated_import_duplicates_nothing(personas: Personas) -> None:
     import_results(member=personas.alice, new=new())
     assert counts(import_results(member=personas.alice, new=new())) == (4, 0, 0, 4)
     corrected = new(CSV.replace("4.5", "4.75") + "overhead,elsewhere,axum,stars,,12\n")
@@ -65,13 +65,13 @@ def test_again_it_doubles_nothing(personas: Personas) -> None:
     assert ReferenceSource.objects.count() == 1
 
 
-def test_figures_that_nothing_tells_apart_are_all_kept(personas: Personas) -> None:
+def test_indistinguishable_values_are_all_kept(personas: Personas) -> None:
     twice = new("metric,value\nx,1\nx,2\nx,2\n")
     assert counts(import_results(member=personas.alice, new=twice)) == (3, 3, 0, 0)
     assert counts(import_results(member=personas.alice, new=twice)) == (3, 0, 0, 3)
 
 
-def test_a_wrong_line_leaves_nothing_behind(personas: Personas) -> None:
+def test_an_invalid_line_stores_nothing(personas: Personas) -> None:
     with pytest.raises(InvalidRequestError, match="line 6, value"):
         import_results(member=personas.alice, new=new(CSV + "a,b,c,d,,soon\n"))
     assert not ReferenceSource.objects.exists()
@@ -85,12 +85,14 @@ def test_a_wrong_line_leaves_nothing_behind(personas: Personas) -> None:
         ("metric,value,commit\nx,1,a\0b\n", "cannot be stored"),
     ],
 )
-def test_it_refuses_what_cannot_be_kept(personas: Personas, content: str, complaint: str) -> None:
+def test_values_that_cannot_be_stored_are_refused(
+    personas: Personas, content: str, complaint: str
+) -> None:
     with pytest.raises(InvalidRequestError, match=complaint):
         import_results(member=personas.alice, new=new(content))
 
 
-def test_it_finds_the_profile_by_slug_or_name(personas: Personas) -> None:
+def test_the_profile_is_found_by_slug_or_name(personas: Personas) -> None:
     save_profile(member=personas.alice, slug="small-box", name="Small box")
     save_profile(member=personas.alice, slug="big", name="Big Box")
     import_results(member=personas.alice, new=new())
@@ -103,14 +105,14 @@ def test_it_finds_the_profile_by_slug_or_name(personas: Personas) -> None:
     assert {each.source for each in found} == {"A report"}
 
 
-def test_it_fills_in_what_the_file_leaves_open(personas: Personas) -> None:
+def test_missing_fields_of_the_file_are_filled_in(personas: Personas) -> None:
     asked = new("metric,value\nx,1\n", suite="s", environment="e", commit="c")
     import_results(member=personas.alice, new=asked)
     result = ReferenceResult.objects.get()
     assert (result.suite, result.environment, result.commit) == ("s", "e", "c")
 
 
-def test_a_viewer_may_look_and_not_import(personas: Personas) -> None:
+def test_a_viewer_can_read_but_not_import(personas: Personas) -> None:
     with pytest.raises(PermissionRefusedError):
         import_results(member=personas.bob, new=new())
     done = import_results(member=personas.alice, new=new())
@@ -128,12 +130,12 @@ def test_another_team_sees_nothing(personas: Personas) -> None:
 @pytest.mark.parametrize(
     ("words", "found"), [("flask", 1), ("AXUM p99", 2), ("system elsewhere", 2), ("none", 0)]
 )
-def test_it_searches_all_words(personas: Personas, words: str, found: int) -> None:
+def test_all_search_words_must_match(personas: Personas, words: str, found: int) -> None:
     done = import_results(member=personas.alice, new=new())
     assert results_of(done.source, words).count() == found
 
 
-def test_it_tells_how_far_it_is(personas: Personas) -> None:
+def test_progress_is_reported(personas: Personas) -> None:
     seen: list[tuple[int, int]] = []
     lines = "".join(f"x{place},1\n" for place in range(1200))
     import_results(
@@ -170,7 +172,7 @@ def test_the_command_draws_no_bar_elsewhere(personas: Personas, tmp_path: Path) 
     assert ReferenceSource.objects.get().name == "figures.csv"
 
 
-def test_the_command_says_what_is_wrong(personas: Personas, tmp_path: Path) -> None:
+def test_the_command_reports_what_is_wrong(personas: Personas, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="several teams: choose one of blue, red"):
         call_command("import_results", tmp_path / "none.csv")
     with pytest.raises(CommandError, match="cannot be read"):

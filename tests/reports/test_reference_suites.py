@@ -42,12 +42,12 @@ def rows_of(suite: str) -> list[Row]:
     return list(FORMATS["csv"].read((SUITES / suite / "published.csv").read_bytes()))
 
 
-def test_each_report_has_its_figures() -> None:
+def test_each_report_has_its_reference_results() -> None:
     assert suites_with_figures() == sorted(FIGURES)
 
 
 @pytest.mark.parametrize("suite", FIGURES)
-def test_no_figure_is_missing_and_none_stands_twice(suite: str) -> None:
+def test_no_reference_result_is_missing_or_repeated(suite: str) -> None:
     rows = rows_of(suite)
     unknown = [row for row in rows if row.value is None]
     assert (len(rows), len(unknown)) == FIGURES[suite]
@@ -59,7 +59,7 @@ def test_no_figure_is_missing_and_none_stands_twice(suite: str) -> None:
 
 
 @pytest.mark.parametrize("suite", FIGURES)
-def test_their_cases_are_cases_of_the_suite(suite: str) -> None:
+def test_cases_of_reference_results_exist_in_the_suite(suite: str) -> None:
     """A figure that several cases share, such as the size of a message, names fewer axes."""
     spec = parse((SUITES / suite / "benchmark.yaml").read_text())
     cells = [
@@ -72,7 +72,7 @@ def test_their_cases_are_cases_of_the_suite(suite: str) -> None:
 
 
 @pytest.mark.parametrize("suite", FIGURES)
-def test_they_are_imported_on_the_machines_of_the_report(personas: Personas, suite: str) -> None:
+def test_reference_results_are_imported_with_their_machines(personas: Personas, suite: str) -> None:
     done = import_published(member=personas.alice, suite=suite)
     assert (done.rows, done.unknown) == FIGURES[suite]
     assert done.source.origin == published_of(suite).source.origin
@@ -85,19 +85,19 @@ def added(done: Imported) -> tuple[int, int]:
     return done.added, done.changed
 
 
-def test_a_profile_that_is_there_stays_as_it_is(personas: Personas) -> None:
+def test_an_existing_profile_is_not_changed(personas: Personas) -> None:
     save_profile(member=personas.alice, slug="apple-m4-pro", name="Our own", cores=12)
     import_published(member=personas.alice, suite="protocols")
     assert personas.alice.team.profiles.get().name == "Our own"
 
 
 @pytest.mark.parametrize("suite", ["hello", "nosuch", "../suites/protocols"])
-def test_a_suite_without_figures_is_not_found(personas: Personas, suite: str) -> None:
+def test_a_suite_without_reference_results_is_not_found(personas: Personas, suite: str) -> None:
     with pytest.raises(NotFoundError, match="there are of api-vs-grpc"):
         import_published(member=personas.alice, suite=suite)
 
 
-def test_figures_are_those_of_the_report() -> None:
+def test_reference_results_match_the_report() -> None:
     """One of each report, typed here once more."""
     expected = {
         "restful-compression": ("latency.mean", {"size": "huge", "level": 9}, 0.20522),
@@ -115,7 +115,7 @@ def test_figures_are_those_of_the_report() -> None:
         assert value in found, suite
 
 
-def test_the_files_have_no_empty_lines() -> None:
+def test_reference_files_have_no_empty_lines() -> None:
     for suite in FIGURES:
         path: Path = SUITES / suite / "published.csv"
         with path.open(newline="") as lines:

@@ -23,15 +23,15 @@ EXAMPLE = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0]
 
 
 @pytest.mark.parametrize("model", [ReportSpec, TableSpec, Column, Measure, Dimension, Sort])
-def test_it_names_every_field(model: type[BaseModel]) -> None:
+def test_the_documentation_names_every_field(model: type[BaseModel]) -> None:
     assert [name for name in model.model_fields if not re.search(rf"\b{name}\b", PAGE)] == []
 
 
-def test_its_example_is_a_report() -> None:
+def test_the_example_is_a_valid_report() -> None:
     assert len(parse(EXAMPLE).tables) == 2
 
 
-def test_it_names_every_dimension_and_every_word_of_a_cell() -> None:
+def test_the_documentation_names_every_dimension_and_cell_keyword() -> None:
     assert [name for name in OWN_DIMENSIONS if f"`{name}`" not in PAGE] == []
     words = [word for word in WORDS.values() if word not in ("–", "several cases")]
     assert [word for word in words if word not in PAGE] == []

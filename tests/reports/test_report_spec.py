@@ -33,13 +33,13 @@ def one(line: str) -> str:
     return f"version: 1\ntitle: T\ntables:\n  - rows: [a]\n    columns: [{{{line}}}]\n"
 
 
-def test_it_reads_a_whole_report_and_writes_it_back():
+def test_a_report_survives_parsing_and_writing():
     spec = parse(WHOLE)
     assert [row.shown for row in spec.tables[0].rows] == ["System", "Spoken"]
     assert parse(to_yaml(spec)) == spec
 
 
-def test_it_knows_any_percentile():
+def test_any_percentile_is_accepted():
     assert known_metric("latency.p10").title == "Latency p10"
     assert known_metric("latency.p99.95").unit == "s"
     assert known_metric("latency.p0") is None
@@ -69,14 +69,14 @@ def test_it_knows_any_percentile():
         (WHOLE.replace("published: columns", "colour: red"), "colour", "no such field"),
     ],
 )  # fmt: skip
-def test_it_names_the_path_of_what_is_wrong(source, path, words):
+def test_an_invalid_report_is_refused_with_the_path(source, path, words):
     with pytest.raises(InvalidRequestError) as caught:
         parse(source)
     assert words in str(caught.value)
     assert caught.value.field == path
 
 
-def test_a_file_may_hold_several():
+def test_a_file_may_contain_several_reports():
     several = "reports:\n" + "".join(
         "- " + WHOLE.replace("\n", "\n  ").replace("name: protocols", f"name: {name}").rstrip()
         + "\n"

@@ -68,7 +68,7 @@ def made(personas: Personas, *tables: dict[str, Any], **more: Any) -> Report:
     return report_of(personas.alice, from_data({**data, **more}))
 
 
-def test_it_reads_what_was_measured_of_the_newest_commit(personas: Personas, run: Run) -> None:
+def test_a_report_shows_the_newest_measured_commit(personas: Personas, run: Run) -> None:
     report = made(personas)
     table = report.tables[0]
     assert [commit.subject for commit in report.commits] == ["version 2"]
@@ -84,7 +84,7 @@ def test_it_reads_what_was_measured_of_the_newest_commit(personas: Personas, run
     assert len(report.trials) == 4 * 4 * 2 + 4 * 2 * 2
 
 
-def test_it_says_why_a_row_has_no_number(personas: Personas, run: Run) -> None:
+def test_a_row_without_a_value_has_a_reason(personas: Personas, run: Run) -> None:
     Trial.objects.filter(case__parameters__kind="gone").update(
         state="skipped", validity="", message="no"
     )
@@ -97,9 +97,7 @@ def test_it_says_why_a_row_has_no_number(personas: Personas, run: Run) -> None:
     assert cells["new"].value is not None
 
 
-def test_it_takes_the_commit_hosts_and_cases_that_are_asked_for(
-    personas: Personas, run: Run
-) -> None:
+def test_a_report_uses_the_requested_commit_hosts_and_cases(personas: Personas, run: Run) -> None:
     first = run.variants.all()[0].commit
     report = made(personas, commit=first.short_sha, hosts=["there"], cases='kind == "new"')
     assert report.commits == (first,)
@@ -120,12 +118,12 @@ def test_it_takes_the_commit_hosts_and_cases_that_are_asked_for(
         made(personas, commit="no-such")
 
 
-def test_it_names_a_dimension_that_there_is_not(personas: Personas, run: Run) -> None:
+def test_an_unknown_dimension_is_named(personas: Personas, run: Run) -> None:
     with pytest.raises(InvalidRequestError, match=r"tables\[0\]\.rows\[0\]: there is no axis"):
         made(personas, {"rows": ["colour"], "columns": [{"metric": "requests.rate"}]})
 
 
-def test_it_never_mixes_versions_of_the_definition(personas: Personas, run: Run) -> None:
+def test_versions_of_the_definition_are_not_mixed(personas: Personas, run: Run) -> None:
     benchmark = Benchmark.objects.get()
     make_definition(personas.alice, benchmark.project, source=SOURCE.replace("_s: 0.6", "_s: 0.7"))
     shas = [variant.commit.sha for variant in run.variants.all()]
@@ -138,19 +136,19 @@ def test_it_never_mixes_versions_of_the_definition(personas: Personas, run: Run)
     assert "versions 1 and 2" in report.notes[0]
 
 
-def test_it_hides_from_strangers(personas: Personas, run: Run) -> None:
+def test_a_report_is_hidden_from_strangers(personas: Personas, run: Run) -> None:
     with pytest.raises(NotFoundError):
         report_of(personas.mallory, made(personas).spec)
 
 
-def test_it_takes_one_run_alone(personas: Personas, run: Run) -> None:
+def test_a_report_can_show_a_single_run(personas: Personas, run: Run) -> None:
     shas = [variant.commit.sha for variant in run.variants.all()]
     finish_run(make_run(personas.alice, shas, rounds=1, hosts=("here",)), [100, 90])
     report = report_of(personas.alice, made(personas).spec, run=run)
     assert {row.cells[0].trials for row in report.tables[0].rows} == {4}
 
 
-def test_it_asks_the_database_no_more_for_more_cases(personas: Personas, run: Run) -> None:
+def test_queries_do_not_grow_with_cases(personas: Personas, run: Run) -> None:
     counts = []
     for cases in ('kind == "new" and connections == 4', ""):
         with CaptureQueriesContext(connection) as queries:
@@ -164,7 +162,7 @@ def _parsed_csv(text: str) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
-def test_its_exports_say_the_same(personas: Personas, run: Run) -> None:
+def test_exports_have_the_same_values(personas: Personas, run: Run) -> None:
     Trial.objects.filter(case__parameters__kind="old", round=1).update(
         validity="suspect", reasons=["foreign_process: others used 9 % of a core"]
     )
@@ -195,7 +193,7 @@ def test_its_exports_say_the_same(personas: Personas, run: Run) -> None:
             assert bool(part[5]) == (cell.value is None)
 
 
-def test_its_markdown_is_a_table_with_reasons_and_provenance(personas: Personas, run: Run) -> None:
+def test_markdown_is_a_table_with_reasons_and_provenance(personas: Personas, run: Run) -> None:
     labelled = {**TABLE, "rows": ["words", "kind", "connections"]}
     Trial.objects.filter(case__parameters__kind="gone").update(state="skipped", validity="")
     text = report_markdown(made(personas, labelled))
@@ -212,7 +210,7 @@ def test_its_markdown_is_a_table_with_reasons_and_provenance(personas: Personas,
     assert "How these numbers" not in report_markdown(made(personas), provenance=False)
 
 
-def test_its_provenance_counts_the_trials_behind_its_numbers(personas: Personas, run: Run) -> None:
+def test_provenance_counts_the_trials_of_the_values(personas: Personas, run: Run) -> None:
     Trial.objects.filter(round=1).update(validity="suspect")
     Trial.objects.filter(round=2, variant__position=0).update(validity="invalid")
     told = dict(provenance_of(made(personas, cases="connections == 4")).facts)
@@ -221,7 +219,7 @@ def test_its_provenance_counts_the_trials_behind_its_numbers(personas: Personas,
     assert told["Load tool"] == "oha 1.0 (24 trials)"
 
 
-def test_it_merges_no_histograms_that_nobody_asks_for(personas: Personas, run: Run) -> None:
+def test_histograms_are_merged_only_on_request(personas: Personas, run: Run) -> None:
     Histogram.objects.all().delete()
     plain = {"rows": ["kind"], "columns": [{"metric": "latency.p99", "title": "p99"}]}
     assert made(personas, plain).tables[0].rows[0].cells[0].value is not None

@@ -51,13 +51,15 @@ def _titles(table: PivotTable) -> list[str]:
 
 
 @pytest.mark.parametrize("suite", REPORTS)
-def test_they_can_be_read(suite: str) -> None:
+def test_reports_of_all_suites_are_valid(suite: str) -> None:
     for spec in parse_all((SUITES / suite / "report.yaml").read_text()):
         assert spec.name
         assert spec.name.startswith(suite)
 
 
-def test_compression(personas: Personas, tmp_path: Path) -> None:
+def test_the_compression_report_has_the_rows_of_the_original(
+    personas: Personas, tmp_path: Path
+) -> None:
     (table,) = _tables(personas, "restful-compression", tmp_path)
     assert [head.title for head in table.heads] == ["Lvl", "Size", "Compression"]
     assert _titles(table)[:3] == ["Msg Size", "Tfr Size", "Ratio"]
@@ -71,7 +73,9 @@ def test_compression(personas: Personas, tmp_path: Path) -> None:
     assert wanted | set(sizes) <= _rows(table)
 
 
-def test_api_vs_grpc(personas: Personas, tmp_path: Path) -> None:
+def test_the_api_vs_grpc_report_has_the_rows_of_the_original(
+    personas: Personas, tmp_path: Path
+) -> None:
     first, second = _tables(personas, "api-vs-grpc", tmp_path)
     assert [row.heads[0] for row in first.rows] == [
         "10th", "25th", "50th (Median)", "75th", "90th", "95th", "99th",
@@ -86,7 +90,9 @@ def test_api_vs_grpc(personas: Personas, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_http_clients(personas: Personas, tmp_path: Path) -> None:
+def test_the_http_clients_report_has_the_rows_of_the_original(
+    personas: Personas, tmp_path: Path
+) -> None:
     high, simple = _tables(personas, "http-clients", tmp_path)
     assert [row.heads[0] for row in high.rows] == ["requests", "httpx", "niquests"]
     assert [row.heads[0] for row in simple.rows] == [
@@ -95,7 +101,9 @@ def test_http_clients(personas: Personas, tmp_path: Path) -> None:
     assert _titles(high) == ["Average Delay to Complete", "Estimated Throughput"]
 
 
-def test_protocols(personas: Personas, tmp_path: Path) -> None:
+def test_the_protocols_report_has_the_rows_of_the_original(
+    personas: Personas, tmp_path: Path
+) -> None:
     tables = _tables(personas, "protocols", tmp_path)
     assert len(tables) == 3
     for table in tables:
@@ -105,7 +113,9 @@ def test_protocols(personas: Personas, tmp_path: Path) -> None:
         assert _titles(table) == ["Ops/sec", "Throughput (MB/s)", "Improvement"]
 
 
-def test_server_overhead(personas: Personas, tmp_path: Path) -> None:
+def test_the_server_overhead_report_has_the_rows_of_the_original(
+    personas: Personas, tmp_path: Path
+) -> None:
     tables = _tables(personas, "server-overhead", tmp_path)
     assert [len(table.columns) for table in tables] == [3, 1, 1, 1]
     for table in tables:
@@ -116,7 +126,7 @@ def test_server_overhead(personas: Personas, tmp_path: Path) -> None:
     assert gone.cells[0].why
 
 
-def test_a_suite_is_saved_again_in_the_place_of_before(personas: Personas, tmp_path: Path) -> None:
+def test_a_suite_report_is_replaced(personas: Personas, tmp_path: Path) -> None:
     _tables(personas, "protocols", tmp_path)
     source = (SUITES / "protocols" / "report.yaml").read_text()
     save_suite_reports(member=personas.alice, benchmark=Benchmark.objects.get(), source=source)
@@ -149,7 +159,7 @@ def test_a_measured_suite_fills_its_report(personas: Personas, measured: Run) ->
         ("restful-compression", 0, ("9", "huge", "zstd"), "H2, published", 65.14),
     ],
 )
-def test_published_figures_stand_beside(
+def test_reference_results_are_shown_next_to_measured_ones(
     personas: Personas,
     tmp_path: Path,
     suite: str,

@@ -56,12 +56,12 @@ def world(personas: Personas, settings: Any, tmp_path: Path) -> World:
     return World(personas, tmp_path / "repository")
 
 
-def test_of_a_project_on_which_nothing_rests_nothing_is_kept(world: World) -> None:
+def test_an_unreferenced_project_retains_nothing(world: World) -> None:
     kept = kept_of(world.project)
     assert (kept.commits, kept.runs, kept.points) == ({}, {}, {})
 
 
-def test_the_baseline_of_a_schedule_is_kept(world: World) -> None:
+def test_the_baseline_of_a_schedule_is_retained(world: World) -> None:
     schedule = Schedule.objects.create(
         team=world.member.team,
         benchmark=world.benchmark,
@@ -77,7 +77,7 @@ def test_the_baseline_of_a_schedule_is_kept(world: World) -> None:
     assert kept.commits == {world.commits[0]: ("baseline of the schedule nightly",)}
 
 
-def test_of_a_golden_job_points_and_what_it_is_judged_by_are_kept(world: World) -> None:
+def test_points_and_reference_runs_of_golden_runs_are_retained(world: World) -> None:
     golden = NewGolden(benchmark="hello", commit=world.shas[0], every_hours=1)
     set_golden(member=world.member, host_id=world.host.pk, new=golden)
     for run, is_reference in (
@@ -94,7 +94,7 @@ def test_of_a_golden_job_points_and_what_it_is_judged_by_are_kept(world: World) 
     assert kept.commits == {}
 
 
-def test_both_ends_of_a_confirmed_change_are_kept_and_of_no_other(world: World) -> None:
+def test_only_both_ends_of_confirmed_changes_are_retained(world: World) -> None:
     change = world.change("refuted", run=world.run)
     assert kept_of(world.project).commits == {}
     ChangePoint.objects.filter(pk=change.pk).update(state="confirmed", culprit=world.commits[2])
@@ -103,7 +103,7 @@ def test_both_ends_of_a_confirmed_change_are_kept_and_of_no_other(world: World) 
     assert kept.runs == {world.run.pk: ("confirmed a change",)}
 
 
-def test_where_a_history_begins_anew_is_kept(world: World) -> None:
+def test_baselines_of_histories_are_retained(world: World) -> None:
     case = world.benchmark.cases.get()
     Baseline.objects.create(case=case, commit_id=world.commits[1], reason="new compiler")
     assert kept_of(world.project).commits == {world.commits[1]: ("a history starts here",)}
@@ -112,7 +112,7 @@ def test_where_a_history_begins_anew_is_kept(world: World) -> None:
 @pytest.mark.parametrize(
     ("commit", "places"), [("newest", [2]), ("all", [0, 1, 2]), ("main", [2]), ("gone", [0, 1, 2])]
 )
-def test_what_a_report_shows_is_kept_and_all_where_nobody_can_tell(
+def test_commits_of_a_report_are_retained_or_all_if_undecidable(
     world: World, commit: str, places: list[int]
 ) -> None:
     SavedReport.objects.create(
@@ -123,7 +123,7 @@ def test_what_a_report_shows_is_kept_and_all_where_nobody_can_tell(
     assert set(kept_of(world.project).commits) == {world.commits[place] for place in places}
 
 
-def test_other_projects_keep_their_own(world: World, personas: Personas, tmp_path: Path) -> None:
+def test_other_projects_are_independent(world: World, personas: Personas, tmp_path: Path) -> None:
     other = Project.objects.create(
         team=personas.mallory.team, slug="server", name="Server", repository_url=""
     )

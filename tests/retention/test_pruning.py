@@ -119,7 +119,7 @@ def points() -> list[tuple[Any, ...]]:
     return list(Point.objects.order_by("series_id", "commit_id").values_list(*fields))
 
 
-def test_raw_output_goes_first_and_points_stay(personas: Personas, project: Project) -> None:
+def test_raw_output_is_removed_first_and_points_stay(personas: Personas, project: Project) -> None:
     alice = personas.alice
     save_retention(member=alice, project=project, wanted=ALL)
     first = shas(project)[:2]
@@ -132,9 +132,7 @@ def test_raw_output_goes_first_and_points_stay(personas: Personas, project: Proj
     assert points() == before
 
 
-def test_a_project_of_which_nobody_said_anything_keeps_files_for_90_days(
-    personas: Personas, project: Project
-) -> None:
+def test_files_are_kept_for_90_days_by_default(personas: Personas, project: Project) -> None:
     runs = [old_run(personas.alice, shas(project)[:2], days=days) for days in (89, 91, 401)]
 
     prune_due(NOW)
@@ -143,7 +141,7 @@ def test_a_project_of_which_nobody_said_anything_keeps_files_for_90_days(
     assert retention_of(project).next_at == NOW + timedelta(hours=1)
 
 
-def test_it_goes_on_where_it_was_interrupted(
+def test_pruning_continues_after_an_interruption(
     personas: Personas, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = old_run(personas.alice, shas(project)[:2], days=100)
@@ -162,7 +160,7 @@ def test_it_goes_on_where_it_was_interrupted(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_that_prune_never_hold_the_same_project(personas: Personas, project: Project) -> None:
+def test_two_workers_never_prune_the_same_project(personas: Personas, project: Project) -> None:
     run = old_run(personas.alice, shas(project)[:2], days=100)
     prune_due(NOW - 50 * DAY)
 
@@ -181,7 +179,7 @@ def test_two_that_prune_never_hold_the_same_project(personas: Personas, project:
     assert counts(run)[0] == 0
 
 
-def test_the_trouble_of_one_project_keeps_no_other_from_its_turn(
+def test_an_error_in_one_project_does_not_stop_others(
     personas: Personas, project: Project, tmp_path: Path
 ) -> None:
     run = old_run(personas.alice, shas(project)[:2], days=450)
@@ -202,7 +200,7 @@ def test_the_trouble_of_one_project_keeps_no_other_from_its_turn(
     assert counts(other) == (0, 4, 4, 4)
 
 
-def test_merged_distributions_say_the_same(personas: Personas, project: Project) -> None:
+def test_merged_distributions_keep_the_percentiles(personas: Personas, project: Project) -> None:
     alice = personas.alice
     sha = shas(project)[0]
     run = old_run(alice, shas(project)[:2], days=450)
@@ -228,7 +226,7 @@ def test_merged_distributions_say_the_same(personas: Personas, project: Project)
         latency(alice, again, sha, run=again)
 
 
-def test_invalid_trials_enter_no_merged_distribution(personas: Personas, project: Project) -> None:
+def test_invalid_trials_are_not_merged(personas: Personas, project: Project) -> None:
     run = old_run(personas.alice, shas(project)[:1], days=450)
     doubt(first_trial(run), "invalid", "died: it did")
 
@@ -238,7 +236,7 @@ def test_invalid_trials_enter_no_merged_distribution(personas: Personas, project
     assert (merged.trials, merged.left_out, merged.count) == (1, 1, 2000)
 
 
-def test_loads_of_trials_go_with_their_distributions(personas: Personas, project: Project) -> None:
+def test_loads_are_removed_with_their_distributions(personas: Personas, project: Project) -> None:
     run = old_run(personas.alice, shas(project)[:1], days=450)
     trial = first_trial(run)
     leave_load(trial, 0, latencies_us=[100, 200])
@@ -250,7 +248,7 @@ def test_loads_of_trials_go_with_their_distributions(personas: Personas, project
         distribution_of(Trial.objects.get(pk=trial.pk), load=0)
 
 
-def test_what_was_removed_is_told_and_not_an_error(personas: Personas, project: Project) -> None:
+def test_removed_data_are_reported_and_not_an_error(personas: Personas, project: Project) -> None:
     run = old_run(personas.alice, shas(project)[:1], days=100)
     trial = first_trial(run)
     assert artifact_content(personas.alice, trial.pk, "tool.json") == b"{}"
@@ -263,9 +261,7 @@ def test_what_was_removed_is_told_and_not_an_error(personas: Personas, project: 
         artifact_content(personas.alice, trial.pk, "tool.json")
 
 
-def test_a_pinned_commit_and_a_pinned_run_lose_nothing(
-    personas: Personas, project: Project
-) -> None:
+def test_pinned_commits_and_runs_lose_nothing(personas: Personas, project: Project) -> None:
     alice = personas.alice
     save_retention(member=alice, project=project, wanted=ALL)
     first, second, third = shas(project)[:3]
@@ -281,7 +277,7 @@ def test_a_pinned_commit_and_a_pinned_run_lose_nothing(
     assert [counts(run)[3] for run in runs] == [2, 0, 0]
 
 
-def test_what_a_saved_report_shows_is_kept(personas: Personas, project: Project) -> None:
+def test_commits_of_a_saved_report_are_retained(personas: Personas, project: Project) -> None:
     alice = personas.alice
     first, second = shas(project)[:2]
     runs = [old_run(alice, [sha], days=100) for sha in (first, second)]
@@ -299,7 +295,9 @@ def test_what_a_saved_report_shows_is_kept(personas: Personas, project: Project)
     assert kept.commits == {project.commits.get(sha=first).pk: ("report may",)}
 
 
-def test_pins_want_a_reason_once_and_a_member(personas: Personas, project: Project) -> None:
+def test_pins_need_a_reason_and_a_member_and_are_unique(
+    personas: Personas, project: Project
+) -> None:
     ref = shas(project)[0]
     with pytest.raises(PermissionRefusedError):
         pin_commit(member=personas.bob, project=project, ref=ref, reason="mine")
@@ -329,7 +327,7 @@ def test_pins_want_a_reason_once_and_a_member(personas: Personas, project: Proje
         ({"points_days": 40, "keep_every": 1}, "keep_every"),
     ],
 )
-def test_it_refuses_a_retention_that_would_lose_the_smaller_first(
+def test_a_retention_in_the_wrong_order_is_refused(
     personas: Personas, project: Project, changes: dict[str, int | None], field: str
 ) -> None:
     told = {name: getattr(ALL, name) for name in ALL.__slots__} | changes
@@ -347,7 +345,7 @@ def test_only_an_admin_changes_the_retention(personas: Personas, project: Projec
             save_retention(member=member, project=project, wanted=ALL)
 
 
-def test_old_points_are_thinned_out_only_if_asked_for(personas: Personas, project: Project) -> None:
+def test_old_points_are_thinned_only_on_request(personas: Personas, project: Project) -> None:
     alice = personas.alice
     old_run(alice, shas(project), days=500)
     Point.objects.update(at=NOW - 500 * DAY)
@@ -396,7 +394,7 @@ def test_the_verdicts_of_a_run_outlive_its_trials(personas: Personas, project: P
     ]
 
 
-def test_single_results_from_elsewhere_go_and_their_points_stay(
+def test_external_results_are_removed_and_their_points_stay(
     personas: Personas, project: Project
 ) -> None:
     alice = personas.alice
@@ -420,7 +418,7 @@ def test_single_results_from_elsewhere_go_and_their_points_stay(
     assert Removal.objects.get(what="readings").rows == 1
 
 
-def test_a_dry_run_tells_what_would_go_and_leaves_it(personas: Personas, project: Project) -> None:
+def test_a_dry_run_reports_and_removes_nothing(personas: Personas, project: Project) -> None:
     run = old_run(personas.alice, shas(project)[:2], days=450)
     out = StringIO()
 
@@ -440,6 +438,6 @@ def test_a_dry_run_tells_what_would_go_and_leaves_it(personas: Personas, project
     assert "red/server: nothing is due" in out.getvalue()
 
 
-def test_the_database_refuses_a_pin_of_nothing(project: Project) -> None:
+def test_the_database_refuses_a_pin_without_a_target(project: Project) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         Pin.objects.create(project=project, reason="nothing")

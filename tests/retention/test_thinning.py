@@ -19,17 +19,17 @@ def left(places: Sequence[Place], gone: Sequence[int]) -> list[int]:
 OLD = range(100, 200)
 
 
-def test_every_nth_place_stays_with_both_ends() -> None:
+def test_every_nth_position_and_both_ends_are_kept() -> None:
     places = line(12)
     assert left(places, spare(places, every=5, old=OLD)) == [0, 5, 10, 11]
 
 
-def test_it_is_the_place_in_the_branch_that_counts_not_among_the_measured() -> None:
+def test_the_position_in_the_branch_counts_and_not_among_measured_commits() -> None:
     places = [each for each in line(30) if each.position in (1, 4, 6, 9, 10, 14, 20, 27)]
     assert left(places, spare(places, every=10, old=OLD)) == [1, 10, 20, 27]
 
 
-def test_what_is_new_or_kept_or_a_merge_or_of_another_branch_stays() -> None:
+def test_new_retained_merge_and_other_branch_commits_are_kept() -> None:
     places = line(10)
     places[4] = Place(commit=104, position=4, parents=2)
     places[6] = Place(commit=106, position=None)
@@ -37,13 +37,13 @@ def test_what_is_new_or_kept_or_a_merge_or_of_another_branch_stays() -> None:
     assert left(places, gone) == [0, 2, 4, 6, 8, 9]
 
 
-def test_two_commits_stay_on_each_side_of_a_change() -> None:
+def test_two_commits_on_each_side_of_a_change_are_kept() -> None:
     places = line(12)
     gone = spare(places, every=100, old=OLD, changes={106})
     assert left(places, gone) == [0, 4, 5, 6, 7, 11]
 
 
-def test_nothing_goes_of_nothing() -> None:
+def test_no_commits_need_no_thinning() -> None:
     assert spare([], every=2, old=OLD) == ()
 
 
@@ -53,7 +53,7 @@ def test_nothing_goes_of_nothing() -> None:
     st.sets(st.integers(100, 160)),
     st.sets(st.integers(100, 160)),
 )
-def test_asked_again_it_finds_no_more(
+def test_thinning_twice_removes_nothing_more(
     positions: list[int], every: int, kept: set[int], changes: set[int]
 ) -> None:
     places = [Place(commit=100 + n, position=n) for n in sorted(positions)]

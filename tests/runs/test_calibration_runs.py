@@ -49,7 +49,7 @@ def _set_golden(personas: Personas, host: Host, commit: str) -> None:
     set_golden(member=personas.alice, host_id=host.pk, new=new)
 
 
-def test_it_queues_two_rounds_a_pair_of_one_commit(
+def test_a_calibration_has_two_rounds_a_pair_of_one_commit(
     personas: Personas, host: Host, shas: list[str]
 ) -> None:
     run = _start(personas, host, commit=shas[0])
@@ -61,13 +61,13 @@ def test_it_queues_two_rounds_a_pair_of_one_commit(
     assert list(under_way(host)) == [run]
 
 
-def test_without_a_commit_it_takes_the_newest_of_the_default_branch(
+def test_the_default_commit_is_the_newest_of_the_default_branch(
     personas: Personas, host: Host, shas: list[str]
 ) -> None:
     assert _start(personas, host, pairs=5).variants.get().commit.sha == shas[-1]
 
 
-def test_without_anything_named_it_takes_what_the_golden_job_measures(
+def test_the_default_benchmark_is_that_of_the_golden_run(
     personas: Personas, host: Host, shas: list[str]
 ) -> None:
     _set_golden(personas, host, shas[1])
@@ -78,14 +78,14 @@ def test_without_anything_named_it_takes_what_the_golden_job_measures(
     assert other.variants.get().commit.sha == shas[-1]
 
 
-def test_it_says_that_a_benchmark_is_missing(personas: Personas, host: Host) -> None:
+def test_a_missing_benchmark_is_reported(personas: Personas, host: Host) -> None:
     with pytest.raises(InvalidRequestError, match="no golden job") as caught:
         _start(personas, host, benchmark="")
     assert caught.value.field == "benchmark"
 
 
 @pytest.mark.parametrize("pairs", [4, 51])
-def test_it_wants_enough_pairs_and_no_more_than_a_run_has(
+def test_the_number_of_pairs_has_a_minimum_and_maximum(
     personas: Personas, host: Host, pairs: int
 ) -> None:
     with pytest.raises(InvalidRequestError, match="5 to 50 pairs") as caught:
@@ -93,7 +93,7 @@ def test_it_wants_enough_pairs_and_no_more_than_a_run_has(
     assert caught.value.field == "pairs"
 
 
-def test_one_of_a_benchmark_is_under_way_at_a_time(personas: Personas, host: Host) -> None:
+def test_one_calibration_of_a_benchmark_runs_at_a_time(personas: Personas, host: Host) -> None:
     first = _start(personas, host)
     with pytest.raises(ConflictError, match="here is being calibrated with hello already"):
         _start(personas, host)
@@ -104,7 +104,7 @@ def test_one_of_a_benchmark_is_under_way_at_a_time(personas: Personas, host: Hos
     _start(personas, host)
 
 
-def test_viewers_may_not_and_strangers_find_no_host(personas: Personas, host: Host) -> None:
+def test_viewers_are_refused_and_strangers_find_no_host(personas: Personas, host: Host) -> None:
     new = NewCalibration(benchmark="hello")
     with pytest.raises(PermissionRefusedError, match="calibrate a host"):
         start_calibration(member=personas.bob, host_id=host.pk, new=new)

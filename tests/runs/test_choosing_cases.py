@@ -48,7 +48,7 @@ def _request(shas: list[str], **changes: object) -> RunRequest:
     return RunRequest(**{**values, **changes})  # type: ignore[arg-type]
 
 
-def test_it_measures_the_chosen_cases_of_one_commit(personas: Personas, shas: list[str]) -> None:
+def test_selected_cases_of_one_commit_are_measured(personas: Personas, shas: list[str]) -> None:
     chosen = 'language == "rust" and connections in (1, 3) and size == "s"'
     run = create_run(member=personas.alice, request=_request(shas, cases=f" {chosen} "))
     trials = Trial.objects.filter(job__run=run).select_related("case")
@@ -62,9 +62,7 @@ def test_it_measures_the_chosen_cases_of_one_commit(personas: Personas, shas: li
     assert [variant.commit.sha for variant in run.variants.all()] == [shas[0]]
 
 
-def test_its_plan_tells_how_many_of_how_many_and_how_long(
-    personas: Personas, shas: list[str]
-) -> None:
+def test_a_plan_reports_selected_cases_and_duration(personas: Personas, shas: list[str]) -> None:
     whole = plan_run(member=personas.alice, request=_request(shas))
     part = plan_run(member=personas.alice, request=_request(shas, cases="connections > 1"))
 
@@ -76,7 +74,7 @@ def test_its_plan_tells_how_many_of_how_many_and_how_long(
     assert part.warnings == ()
 
 
-def test_it_takes_fewer_cases_in_which_each_pair_of_values_is_measured(
+def test_pairwise_selection_covers_each_pair_with_fewer_cases(
     personas: Personas, shas: list[str]
 ) -> None:
     plan = plan_run(member=personas.alice, request=_request(shas, pairwise=True, cases=""))
@@ -96,7 +94,7 @@ def test_it_takes_fewer_cases_in_which_each_pair_of_values_is_measured(
         ("connections ==", "not readable"),
     ],
 )
-def test_it_refuses_an_expression_at_its_field(
+def test_an_invalid_expression_is_refused_at_its_field(
     personas: Personas, shas: list[str], expression: str, words: str
 ) -> None:
     with pytest.raises(InvalidRequestError, match=words) as caught:
@@ -104,7 +102,7 @@ def test_it_refuses_an_expression_at_its_field(
     assert caught.value.field == "cases"
 
 
-def test_it_wants_one_commit_at_least(personas: Personas, shas: list[str]) -> None:
+def test_at_least_one_commit_is_required(personas: Personas, shas: list[str]) -> None:
     with pytest.raises(InvalidRequestError, match="name a contender, or a baseline") as caught:
         plan_run(member=personas.alice, request=_request(shas, baseline=""))
     assert caught.value.field == "contenders"

@@ -41,7 +41,7 @@ def held(job: Job) -> Job:
     return found
 
 
-def test_it_leases_a_host_to_one_job_oldest_first(job: Job) -> None:
+def test_a_host_is_leased_to_the_oldest_job(job: Job) -> None:
     assert leasing.lease_queued_jobs() == [job.pk]
     assert leasing.lease_queued_jobs() == []
     job.refresh_from_db()
@@ -50,13 +50,13 @@ def test_it_leases_a_host_to_one_job_oldest_first(job: Job) -> None:
     assert HostLease.objects.get().job == job
 
 
-def test_it_lets_one_worker_at_a_time_advance_a_job(job: Job) -> None:
+def test_one_worker_at_a_time_advances_a_job(job: Job) -> None:
     held(job)
     assert claims.claim_job(job.pk) is None
     assert claims.due_jobs() == []
 
 
-def test_it_hands_over_when_a_worker_is_silent_and_fences_the_old_one_off(job: Job) -> None:
+def test_an_expired_claim_passes_to_another_worker_and_fences_the_old_one(job: Job) -> None:
     dead = held(job)
     Job.objects.filter(pk=job.pk).update(claimed_until=utc_now() - timedelta(seconds=1))
     assert claims.due_jobs() == [job.pk]
@@ -67,20 +67,20 @@ def test_it_hands_over_when_a_worker_is_silent_and_fences_the_old_one_off(job: J
     claims.update_job(successor, phase="in time")
 
 
-def test_it_waits_until_the_job_wants_to_be_looked_at(job: Job) -> None:
+def test_a_job_is_not_claimed_before_its_next_poll(job: Job) -> None:
     claims.release_claim(held(job), poll_in_s=60)
     assert claims.due_jobs() == []
     assert claims.claim_job(job.pk) is None
 
 
-def test_it_looks_at_once_when_cancelled_in_mid_turn(personas: Personas, job: Job) -> None:
+def test_a_job_cancelled_during_a_claim_is_polled_immediately(personas: Personas, job: Job) -> None:
     mine = held(job)
     cancel_run(member=personas.alice, run_id=job.run_id)
     claims.release_claim(mine, poll_in_s=60)
     assert claims.due_jobs() == [job.pk]
 
 
-def test_it_releases_everything_at_the_end(job: Job) -> None:
+def test_an_ended_job_releases_claim_and_leases(job: Job) -> None:
     claims.end_job(held(job), JobState.FAILED, "the server did not start")
     job.refresh_from_db()
     run = Run.objects.get(pk=job.run_id)
@@ -93,14 +93,14 @@ def test_it_releases_everything_at_the_end(job: Job) -> None:
     assert len(leasing.lease_queued_jobs()) == 1
 
 
-def test_it_sweeps_leases_of_jobs_that_ended_otherwise(job: Job) -> None:
+def test_leases_of_ended_jobs_are_removed(job: Job) -> None:
     held(job)
     Job.objects.filter(pk=job.pk).update(state=JobState.FAILED)
     assert leasing.release_stale_leases() == 1
     assert leasing.release_stale_leases() == 0
 
 
-def test_it_refuses_transitions_that_are_not_drawn(job: Job) -> None:
+def test_undefined_transitions_are_refused(job: Job) -> None:
     mine = held(job)
     with pytest.raises(claims.JobClaimLost):
         claims.transition_job(mine, JobState.FINISHED)
@@ -119,12 +119,14 @@ def test_it_refuses_transitions_that_are_not_drawn(job: Job) -> None:
         (["cancelled", "finished"], True, "cancelled"),
     ],
 )
-def test_it_derives_the_state_of_a_run(jobs: list[str], cancelled: bool, expected: str) -> None:
+def test_the_state_of_a_run_follows_from_its_jobs(
+    jobs: list[str], cancelled: bool, expected: str
+) -> None:
     assert derive_run_state([JobState(state) for state in jobs], cancelled=cancelled) == expected
 
 
 @pytest.mark.django_db(transaction=True)
-def test_it_gives_one_turn_to_many_who_ask_at_once(tmp_path: Path) -> None:
+def test_concurrent_workers_get_one_claim(tmp_path: Path) -> None:
     alice = make_personas().alice
     project, shas = make_project(alice, tmp_path / "origin")
     make_definition(alice, project)
@@ -148,9 +150,7 @@ def test_it_gives_one_turn_to_many_who_ask_at_once(tmp_path: Path) -> None:
     assert HostLease.objects.count() == 1
 
 
-def test_it_gives_a_free_host_to_the_team_that_had_less_of_them(
-    personas: Personas, tmp_path: Path
-) -> None:
+def test_a_free_host_goes_to_the_team_with_less_use(personas: Personas, tmp_path: Path) -> None:
     """Two teams with a host each, so that the order in which jobs are leased tells of fairness."""
     for member in (personas.alice, personas.mallory):
         project, shas = make_project(member, tmp_path / member.team.slug)
@@ -165,7 +165,7 @@ def test_it_gives_a_free_host_to_the_team_that_had_less_of_them(
     assert leasing.lease_queued_jobs() == [blue.pk, red.pk]
 
 
-def test_the_queue_of_one_team_never_hides_a_job_of_another(
+def test_a_long_queue_of_one_team_does_not_hide_a_job_of_another(
     personas: Personas, tmp_path: Path
 ) -> None:
     """Blue has more old jobs of high priority than are looked at; they want a tag that red's free
@@ -198,7 +198,7 @@ def test_the_queue_of_one_team_never_hides_a_job_of_another(
     assert {job.run_id for job in first} == {wanted.run_id}
 
 
-def test_a_run_ends_with_the_last_case_that_was_waiting(job: Job, personas: Personas) -> None:
+def test_a_run_ends_when_its_last_waiting_case_is_cancelled(job: Job, personas: Personas) -> None:
     case = job.trials.values_list("case", flat=True)[0]
     run = cancel_case(member=personas.alice, run_id=job.run_id, case_id=case)
     job.refresh_from_db()
@@ -208,7 +208,7 @@ def test_a_run_ends_with_the_last_case_that_was_waiting(job: Job, personas: Pers
     }
 
 
-def test_a_job_that_was_cancelled_is_looked_at_without_delay(job: Job, personas: Personas) -> None:
+def test_a_cancelled_job_is_polled_immediately(job: Job, personas: Personas) -> None:
     mine = held(job)
     assert not is_cancelled(mine)
     cancel_job(member=personas.alice, run_id=job.run_id, job_id=job.pk)

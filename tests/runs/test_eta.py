@@ -41,7 +41,7 @@ def left_s(run: Run) -> float | None:
     return progress_of(run).seconds_left
 
 
-def test_jobs_of_one_host_follow_each_other(personas: Personas, shas: list[str]) -> None:
+def test_jobs_of_one_host_add_up(personas: Personas, shas: list[str]) -> None:
     run = make_run(personas.alice, shas)
     assert run.jobs.count() == 2
     assert left_s(run) == pytest.approx(2 * CASE_S)
@@ -49,17 +49,17 @@ def test_jobs_of_one_host_follow_each_other(personas: Personas, shas: list[str])
     assert left_s(run) == pytest.approx(CASE_S)
 
 
-def test_hosts_work_side_by_side(personas: Personas, shas: list[str]) -> None:
+def test_jobs_of_two_hosts_run_in_parallel(personas: Personas, shas: list[str]) -> None:
     assert left_s(make_run(personas.alice, shas, hosts=("here", "there"))) == pytest.approx(
         2 * CASE_S
     )
 
 
-def test_jobs_without_a_host_may_each_get_one(personas: Personas, shas: list[str]) -> None:
+def test_jobs_without_a_host_are_counted_in_parallel(personas: Personas, shas: list[str]) -> None:
     assert left_s(make_run(personas.alice, shas, hosts=("profile:any",))) == pytest.approx(CASE_S)
 
 
-def test_an_ended_run_takes_no_more(personas: Personas, shas: list[str]) -> None:
+def test_an_ended_run_has_no_remaining_time(personas: Personas, shas: list[str]) -> None:
     run = make_run(personas.alice, shas)
     run.jobs.update(state="cancelled")
     run.state = "cancelled"

@@ -38,37 +38,37 @@ def granted(
     return [grant.job.int - 1000 for grant in grants(waiting, free, used or {})]
 
 
-def test_it_serves_the_oldest_first() -> None:
+def test_queue_serves_the_oldest_first() -> None:
     assert granted([job(2), job(1)], [host(1)]) == [1]
 
 
-def test_it_serves_a_higher_priority_first() -> None:
+def test_queue_serves_a_higher_priority_first() -> None:
     assert granted([job(1), job(2, priority=1)], [host(1)]) == [2]
 
 
-def test_it_lets_a_job_rise_that_has_waited_long() -> None:
+def test_queue_raises_the_priority_of_a_job_that_waited_long() -> None:
     old = job(1, waited_s=2 * AGEING_S, priority=-1)
     assert granted([old, job(2, priority=0)], [host(1)]) == [1]
 
 
-def test_it_serves_the_team_that_had_less() -> None:
+def test_queue_serves_the_team_with_less_use() -> None:
     waiting = [job(1), job(2, team=BLUE)]
     shared = [host(1), host(2, team=BLUE)]
     assert granted(waiting, shared, {RED: 600.0, BLUE: 0.0}) == [2, 1]
 
 
-def test_it_takes_turns_between_teams_within_one_tick() -> None:
+def test_queue_alternates_between_teams_within_one_tick() -> None:
     waiting = [job(n) for n in (1, 2, 3)] + [job(n, team=BLUE) for n in (7, 8, 9)]
     free = [host(n) for n in (1, 2, 3)] + [host(n, team=BLUE) for n in (4, 5, 6)]
     assert granted(waiting, free) == [1, 7, 2, 8, 3, 9]
 
 
-def test_it_measures_parents_first() -> None:
+def test_queue_measures_parents_first() -> None:
     waiting = [job(1, commit=9), job(2, commit=8), job(3, benchmark=2, commit=1)]
     assert granted(waiting, [host(n) for n in range(3)]) == [2, 1, 3]
 
 
-def test_it_gives_all_hosts_of_a_job_or_none() -> None:
+def test_queue_gives_all_hosts_of_a_job_or_none() -> None:
     two = job(1, on(1), on(2, "generator"))
     assert granted([two], [host(1)]) == []
     assert grants([two], [host(1), host(2)], {})[0].hosts == {
@@ -77,7 +77,7 @@ def test_it_gives_all_hosts_of_a_job_or_none() -> None:
     }
 
 
-def test_it_gives_roles_of_one_tag_different_hosts() -> None:
+def test_queue_gives_roles_of_one_tag_different_hosts() -> None:
     asks = (Ask(role="target", tag="fast"), Ask(role="generator", tag="fast"))
     fast = frozenset({"fast"})
     assert granted([job(1, *asks)], [host(1, tags=fast)]) == []
@@ -85,28 +85,28 @@ def test_it_gives_roles_of_one_tag_different_hosts() -> None:
     assert len(set(found[0].hosts.values())) == 2
 
 
-def test_it_leaves_the_only_candidate_of_one_role_to_it() -> None:
+def test_queue_reserves_the_only_candidate_of_a_role() -> None:
     asks = (Ask(role="target", profile=1), on(1, "generator"))
     found = grants([job(1, *asks)], [host(1), host(2)], {})
     assert found[0].hosts == {"target": UUID(int=2), "generator": UUID(int=1)}
 
 
-def test_it_avoids_a_host_that_failed_the_job() -> None:
+def test_queue_avoids_a_host_that_failed_the_job() -> None:
     ask = Ask(role="target", profile=1, avoid=frozenset({UUID(int=1)}))
     assert granted([job(1, ask)], [host(1)]) == []
     assert granted([job(1, ask)], [host(1), host(2)]) == [1]
 
 
-def test_it_starts_nothing_that_would_outlast_the_open_hours() -> None:
+def test_queue_starts_nothing_that_would_outlast_the_open_hours() -> None:
     assert granted([job(1)], [host(1, closes_in_s=59.0)]) == []
     assert granted([job(1)], [host(1, closes_in_s=61.0)]) == [1]
 
 
-def test_it_never_gives_a_host_of_another_team() -> None:
+def test_queue_never_gives_a_host_of_another_team() -> None:
     assert granted([job(1, on(1))], [host(1, team=BLUE)]) == []
 
 
-def test_it_keeps_free_hosts_for_a_job_that_waits_for_several() -> None:
+def test_queue_reserves_free_hosts_for_a_job_that_needs_several() -> None:
     two = job(1, on(1), on(2, "generator"), waited_s=HOLD_AFTER_S)
     small = job(2, on(1), waited_s=1.0)
     assert granted([two, small], [host(1)]) == []
@@ -119,7 +119,7 @@ def test_it_keeps_free_hosts_for_a_job_that_waits_for_several() -> None:
     ),
     free=st.sets(st.integers(0, 3)),
 )
-def test_it_never_gives_a_host_twice(wishes: list[tuple[int, int, int]], free: set[int]) -> None:
+def test_queue_never_gives_a_host_twice(wishes: list[tuple[int, int, int]], free: set[int]) -> None:
     waiting = [
         job(n, on(a), *([on(b, "generator")] if a != b else []), team=team)
         for n, (a, b, team) in enumerate(wishes)

@@ -50,7 +50,7 @@ def any_host(personas: Personas, shas: list[str], wanted: str = "profile:any") -
 
 
 @pytest.mark.parametrize("wanted", ["profile:any", "tag:fast"])
-def test_it_takes_another_host_of_the_same_kind(
+def test_a_retry_uses_another_host_of_the_profile(
     personas: Personas, shas: list[str], wanted: str
 ) -> None:
     job = lost(any_host(personas, shas, wanted))
@@ -60,7 +60,7 @@ def test_it_takes_another_host_of_the_same_kind(
     assert job.run.state == "running"
 
 
-def test_it_begins_again_with_the_first_when_all_have_failed(
+def test_a_retry_starts_again_with_the_first_host_when_all_failed(
     personas: Personas, shas: list[str]
 ) -> None:
     job = lost(lost(any_host(personas, shas)))
@@ -68,12 +68,12 @@ def test_it_begins_again_with_the_first_when_all_have_failed(
     assert host_of(job) == "one"
 
 
-def test_it_stays_with_a_host_that_was_named(personas: Personas, shas: list[str]) -> None:
+def test_a_retry_stays_on_a_named_host(personas: Personas, shas: list[str]) -> None:
     job = lost(any_host(personas, shas, "one"))
     assert host_of(job) == "one"
 
 
-def test_it_keeps_its_pause_before_it_is_leased_again(personas: Personas, shas: list[str]) -> None:
+def test_a_retry_waits_before_it_is_leased_again(personas: Personas, shas: list[str]) -> None:
     job = any_host(personas, shas)
     leasing.lease_queued_jobs()
     held = claims.claim_job(job.pk)
@@ -83,7 +83,7 @@ def test_it_keeps_its_pause_before_it_is_leased_again(personas: Personas, shas: 
     assert "tried again in" in waiting_reason(job)
 
 
-def test_it_leases_all_hosts_of_a_job_or_none(personas: Personas, shas: list[str]) -> None:
+def test_all_hosts_of_a_job_are_leased_or_none(personas: Personas, shas: list[str]) -> None:
     busy = any_host(personas, shas, "one")
     two = make_run(
         personas.alice, shas[1:], placements=({"target": "two", "generator": "host:one"},), hosts=()
@@ -113,16 +113,14 @@ def test_it_leases_all_hosts_of_a_job_or_none(personas: Personas, shas: list[str
         ({"priority": "urgent", "hosts": ("one",)}, "low, normal, high"),
     ],
 )
-def test_it_refuses_what_cannot_be_placed(
+def test_an_impossible_placement_is_refused(
     personas: Personas, shas: list[str], request_: dict[str, object], words: str
 ) -> None:
     with pytest.raises(InvalidRequestError, match=words):
         make_run(personas.alice, shas[:2], **request_)
 
 
-def test_it_needs_an_address_where_hosts_talk_to_each_other(
-    personas: Personas, shas: list[str]
-) -> None:
+def test_hosts_that_communicate_need_an_address(personas: Personas, shas: list[str]) -> None:
     Host.objects.filter(name="two").update(data_address="")
     with pytest.raises(InvalidRequestError, match="two has no address"):
         make_run(
@@ -130,14 +128,12 @@ def test_it_needs_an_address_where_hosts_talk_to_each_other(
         )
 
 
-def test_it_measures_the_parent_where_no_baseline_is_named(
-    personas: Personas, shas: list[str]
-) -> None:
+def test_the_parent_is_the_default_baseline(personas: Personas, shas: list[str]) -> None:
     run = make_run(personas.alice, ["", shas[2]], hosts=("one",))
     assert [variant.commit.sha for variant in run.variants.all()] == [shas[1], shas[2]]
 
 
-def test_it_splits_a_long_run_into_jobs_of_minutes(personas: Personas, shas: list[str]) -> None:
+def test_a_long_run_is_split_into_jobs_of_minutes(personas: Personas, shas: list[str]) -> None:
     source = (
         "version: 1\ntitle: Long\nsubject: {start: [x, '{port}']}\n"
         "load: {connections: '{c}', duration_s: 58, warmup_s: 0}\n"
@@ -154,9 +150,7 @@ def test_it_splits_a_long_run_into_jobs_of_minutes(personas: Personas, shas: lis
     )
 
 
-def test_it_ends_what_waits_for_a_host_that_was_retired(
-    personas: Personas, shas: list[str]
-) -> None:
+def test_a_job_that_waits_for_a_retired_host_ends(personas: Personas, shas: list[str]) -> None:
     waiting, other = any_host(personas, shas, "one"), any_host(personas, shas, "two")
     Host.objects.filter(name="one").update(state="retired")
     assert claims.fail_jobs_of_retired_hosts() == 1

@@ -45,7 +45,7 @@ def request_for(shas: list[str], **changes: object) -> RunRequest:
     return RunRequest(**{**values, "hosts": ("here",), **changes})  # type: ignore[arg-type]
 
 
-def test_it_plans_every_trial_in_blocks(personas: Personas, shas: list[str]) -> None:
+def test_every_trial_is_planned_in_blocks(personas: Personas, shas: list[str]) -> None:
     run = make_run(personas.alice, shas, rounds=4)
     trials = list(Trial.objects.filter(job__run=run).order_by("position"))
     assert len(trials) == 12
@@ -56,12 +56,14 @@ def test_it_plans_every_trial_in_blocks(personas: Personas, shas: list[str]) -> 
     assert len(orders) > 1
 
 
-def test_it_orders_the_same_way_for_the_same_seed() -> None:
+def test_the_same_seed_gives_the_same_order() -> None:
     assert trial_order(3, 2, 5, 7) == trial_order(3, 2, 5, 7)
     assert trial_order(3, 2, 5, 7) != trial_order(3, 2, 5, 8)
 
 
-def test_it_tells_the_cost_before_anything_is_queued(personas: Personas, shas: list[str]) -> None:
+def test_the_cost_is_reported_before_anything_is_queued(
+    personas: Personas, shas: list[str]
+) -> None:
     plan = plan_run(member=personas.alice, request=request_for(shas, rounds=6))
     assert (plan.case_count, plan.trial_count, plan.rounds) == (1, 12, 6)
     # 0.2 s of warm-up, 0.6 s of load, 1 s of starting and stopping, 12 times.
@@ -69,7 +71,7 @@ def test_it_tells_the_cost_before_anything_is_queued(personas: Personas, shas: l
     assert not Run.objects.exists()
 
 
-def test_it_warns_of_too_few_rounds(personas: Personas, shas: list[str]) -> None:
+def test_too_few_rounds_give_a_warning(personas: Personas, shas: list[str]) -> None:
     plan = plan_run(member=personas.alice, request=request_for(shas, rounds=3))
     assert "no verdict" in plan.warnings[0]
 
@@ -87,7 +89,7 @@ def test_it_warns_of_too_few_rounds(personas: Personas, shas: list[str]) -> None
         ({"rounds": 101}, "rounds"),
     ],
 )
-def test_it_refuses_what_cannot_be_run(
+def test_an_impossible_run_is_refused(
     personas: Personas, shas: list[str], changes: dict[str, object], field: str
 ) -> None:
     with pytest.raises(InvalidRequestError) as caught:
@@ -95,7 +97,9 @@ def test_it_refuses_what_cannot_be_run(
     assert caught.value.field == field
 
 
-def test_it_refuses_a_viewer_and_hides_from_strangers(personas: Personas, shas: list[str]) -> None:
+def test_a_viewer_is_refused_and_strangers_find_nothing(
+    personas: Personas, shas: list[str]
+) -> None:
     run = make_run(personas.alice, shas)
     with pytest.raises(PermissionRefusedError, match="viewer"):
         make_run(personas.bob, shas)
@@ -107,7 +111,7 @@ def test_it_refuses_a_viewer_and_hides_from_strangers(personas: Personas, shas: 
         plan_run(member=personas.mallory, request=request_for(shas))
 
 
-def test_it_makes_one_run_for_one_key(personas: Personas, shas: list[str]) -> None:
+def test_one_key_creates_one_run(personas: Personas, shas: list[str]) -> None:
     request = request_for(shas)
     first, new = start_run_once(member=personas.alice, request=request, key="k1")
     again, new_again = start_run_once(member=personas.alice, request=request, key="k1")
@@ -119,7 +123,7 @@ def test_it_makes_one_run_for_one_key(personas: Personas, shas: list[str]) -> No
         start_run_once(member=personas.alice, request=request_for(shas, rounds=9), key="k1")
 
 
-def test_it_ends_a_queued_run_at_once_when_cancelled(personas: Personas, shas: list[str]) -> None:
+def test_a_cancelled_queued_run_ends_immediately(personas: Personas, shas: list[str]) -> None:
     run = cancel_run(member=personas.alice, run_id=make_run(personas.alice, shas).pk)
     assert run.state == "cancelled"
     assert set(Trial.objects.values_list("state", flat=True)) == {"skipped"}
@@ -127,7 +131,7 @@ def test_it_ends_a_queued_run_at_once_when_cancelled(personas: Personas, shas: l
         cancel_run(member=personas.alice, run_id=run.pk)
 
 
-def test_it_skips_what_had_not_begun_while_another_job_still_ends(
+def test_cancelling_skips_waiting_jobs_while_another_still_ends(
     personas: Personas, shas: list[str]
 ) -> None:
     make_local_host(personas.alice, "there")
@@ -139,7 +143,7 @@ def test_it_skips_what_had_not_begun_while_another_job_still_ends(
     assert set(active.trials.values_list("state", flat=True)) == {"planned"}
 
 
-def test_it_counts_progress(personas: Personas, shas: list[str]) -> None:
+def test_progress_of_a_run_is_counted(personas: Personas, shas: list[str]) -> None:
     run = make_run(personas.alice, shas)
     Trial.objects.filter(job__run=run, round=1).update(state="measured", validity="valid")
     progress = progress_of(run)
@@ -147,7 +151,7 @@ def test_it_counts_progress(personas: Personas, shas: list[str]) -> None:
     assert progress.seconds_left == pytest.approx(12 * 1.8)
 
 
-def test_the_database_refuses_wrong_states(personas: Personas, shas: list[str]) -> None:
+def test_the_database_refuses_invalid_states(personas: Personas, shas: list[str]) -> None:
     run = make_run(personas.alice, shas)
     job, trial = run.jobs.get(), Trial.objects.filter(job__run=run).first()
     assert trial is not None

@@ -65,19 +65,19 @@ def tick() -> None:
         claim_schedules()
 
 
-def test_it_computes_the_next_time() -> None:
+def test_the_next_time_of_a_schedule_is_computed() -> None:
     after = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
     assert next_time("0 3 * * *", after) == datetime(2026, 2, 1, 3, 0, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("cron", ["", "every day", "61 * * * *", "* * * *", "0 0 31 2 *"])
-def test_it_refuses_what_is_no_cron_expression(cron: str) -> None:
+def test_an_invalid_cron_expression_is_refused(cron: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
         next_time(cron, utc_now())
     assert caught.value.field == "cron"
 
 
-def test_it_starts_one_run_for_all_the_times_missed(schedule: Schedule) -> None:
+def test_missed_times_start_one_run(schedule: Schedule) -> None:
     make_due(schedule)
     tick()
     tick()
@@ -88,7 +88,7 @@ def test_it_starts_one_run_for_all_the_times_missed(schedule: Schedule) -> None:
     assert str(run.pk) in schedule.last_message
 
 
-def test_it_says_why_no_run_was_started(schedule: Schedule) -> None:
+def test_the_reason_is_reported_if_no_run_started(schedule: Schedule) -> None:
     Schedule.objects.filter(pk=schedule.pk).update(contender_ref="gone")
     make_due(schedule)
     tick()
@@ -97,14 +97,14 @@ def test_it_says_why_no_run_was_started(schedule: Schedule) -> None:
     assert "gone" in schedule.last_message
 
 
-def test_it_rests_while_disabled(personas: Personas, schedule: Schedule) -> None:
+def test_a_disabled_schedule_starts_nothing(personas: Personas, schedule: Schedule) -> None:
     set_schedule_enabled(member=personas.alice, schedule_id=schedule.pk, enabled=False)
     make_due(schedule)
     tick()
     assert not Run.objects.exists()
 
 
-def test_it_belongs_to_its_team(personas: Personas, schedule: Schedule) -> None:
+def test_a_schedule_belongs_to_its_team(personas: Personas, schedule: Schedule) -> None:
     with pytest.raises(NotFoundError):
         delete_schedule(member=personas.mallory, schedule_id=schedule.pk)
     with pytest.raises(ConflictError, match="nightly"):
@@ -128,7 +128,7 @@ def look(schedule: Schedule) -> list[tuple[str, str]]:
     return [tuple(each.commit.sha for each in run.variants.all()) for run in started]  # type: ignore[misc]
 
 
-def test_it_measures_each_new_commit_of_a_branch_once(following: Schedule, tmp_path: Path) -> None:
+def test_each_new_commit_of_a_branch_is_measured_once(following: Schedule, tmp_path: Path) -> None:
     origin = tmp_path / "origin"
     tip = git(origin, "rev-parse", "main")
     assert look(following) == []
@@ -144,7 +144,7 @@ def test_it_measures_each_new_commit_of_a_branch_once(following: Schedule, tmp_p
     assert look(following) == [(second, git(origin, "rev-parse", "main"))]
 
 
-def test_it_measures_the_newest_commits_of_a_large_push(
+def test_the_newest_commits_of_a_large_push_are_measured(
     following: Schedule, tmp_path: Path
 ) -> None:
     made = [commit_files(tmp_path / "origin", {"new": str(n)}, 10 + n) for n in range(12)]
@@ -152,7 +152,7 @@ def test_it_measures_the_newest_commits_of_a_large_push(
     assert "2 older commits" in following.last_message
 
 
-def test_it_starts_from_now_when_it_is_turned_on_again(
+def test_an_enabled_schedule_starts_from_now(
     personas: Personas, following: Schedule, tmp_path: Path
 ) -> None:
     member = personas.alice
@@ -165,13 +165,13 @@ def test_it_starts_from_now_when_it_is_turned_on_again(
     assert [contender for _, contender in look(following)] == [newest]
 
 
-def test_it_says_that_its_branch_is_gone(following: Schedule, tmp_path: Path) -> None:
+def test_a_missing_branch_is_reported(following: Schedule, tmp_path: Path) -> None:
     git(tmp_path / "origin", "branch", "-m", "main", "trunk")
     assert look(following) == []
     assert "there is no branch main" in following.last_message
 
 
-def test_a_branch_is_looked_for_in_a_mirror_that_is_there(
+def test_a_branch_is_searched_for_in_an_existing_mirror(
     personas: Personas, schedule: Schedule, tmp_path: Path
 ) -> None:
     project = schedule.benchmark.project
@@ -181,7 +181,7 @@ def test_a_branch_is_looked_for_in_a_mirror_that_is_there(
         create_schedule(member=personas.alice, new=new)
 
 
-def test_its_rounds_are_those_that_see_the_wanted_change(
+def test_rounds_follow_from_the_target_resolution(
     personas: Personas, schedule: Schedule, tmp_path: Path
 ) -> None:
     Schedule.objects.filter(pk=schedule.pk).update(resolution=0.02)
@@ -195,7 +195,9 @@ def test_its_rounds_are_those_that_see_the_wanted_change(
     assert 5 < by_noise < Run.objects.latest("created_at").rounds <= 100
 
 
-def test_it_refuses_what_could_not_be_started_today(personas: Personas, schedule: Schedule) -> None:
+def test_a_schedule_that_could_not_start_now_is_refused(
+    personas: Personas, schedule: Schedule
+) -> None:
     for changes, field in (
         ({"branch": "gone"}, "branch"),
         ({"cron": "soon"}, "cron"),
@@ -209,7 +211,7 @@ def test_it_refuses_what_could_not_be_started_today(personas: Personas, schedule
         assert caught.value.field == field
 
 
-def test_a_poison_schedule_stops_no_other_and_is_put_back(
+def test_a_failing_schedule_is_postponed_and_stops_no_other(
     personas: Personas, schedule: Schedule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = create_schedule(member=personas.alice, new=replace(NIGHTLY, name="other"))
@@ -300,7 +302,9 @@ def test_a_crash_between_claim_and_start_loses_nothing(
     assert Run.objects.count() == 1
 
 
-def test_it_waits_for_a_fetch_and_notes_its_failure(schedule: Schedule, tmp_path: Path) -> None:
+def test_a_schedule_waits_for_a_fetch_and_records_its_failure(
+    schedule: Schedule, tmp_path: Path
+) -> None:
     make_due(schedule)
     (tmp_path / "origin").rename(tmp_path / "away")
     claim_schedules()
@@ -321,7 +325,7 @@ def test_it_waits_for_a_fetch_and_notes_its_failure(schedule: Schedule, tmp_path
     assert not Run.objects.exists()
 
 
-def test_it_says_no_more_that_it_waits_when_the_repository_is_back(
+def test_the_wait_message_is_cleared_when_the_repository_returns(
     following: Schedule, tmp_path: Path
 ) -> None:
     (tmp_path / "origin").rename(tmp_path / "away")

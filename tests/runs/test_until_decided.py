@@ -49,7 +49,7 @@ def planned(personas: Personas, shas: list[str], **changes: Any) -> RunPlan:
     return plan_run(member=personas.alice, request=request)
 
 
-def test_it_may_take_twenty_rounds_and_says_what_it_takes(
+def test_a_run_until_decided_has_up_to_twenty_rounds_and_reports_its_cost(
     personas: Personas, shas: list[str]
 ) -> None:
     plan = planned(personas, shas)
@@ -61,7 +61,7 @@ def test_it_may_take_twenty_rounds_and_says_what_it_takes(
     assert plan.warnings == ()
 
 
-def test_a_number_of_rounds_is_what_it_was(personas: Personas, shas: list[str]) -> None:
+def test_a_run_of_fixed_rounds_is_unchanged(personas: Personas, shas: list[str]) -> None:
     plan = planned(personas, shas, until="rounds")
     assert (plan.rounds, plan.blocks.least, plan.blocks.most) == (5, 5, 5)
 
@@ -81,7 +81,7 @@ def test_a_number_of_rounds_is_what_it_was(personas: Personas, shas: list[str]) 
         ({"budget_s": 800.0, "hosts": ("here", "there")}, "budget_s", "13 min 30 s"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_combinations_are_refused(
     personas: Personas, shas: list[str], changes: dict[str, Any], field: str, says: str
 ) -> None:
     with pytest.raises(InvalidRequestError, match=says) as refused:
@@ -89,21 +89,23 @@ def test_what_makes_no_sense_is_refused(
     assert refused.value.field == field
 
 
-def test_a_budget_that_holds_no_verdict_is_warned_of(personas: Personas, shas: list[str]) -> None:
+def test_a_budget_too_small_for_a_verdict_gives_a_warning(
+    personas: Personas, shas: list[str]
+) -> None:
     plan = planned(personas, shas, budget_s=1000.0)
     assert "does not hold the 5 rounds" in plan.warnings[0]
     assert plan.seconds_of(20) == 1000.0
     assert planned(personas, shas, budget_s=3000.0).warnings == ()
 
 
-def test_the_run_knows_until_when_it_goes_on(personas: Personas, shas: list[str]) -> None:
+def test_the_run_stores_its_end_condition(personas: Personas, shas: list[str]) -> None:
     run = make_run(personas.alice, shas[:2], until="screened", budget_s=3600.0)
     run.refresh_from_db()
     assert (run.until, run.budget_s, run.rounds) == ("screened", 3600.0, 20)
 
 
 @pytest.mark.parametrize("changes", [{"until": "bored"}, {"budget_s": 0}, {"budget_s": -1}])
-def test_the_database_refuses_what_is_none(
+def test_the_database_refuses_an_invalid_end_condition(
     personas: Personas, shas: list[str], changes: dict[str, Any]
 ) -> None:
     run = make_run(personas.alice, shas[:2])
@@ -121,7 +123,7 @@ def measured(job: Job, *rounds: int, seconds: float) -> None:
     )
 
 
-def test_spent_is_what_trials_and_builds_took(personas: Personas, shas: list[str]) -> None:
+def test_the_spent_budget_includes_trials_and_builds(personas: Personas, shas: list[str]) -> None:
     run = make_run(personas.alice, shas[:2], until="decided", budget_s=10_000.0)
     job = run.jobs.first()
     assert job is not None
@@ -142,7 +144,7 @@ def test_spent_is_what_trials_and_builds_took(personas: Personas, shas: list[str
     assert now.most <= left
 
 
-def test_a_job_leaves_the_others_of_its_run_their_five_rounds(
+def test_a_job_reserves_five_rounds_for_the_other_jobs_of_its_run(
     personas: Personas, shas: list[str]
 ) -> None:
     """Two jobs, of which a round takes 2 trials each."""
@@ -157,7 +159,7 @@ def test_a_job_leaves_the_others_of_its_run_their_five_rounds(
     assert budgets.holds(first, 11)
 
 
-def test_without_a_budget_every_round_fits(personas: Personas, shas: list[str]) -> None:
+def test_without_a_budget_every_round_is_allowed(personas: Personas, shas: list[str]) -> None:
     run = make_run(personas.alice, shas[:2], until="decided")
     job = run.jobs.first()
     assert job is not None
@@ -166,7 +168,7 @@ def test_without_a_budget_every_round_fits(personas: Personas, shas: list[str]) 
     assert budgets.left_s(run) is None
 
 
-def test_a_schedule_can_ask_for_it(personas: Personas, shas: list[str]) -> None:
+def test_a_schedule_can_run_until_decided(personas: Personas, shas: list[str]) -> None:
     new = NewSchedule(
         name="nightly",
         cron="0 3 * * *",

@@ -24,13 +24,13 @@ def check(**changes: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_a_production_environment_has_nothing_to_warn_of() -> None:
+def test_a_production_environment_has_no_warnings() -> None:
     done = check()
     assert (done.returncode, done.stderr) == (0, "")
     assert "no issues (2 silenced)" in done.stdout
 
 
-def test_without_https_it_warns() -> None:
+def test_a_deployment_without_https_is_warned() -> None:
     done = check(PITWALL_BASE_URL="http://bench.example.org")
     assert done.returncode == 1
     for name in ("security.W004", "security.W008", "security.W012", "security.W016"):

@@ -21,7 +21,7 @@ def test_a_request_for_another_host_is_refused(path: str, own_name: None) -> Non
 
 
 @pytest.mark.django_db
-def test_headers_of_proxies_that_we_do_not_name_have_no_effect(own_name: None) -> None:
+def test_headers_of_untrusted_proxies_have_no_effect(own_name: None) -> None:
     """No page leads to the name that such a header has."""
     forged = {
         "Host": "bench.example.org",

@@ -26,7 +26,7 @@ def logged_in(name: str) -> Client:
     return client
 
 
-def test_a_form_of_another_page_is_refused(personas: Personas) -> None:
+def test_a_form_of_another_site_is_refused(personas: Personas) -> None:
     client = logged_in("alice")
     form = {"slug": "x", "name": "x", "repository_url": "https://example.org/x.git"}
     for page in (reverse("project-new"), reverse("run-new"), reverse("logout")):
@@ -43,7 +43,7 @@ def test_a_form_of_another_page_is_refused(personas: Personas) -> None:
     assert client.post(reverse("logout"), {"csrfmiddlewaretoken": token}).status_code == 302
 
 
-def test_a_stranger_who_says_that_much_comes_is_not_listened_to(
+def test_a_large_announced_body_of_a_stranger_is_refused(
     db: None, client: Client, monkeypatch: Any
 ) -> None:
     read: list[int] = []
@@ -71,7 +71,7 @@ def test_an_address_with_a_nul_byte_is_refused(personas: Personas) -> None:
 
 
 @pytest.mark.parametrize("path", ["/login", "/nowhere", "/api/v1/runs", "/api/v1/docs"])
-def test_every_answer_forbids_what_no_page_needs(path: str, db: None, client: Client) -> None:
+def test_every_response_has_the_security_headers(path: str, db: None, client: Client) -> None:
     headers = client.get(path).headers
     assert "camera=()" in headers["Permissions-Policy"]
     assert headers["X-Content-Type-Options"] == "nosniff"
@@ -83,13 +83,13 @@ def test_every_answer_forbids_what_no_page_needs(path: str, db: None, client: Cl
     assert "default-src 'none'" in policy
 
 
-def test_a_browser_keeps_the_session_from_scripts_and_other_sites(personas: Personas) -> None:
+def test_the_session_cookie_is_hidden_from_scripts_and_other_sites(personas: Personas) -> None:
     cookie = logged_in("alice").cookies["sessionid"]
     assert cookie["httponly"]
     assert cookie["samesite"] == "Lax"
 
 
-def test_guesses_are_counted_by_the_address_that_our_own_proxy_saw(
+def test_login_attempts_are_counted_by_the_address_that_our_proxy_saw(
     personas: Personas, settings: Any
 ) -> None:
     """Whatever the caller puts before it; and others behind that proxy are not locked out."""

@@ -18,7 +18,7 @@ INSTALLERS = ("devstack/bootstrap.py", "perf/harness/environments.py", "docker/D
 
 
 @pytest.mark.parametrize("name", LOCKS)
-def test_each_package_has_its_version_and_its_hashes(name: str) -> None:
+def test_each_package_is_pinned_by_version_and_hash(name: str) -> None:
     text = (CHECKOUT / name).read_text().replace("\\\n", " ")
     lines = [
         line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")
@@ -31,7 +31,7 @@ def test_each_dependency_group_has_its_lock_file() -> None:
     assert set(lock_sources()) == set(LOCKS)
 
 
-def test_nothing_is_installed_without_its_hash() -> None:
+def test_nothing_is_installed_without_a_hash() -> None:
     """A line that installs from a lock asks for the hashes, in itself or in what it is made of."""
     for name in INSTALLERS:
         text = (CHECKOUT / name).read_text()

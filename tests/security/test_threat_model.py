@@ -28,19 +28,19 @@ def is_there(path: str, name: str) -> bool:
     return file.is_file() and bool(re.search(found, file.read_text(), re.MULTILINE))
 
 
-def test_each_of_them_is_named_with_what_they_could_try() -> None:
+def test_each_attacker_is_listed_with_attacks() -> None:
     for who in WHO:
         rows = rows_below(who)
         assert len(rows) >= 4, who
         assert all(len(row) == 3 for row in rows), who
 
 
-def test_each_line_names_a_test() -> None:
+def test_each_threat_names_a_test() -> None:
     unshown = [row[0] for who in WHO for row in rows_below(who) if not _TEST.search(row[-1])]
     assert unshown == []
 
 
-def test_no_line_is_there_twice() -> None:
+def test_no_threat_is_listed_twice() -> None:
     """Several people add lines, and merges keep all of them."""
     tried = [row[0] for who in WHO for row in rows_below(who)]
     assert [each for each in set(tried) if tried.count(each) > 1] == []
@@ -48,7 +48,7 @@ def test_no_line_is_there_twice() -> None:
     assert headings == list(WHO)
 
 
-def test_each_named_test_is_there() -> None:
+def test_each_named_test_exists() -> None:
     assert not is_there("tests/security/test_threat_model.py", "test_that_nobody_wrote")
     named = _TEST.findall(PAGE)
     assert [f"{path}::{name}" for path, name in named if not is_there(path, name)] == []

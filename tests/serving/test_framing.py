@@ -8,7 +8,7 @@ HEAD = b"POST /login HTTP/1.1\r\nHost: a\r\n"
 
 
 @pytest.mark.parametrize("length", [b"5", b" 5 ", b"000000000005"])
-def test_a_request_with_a_body_is_complete_with_its_last_byte(length: bytes) -> None:
+def test_a_request_is_complete_with_the_last_byte_of_its_body(length: bytes) -> None:
     head = HEAD + b"Content-Length:" + length + b"\r\n\r\n"
     assert frame_of(head + b"hell").stage is Stage.INCOMPLETE
     frame = frame_of(head + b"hello" + HEAD)
@@ -25,7 +25,7 @@ def test_a_request_with_a_body_is_complete_with_its_last_byte(length: bytes) -> 
         b"Transfer-Encoding: chunked",
     ],
 )
-def test_a_length_that_could_be_read_in_two_ways_is_left_to_gunicorn(lines: bytes) -> None:
+def test_an_ambiguous_length_is_left_to_gunicorn(lines: bytes) -> None:
     assert frame_of(HEAD + lines + b"\r\n\r\nhello").stage is Stage.STREAMED
 
 
@@ -43,7 +43,7 @@ def test_a_length_that_could_be_read_in_two_ways_is_left_to_gunicorn(lines: byte
         ),
     ],
 )
-def test_a_client_that_waits_for_a_word_gets_it_for_a_short_body(
+def test_expect_continue_is_granted_for_a_short_body(
     lines: bytes, stage: Stage, expects: bool
 ) -> None:
     frame = frame_of(HEAD + lines + b"\r\n\r\n")
@@ -52,7 +52,7 @@ def test_a_client_that_waits_for_a_word_gets_it_for_a_short_body(
     assert not frame_of(old + lines + b"\r\n\r\n").expects
 
 
-def test_the_client_is_the_address_that_the_outermost_own_proxy_saw() -> None:
+def test_the_client_address_is_that_seen_by_the_outermost_trusted_proxy() -> None:
     lines = b"X-Forwarded-For: 192.0.2.1\r\nx-forwarded-for: 198.51.100.7, 203.0.113.5\r\n\r\n"
     assert client_of(HEAD + lines, "10.0.0.1", 0) == "10.0.0.1"
     assert client_of(HEAD + lines, "10.0.0.1", 1) == "203.0.113.5"

@@ -40,7 +40,7 @@ def answer_of(client: socket.socket) -> http.client.HTTPResponse:
         return answer
 
 
-def test_a_queue_is_bounded_for_a_client_and_for_all(server: Served) -> None:
+def test_the_queue_is_limited_for_each_client_and_in_total(server: Served) -> None:
     token = create_token(member=make_personas().alice, name="ci").secret
     with psycopg.connect(own_database_url()) as other:
         other.execute("LOCK TABLE runs_run IN ACCESS EXCLUSIVE MODE")
@@ -64,7 +64,7 @@ def test_a_queue_is_bounded_for_a_client_and_for_all(server: Served) -> None:
     assert {answer_of(each).status for each in first + second} == {200}
 
 
-def test_probes_that_wait_are_bounded(server: Served) -> None:
+def test_waiting_probes_are_limited(server: Served) -> None:
     with psycopg.connect(own_database_url()) as other:
         other.execute("LOCK TABLE django_migrations IN ACCESS EXCLUSIVE MODE")
         waiting = [
@@ -95,7 +95,7 @@ def test_a_probe_with_a_body_that_never_comes_delays_no_other(server: Served) ->
 
 
 @pytest.mark.parametrize("sent", [b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /", b""])
-def test_a_full_process_gives_a_place_to_a_new_connection(tmp_path: Path, sent: bytes) -> None:
+def test_a_full_process_makes_room_for_a_new_connection(tmp_path: Path, sent: bytes) -> None:
     """Whether those that hold the places are kept alive, half sent or silent."""
     with served(tmp_path, config=FEW_CONNECTIONS) as server:
         holding = [server.connect(sent) for _ in range(4)]
@@ -105,13 +105,13 @@ def test_a_full_process_gives_a_place_to_a_new_connection(tmp_path: Path, sent: 
             each.close()
 
 
-def test_the_bytes_of_requests_are_bounded(server: Served) -> None:
+def test_the_bytes_of_requests_are_limited(server: Served) -> None:
     lines = head("POST", "/login", "198.51.100.1", "Content-Length: 300000")
     assert answer_of(server.connect(lines + b"\r\n" + 300_000 * b"a")).status == 503
     assert answer_of(server.connect(head("GET", "/login", "198.51.100.1") + b"\r\n")).status == 200
 
 
-def test_an_upload_that_waits_too_long_is_refused_with_an_answer(server: Served) -> None:
+def test_an_upload_that_waits_too_long_gets_an_error_response(server: Served) -> None:
     with server.connect(head("POST", "/login", "198.51.100.1") + CHUNKS):
         with server.connect(head("POST", "/login", "198.51.100.1") + CHUNKS) as second:
             answer = answer_of(second)
@@ -119,7 +119,7 @@ def test_an_upload_that_waits_too_long_is_refused_with_an_answer(server: Served)
         assert int(answer.headers["Retry-After"]) > 0
 
 
-def test_a_short_body_that_is_announced_by_expect_needs_no_thread_until_it_came(
+def test_a_short_body_after_expect_needs_no_thread_until_it_arrives(
     server: Served,
 ) -> None:
     lines = ("Content-Length: 4", "Expect: 100-continue", "Connection: close")
@@ -140,7 +140,7 @@ def test_a_short_body_that_is_announced_by_expect_needs_no_thread_until_it_came(
         client.close()
 
 
-def test_a_process_without_files_accepts_again_once_there_are_some(server: Served) -> None:
+def test_a_process_without_file_descriptors_recovers(server: Served) -> None:
     worker = server.worker()
     before = resource.prlimit(worker, resource.RLIMIT_NOFILE)
     server.wait_for_connections(0)

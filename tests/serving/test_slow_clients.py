@@ -33,7 +33,7 @@ def server(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.mark.parametrize("sent", HALF_SENT.values(), ids=HALF_SENT)
-def test_half_sent_requests_stop_nobody_and_are_closed(server: Served, sent: bytes) -> None:
+def test_incomplete_requests_block_nobody_and_are_closed(server: Served, sent: bytes) -> None:
     slow = [server.connect(sent) for _ in range(SLOW)]
     for _ in range(5):
         assert server.ask("/login")[0].status == 200
@@ -46,12 +46,12 @@ def test_half_sent_requests_stop_nobody_and_are_closed(server: Served, sent: byt
     assert "Traceback" not in server.log.read_text()
 
 
-def test_what_came_too_slowly_is_told(server: Served) -> None:
+def test_a_slow_request_gets_an_error_response(server: Served) -> None:
     with server.connect(HALF_SENT["body"]) as client:
         assert client.recv(4096).startswith(b"HTTP/1.1 408 Request Timeout\r\n")
 
 
-def test_bytes_that_came_fast_are_no_credit_for_silence(server: Served) -> None:
+def test_earlier_bytes_do_not_extend_the_timeout(server: Served) -> None:
     """A form with a file, of which a thread reads most of the body before it has to wait."""
     head = POST + b"Cookie: csrftoken=" + 32 * b"a" + b"\r\nContent-Length: 9000000\r\n"
     head += b"Content-Type: multipart/form-data; boundary=x\r\n\r\n"
@@ -89,7 +89,7 @@ def test_slow_readers_hold_no_thread_and_are_closed(server: Served) -> None:
     assert len(slow) == 2 * THREADS
 
 
-def test_requests_that_come_together_are_answered_in_turn(server: Served) -> None:
+def test_pipelined_requests_are_processed_in_order(server: Served) -> None:
     one = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     last = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
     chunks = one.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked")

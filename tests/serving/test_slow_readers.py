@@ -31,7 +31,7 @@ def connect(shares: Shares, owner: str) -> tuple[Connection, socket.socket]:
     return connection, client
 
 
-def test_a_client_that_reads_most_and_then_nothing_is_cut_off() -> None:
+def test_a_client_that_stops_reading_is_cut_off() -> None:
     shares = Shares.for_threads(8)
     connection, client = connect(shares, "a")
 

@@ -59,18 +59,18 @@ def found(place: str) -> object:
 
 
 @pytest.mark.parametrize("place", NAMES)
-def test_it_is_there(place: str) -> None:
+def test_an_undocumented_name_exists(place: str) -> None:
     assert found(place) is not None, f"{NAMES[place]} rests on {place}"
 
 
 @pytest.mark.parametrize("place", WORDS)
-def test_it_still_says_so(place: str) -> None:
+def test_undocumented_source_text_is_unchanged(place: str) -> None:
     source = inspect.getsource(found(place))  # type: ignore[arg-type]
     missing = [word for word in WORDS[place] if word not in source]
     assert missing == [], place
 
 
-def test_the_worker_knows_all_that_gunicorn_asks_of_a_connection() -> None:
+def test_our_connection_has_all_attributes_that_gunicorn_uses() -> None:
     """`handle` is gunicorn's: each attribute of a connection that it reads has to be there."""
     source = inspect.getsource(ThreadWorker.handle) + inspect.getsource(ThreadWorker.handle_request)
     asked = set(re.findall(r"\bconn\.(\w+)", source)) - {"wait_for_data"}
@@ -79,7 +79,7 @@ def test_the_worker_knows_all_that_gunicorn_asks_of_a_connection() -> None:
 
 
 @pytest.mark.parametrize("package", PINNED)
-def test_it_is_pinned_exactly(package: str) -> None:
+def test_packages_with_undocumented_names_are_pinned_exactly(package: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     pins = [each for each in project["dependencies"] if re.match(rf"{package}\b", each)]
     assert [re.fullmatch(r"[\w-]+(\[[\w,]+\])?==[\d.]+", pin) is not None for pin in pins] == [True]

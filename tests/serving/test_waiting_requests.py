@@ -78,7 +78,7 @@ def all_wait(server: Served, run: Run, token: str) -> list[Pending]:
         waiting += [wait_for(server, run, token) for _ in refused]
 
 
-def test_many_wait_while_pages_answer_and_all_hear_of_a_change(
+def test_many_long_polls_wait_while_pages_respond_and_all_get_the_change(
     server: Served, run: Run, token: str
 ) -> None:
     waiting = all_wait(server, run, token)
@@ -92,7 +92,7 @@ def test_many_wait_while_pages_answer_and_all_hear_of_a_change(
     assert all(answer.headers["RateLimit-Remaining"] for answer, _ in answers)
 
 
-def test_one_too_many_is_answered_at_once_and_killed_clients_leave_room(
+def test_excess_long_polls_return_immediately_and_killed_clients_free_slots(
     server: Served, run: Run, token: str
 ) -> None:
     waiting = all_wait(server, run, token)
@@ -106,7 +106,7 @@ def test_one_too_many_is_answered_at_once_and_killed_clients_leave_room(
     assert {each.answer()[1]["state"] for each in again} == {"running"}
 
 
-def test_another_token_of_the_team_may_wait_until_the_team_has_too_many(
+def test_long_polls_are_limited_by_token_and_by_team(
     server: Served, run: Run, token: str, personas: Personas
 ) -> None:
     waiting = all_wait(server, run, token)
@@ -119,7 +119,7 @@ def test_another_token_of_the_team_may_wait_until_the_team_has_too_many(
     assert {each.answer()[1]["state"] for each in waiting} == {"running"}
 
 
-def test_the_time_ends_and_other_changes_do_not_end_it(
+def test_a_long_poll_ends_at_its_timeout_and_not_with_other_changes(
     server: Served, run: Run, token: str
 ) -> None:
     pending = wait_for(server, run, token, 1)
@@ -128,13 +128,13 @@ def test_the_time_ends_and_other_changes_do_not_end_it(
     assert (answer.status, body["state"]) == (200, "queued")
 
 
-def test_an_ended_run_is_answered_at_once(server: Served, run: Run, token: str) -> None:
+def test_an_ended_run_is_returned_immediately(server: Served, run: Run, token: str) -> None:
     set_state(run, RunState.CANCELLED)
     answer, body = wait_for(server, run, token, 60).answer()
     assert (body["state"], answer.headers["Retry-After"]) == ("cancelled", None)
 
 
-def test_a_change_is_heard_over_a_new_connection_to_postgresql(
+def test_changes_arrive_over_a_new_connection_to_postgresql(
     server: Served, run: Run, token: str
 ) -> None:
     waiting = all_wait(server, run, token)
@@ -148,7 +148,7 @@ def test_a_change_is_heard_over_a_new_connection_to_postgresql(
     assert {each.answer()[1]["state"] for each in waiting} == {"running"}
 
 
-def test_those_who_wait_are_answered_when_the_server_stops(
+def test_long_polls_are_answered_when_the_server_stops(
     run: Run, token: str, tmp_path: Path
 ) -> None:
     with served(tmp_path, threads=THREADS, environment=LIMITS) as server:

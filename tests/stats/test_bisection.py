@@ -63,7 +63,7 @@ def search(
 
 
 @pytest.mark.parametrize("commits", [2, 8, 64])
-def test_it_names_the_right_commit_in_few_steps(commits: int) -> None:
+def test_bisection_finds_the_right_commit_in_few_steps(commits: int) -> None:
     rng = np.random.default_rng(commits)
     right, steps = 0, []
     for _ in range(300):
@@ -82,7 +82,7 @@ def test_more_noise_takes_more_steps_and_no_more_errors() -> None:
     assert right >= 0.95 * 200
 
 
-def test_commits_that_cannot_be_built_are_passed_over() -> None:
+def test_commits_that_cannot_be_built_are_skipped() -> None:
     rng = np.random.default_rng(7)
     found, _ = search(rng, 16, 3, unbuildable=frozenset({7, 8, 9}))
     assert (found.first, found.last) == (3, 3)
@@ -90,22 +90,22 @@ def test_commits_that_cannot_be_built_are_passed_over() -> None:
     assert (found.first, found.last) == (7, 10)
 
 
-def test_where_nothing_can_be_built_it_lies_between() -> None:
+def test_without_buildable_commits_a_range_is_named() -> None:
     found = next_step(4, [], effect=0.05, effect_error=0.01, unbuildable={0, 1, 2})
     assert found == Found(first=0, last=3, probability=1.0)
 
 
-def test_one_commit_is_the_culprit_without_a_question() -> None:
+def test_a_single_commit_is_the_culprit_without_a_run() -> None:
     assert next_step(1, [], effect=0.05, effect_error=0.01) == Found(
         first=0, last=0, probability=1.0
     )
 
 
-def test_it_asks_in_the_middle_first() -> None:
+def test_bisection_asks_in_the_middle_first() -> None:
     assert next_step(9, [], effect=-0.05, effect_error=0.01) in (Ask(index=3), Ask(index=4))
 
 
-def test_an_answer_speaks_for_what_is_nearer_whichever_way_the_effect_goes() -> None:
+def test_a_result_supports_the_nearer_side_in_both_directions() -> None:
     for sign in (1, -1):
         near = Answer(index=0, difference=sign * 0.045, error=0.01, blocks=7)
         far = Answer(index=0, difference=sign * 0.004, error=0.01, blocks=7)
@@ -120,7 +120,7 @@ def test_the_same_answer_twice_weighs_more() -> None:
     assert sum(twice[:4]) > sum(once[:4]) > 0.5
 
 
-def test_steps_have_as_many_blocks_as_the_noise_asks_for() -> None:
+def test_the_number_of_blocks_follows_from_the_noise() -> None:
     def blocks(effect: float, error: float) -> int:
         return blocks_to_ask(Answer(index=0, difference=effect, error=error, blocks=9))
 
@@ -130,7 +130,7 @@ def test_steps_have_as_many_blocks_as_the_noise_asks_for() -> None:
     assert blocks(0.02, 0.02) == blocks(0.0, 0.02) == 20
 
 
-def test_no_single_answer_is_a_proof() -> None:
+def test_no_single_result_is_a_proof() -> None:
     certain = Answer(index=3, difference=0.05, error=0.0, blocks=20)
     chances = culprit_chances(8, [certain], effect=0.05, effect_error=0.0)
     assert 0 < sum(chances[4:]) < 0.01

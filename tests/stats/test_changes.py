@@ -20,7 +20,7 @@ def places(values, **options):
     return [change.index for change in find_changes(values, **options).points]
 
 
-def test_it_finds_a_step_where_it_is_and_how_large_it_is():
+def test_the_position_and_size_of_a_step_are_found():
     (change,) = find_changes(series((100, 40), (110, 40))).points
     assert change.index == 40
     assert change.kind == "alert"
@@ -30,12 +30,12 @@ def test_it_finds_a_step_where_it_is_and_how_large_it_is():
     assert change.after == pytest.approx(110, rel=0.01)
 
 
-def test_it_finds_several_steps_of_different_size():
+def test_several_steps_of_different_size_are_found():
     values = series((100, 40), (120, 30), (90, 50), (95, 40))
     assert places(values) == [40, 70, 120]
 
 
-def test_its_p_is_about_that_of_a_t_test_at_that_place():
+def test_the_p_value_is_close_to_that_of_a_t_test():
     values = series((100, 30), (104, 30), noise=0.015, seed=3)
     (change,) = find_changes(values).points
     logs = np.log(values)
@@ -51,7 +51,7 @@ def test_a_spike_is_an_outlier_and_no_change():
     assert 30 in found.outliers
 
 
-def test_two_spikes_side_by_side_are_outliers_too():
+def test_two_neighbouring_spikes_are_outliers():
     values = series((100, 60))
     values[30] = values[31] = 160.0
     found = find_changes(values)
@@ -59,16 +59,16 @@ def test_two_spikes_side_by_side_are_outliers_too():
     assert {30, 31} <= set(found.outliers)
 
 
-def test_three_values_of_a_new_level_at_the_end_are_enough():
+def test_three_values_of_a_new_level_at_the_end_are_a_change():
     values = series((100, 60), (110, 3))
     assert places(values) == [60]
 
 
-def test_two_are_not():
+def test_two_values_of_a_new_level_at_the_end_are_not_a_change():
     assert places(series((100, 60), (110, 2))) == []
 
 
-def test_one_value_at_the_end_that_is_off_is_an_outlier():
+def test_one_deviating_value_at_the_end_is_an_outlier():
     found = find_changes(series((100, 60), (140, 1)))
     assert found.points == ()
     assert 60 in found.outliers
@@ -78,25 +78,25 @@ def test_one_value_at_the_end_that_is_off_is_an_outlier():
     ("lower_is_better", "after", "regressed"),
     [(True, 120, True), (True, 80, False), (False, 120, False), (False, 80, True)],
 )
-def test_which_way_is_worse_is_what_it_is_told(lower_is_better, after, regressed):
+def test_the_direction_of_worse_is_a_parameter(lower_is_better, after, regressed):
     (change,) = find_changes(series((100, 30), (after, 30)), lower_is_better=lower_is_better).points
     assert change.regressed is regressed
     assert (change.change > 0) is (after > 100)
 
 
-def test_gaps_are_passed_over_and_keep_their_places():
+def test_gaps_are_skipped_and_keep_positions():
     values = series((100, 40), (110, 40))
     values[5], values[39], values[40], values[60] = None, math.nan, math.inf, -math.inf
     assert places(values) == [41]
 
 
-def test_no_level_reaches_across_a_break():
+def test_no_segment_spans_a_break():
     values = series((100, 40), (110, 40))
     assert places(values, breaks=[40]) == []
     assert places(values, breaks=[20]) == [40]
 
 
-def test_a_step_beside_a_break_is_found():
+def test_a_step_next_to_a_break_is_found():
     values = series((100, 40), (110, 40), (150, 40))
     assert places(values, breaks=[80]) == [40]
 
@@ -106,20 +106,20 @@ def test_breaks_at_the_ends_or_beyond_change_nothing(breaks):
     assert places(series((100, 40), (110, 40)), breaks=breaks) == [40]
 
 
-def test_what_is_smaller_than_asked_for_is_left_out():
+def test_changes_below_the_minimum_are_omitted():
     values = series((100, 60), (101.5, 60), noise=0.002)
     assert places(values) == [60]
     assert places(values, least=0.02) == []
 
 
-def test_the_noise_is_never_believed_to_be_less_than_the_floor():
+def test_the_noise_has_a_lower_bound():
     values = [100.0] * 5 + [102.0] * 5
     assert places(values) == [5]
     assert places(values, floor=0.05) == []
     assert find_changes(values, floor=0.05).noise >= 0.05
 
 
-def test_a_drift_is_no_change():
+def test_a_drift_is_not_a_change():
     rng = np.random.default_rng(4)
     for _ in range(20):
         log = rng.normal(0, 0.02, 200) + np.linspace(0, 0.04, 200)
@@ -135,7 +135,7 @@ def test_a_step_on_a_drift_is_found():
     assert change.change == pytest.approx(math.expm1(0.08), abs=0.015)
 
 
-def test_a_series_that_comes_back_three_times_is_unstable_and_alerts_nobody():
+def test_a_series_that_returns_three_times_is_unstable_and_raises_no_alert():
     found = find_changes(series(*[(100, 15), (120, 15)] * 4))
     assert found.unstable
     assert len(found.points) == 7
@@ -147,25 +147,25 @@ def test_more_than_one_change_in_twenty_points_is_unstable():
     assert find_changes(values).unstable
 
 
-def test_a_step_for_a_while_is_stable():
+def test_a_temporary_step_is_stable():
     found = find_changes(series((100, 60), (120, 10), (100, 60)))
     assert [change.index for change in found.points] == [60, 70]
     assert not found.unstable
 
 
-def test_quantised_values_have_changes_too():
+def test_changes_of_quantised_values_are_found():
     values = [10, 10, 11, 10, 10, 10, 11, 10, 10, 10] * 4 + [14, 14, 14, 15, 14] * 4
     assert places(values) == [40]
 
 
-def test_two_modes_are_noise():
+def test_bimodal_values_are_noise():
     rng = np.random.default_rng(5)
     for _ in range(10):
         values = np.where(rng.random(120) < 0.3, 96.0, 100.0) + rng.normal(0, 0.3, 120)
         assert places(values.tolist()) == []
 
 
-def test_noise_that_neighbours_share_is_no_change():
+def test_correlated_noise_is_not_a_change():
     rng = np.random.default_rng(6)
     found = 0
     for _ in range(50):

@@ -12,14 +12,14 @@ def indices(values):
     return [change.index for change in find_changes(values).points]
 
 
-def test_histories_without_a_change_hardly_ever_alert():
+def test_histories_without_a_change_rarely_raise_an_alert():
     rng = np.random.default_rng(1)
     histories = [find_changes(quiet(rng, number).values) for number in range(300)]
     alerting = [each for each in histories if any(c.kind == "alert" for c in each.points)]
     assert len(alerting) <= 3
 
 
-def test_white_noise_gives_at_most_two_alarms_in_a_thousand_points():
+def test_white_noise_gives_at_most_two_alerts_in_a_thousand_points():
     rng = np.random.default_rng(2)
     alarms = sum(
         len(indices((100 * np.exp(rng.normal(0, 0.03, 200))).tolist())) for _ in range(200)
@@ -39,7 +39,7 @@ def test_steps_of_five_percent_in_noise_of_one_are_found():
     assert total.f1 >= 0.95
 
 
-def test_a_step_of_five_percent_is_found_three_commits_after_three_confirm_it():
+def test_a_step_of_five_percent_is_found_after_three_commits():
     rng = np.random.default_rng(4)
     found = 0
     for _ in range(100):
@@ -51,6 +51,6 @@ def test_a_step_of_five_percent_is_found_three_commits_after_three_confirm_it():
     assert found >= 0.95 * 100
 
 
-def test_most_of_the_real_changes_that_others_labelled_are_found():
+def test_most_labelled_real_changes_are_found():
     scores = [score_of(series.changes, indices(series.values)) for series in labelled()]
     assert sum(scores, Score()).f1 >= 0.9

@@ -36,13 +36,13 @@ def shape(values, **options):
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("unit", [1e-9, 0.001, 7.0, 1e12])
-def test_the_unit_does_not_matter(seed, unit):
+def test_changes_do_not_depend_on_the_unit(seed, unit):
     values = stepped(seed)
     assert shape(values * unit) == shape(values)
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_better_and_worse_swap_when_the_direction_is_told_otherwise(seed):
+def test_reversing_the_direction_swaps_better_and_worse(seed):
     values = stepped(seed)
     worse, better = shape(values), shape(values, lower_is_better=False)
     assert [each[:3] for each in worse] == [each[:3] for each in better]
@@ -50,7 +50,7 @@ def test_better_and_worse_swap_when_the_direction_is_told_otherwise(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_backwards_the_same_change_is_found(seed):
+def test_a_reversed_series_has_the_same_change(seed):
     """At the same place or beside it: the two levels swap, and so does what belongs to the edge."""
     values = stepped(seed)
     (there,), (back,) = (
@@ -62,7 +62,7 @@ def test_backwards_the_same_change_is_found(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_rates_and_their_inverse_tell_the_same(seed):
+def test_rates_and_their_inverse_have_the_same_changes(seed):
     values = stepped(seed)
     (there,), (inverse,) = (
         find_changes(each.tolist(), lower_is_better=lower).points
@@ -85,7 +85,7 @@ def test_the_sign_of_a_series_without_logarithms_does_not_matter(seed):
 
 @given(ANYTHING, st.lists(st.integers(-5, 130), max_size=4))
 @settings(max_examples=300, deadline=None)
-def test_every_series_has_an_answer(values, breaks):
+def test_every_series_has_a_result(values, breaks):
     found = find_changes(values, breaks=breaks)
     assert math.isfinite(found.noise)
     for change in found.points:
@@ -112,7 +112,7 @@ def test_every_series_has_an_answer(values, breaks):
         [5e-324] * 20,
     ],
 )
-def test_nothing_changes_where_nothing_does(values):
+def test_a_constant_series_has_no_change(values):
     assert find_changes(values).points == ()
 
 
@@ -134,7 +134,7 @@ def test_steps_without_noise_are_found_whatever_the_numbers(values, index, chang
     assert change is None or found.change == pytest.approx(change)
 
 
-def test_thousands_of_values_have_an_answer():
+def test_thousands_of_values_have_a_result():
     rng = np.random.default_rng(8)
     values = 100 * np.exp(rng.normal(0, 0.02, 5000))
     values[3000:] *= 1.05

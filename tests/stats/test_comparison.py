@@ -40,11 +40,11 @@ def compare(baseline, contender, better="higher", margin=0.03, **settings):
         (0.0, "lower", Verdict.EQUIVALENT),
     ],
 )
-def test_it_reaches_the_verdict_that_the_change_deserves(change, better, verdict):
+def test_each_change_has_its_verdict(change, better, verdict):
     assert compare(*pair(change, 10), better).verdict == verdict
 
 
-def test_it_is_inconclusive_in_noise_and_says_what_it_would_take():
+def test_a_noisy_comparison_is_inconclusive_with_the_blocks_still_needed():
     noisy = [40 * noise for noise in NOISE]
     found = compare(*pair(0.0, 10, noise=noisy))
     assert found.verdict == Verdict.INCONCLUSIVE
@@ -53,7 +53,7 @@ def test_it_is_inconclusive_in_noise_and_says_what_it_would_take():
     assert "proves neither" in found.reasons[0]
 
 
-def test_it_gives_the_figures_of_a_paired_t_test_on_logs():
+def test_values_match_a_paired_t_test_on_logs():
     baseline, contender = pair(0.05, 8)
     found = compare(baseline, contender)
     logs = np.log(contender) - np.log(baseline)
@@ -69,7 +69,7 @@ def test_it_gives_the_figures_of_a_paired_t_test_on_logs():
     assert found.contender == pytest.approx(stats.gmean(contender))
 
 
-def test_it_gives_the_p_of_two_one_sided_tests():
+def test_the_p_value_of_equivalence_is_that_of_two_one_sided_tests():
     baseline, contender = pair(0.01, 8)
     logs = np.log(contender) - np.log(baseline)
     above = stats.ttest_1samp(logs, math.log(0.97), alternative="greater").pvalue
@@ -78,7 +78,7 @@ def test_it_gives_the_p_of_two_one_sided_tests():
 
 
 @pytest.mark.parametrize("blocks", [2, 3, 4])
-def test_it_shows_but_does_not_judge_fewer_than_five_blocks(blocks):
+def test_fewer_than_five_blocks_have_values_without_a_verdict(blocks):
     found = compare(*pair(-0.5, blocks))
     assert found.verdict == Verdict.INCONCLUSIVE
     assert found.reasons == (f"{blocks} of at least 5 blocks",)
@@ -93,13 +93,13 @@ def test_a_single_block_has_a_change_and_no_interval():
     assert found.needed_blocks == 5
 
 
-def test_no_block_at_all_is_inconclusive():
+def test_no_blocks_are_inconclusive():
     found = compare([], [])
     assert (found.verdict, found.blocks, found.change) == (Verdict.INCONCLUSIVE, 0, None)
     assert found.needed_blocks == 5
 
 
-def test_a_block_without_one_of_its_values_is_void():
+def test_a_block_with_a_missing_value_is_excluded():
     baseline, contender = pair(-0.1, 8)
     clean = compare(baseline[2:], contender[2:])
     found = compare([None, *baseline[1:]], [contender[0], None, *contender[2:]])
@@ -107,7 +107,7 @@ def test_a_block_without_one_of_its_values_is_void():
     assert (found.change, found.p_value) == (clean.change, clean.p_value)
 
 
-def test_values_without_any_spread_are_believed():
+def test_values_without_spread_have_a_verdict():
     same = compare([5.0] * 5, [5.0] * 5)
     assert (same.verdict, same.change, same.p_value) == (Verdict.EQUIVALENT, 0.0, 1.0)
     worse = compare([5.0] * 5, [4.0] * 5)
@@ -133,7 +133,7 @@ def test_a_zero_has_no_ratio():
         ([1.0], [1.0], {"better": "up"}, "better 'up'"),
     ],
 )
-def test_it_refuses_what_cannot_be_compared(baseline, contender, settings, message):
+def test_invalid_values_are_refused(baseline, contender, settings, message):
     with pytest.raises(ValueError, match=message):
         compare(baseline, contender, **settings)
 
@@ -142,7 +142,7 @@ blocks = st.lists(st.tuples(st.floats(1e-6, 1e9), st.floats(-0.3, 0.3)), min_siz
 
 
 @given(blocks, st.sampled_from(["higher", "lower"]))
-def test_its_verdict_never_contradicts_its_figures(drawn, better):
+def test_the_verdict_never_contradicts_the_values(drawn, better):
     baseline = [base for base, _ in drawn]
     found = compare(baseline, [base * math.exp(shift) for base, shift in drawn], better)
     assert found.low <= found.change <= found.high
@@ -198,7 +198,7 @@ def test_a_clear_change_is_not_fragile():
     assert not found.fragile
 
 
-def test_a_verdict_that_hangs_on_one_block_is_fragile():
+def test_a_verdict_that_depends_on_one_block_is_fragile():
     inside_the_margin = [0.0285, 0.0290, 0.0288, 0.0291, 0.0287, 0.0289]
     logs = [*inside_the_margin, 0.06]
     found = compare([100.0] * 7, [100 * math.exp(one) for one in logs])
@@ -209,7 +209,7 @@ def test_a_verdict_that_hangs_on_one_block_is_fragile():
     assert next_analysis(found) == 10
 
 
-def test_looks_are_planned():
+def test_interim_analyses_are_planned():
     few, sure, noisy = (
         compare(*pair(0.0, 4)),
         compare(*pair(0.0, 10)),

@@ -24,7 +24,7 @@ def share(found, wanted):
 
 
 @pytest.mark.parametrize("n", [5, 10])
-def test_it_sees_a_change_that_is_not_there_as_often_as_it_says(n):
+def test_false_positives_are_as_rare_as_stated(n):
     rng = np.random.default_rng(20_000 + n)
     found = [
         compare_blocks(*blocks(rng, n), better="higher", margin=0.03, alpha=0.05)
@@ -34,7 +34,7 @@ def test_it_sees_a_change_that_is_not_there_as_often_as_it_says(n):
 
 
 @pytest.mark.parametrize("n", [5, 10])
-def test_its_interval_covers_the_truth(n):
+def test_the_interval_covers_the_true_change(n):
     rng = np.random.default_rng(30_000 + n)
     truth = 0.04
     found = [
@@ -45,7 +45,7 @@ def test_its_interval_covers_the_truth(n):
 
 
 @pytest.mark.parametrize("truth", [0.03, -0.03])
-def test_it_calls_a_change_as_large_as_the_margin_equivalent_as_rarely_as_it_says(truth):
+def test_false_equivalence_is_as_rare_as_stated(truth):
     rng = np.random.default_rng(40_000)
     found = [
         compare_blocks(
@@ -71,13 +71,13 @@ def first_verdict(baseline, contender):
     return Verdict.INCONCLUSIVE
 
 
-def test_looking_five_times_does_not_make_it_wrong_more_often():
+def test_five_interim_analyses_do_not_raise_the_error_rate():
     rng = np.random.default_rng(50_000)
     found = [first_verdict(*blocks(rng, 20)) for _ in range(1_500)]
     assert share(found, CHANGED.__contains__) <= 0.05
 
 
-def test_looking_five_times_does_not_prove_what_is_not_so():
+def test_five_interim_analyses_do_not_raise_false_equivalence():
     rng = np.random.default_rng(60_000)
     change = math.log1p(0.03)
     found = [first_verdict(*blocks(rng, 20, log_change=change, noise=0.015)) for _ in range(1_500)]
@@ -85,7 +85,7 @@ def test_looking_five_times_does_not_prove_what_is_not_so():
 
 
 @pytest.mark.parametrize(("noise", "at_least"), [(0.01, 0.99), (0.02, 0.9)])
-def test_it_finds_a_slowdown_of_ten_percent(noise, at_least):
+def test_a_slowdown_of_ten_percent_is_found(noise, at_least):
     rng = np.random.default_rng(70_000)
     found = [
         first_verdict(*blocks(rng, 20, log_change=math.log(0.9), noise=noise)) for _ in range(500)

@@ -14,7 +14,7 @@ VALUES = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=12)
 
 
 @given(VALUES, st.sampled_from(["median", "mean", "min", "max"]))
-def test_it_lies_within_its_trials_and_its_interval(values, statistic):
+def test_an_estimate_lies_within_its_trials_and_interval(values, statistic):
     found = estimate(values, statistic)
     assert min(values) * (1 - 1e-9) <= found.value <= max(values) * (1 + 1e-9)
     assert found.n == len(values)
@@ -22,7 +22,7 @@ def test_it_lies_within_its_trials_and_its_interval(values, statistic):
         assert found.low <= found.value <= found.high
 
 
-def test_it_has_the_interval_of_the_logs():
+def test_an_estimate_has_the_interval_of_the_logs():
     values = [1.0, 1.1, 1.2, 1.05]
     summary = summarise(values)
     mean, median = estimate(values, "mean"), estimate(values, "median")
@@ -31,7 +31,7 @@ def test_it_has_the_interval_of_the_logs():
     assert (median.low, median.high) == (summary.low, summary.high)
 
 
-def test_it_tells_no_interval_where_none_can_be_told():
+def test_an_estimate_without_enough_trials_has_no_interval():
     assert estimate([], "median") is None
     assert estimate([3.0], "mean").low is None
     assert estimate([3.0, 4.0], "mean").low is None
@@ -43,7 +43,7 @@ def test_it_tells_no_interval_where_none_can_be_told():
     assert estimate([1.0, 2.0], "max").high is None
 
 
-def test_its_interval_is_widened_to_hold_a_merged_value():
+def test_the_interval_is_widened_to_contain_a_merged_value():
     assert around(9.0, [1.0, 1.01, 1.02]).high == 9.0
 
 
@@ -72,7 +72,7 @@ def test_a_change_has_welchs_interval():
     assert inside >= 0.92 * 400
 
 
-def test_a_change_against_nothing_is_none():
+def test_a_change_without_a_baseline_is_unknown():
     assert change_against(1.0, [1.0], 0.0, [0.0]) is None
     assert change_against(2.0, [2.0], 1.0, [1.0]).low is None
 

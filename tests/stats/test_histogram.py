@@ -40,12 +40,12 @@ def both():
 
 
 @pytest.mark.parametrize("percentile", PERCENTILES)
-def test_it_gives_the_percentiles_of_the_reference(both, percentile):
+def test_histogram_has_the_percentiles_of_the_reference(both, percentile):
     mine, reference = both
     assert mine.percentile(percentile) == reference.get_value_at_percentile(percentile)
 
 
-def test_it_gives_the_count_mean_and_ends_of_the_reference(both):
+def test_histogram_has_count_mean_minimum_and_maximum_of_the_reference(both):
     mine, reference = both
     assert mine.total_count == reference.get_total_count()
     assert mine.mean == pytest.approx(reference.get_mean_value(), rel=1e-12)
@@ -53,7 +53,7 @@ def test_it_gives_the_count_mean_and_ends_of_the_reference(both):
     assert mine.max == reference.get_max_value()
 
 
-def test_the_reference_reads_what_it_writes(both):
+def test_the_reference_decodes_the_histogram(both):
     mine, _ = both
     read = HdrHistogram.decode(base64.b64encode(mine.encode()))
     assert read.get_total_count() == mine.total_count
@@ -61,35 +61,35 @@ def test_the_reference_reads_what_it_writes(both):
         assert read.get_value_at_percentile(percentile) == mine.percentile(percentile)
 
 
-def test_it_reads_what_the_reference_writes(both):
+def test_histogram_decodes_the_reference(both):
     mine, reference = both
     assert Histogram.decode(base64.b64decode(reference.encode())) == mine
 
 
-def test_it_keeps_a_million_requests_in_a_few_kilobytes(both):
+def test_histogram_of_a_million_requests_needs_few_kilobytes(both):
     assert len(both[0].encode()) < 15_000
 
 
 @given(counted)
-def test_it_reads_back_what_it_wrote(pairs):
+def test_histogram_survives_encoding(pairs):
     histogram = ours(pairs)
     assert Histogram.decode(histogram.encode()) == histogram
 
 
 @given(st.lists(st.tuples(values, st.integers(1, 1_000)), min_size=1, max_size=20))
-def test_it_and_the_reference_agree_on_any_counts(pairs):
+def test_histogram_and_reference_agree_on_any_counts(pairs):
     assert Histogram.decode(base64.b64decode(theirs(pairs).encode())) == ours(pairs)
 
 
 @given(counted, counted, counted)
-def test_merging_gives_the_histogram_of_the_union(first, second, third):
+def test_merging_histograms_gives_that_of_the_union(first, second, third):
     merged = ours(first).merge(ours(second), ours(third))
     assert merged == ours(first + second + third)
     assert merged.total_count == sum(count for _, count in first + second + third)
 
 
 @given(st.lists(st.integers(1, HIGHEST_US), min_size=1, max_size=200), st.floats(0.01, 100))
-def test_its_percentiles_are_within_a_thousandth_of_the_exact_ones(drawn, percentile):
+def test_histogram_percentiles_are_within_a_thousandth_of_the_exact_ones(drawn, percentile):
     histogram = Histogram.from_counts(drawn, [1] * len(drawn))
     rank = max(1, math.ceil(round(percentile * len(drawn) / 100, 6)))
     exact = sorted(drawn)[rank - 1]
@@ -97,18 +97,18 @@ def test_its_percentiles_are_within_a_thousandth_of_the_exact_ones(drawn, percen
 
 
 @given(st.lists(st.integers(1, HIGHEST_US), min_size=1, max_size=200))
-def test_its_mean_is_within_half_a_thousandth_of_the_exact_one(drawn):
+def test_histogram_mean_is_within_half_a_thousandth_of_the_exact_one(drawn):
     histogram = Histogram.from_counts(drawn, [1] * len(drawn))
     assert histogram.mean == pytest.approx(sum(drawn) / len(drawn), rel=1 / 2048)
 
 
-def test_it_is_exact_for_short_latencies():
+def test_histogram_is_exact_for_short_latencies():
     histogram = Histogram.from_counts([1, 2, 2047], [1, 1, 2])
     assert [histogram.percentile(p) for p in (25, 50, 75, 100)] == [1, 2, 2047, 2047]
     assert (histogram.min, histogram.max, histogram.mean) == (1, 2047, 4097 / 4)
 
 
-def test_an_empty_one_knows_nothing():
+def test_an_empty_histogram_has_no_values():
     empty = Histogram.from_counts([], [])
     assert (empty.total_count, empty.min, empty.max, empty.mean) == (0, None, None, None)
     assert empty.percentile_curve() == []
@@ -117,7 +117,7 @@ def test_an_empty_one_knows_nothing():
         empty.percentile(50)
 
 
-def test_its_curve_rises_from_the_least_to_the_greatest(both):
+def test_the_percentile_curve_rises_from_minimum_to_maximum(both):
     curve = both[0].percentile_curve()
     assert curve[0] == (0.0, both[0].percentile(0))
     assert curve[-1] == (100.0, both[0].max)
@@ -134,12 +134,12 @@ def test_its_curve_rises_from_the_least_to_the_greatest(both):
         ([1], [-1], "negative count"),
     ],
 )
-def test_it_refuses_counts_that_cannot_be(value, count, message):
+def test_invalid_counts_are_refused(value, count, message):
     with pytest.raises(ValueError, match=message):
         Histogram.from_counts(value, count)
 
 
-def test_it_refuses_a_percentile_outside_the_range():
+def test_histogram_refuses_a_percentile_outside_the_range():
     with pytest.raises(ValueError, match="expected 0 to 100"):
         Histogram.from_counts([1], [1]).percentile(101)
 
@@ -157,12 +157,12 @@ def damaged():
 
 
 @pytest.mark.parametrize("data", [pytest.param(data, id=name) for name, data in damaged()])
-def test_it_refuses_bytes_that_are_no_histogram(data):
+def test_invalid_bytes_are_refused(data):
     with pytest.raises(ValueError, match="histogram"):
         Histogram.decode(data)
 
 
 @given(st.binary(max_size=200))
-def test_it_never_fails_otherwise_on_garbage(data):
+def test_invalid_bytes_raise_no_other_error(data):
     with pytest.raises(ValueError, match="histogram"):
         Histogram.decode(data)

@@ -15,7 +15,7 @@ def packed(counts: bytes, *, length: int | None = None) -> bytes:
     return struct.pack(">ii", 0x1C849314, len(squeezed)) + squeezed
 
 
-def test_it_reads_single_counts_and_runs_of_zeros():
+def test_codec_decodes_counts_and_runs_of_zeros():
     # zigzag: 6 is three, 3 is a run of two zeros, 0 a single zero, 0x80 0x02 is 128
     histogram = Histogram.decode(packed(bytes([6, 3, 2, 0, 0x80, 0x02])))
     assert histogram == Histogram.from_counts([0, 3, 5], [3, 1, 128])
@@ -32,12 +32,12 @@ def test_it_reads_single_counts_and_runs_of_zeros():
         pytest.param(packed(b"\x00" * 400_000), "too large", id="bomb"),
     ],
 )
-def test_it_says_what_is_wrong(data, message):
+def test_codec_reports_errors(data, message):
     with pytest.raises(ValueError, match=message):
         Histogram.decode(data)
 
 
 @pytest.mark.parametrize("count", [1, 63, 64, 8_191, 8_192, 2**40, 2**52])
-def test_it_keeps_large_counts(count):
+def test_codec_keeps_large_counts(count):
     histogram = Histogram.from_counts([17], [count])
     assert Histogram.decode(histogram.encode()).total_count == count

@@ -49,13 +49,13 @@ def _assert_same(found: Comparison, wanted: Comparison) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_it_says_what_compare_blocks_says(seed: int) -> None:
+def test_results_equal_compare_blocks(seed: int) -> None:
     cells = _random_cells(300, seed)
     for cell, found in zip(cells, compare_many(cells), strict=True):
         _assert_same(found, _alone(cell))
 
 
-def test_it_takes_rules_of_its_own() -> None:
+def test_custom_rules_are_applied() -> None:
     cells = [each for each in _random_cells(50, 9) if each.baseline]
     found = compare_many(cells, alpha=0.2, equivalence_alpha=0.3, confidence=0.8)
     for cell, comparison in zip(cells, found, strict=True):
@@ -66,7 +66,7 @@ def test_it_takes_rules_of_its_own() -> None:
         _assert_same(comparison, wanted)
 
 
-def test_it_takes_nothing() -> None:
+def test_no_cells_are_accepted() -> None:
     assert compare_many([]) == []
 
 
@@ -83,7 +83,7 @@ def test_it_takes_nothing() -> None:
         ([5e-324] * 8, [1.7e308] * 8),
     ],
 )
-def test_it_keeps_to_the_reference_on_degenerate_cells(before: list, after: list) -> None:
+def test_degenerate_cells_match_the_reference(before: list, after: list) -> None:
     cell = ToCompare(baseline=before, contender=after, **SAME)
     others = _random_cells(20, 5)
     _assert_same(compare_many([*others, cell])[-1], _alone(cell))
@@ -100,19 +100,19 @@ def test_it_keeps_to_the_reference_on_degenerate_cells(before: list, after: list
         ToCompare(baseline=[1.0] * 5, contender=[1.0] * 5, better="up", margin=0.03),  # type: ignore[arg-type]
     ],
 )
-def test_it_refuses_what_compare_blocks_refuses(cell: ToCompare) -> None:
+def test_invalid_cells_are_refused_like_in_compare_blocks(cell: ToCompare) -> None:
     with pytest.raises(ValueError, match=r"finite|baseline values|margin|better"):
         compare_many([ToCompare(baseline=[1.0] * 5, contender=[1.1] * 5, **SAME), cell])
 
 
-def test_neither_the_order_nor_the_company_of_a_cell_matters() -> None:
+def test_a_cell_does_not_depend_on_order_or_other_cells() -> None:
     cells = _random_cells(2_000, 7)
     forwards = compare_many(cells)
     assert compare_many(cells[::-1])[::-1] == forwards
     assert compare_many(cells[:1]) == forwards[:1]
 
 
-def test_scale_does_not_matter_and_swapping_the_sides_swaps_the_sign() -> None:
+def test_results_do_not_depend_on_scale_and_swapping_sides_swaps_the_sign() -> None:
     cells = [each for each in _random_cells(200, 11) if None not in each.baseline]
     scaled = [
         ToCompare(

@@ -15,16 +15,16 @@ def found(change, *, spread=1.0):
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
-def test_it_adjusts_like_the_reference(p_values):
+def test_p_values_are_adjusted_like_the_reference(p_values):
     assert adjust(p_values) == pytest.approx(stats.false_discovery_control(p_values).tolist())
 
 
-def test_unknown_p_values_stay_unknown_and_do_not_count():
+def test_unknown_p_values_stay_unknown_and_are_not_counted():
     assert adjust([None, 0.02, None, 0.04]) == [None, pytest.approx(0.04), None, 0.04]
     assert adjust([]) == []
 
 
-def test_it_refuses_what_is_no_p_value():
+def test_invalid_p_values_are_refused():
     with pytest.raises(ValueError, match="between 0 and 1"):
         adjust([0.5, 1.5])
 
@@ -66,7 +66,7 @@ def test_the_headline_names_the_largest_change_of_the_verdict():
     assert headline.cases == 3
 
 
-def test_a_lone_find_among_many_cases_is_not_believed():
+def test_a_single_change_among_many_cases_is_not_significant():
     lone = found(-0.05, spread=3)
     assert lone.verdict == Verdict.REGRESSED
     quiet = {f"case {number}": {"rate": found(0.0)} for number in range(60)}
@@ -83,13 +83,13 @@ def test_a_case_without_a_primary_metric_is_inconclusive():
     assert matrix.headline.cell is None
 
 
-def test_nothing_compared_is_inconclusive():
+def test_an_empty_comparison_is_inconclusive():
     matrix = judge_matrix({}, primary=("rate",))
     assert matrix.verdict == Verdict.INCONCLUSIVE
     assert matrix.headline.cases == 0
 
 
-def test_it_counts_what_looks_changed_alone_and_what_survives():
+def test_changes_are_counted_before_and_after_adjustment():
     lone = {f"case-{number}": {"rate": found(0.0)} for number in range(300)}
     matrix = judge_matrix({**lone, "odd": {"rate": found(-0.04, spread=3)}}, primary=("rate",))
     assert (matrix.changed, matrix.survived) == (1, 0)
@@ -99,7 +99,7 @@ def test_it_counts_what_looks_changed_alone_and_what_survives():
     assert (sure.changed, sure.survived) == (2, 2)
 
 
-def test_a_p_value_of_the_last_of_several_looks_counts_more():
+def test_a_p_value_after_interim_analyses_is_adjusted():
     close = found(-0.05, spread=4)
     assert 0.05 / 4 / 3 < close.p_value < 0.015
     cases = {"one": {"rate": close}, "other": {"rate": found(0.0)}, "third": {"rate": found(0.0)}}

@@ -9,7 +9,7 @@ from orchestrator.stats.noise import FEWEST_PAIRS, noise_of
 EVEN = [0.02 * value for value in (-1, 1) * 5]
 
 
-def test_it_gives_the_standard_deviation_with_its_chi_square_interval() -> None:
+def test_the_standard_deviation_has_its_chi_square_interval() -> None:
     found = noise_of(EVEN)
     assert found is not None
     assert found.pairs == 10
@@ -19,7 +19,7 @@ def test_it_gives_the_standard_deviation_with_its_chi_square_interval() -> None:
     assert found.high == pytest.approx(found.sigma * (9 / 2.700) ** 0.5, rel=1e-4)
 
 
-def test_it_gives_the_mean_with_its_t_interval() -> None:
+def test_the_mean_has_its_t_interval() -> None:
     found = noise_of([value + 0.005 for value in EVEN])
     assert found is not None
     assert found.mean == pytest.approx(0.005)
@@ -30,7 +30,7 @@ def test_it_gives_the_mean_with_its_t_interval() -> None:
 
 
 @pytest.mark.parametrize(("shift", "drifts"), [(0.0, False), (0.03, True), (-0.03, True)])
-def test_it_drifts_where_zero_is_not_in_the_interval(shift: float, drifts: bool) -> None:
+def test_there_is_drift_if_zero_is_outside_of_the_interval(shift: float, drifts: bool) -> None:
     found = noise_of([value + shift for value in EVEN])
     assert found is not None
     assert found.drifts is drifts
@@ -42,12 +42,12 @@ def test_equal_pairs_have_no_noise_and_do_not_drift() -> None:
     assert (found.sigma, found.low, found.high, found.drifts) == (0, 0, 0, False)
 
 
-def test_too_few_pairs_say_nothing() -> None:
+def test_too_few_pairs_have_no_estimate() -> None:
     assert noise_of(EVEN[: FEWEST_PAIRS - 1]) is None
     assert noise_of([]) is None
 
 
-def test_its_intervals_hold_the_truth_as_often_as_they_say() -> None:
+def test_intervals_cover_the_truth_as_often_as_stated() -> None:
     chance = np.random.default_rng(8)
     rounds = 2000
     sigma_held = mean_held = 0

@@ -13,13 +13,13 @@ from orchestrator.stats.power import blocks_needed, sigma_of_blocks, smallest_ch
 @pytest.mark.parametrize(
     ("noise", "blocks"), [(0.01, 3), (0.02, 5), (0.03, 9), (0.05, 19), (0.10, 68)]
 )
-def test_it_needs_the_blocks_of_the_table_for_five_per_cent(noise, blocks):
+def test_five_percent_needs_the_blocks_of_the_table(noise, blocks):
     assert blocks_needed(sigma_of_blocks(noise), 0.05) == blocks
 
 
 @pytest.mark.parametrize("blocks", [2, 3, 5, 7, 20, 200])
 @pytest.mark.parametrize(("alpha", "power"), [(0.05, 0.8), (0.015, 0.9), (0.001, 0.99)])
-def test_it_agrees_with_the_noncentral_t_distribution_of_scipy(blocks, alpha, power):
+def test_power_agrees_with_the_noncentral_t_distribution_of_scipy(blocks, alpha, power):
     change = smallest_change(0.03, blocks, alpha=alpha, power=power)
 
     distance = math.log1p(change) / 0.03 * math.sqrt(blocks)
@@ -30,14 +30,14 @@ def test_it_agrees_with_the_noncentral_t_distribution_of_scipy(blocks, alpha, po
 
 @pytest.mark.parametrize("sigma", [0.005, 0.02, 0.06])
 @pytest.mark.parametrize("blocks", [3, 5, 10, 50])
-def test_the_smallest_change_of_so_many_blocks_needs_so_many_and_not_one_less(sigma, blocks):
+def test_the_smallest_change_and_the_number_of_blocks_are_inverse(sigma, blocks):
     change = smallest_change(sigma, blocks)
 
     assert blocks_needed(sigma, change * 1.0001) == blocks
     assert blocks_needed(sigma, change * 0.9999) == blocks + 1
 
 
-def test_it_finds_such_a_change_four_times_in_five():
+def test_the_smallest_change_is_found_four_times_in_five():
     rng = np.random.default_rng(50_000)
     sigma, blocks = 0.04, 8
     effect = math.log1p(smallest_change(sigma, blocks))
@@ -48,21 +48,21 @@ def test_it_finds_such_a_change_four_times_in_five():
     assert np.mean(found) == pytest.approx(0.8, abs=0.02)
 
 
-def test_a_fall_needs_as_many_blocks_as_the_rise_that_undoes_it():
+def test_a_fall_needs_as_many_blocks_as_the_inverse_rise():
     assert blocks_needed(0.04, 1 / 1.05 - 1) == blocks_needed(0.04, 0.05) == 8
 
 
-def test_it_is_none_where_two_hundred_blocks_do_not_suffice():
+def test_a_change_that_needs_over_two_hundred_blocks_has_no_number():
     assert blocks_needed(0.25, 0.05) is None
     assert blocks_needed(0.245, 0.05) == 200
 
 
-def test_without_noise_every_change_is_seen():
+def test_without_noise_every_change_is_detectable():
     assert smallest_change(0.0, 5) == 0.0
     assert blocks_needed(0.0, 1e-6) == 2
 
 
-def test_more_noise_hides_more_and_more_blocks_show_more():
+def test_the_smallest_change_grows_with_noise_and_shrinks_with_blocks():
     noisier = [smallest_change(sigma, 5) for sigma in (0.01, 0.02, 0.05, 0.1)]
     longer = [smallest_change(0.03, blocks) for blocks in (2, 3, 5, 10, 20, 100)]
     assert noisier == sorted(noisier)
@@ -80,6 +80,6 @@ def test_more_noise_hides_more_and_more_blocks_show_more():
         (lambda: blocks_needed(0.1, -1.0), "a change"),
     ],
 )
-def test_it_refuses_what_has_no_answer(call, said):
+def test_invalid_arguments_are_refused(call, said):
     with pytest.raises(ValueError, match=said):
         call()

@@ -28,7 +28,7 @@ def _blocks(count: int, change: float = 0.0, seed: int = 1) -> list[tuple[Histog
     return blocks
 
 
-def test_each_percentile_is_a_paired_comparison_of_its_own() -> None:
+def test_each_percentile_is_a_separate_paired_comparison() -> None:
     blocks = _blocks(8, 0.1)
     curve = quantile_changes(blocks)
     assert [point.percentile for point in curve.points][-1] == 99.9
@@ -53,7 +53,7 @@ def test_the_same_data_give_the_same_band() -> None:
 
 @pytest.mark.parametrize("blocks", [5, 10])
 @pytest.mark.parametrize("neighbours", [0.0, 0.5, 0.95])
-def test_the_band_holds_the_whole_curve_as_often_as_it_says(blocks: int, neighbours: float) -> None:
+def test_the_band_covers_the_whole_curve_as_often_as_stated(blocks: int, neighbours: float) -> None:
     generator = np.random.default_rng(20)
     columns, times = 11, 600
     places = np.arange(columns)
@@ -94,7 +94,7 @@ def test_few_blocks_have_no_band_and_one_has_no_interval() -> None:
     assert quantile_changes([]).points == ()
 
 
-def test_equal_histograms_are_only_known_to_their_counters() -> None:
+def test_equal_histograms_have_the_resolution_of_their_counters() -> None:
     same = Histogram.from_counts([100], [10_000])
     point = quantile_changes([(same, same)] * 6).points[0]
     assert point.change == 0
@@ -102,7 +102,7 @@ def test_equal_histograms_are_only_known_to_their_counters() -> None:
     assert -0.02 < point.low < 0
 
 
-def test_it_leaves_out_percentiles_of_zero_and_empty_histograms() -> None:
+def test_percentiles_of_zero_and_empty_histograms_are_omitted() -> None:
     zero = Histogram.from_counts([0, 50], [90_000, 10_000])
     found = quantile_changes([(zero, zero)] * 5).points
     assert [point.percentile for point in found] == [95, 99, 99.5, 99.9]
@@ -110,7 +110,7 @@ def test_it_leaves_out_percentiles_of_zero_and_empty_histograms() -> None:
     assert quantile_changes([(empty, zero)] * 5).points == ()
 
 
-def test_swapping_the_sides_turns_the_curve_over() -> None:
+def test_swapping_the_sides_inverts_the_curve() -> None:
     blocks = _blocks(6, 0.1)
     there = quantile_changes(blocks).points
     back = quantile_changes([(after, before) for before, after in blocks]).points
@@ -127,7 +127,7 @@ def test_the_order_of_blocks_does_not_matter_much() -> None:
         assert one.band_high == pytest.approx(other.band_high, rel=0.05)
 
 
-def test_percentiles_at_once_are_those_one_by_one() -> None:
+def test_percentiles_together_equal_percentiles_one_by_one() -> None:
     histogram = _histogram(np.random.default_rng(5), 1.0)
     wanted = [0.1, 1, 50, 99, 99.9, 100]
     assert histogram.percentiles(wanted).tolist() == [histogram.percentile(q) for q in wanted]

@@ -37,21 +37,21 @@ def noisy(rng, shape, noise=0.03):
         ("ramp all along, too short to deny", list(range(25)), Steady(cut=10)),
     ],
 )
-def test_it_finds_where_the_warm_up_ends(name, series, found):
+def test_the_end_of_the_warm_up_is_found(name, series, found):
     assert mser5(series) == found
 
 
-def test_it_does_not_look_at_what_follows_the_last_full_batch():
+def test_values_after_the_last_full_batch_are_ignored():
     assert mser5([100] * 5 + [60] * 25 + [9_999] * 4) == Steady(cut=5)
 
 
-def test_it_does_not_depend_on_the_unit():
+def test_steady_state_does_not_depend_on_the_unit():
     rng = np.random.default_rng(80_000)
     series = noisy(rng, 1 - 0.4 * np.exp(-np.arange(40) / 4))
     assert mser5(series) == mser5([1e6 * value for value in series])
 
 
-def test_it_is_what_the_formula_says():
+def test_steady_state_follows_the_formula():
     """Against the sums written out, over many series: the least of them, within its reach."""
     rng = np.random.default_rng(80_001)
     for _ in range(200):
@@ -66,7 +66,7 @@ def test_it_is_what_the_formula_says():
         assert mser5(series) == (NO_STEADY_STATE if best >= 6 else Steady(cut=5 * best))
 
 
-def test_it_takes_most_of_the_bias_of_a_warm_up_away():
+def test_truncation_removes_most_of_the_warm_up_bias():
     rng = np.random.default_rng(80_002)
     shape = 1 - 0.4 * np.exp(-np.arange(60) / 4)
     whole, rest = [], []
@@ -81,13 +81,13 @@ def test_it_takes_most_of_the_bias_of_a_warm_up_away():
 
 
 @pytest.mark.parametrize(("slices", "most"), [(30, 0.27), (40, 0.20), (50, 0.15), (200, 0.12)])
-def test_it_denies_a_steady_state_that_is_there_as_rarely_as_it_says(slices, most):
+def test_false_denials_of_steady_state_are_as_rare_as_stated(slices, most):
     rng = np.random.default_rng(80_003)
     found = [mser5(noisy(rng, np.ones(slices))) for _ in range(1_000)]
     assert np.mean([one == NO_STEADY_STATE for one in found]) <= most
 
 
-def test_it_mostly_denies_one_where_the_server_slows_all_along():
+def test_a_server_that_slows_down_is_mostly_not_steady():
     rng = np.random.default_rng(80_004)
     shape = 1 - 0.3 * np.arange(60) / 60
     found = [mser5(noisy(rng, shape)) for _ in range(300)]
@@ -105,16 +105,16 @@ def test_it_mostly_denies_one_where_the_server_slows_all_along():
         (list(range(1, 10)), 3.0),
     ],
 )
-def test_it_compares_the_last_third_with_the_first(series, change):
+def test_the_last_third_is_compared_with_the_first(series, change):
     assert drift(series) == pytest.approx(change)
 
 
 @pytest.mark.parametrize("series", [[], [1] * 8, [0] * 10 + [5] * 20, [-1] * 30])
-def test_it_knows_no_change_of_too_few_or_of_nothing(series):
+def test_too_few_values_have_no_change(series):
     assert drift(series) is None
 
 
 @pytest.mark.parametrize("look", [mser5, drift])
-def test_it_refuses_what_is_no_number(look):
+def test_invalid_numbers_are_refused(look):
     with pytest.raises(ValueError, match="not a number"):
         look([1.0] * 29 + [math.nan])

@@ -76,7 +76,7 @@ def mean_blocks(ends):
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.1])
-def test_five_looks_see_a_change_that_is_not_there_in_less_than_one_of_twenty(noise):
+def test_five_interim_analyses_have_under_five_percent_false_positives(noise):
     """With noise of 10 % nothing is ever proven equivalent, so all five analyses are taken."""
     values = trials(np.random.default_rng(81), 3_000, noise=noise)
     ends = measured(values)
@@ -91,7 +91,7 @@ def test_five_looks_see_a_change_that_is_not_there_in_less_than_one_of_twenty(no
 
 @pytest.mark.parametrize("change", [MARGIN, -MARGIN])
 @pytest.mark.parametrize("noise", [0.015, 0.025])
-def test_five_looks_rarely_prove_equivalent_what_is_not(change, noise):
+def test_five_interim_analyses_rarely_claim_false_equivalence(change, noise):
     """0.049 of 30,000 at worst (noise of 2.5 %); here within what so few runs can tell."""
     ends = measured(trials(np.random.default_rng(82), 1_000, noise=noise, change=change))
     assert share(ends, {Verdict.EQUIVALENT}) <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / len(ends))
@@ -143,14 +143,14 @@ def discoveries(screen, *, noise=0.03, cases=200, changed=20, runs=20):
     return tuple(float(np.mean(each)) for each in (rates, found, blocks))
 
 
-def test_in_a_matrix_what_is_claimed_is_true_in_nineteen_of_twenty() -> None:
+def test_claims_in_a_matrix_are_true_in_nineteen_of_twenty() -> None:
     false, found, blocks = discoveries(screen=False, runs=8)
     assert false <= 0.05
     assert found >= 0.8
     assert blocks <= 18
 
 
-def test_screening_finds_most_of_it_with_half_the_blocks() -> None:
+def test_screening_finds_most_changes_with_half_the_blocks() -> None:
     """METHODOLOGY: a flat 10 blocks find 0.16 of it, screening with fresh blocks 0.66 with 9.5."""
     false, found, blocks = discoveries(screen=True, runs=12)
     assert false <= 0.05
@@ -159,7 +159,7 @@ def test_screening_finds_most_of_it_with_half_the_blocks() -> None:
 
 
 @pytest.mark.parametrize("screen", [True, False])
-def test_a_matrix_without_any_change_is_left_alone(screen) -> None:
+def test_a_matrix_without_changes_has_no_claims(screen) -> None:
     rng = np.random.default_rng(85)
     wrong = 0
     for _ in range(40):
@@ -175,7 +175,7 @@ def test_the_order_of_cases_does_not_matter() -> None:
     assert decide_cases(seen, cells=40) == decide_cases(turned, cells=40)
 
 
-def test_a_change_among_many_cases_needs_more_than_alone() -> None:
+def test_a_change_among_many_cases_needs_more_evidence() -> None:
     before, after = trials(np.random.default_rng(13), 1, noise=0.03, change=-0.05)
     seen = seen_of(before[0], after[0], 10)
     (p_value,) = seen.p_values
@@ -191,7 +191,7 @@ def test_a_change_among_many_cases_needs_more_than_alone() -> None:
     assert helped.decided
 
 
-def test_what_is_believed_follows_benjamini_and_hochberg() -> None:
+def test_significance_follows_benjamini_and_hochberg() -> None:
     assert believed_below([], 1) == pytest.approx(ALPHA)
     assert believed_below([0.5], 10) == pytest.approx(0.05 / 10 / 4)
     assert believed_below([1e-6, 1e-6, 0.5], 10) == pytest.approx(0.05 * 3 / 10 / 4)
@@ -210,7 +210,7 @@ def test_all_metrics_of_a_case_must_be_decided() -> None:
     assert decision.needed_blocks == open_.comparisons[0].needed_blocks
 
 
-def test_too_many_void_blocks_decide_nothing() -> None:
+def test_too_many_excluded_blocks_decide_nothing() -> None:
     same = np.array([1000.0, 1001.0, 999.0, 1000.0, 1002.0])
     decision = decide_cases({0: seen_of(same, same[::-1], 5, excluded=4)})[0]
     assert not decision.decided
@@ -251,11 +251,13 @@ def test_screening_waits_for_seven_blocks_and_keeps_what_hints_at_a_change() -> 
         (25, 20, True, False),
     ],
 )
-def test_a_look_is_due_once_at_each_planned_number_of_blocks(blocks, analysed_at, last, due):
+def test_an_interim_analysis_is_due_once_at_each_planned_number_of_blocks(
+    blocks, analysed_at, last, due
+):
     assert analysis_is_due(blocks, analysed_at, last=last) is due
 
 
-def test_looks_follow_each_other() -> None:
+def test_interim_analyses_follow_in_order() -> None:
     assert [analysis_after(blocks) for blocks in (0, 5, 6, 19, 20)] == [5, 7, 7, 20, None]
 
 
@@ -271,12 +273,12 @@ def test_looks_follow_each_other() -> None:
         (12, 10, 0, 15, (0, 0, 0)),
     ],
 )
-def test_what_is_left_is_a_range(done, analysed_at, most, needed, left):
+def test_remaining_blocks_are_a_range(done, analysed_at, most, needed, left):
     found = blocks_left(done=done, analysed_at=analysed_at, most=most, needed=needed)
     assert (found.least, found.typical, found.most) == left
 
 
-def test_degenerate_values_decide_nothing_wrong() -> None:
+def test_degenerate_values_give_no_wrong_decision() -> None:
     zeros = np.zeros(5)
     assert not decide_cases({0: seen_of(zeros, zeros, 5)})[0].decided
     equal = np.full(7, 3.0)

@@ -23,7 +23,7 @@ def test_a_percentile_needs_ten_requests_beyond_it(percentile, n, supported):
     assert is_supported(percentile, n) is supported
 
 
-def test_it_averages_trials_on_the_log_scale():
+def test_trials_are_averaged_on_the_log_scale():
     found = summarise([100.0, None, 400.0])
     assert (found.n, found.minimum, found.maximum) == (2, 100, 400)
     assert found.mean == pytest.approx(200)
@@ -38,10 +38,10 @@ def test_one_trial_has_no_spread():
 
 
 @pytest.mark.parametrize("values", [[], [None], [0.0, 1.0], [-1.0]])
-def test_what_has_no_logarithm_has_no_summary(values):
+def test_values_without_a_logarithm_have_no_summary(values):
     assert summarise(values) is None
 
 
-def test_it_refuses_what_is_not_a_number():
+def test_invalid_numbers_are_refused():
     with pytest.raises(ValueError, match="not a number"):
         summarise([1.0, math.nan])

@@ -11,7 +11,7 @@ RULES = {"better": "lower", "margin": 0.03}
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_it_is_the_welch_test_of_scipy(seed: int) -> None:
+def test_the_test_equals_welch_of_scipy(seed: int) -> None:
     generator = np.random.default_rng(seed)
     first, second = (int(n) for n in generator.integers(2, 30, 2))
     before = np.exp(generator.normal(0, 0.02, first))
@@ -30,7 +30,7 @@ def test_it_is_the_welch_test_of_scipy(seed: int) -> None:
     assert found.equivalence_p == pytest.approx(max(above.pvalue, below.pvalue), rel=1e-9)
 
 
-def test_it_says_that_it_is_unpaired_whatever_it_finds() -> None:
+def test_the_result_is_always_marked_unpaired() -> None:
     worse = compare_unpaired([1.0, 1.01, 0.99] * 3, [1.2, 1.21, 1.19] * 3, **RULES)
     same = compare_unpaired([1.0, 1.01, 0.99] * 9, [1.0, 1.01, 0.99] * 9, **RULES)
     open_ = compare_unpaired([1.0, 1.5, 0.7] * 3, [1.1, 1.5, 0.8] * 3, **RULES)
@@ -53,7 +53,7 @@ def test_fewer_than_five_trials_of_a_side_are_inconclusive() -> None:
     ("before", "after", "change"),
     [([], [1.0], None), ([1.0], [2.0], 1.0), ([0.0] * 6, [1.0] * 6, None), ([None], [1.0], None)],
 )
-def test_it_says_what_is_missing(before: list, after: list, change: float | None) -> None:
+def test_missing_trials_are_reported(before: list, after: list, change: float | None) -> None:
     found = compare_unpaired(before, after, **RULES)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert (found.change, found.p_value) == (change, None)
@@ -61,12 +61,12 @@ def test_it_says_what_is_missing(before: list, after: list, change: float | None
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
-def test_it_refuses_what_is_no_measurement(value: float) -> None:
+def test_invalid_measurements_are_refused(value: float) -> None:
     with pytest.raises(ValueError, match="finite"):
         compare_unpaired([value] * 5, [1.0] * 5, **RULES)
 
 
-def test_sides_without_spread_are_believed() -> None:
+def test_sides_without_spread_have_a_verdict() -> None:
     assert compare_unpaired([1.0] * 5, [1.2] * 7, **RULES).verdict is Verdict.REGRESSED
     assert compare_unpaired([1.0] * 5, [1.0] * 7, **RULES).verdict is Verdict.EQUIVALENT
 

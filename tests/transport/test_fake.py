@@ -5,7 +5,7 @@ from orchestrator.transport.base import Transport
 from orchestrator.transport.fake import Call, FakeTransport, succeeded
 
 
-def test_it_answers_in_turn_and_keeps_the_last_answer() -> None:
+def test_fake_transport_returns_responses_in_order_and_repeats_the_last() -> None:
     fake = FakeTransport()
     fake.answer(["agent", "status"], succeeded(b"1"), UnreachableError("gone"), succeeded(b"2"))
     assert fake.run(["agent", "status", "j-1"], timeout_s=1).stdout == b"1"
@@ -14,7 +14,7 @@ def test_it_answers_in_turn_and_keeps_the_last_answer() -> None:
     assert [fake.run(["agent", "status"], timeout_s=1).stdout for _ in range(2)] == [b"2", b"2"]
 
 
-def test_it_prefers_the_answer_that_was_given_last() -> None:
+def test_fake_transport_prefers_the_latest_response() -> None:
     fake = FakeTransport()
     fake.answer([], succeeded(b"any"))
     fake.answer(["agent"], succeeded(b"agent"))
@@ -22,12 +22,12 @@ def test_it_prefers_the_answer_that_was_given_last() -> None:
     assert fake.run(["other"], timeout_s=1).stdout == b"any"
 
 
-def test_it_fails_the_test_for_a_command_without_answer() -> None:
+def test_fake_transport_fails_for_a_command_without_a_response() -> None:
     with pytest.raises(AssertionError, match="no answer was given"):
         FakeTransport().run(["agent"], timeout_s=1)
 
 
-def test_it_keeps_files_and_says_what_was_asked() -> None:
+def test_fake_transport_keeps_files_and_calls() -> None:
     with FakeTransport() as fake:
         transport: Transport = fake
         transport.put(b"x", "a/b", mode=0o600)
@@ -37,7 +37,7 @@ def test_it_keeps_files_and_says_what_was_asked() -> None:
     assert fake.closed
 
 
-def test_it_refuses_what_the_real_ones_refuse() -> None:
+def test_fake_transport_refuses_what_real_ones_refuse() -> None:
     fake = FakeTransport()
     fake.put(b"12", "file")
     with pytest.raises(NotFoundError):
@@ -50,7 +50,7 @@ def test_it_refuses_what_the_real_ones_refuse() -> None:
         fake.run([], timeout_s=1)
 
 
-def test_it_fails_every_verb_while_a_failure_is_set() -> None:
+def test_fake_transport_fails_every_verb_while_a_failure_is_set() -> None:
     fake = FakeTransport()
     fake.failure = UnreachableError("off")
     for verb in (

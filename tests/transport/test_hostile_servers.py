@@ -116,12 +116,12 @@ def test_hosts_are_not_at_loopback_or_link_local_addresses(address: str) -> None
     check_literal(address, ["0.0.0.0/0", "::/0"])
 
 
-def test_a_name_is_checked_by_what_it_means() -> None:
+def test_a_name_is_checked_by_its_addresses() -> None:
     with pytest.raises(ForbiddenHostError, match="localhost"):
         scan_host_key("localhost", 22, 1.0)
 
 
-def test_hosts_are_only_in_the_networks_that_were_named() -> None:
+def test_hosts_must_be_in_the_allowed_networks() -> None:
     check_literal("10.7.1.1", ["10.7.0.0/16"])
     check_literal("10.8.1.1", [])
     with pytest.raises(ForbiddenHostError):

@@ -32,17 +32,17 @@ HERE = ["127.0.0.0/8"]
         "2002:a9fe:a9fe::1",
     ],
 )  # fmt: skip
-def test_it_knows_what_is_internal(address: str) -> None:
+def test_internal_addresses_are_recognised(address: str) -> None:
     assert is_internal(ip_address(address))
 
 
 @pytest.mark.parametrize("address", ["140.82.121.4", "2606:50c0:8000::153", "64:ff9b::8c52:7904"])
-def test_it_knows_what_is_public(address: str) -> None:
+def test_public_addresses_are_recognised(address: str) -> None:
     assert not is_internal(ip_address(address))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]"])
-def test_it_does_not_reach_this_machine(host: str) -> None:
+def test_this_machine_cannot_be_reached(host: str) -> None:
     with receiving() as receiver:
         url = receiver.url.replace("127.0.0.1", host)
         with pytest.raises(ForbiddenAddressError, match="PITWALL_ALLOWED_INTERNAL_NETWORKS"):
@@ -51,7 +51,7 @@ def test_it_does_not_reach_this_machine(host: str) -> None:
         assert receiver.got == []
 
 
-def test_it_goes_to_the_address_that_was_checked(monkeypatch: Any) -> None:
+def test_the_request_goes_to_the_checked_address(monkeypatch: Any) -> None:
     asked = []
     real = socket.getaddrinfo
 
@@ -71,7 +71,7 @@ def test_it_goes_to_the_address_that_was_checked(monkeypatch: Any) -> None:
     assert receiver.got[0].headers["host"] == url.removeprefix("http://")
 
 
-def test_it_refuses_a_name_with_one_address_inside(monkeypatch: Any) -> None:
+def test_a_name_with_one_internal_address_is_refused(monkeypatch: Any) -> None:
     real = socket.getaddrinfo
 
     def resolve(host: str, port: int, **more: Any) -> Any:
@@ -82,7 +82,7 @@ def test_it_refuses_a_name_with_one_address_inside(monkeypatch: Any) -> None:
         send("GET", "http://both.example/", headers={})
 
 
-def test_it_does_not_follow_redirects() -> None:
+def test_redirects_are_not_followed() -> None:
     with (
         receiving() as inside,
         receiving(answers=[302], headers={"Location": inside.url}) as receiver,
@@ -94,7 +94,7 @@ def test_it_does_not_follow_redirects() -> None:
     assert inside.got == []
 
 
-def test_it_takes_the_beginning_of_a_long_answer() -> None:
+def test_a_long_response_is_truncated() -> None:
     with receiving() as receiver:
         answer = send("POST", receiver.url, headers={}, allowed=HERE, most_bytes=20)
 
@@ -127,7 +127,7 @@ def trickling(first: bytes) -> Iterator[int]:
         listener.close()
 
 
-def test_it_cuts_an_answer_that_trickles() -> None:
+def test_a_trickling_response_is_cut_off() -> None:
     with (
         trickling(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n") as port,
         pytest.raises(DeliveryError, match=r"no whole answer within 0\.3 s"),
@@ -135,7 +135,7 @@ def test_it_cuts_an_answer_that_trickles() -> None:
         send("GET", f"http://127.0.0.1:{port}/", headers={}, allowed=HERE, timeout_s=0.3)
 
 
-def test_a_handshake_that_trickles_is_cut() -> None:
+def test_a_trickling_handshake_is_cut_off() -> None:
     with (
         trickling(b"\x16\x03\x03\x40\x00") as port,  # A record of 16 KiB.
         pytest.raises(DeliveryError, match=r"no whole answer within 0\.3 s"),
@@ -153,7 +153,7 @@ def test_a_resolver_that_does_not_answer_is_within_the_time_limit(monkeypatch: A
         over.set()
 
 
-def test_it_tries_further_addresses_of_the_name(monkeypatch: Any) -> None:
+def test_other_addresses_of_the_name_are_tried(monkeypatch: Any) -> None:
     real = socket.getaddrinfo
 
     def resolve(host: str, *more: Any, **words: Any) -> Any:
@@ -172,6 +172,6 @@ def test_it_tries_further_addresses_of_the_name(monkeypatch: Any) -> None:
     ["", "ftp://x.org/", "file:///etc/passwd", "https://", "https://me:pw@x.org/", "http://x:y/",
      "https://x.org/a b", "https://x.org/\r\nHost: y", "//x.org/"],
 )  # fmt: skip
-def test_it_wants_an_address_of_the_web(url: str) -> None:
+def test_an_http_address_is_required(url: str) -> None:
     with pytest.raises(InvalidRequestError):
         check_web_address(url)

@@ -28,32 +28,32 @@ def text_of(key, form=OPENSSH, passphrase: str | None = None) -> str:
     return key.private_bytes(serialization.Encoding.PEM, form, encryption).decode()
 
 
-def test_it_generates_a_new_ed25519_key_each_time() -> None:
+def test_each_generated_ed25519_key_is_new() -> None:
     first, second = generate_key(), generate_key()
     assert first.public_openssh.startswith("ssh-ed25519 ")
     assert first.fingerprint != second.fingerprint
     assert parse_private_key(first.private_openssh).fingerprint == first.fingerprint
 
 
-def test_it_makes_the_fingerprints_of_ssh_keygen() -> None:
+def test_fingerprints_match_ssh_keygen() -> None:
     assert HostKey.parse(KNOWN_LINE).fingerprint_sha256 == KNOWN_FINGERPRINT
 
 
 @pytest.mark.parametrize("form", [OPENSSH, PKCS8])
 @pytest.mark.parametrize("passphrase", [None, "open sesame"])
-def test_it_reads_keys_of_both_forms_with_and_without_passphrase(form, passphrase) -> None:
+def test_keys_of_both_formats_are_read_with_and_without_passphrase(form, passphrase) -> None:
     key = ed25519.Ed25519PrivateKey.generate()
     pair = parse_private_key(text_of(key, form, passphrase), passphrase)
     assert pair.public_openssh == parse_private_key(text_of(key)).public_openssh
     assert parse_private_key(pair.private_openssh).fingerprint == pair.fingerprint
 
 
-def test_it_ignores_a_passphrase_that_is_not_needed() -> None:
+def test_an_unneeded_passphrase_is_ignored() -> None:
     pair = generate_key()
     assert parse_private_key(pair.private_openssh, "not needed").fingerprint == pair.fingerprint
 
 
-def test_it_reads_a_key_pasted_with_windows_line_ends_and_blanks() -> None:
+def test_a_key_with_windows_line_ends_and_blanks_is_read() -> None:
     pair = generate_key()
     pasted = "\r\n " + pair.private_openssh.replace("\n", "\r\n") + "\r\n"
     assert parse_private_key(pasted).fingerprint == pair.fingerprint
@@ -70,7 +70,7 @@ def test_it_reads_a_key_pasted_with_windows_line_ends_and_blanks() -> None:
     ],
     ids=["ed25519", "rsa", "p256", "p384", "p521"],
 )
-def test_it_offers_every_supported_type_to_the_host(server: SshServer, key) -> None:
+def test_every_supported_key_type_is_offered(server: SshServer, key) -> None:
     """A refusal for the stranger's key, and not an error of our own."""
     pair = parse_private_key(text_of(key))
     with pytest.raises(Exception, match="refused to log in") as caught:
@@ -106,7 +106,7 @@ def test_it_offers_every_supported_type_to_the_host(server: SshServer, key) -> N
         ),
     ],
 )
-def test_it_says_what_is_wrong_with_a_key(text, passphrase, message, field) -> None:
+def test_an_invalid_key_is_reported(text, passphrase, message, field) -> None:
     with pytest.raises(InvalidRequestError, match=message) as caught:
         parse_private_key(text, passphrase)
     assert caught.value.field == field
@@ -117,7 +117,7 @@ def test_it_says_what_is_wrong_with_a_key(text, passphrase, message, field) -> N
     ("passphrase", "message"),
     [(None, "encrypted; give its passphrase"), ("", "give its"), ("wrong", "check the passphrase")],
 )
-def test_it_asks_for_the_right_passphrase(form, passphrase, message) -> None:
+def test_a_wrong_passphrase_is_reported(form, passphrase, message) -> None:
     text = text_of(ed25519.Ed25519PrivateKey.generate(), form, "right")
     with pytest.raises(InvalidRequestError, match=message) as caught:
         parse_private_key(text, passphrase)
@@ -135,10 +135,10 @@ def test_it_asks_for_the_right_passphrase(form, passphrase, message) -> None:
         KNOWN_LINE + "\n" + KNOWN_LINE,
     ],
 )
-def test_it_refuses_a_line_that_is_no_host_key(line: str) -> None:
+def test_an_invalid_host_key_line_is_refused(line: str) -> None:
     with pytest.raises(InvalidRequestError, match="one line such as"):
         HostKey.parse(line)
 
 
-def test_it_takes_a_host_key_with_a_comment() -> None:
+def test_a_host_key_with_a_comment_is_accepted() -> None:
     assert HostKey.parse(f" {KNOWN_LINE} root@host \n").line == KNOWN_LINE

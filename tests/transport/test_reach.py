@@ -37,7 +37,7 @@ def _says(words: bytes | None) -> Iterator[int]:
         thread.join()
 
 
-def test_it_tells_who_answers_also_after_a_greeting() -> None:
+def test_an_ssh_server_is_recognised_even_after_a_banner() -> None:
     with _says(b"Welcome\r\nSSH-2.0-Tested\r\n") as port:
         found = reach("localhost", port, 5.0, networks=LOOPBACK)
     assert (found.ip, found.server) == ("127.0.0.1", "SSH-2.0-Tested")
@@ -47,12 +47,12 @@ def test_it_tells_who_answers_also_after_a_greeting() -> None:
     ("words", "told"),
     [(b"HTTP/1.1 400 Bad Request\r\n", "says 'HTTP/1.1 400"), (b"", "nothing"), (None, "nothing")],
 )
-def test_it_knows_what_is_no_ssh_server(words: bytes | None, told: str) -> None:
+def test_another_server_is_recognised(words: bytes | None, told: str) -> None:
     with _says(words) as port, pytest.raises(NotSshError, match=told):
         reach("127.0.0.1", port, 0.3, networks=LOOPBACK)
 
 
-def test_it_tells_a_wrong_name_from_a_closed_port() -> None:
+def test_a_wrong_name_and_a_closed_port_are_distinguished() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with pytest.raises(PortRefusedError, match=f"127.0.0.1:{port} refused"):
@@ -61,7 +61,7 @@ def test_it_tells_a_wrong_name_from_a_closed_port() -> None:
         reach("no-such-host.invalid", 22, 5.0)
 
 
-def test_it_gives_up_on_who_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_address_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody(address: object, timeout: float) -> None:
         raise TimeoutError
 

@@ -28,12 +28,12 @@ def silent_port() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def test_it_makes_the_work_directory(server: SshServer, tmp_path: Path) -> None:
+def test_the_work_directory_is_created(server: SshServer, tmp_path: Path) -> None:
     with SshTransport(server.address(work_dir=str(tmp_path / "a/b/work"))):
         assert (tmp_path / "a/b/work").is_dir()
 
 
-def test_it_takes_a_relative_work_directory_from_the_home_of_the_login(
+def test_a_relative_work_directory_is_below_the_home_of_the_login(
     server: SshServer, tmp_path: Path
 ) -> None:
     if server.kind == "sshd":
@@ -45,29 +45,31 @@ def test_it_takes_a_relative_work_directory_from_the_home_of_the_login(
 
 
 @pytest.mark.parametrize("work_dir", ["", "/", "../up", "a b", "~/x", "a/", "$HOME"])
-def test_it_refuses_a_work_directory_that_is_not_plain(work_dir: str) -> None:
+def test_an_invalid_work_directory_is_refused(work_dir: str) -> None:
     with pytest.raises(InvalidRequestError, match="not plain"):
         SshAddress(host="h", user="u", host_key="", private_key="", work_dir=work_dir)
 
 
-def test_it_says_that_the_work_directory_cannot_be_made(server: SshServer, tmp_path: Path) -> None:
+def test_a_work_directory_that_cannot_be_created_is_reported(
+    server: SshServer, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(HostSetupError, match=r"Could not make the folder .*/file/work"):
         SshTransport(server.address(work_dir=str(tmp_path / "file/work")))
 
 
-def test_it_scans_the_host_key_without_logging_in(server: SshServer) -> None:
+def test_the_host_key_is_scanned_without_a_login(server: SshServer) -> None:
     scanned = scan_host_key(server.host, server.port, 20, networks=LOOPBACK)
     assert scanned == HostKey.parse(server.host_key)
 
 
-def test_it_takes_either_key_of_a_host_that_has_two(server: SshServer) -> None:
+def test_either_of_two_host_keys_is_accepted(server: SshServer) -> None:
     for pinned in (server.host_key, server.other_host_key):
         with SshTransport(server.address(host_key=pinned)) as transport:
             assert transport.run(["echo", "in"], timeout_s=60).stdout == b"in\n"
 
 
-def test_it_shows_both_fingerprints_when_the_host_key_is_another(server: SshServer) -> None:
+def test_a_changed_host_key_is_reported_with_both_fingerprints(server: SshServer) -> None:
     pinned = generate_key()
     with pytest.raises(HostKeyMismatchError) as caught:
         SshTransport(server.address(host_key=pinned.public_openssh))
@@ -76,13 +78,13 @@ def test_it_shows_both_fingerprints_when_the_host_key_is_another(server: SshServ
     assert not caught.value.transient
 
 
-def test_it_refuses_a_pinned_key_that_is_none(server: SshServer) -> None:
+def test_an_invalid_pinned_key_is_refused(server: SshServer) -> None:
     with pytest.raises(InvalidRequestError, match="one line such as") as caught:
         SshTransport(server.address(host_key="ssh-ed25519 AAAA"))
     assert caught.value.field == "host_key"
 
 
-def test_it_shows_the_line_to_authorize_when_the_login_is_refused(server: SshServer) -> None:
+def test_a_refused_login_shows_the_line_to_authorize(server: SshServer) -> None:
     stranger = generate_key()
     with pytest.raises(LoginRefusedError) as caught:
         SshTransport(server.address(private_key=stranger.private_openssh))
@@ -91,12 +93,12 @@ def test_it_shows_the_line_to_authorize_when_the_login_is_refused(server: SshSer
     assert not caught.value.transient
 
 
-def test_it_is_refused_as_an_unknown_user(server: SshServer) -> None:
+def test_an_unknown_user_is_refused(server: SshServer) -> None:
     with pytest.raises(LoginRefusedError, match="'no-such-user'"):
         SshTransport(server.address(user="no-such-user"))
 
 
-def test_it_says_that_nothing_listens(server: SshServer) -> None:
+def test_a_closed_port_is_reported(server: SshServer) -> None:
     with socket.socket() as bound_only:
         bound_only.bind(("127.0.0.1", 0))
         port = bound_only.getsockname()[1]
@@ -108,19 +110,19 @@ def test_it_says_that_nothing_listens(server: SshServer) -> None:
 
 
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b", "x" * 70])
-def test_it_says_that_a_name_is_unknown(server: SshServer, host: str) -> None:
+def test_an_unknown_name_is_reported(server: SshServer, host: str) -> None:
     with pytest.raises(UnreachableError, match=f"{re.escape(host)}:22 cannot be reached"):
         SshTransport(server.address(host=host, port=22))
 
 
-def test_it_gives_up_on_a_port_that_says_nothing(server: SshServer, silent_port: int) -> None:
+def test_a_silent_port_times_out(server: SshServer, silent_port: int) -> None:
     with pytest.raises(UnreachableError, match="did not complete the SSH handshake"):
         SshTransport(server.address(port=silent_port), connect_timeout_s=0.5)
     with pytest.raises(UnreachableError, match="did not complete the SSH handshake"):
         scan_host_key("127.0.0.1", silent_port, 0.5, networks=LOOPBACK)
 
 
-def test_it_sees_a_connection_cut_in_the_middle_of_a_command(
+def test_a_connection_cut_during_a_command_is_detected(
     server: SshServer, ssh: SshTransport, tmp_path: Path
 ) -> None:
     cutter = threading.Thread(target=cut_when_started, args=(server, tmp_path / "work/started"))
@@ -134,7 +136,7 @@ def test_it_sees_a_connection_cut_in_the_middle_of_a_command(
     wait_for(tmp_path / "work/ended")
 
 
-def test_it_says_that_the_connection_is_lost_to_every_verb_after_it(
+def test_every_call_after_a_lost_connection_reports_it(
     server: SshServer, ssh: SshTransport
 ) -> None:
     ssh.put(b"x", "file")
@@ -147,7 +149,7 @@ def test_it_says_that_the_connection_is_lost_to_every_verb_after_it(
         ssh.run(["echo"], timeout_s=60)
 
 
-def test_it_can_be_closed_twice(server: SshServer) -> None:
+def test_a_connection_can_be_closed_twice(server: SshServer) -> None:
     transport = SshTransport(server.address())
     transport.close()
     transport.close()
@@ -155,7 +157,9 @@ def test_it_can_be_closed_twice(server: SshServer) -> None:
         transport.run(["echo"], timeout_s=60)
 
 
-def test_it_keeps_no_file_descriptors(server: SshServer, ssh: SshTransport) -> None:
+def test_a_closed_connection_keeps_no_file_descriptors(
+    server: SshServer, ssh: SshTransport
+) -> None:
     def run_and_count() -> int:
         ssh.run(["true"], timeout_s=60)
         return len(os.listdir("/dev/fd"))
@@ -164,7 +168,7 @@ def test_it_keeps_no_file_descriptors(server: SshServer, ssh: SshTransport) -> N
     assert [run_and_count() for _ in range(10)] == [before] * 10
 
 
-def test_it_keeps_the_private_key_out_of_its_text(server: SshServer) -> None:
+def test_the_private_key_is_not_in_the_repr(server: SshServer) -> None:
     secret = server.client_private_key.splitlines()[1]
     assert secret not in repr(server.address())
     assert secret not in repr(server)

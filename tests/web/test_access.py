@@ -48,7 +48,7 @@ OWNED: dict[str, Address] = {
 
 
 @pytest.mark.parametrize("name", [*LISTS, *FORMS])
-def test_it_shows_the_teams_pages_to_owner_and_team_mate(
+def test_pages_of_the_team_are_shown_to_owner_and_team_mate(
     name: str, world: World, alice: Client, bob: Client
 ) -> None:
     assert alice.get(reverse(name)).status_code == 200
@@ -56,7 +56,7 @@ def test_it_shows_the_teams_pages_to_owner_and_team_mate(
 
 
 @pytest.mark.parametrize("name", OWNED)
-def test_it_shows_what_belongs_to_the_team_to_both(
+def test_objects_of_the_team_are_shown_to_owner_and_team_mate(
     name: str, world: World, alice: Client, bob: Client
 ) -> None:
     assert alice.get(OWNED[name](world)).status_code == 200
@@ -64,7 +64,7 @@ def test_it_shows_what_belongs_to_the_team_to_both(
 
 
 @pytest.mark.parametrize("name", OWNED)
-def test_it_says_not_found_to_a_stranger(name: str, world: World, mallory: Client) -> None:
+def test_a_stranger_gets_not_found(name: str, world: World, mallory: Client) -> None:
     answer = mallory.get(OWNED[name](world))
 
     assert answer.status_code == 404
@@ -72,7 +72,7 @@ def test_it_says_not_found_to_a_stranger(name: str, world: World, mallory: Clien
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_it_shows_a_stranger_nothing_of_the_team(name: str, world: World, mallory: Client) -> None:
+def test_a_stranger_sees_nothing_of_the_team(name: str, world: World, mallory: Client) -> None:
     page = mallory.get(reverse(name)).content.decode()
 
     assert "Hello" not in page
@@ -81,7 +81,7 @@ def test_it_shows_a_stranger_nothing_of_the_team(name: str, world: World, mallor
 
 
 @pytest.mark.parametrize("name", [*LISTS, *FORMS, "host-new"])
-def test_it_sends_a_visitor_to_log_in(name: str, db: None, client: Client) -> None:
+def test_a_visitor_is_redirected_to_the_login(name: str, db: None, client: Client) -> None:
     answer = client.get(reverse(name))
 
     assert answer.status_code == 302
@@ -89,23 +89,21 @@ def test_it_sends_a_visitor_to_log_in(name: str, db: None, client: Client) -> No
 
 
 @pytest.mark.parametrize("name", OWNED)
-def test_it_sends_a_visitor_to_log_in_before_it_looks_anything_up(
-    name: str, world: World, client: Client
-) -> None:
+def test_a_visitor_is_redirected_before_any_query(name: str, world: World, client: Client) -> None:
     answer = client.get(OWNED[name](world))
 
     assert answer.status_code == 302
     assert answer.headers["Location"].startswith(reverse("login"))
 
 
-def test_it_reloads_a_live_page_whose_reader_was_logged_out(world: World, client: Client) -> None:
+def test_a_live_page_reloads_after_a_logout(world: World, client: Client) -> None:
     answer = client.get(OWNED["run-progress"](world), HTTP_HX_REQUEST="true")
 
     assert answer.headers["HX-Refresh"] == "true"
     assert answer.content == b""
 
 
-def test_it_logs_in_and_out(personas: object, client: Client) -> None:
+def test_a_user_logs_in_and_out(personas: object, client: Client) -> None:
     wrong = client.post(reverse("login"), {"username": "alice", "password": "wrong"})
     assert "correct username and password" in wrong.content.decode()
     right = client.post(reverse("login"), {"username": "alice", "password": PASSWORD})
@@ -114,7 +112,7 @@ def test_it_logs_in_and_out(personas: object, client: Client) -> None:
     assert client.get(reverse("overview")).status_code == 302
 
 
-def test_it_tells_somebody_without_a_team_what_to_do(db: None, client: Client) -> None:
+def test_a_user_without_a_team_gets_instructions(db: None, client: Client) -> None:
     client.force_login(User.objects.create_user(username="eve", password="a long one"))
     answer = client.get(reverse("overview"))
 
@@ -123,14 +121,14 @@ def test_it_tells_somebody_without_a_team_what_to_do(db: None, client: Client) -
     assert "Log out" in answer.content.decode()
 
 
-def test_it_forgets_who_signed_in_too_long_ago(alice: Client) -> None:
+def test_an_old_session_ends(alice: Client) -> None:
     assert alice.get(reverse("runs")).status_code == 200
     Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
     answer = alice.get(reverse("runs"))
     assert answer.headers["Location"] == f"{reverse('login')}?next={reverse('runs')}"
 
 
-def test_it_forgets_whoever_has_logged_out_elsewhere(alice: Client) -> None:
+def test_a_logout_elsewhere_ends_the_session(alice: Client) -> None:
     copied = Client()
     copied.cookies["sessionid"] = alice.cookies["sessionid"].value
     assert copied.get(reverse("runs")).status_code == 200

@@ -31,7 +31,7 @@ def _answer(error: Exception, **headers: str) -> HttpResponse | None:
         (errors.PitwallError, 500),
     ],
 )
-def test_it_maps_each_error_to_its_status(kind: type[Exception], status: int) -> None:
+def test_each_error_has_its_status(kind: type[Exception], status: int) -> None:
     answer = _answer(kind("the <reason> and what to do"))
 
     assert answer is not None
@@ -40,7 +40,7 @@ def test_it_maps_each_error_to_its_status(kind: type[Exception], status: int) ->
     assert "<html" in answer.content.decode()
 
 
-def test_it_answers_htmx_with_the_message_alone() -> None:
+def test_htmx_gets_only_the_message() -> None:
     answer = _answer(errors.NotFoundError("gone"), hx_request="true")
 
     assert answer is not None
@@ -49,5 +49,5 @@ def test_it_answers_htmx_with_the_message_alone() -> None:
     assert "<html" not in answer.content.decode()
 
 
-def test_it_leaves_errors_that_nobody_meant_to_django() -> None:
+def test_unexpected_errors_are_left_to_django() -> None:
     assert _answer(ValueError("a bug")) is None

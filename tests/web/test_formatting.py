@@ -20,7 +20,7 @@ from orchestrator.web.templatetags import pitwall
         (-3700, "in 1 h"),
     ],
 )
-def test_it_shows_times_as_seen_from_now(seconds: float, shown: str) -> None:
+def test_times_are_relative_to_now(seconds: float, shown: str) -> None:
     instant = timezone.now() - timedelta(seconds=seconds)
 
     text = pitwall.ago(instant)
@@ -29,13 +29,13 @@ def test_it_shows_times_as_seen_from_now(seconds: float, shown: str) -> None:
     assert f'title="{instant:%Y-%m-%d %H:%M:%S} UTC"' in text
 
 
-def test_it_shows_what_is_unknown_as_a_dash() -> None:
+def test_unknown_values_are_a_dash() -> None:
     assert pitwall.ago(None) == "–"
     assert pitwall.interval(None) == "–"
     assert pitwall.quantities(None, "s") == "–"
 
 
-def test_it_flattens_facts() -> None:
+def test_facts_are_flattened() -> None:
     facts = {"cpu": {"model": "M2", "flags": ["a", "b"]}, "clock_mhz": None, "tools": {}}
 
     assert pitwall.facts(facts) == [
@@ -46,13 +46,13 @@ def test_it_flattens_facts() -> None:
     ]
 
 
-def test_it_quotes_a_command_as_a_shell_wants_it() -> None:
+def test_commands_are_quoted_for_a_shell() -> None:
     assert pitwall.command(["oha", "-H", "a: b", "http://h/?x=1&y"]) == (
         "oha -H 'a: b' 'http://h/?x=1&y'"
     )
 
 
-def test_it_shows_an_interval_with_its_signs() -> None:
+def test_intervals_have_signs() -> None:
     assert pitwall.interval((-0.031, 0.012)) == "−3.1 % to +1.2 %"
 
 

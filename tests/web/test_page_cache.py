@@ -30,7 +30,7 @@ def page(personas, settings, tmp_path):
     return lambda path: client.get(path).content.decode()
 
 
-def test_a_part_is_made_again_with_another_mark():
+def test_a_part_is_rendered_again_with_another_version_key():
     made = []
 
     def make():
@@ -43,7 +43,7 @@ def test_a_part_is_made_again_with_another_mark():
 
 
 @pytest.mark.parametrize("path", ["/", "/runs/"])
-def test_a_kept_list_of_runs_costs_few_queries(page, django_assert_max_num_queries, path):
+def test_a_cached_list_of_runs_needs_few_queries(page, django_assert_max_num_queries, path):
     first = page(path)
     with django_assert_max_num_queries(6):
         again = page(path)
@@ -51,14 +51,14 @@ def test_a_kept_list_of_runs_costs_few_queries(page, django_assert_max_num_queri
     assert first.count("<tr>") == again.count("<tr>")
 
 
-def test_the_overview_shows_what_moved(page):
+def test_the_overview_shows_changes(page):
     page("/")
     Host.objects.update(state="maintenance")
     assert "In maintenance" in page("/")
 
 
 @pytest.mark.parametrize("path", ["/", "/runs/"])
-def test_a_run_that_goes_on_is_never_kept(page, path):
+def test_a_running_run_is_never_cached(page, path):
     page(path)
     Run.objects.update(state="running", ended_at=None)
     assert "Running" in page(path) or "running" in page(path)
@@ -66,7 +66,7 @@ def test_a_run_that_goes_on_is_never_kept(page, path):
     assert page(path)
 
 
-def test_parts_of_another_kind_push_nothing_out():
+def test_parts_of_another_kind_evict_nothing():
     forget_parts()
     kept(("front", 1), "mark", lambda: "old")
     for number in range(2 * MOST_PARTS):
@@ -75,7 +75,7 @@ def test_parts_of_another_kind_push_nothing_out():
     assert kept(("history", 0), "mark", lambda: "new") == "new"
 
 
-def test_whoever_asks_while_a_part_is_made_waits_for_it():
+def test_concurrent_requests_wait_for_one_rendering():
     forget_parts()
     begun, go_on = Event(), Event()
 
@@ -92,7 +92,7 @@ def test_whoever_asks_while_a_part_is_made_waits_for_it():
         assert (first.result(20), second.result(20)) == ("made once", "made once")
 
 
-def test_what_could_not_be_made_is_tried_again():
+def test_a_failed_rendering_is_retried():
     forget_parts()
 
     def fails():

@@ -35,7 +35,7 @@ def refused(client: Client, path: str, **headers: str) -> HttpResponse:
 
 
 @pytest.mark.django_db
-def test_a_visitor_has_a_rate_by_the_address_that_our_proxy_saw() -> None:
+def test_a_visitor_is_limited_by_the_address_that_our_proxy_saw() -> None:
     page = refused(Client(), "/login", x_forwarded_for="198.51.100.7")
     assert page["Retry-After"] == page["RateLimit-Reset"]
     assert "Your address may make 3 requests a minute" in page.content.decode()
@@ -44,7 +44,7 @@ def test_a_visitor_has_a_rate_by_the_address_that_our_proxy_saw() -> None:
     assert Client().get("/login", headers={"x_forwarded_for": "198.51.100.8"}).status_code == 200
 
 
-def test_a_user_has_a_rate_from_any_address(personas: Personas) -> None:
+def test_a_user_is_limited_across_addresses(personas: Personas) -> None:
     for number in range(2):
         client = Client()
         client.force_login(personas.alice.user)
@@ -90,7 +90,7 @@ def test_a_valid_token_is_not_counted_by_address(personas: Personas) -> None:
 
 
 @pytest.mark.django_db
-def test_webhooks_of_one_address_have_a_rate_each_and_a_bound_together() -> None:
+def test_webhooks_are_limited_each_and_in_total_by_address() -> None:
     sender = {"x_forwarded_for": "198.51.100.14"}
     first, *others = [f"/hooks/{uuid4()}" for _ in range(30)]
     codes = [Client().post(first, headers=sender).status_code for _ in range(2 * LIMIT + 1)]
@@ -108,7 +108,9 @@ def test_probes_and_static_files_are_not_counted() -> None:
 
 
 @pytest.mark.django_db
-def test_without_a_redis_pages_are_answered(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_redis_pages_are_not_limited(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
     monkeypatch.setattr("orchestrator.operations.rates._counter._silent_until", 0.0)
     assert set(statuses(Client(), "/login", x_forwarded_for="198.51.100.11")) == {200}
@@ -119,7 +121,7 @@ def test_a_network_of_ipv6_counts_as_one_address() -> None:
     assert network_of("198.51.100.7") == "198.51.100.7"
 
 
-def test_an_address_counts_the_same_in_all_its_forms() -> None:
+def test_an_address_counts_the_same_in_all_its_spellings() -> None:
     """A socket for both versions of IP, and proxies that add ports, write it differently."""
     forms = ("198.51.100.7", "::ffff:198.51.100.7", "198.51.100.7:4711", "[::ffff:198.51.100.7]:80")
     assert {network_of(form) for form in forms} == {"198.51.100.7"}

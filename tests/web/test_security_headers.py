@@ -19,7 +19,9 @@ def _directives(policy: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("path", ["/login", "/nowhere", "/static/nothing.css"])
-def test_it_sends_a_strict_policy_with_every_answer(path: str, db: None, client: Client) -> None:
+def test_every_response_has_a_strict_content_security_policy(
+    path: str, db: None, client: Client
+) -> None:
     policy = _directives(client.get(path).headers["Content-Security-Policy"])
 
     assert policy == {
@@ -36,14 +38,14 @@ def test_it_sends_a_strict_policy_with_every_answer(path: str, db: None, client:
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
-def test_it_has_no_inline_script_style_or_handler(template: Path) -> None:
+def test_pages_have_no_inline_script_style_or_handler(template: Path) -> None:
     text = template.read_text()
 
     assert not re.search(r"<style|\sstyle=|\son[a-z]+=|javascript:|hx-on", text)
     assert not re.search(r"<script(?![^>]*\ssrc=)", text)
 
 
-def test_it_tells_htmx_to_add_no_style_of_its_own(world: World, alice: Client) -> None:
+def test_htmx_adds_no_inline_style(world: World, alice: Client) -> None:
     page = alice.get(reverse("run-new")).content.decode()
 
     assert '"includeIndicatorCSS": false' in page

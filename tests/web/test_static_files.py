@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.templatetags.static import static
 
 
-def test_it_collects_all_files_with_their_hashes(settings: Any, tmp_path: Path) -> None:
+def test_all_static_files_are_collected_with_hashes(settings: Any, tmp_path: Path) -> None:
     settings.STATIC_ROOT = str(tmp_path / "static")
     settings.STORAGES = {
         **project_settings.STORAGES,

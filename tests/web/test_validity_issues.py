@@ -34,25 +34,27 @@ def text_of(client: Client, address: str, **query: Any) -> str:
     return html.unescape(" ".join(re.sub(r"<[^>]+>", " ", page).split()))
 
 
-def test_a_run_says_how_many_trials_are_in_doubt(doubtful: World, alice: Client) -> None:
+def test_a_run_counts_trials_with_validity_issues(doubtful: World, alice: Client) -> None:
     text = text_of(alice, reverse("run", args=[doubtful.run.pk]))
     assert "✕ invalid 1 trial excluded from all results; ! suspect 2 trials included" in text
     assert "CPU that the hypervisor took (2), Answers of another status (1)" in text
     assert "1 block excluded; ! 2 blocks with a suspect trial" in text
 
 
-def test_lists_of_runs_do_so_too(doubtful: World, alice: Client) -> None:
+def test_lists_of_runs_count_trials_with_validity_issues(doubtful: World, alice: Client) -> None:
     for address in (reverse("overview"), reverse("runs")):
         assert "✕ 1 invalid, ! 2 suspect" in text_of(alice, address)
 
 
-def test_a_run_without_doubts_has_no_notice(world: World, alice: Client) -> None:
+def test_a_run_without_validity_issues_has_no_notice(world: World, alice: Client) -> None:
     text = text_of(alice, reverse("run", args=[world.run.pk]))
     assert "What this means" not in text
     assert "suspect" not in text_of(alice, reverse("overview"))
 
 
-def test_trials_leave_out_the_invalid_ones_unless_asked(doubtful: World, alice: Client) -> None:
+def test_lists_of_trials_exclude_invalid_ones_unless_requested(
+    doubtful: World, alice: Client
+) -> None:
     address = reverse("run-trials", args=[doubtful.run.pk])
     without, with_them = text_of(alice, address), text_of(alice, address, invalid="1")
 
@@ -64,7 +66,7 @@ def test_trials_leave_out_the_invalid_ones_unless_asked(doubtful: World, alice: 
     assert "✕ invalid Answers of another status" in with_them
 
 
-def test_a_comparison_says_which_blocks_count(doubtful: World, alice: Client) -> None:
+def test_a_comparison_shows_excluded_blocks(doubtful: World, alice: Client) -> None:
     query = {"benchmark": "server/hello", "baseline": doubtful.shas[0]}
     text = text_of(alice, reverse("compare"), contender=doubtful.shas[2], **query)
 
@@ -72,7 +74,7 @@ def test_a_comparison_says_which_blocks_count(doubtful: World, alice: Client) ->
     assert "CPU that the hypervisor took (2 trials), Answers of another status (1 trial)" in text
 
 
-def test_a_history_marks_points_and_leaves_the_invalid_out(doubtful: World, alice: Client) -> None:
+def test_a_history_marks_points_and_excludes_invalid_trials(doubtful: World, alice: Client) -> None:
     address = reverse("history")
     page = alice.get(address, {"benchmark": "server/hello"}).content.decode()
     text = text_of(alice, address, benchmark="server/hello")
@@ -86,7 +88,7 @@ def test_a_history_marks_points_and_leaves_the_invalid_out(doubtful: World, alic
     assert (data["suspect"], data["invalid"]) == ([0, 0, 2], [1, 0, 0])
 
 
-def test_what_is_all_invalid_is_said_to_be_so(world: World, alice: Client) -> None:
+def test_an_entirely_invalid_case_is_reported(world: World, alice: Client) -> None:
     for each in Trial.objects.filter(job__run=world.run):
         doubt(each, "invalid", ERRORS)
     history = text_of(alice, reverse("history"), benchmark="server/hello")
@@ -97,7 +99,7 @@ def test_what_is_all_invalid_is_said_to_be_so(world: World, alice: Client) -> No
     assert "✕ excluded 6 blocks" in compared
 
 
-def test_a_latency_in_a_history_says_how_the_load_was_put(world: World, alice: Client) -> None:
+def test_a_latency_in_a_history_names_its_load_model(world: World, alice: Client) -> None:
     address = reverse("history")
     latency = text_of(alice, address, benchmark="server/hello", metric="latency.p99")
     rate = text_of(alice, address, benchmark="server/hello", metric="requests.rate")
@@ -106,7 +108,7 @@ def test_a_latency_in_a_history_says_how_the_load_was_put(world: World, alice: C
     assert "Closed loop" not in rate
 
 
-def test_a_calibration_says_what_it_left_out(world: World, alice: Client) -> None:
+def test_a_calibration_reports_excluded_trials(world: World, alice: Client) -> None:
     new = NewCalibration(benchmark="hello", commit=world.shas[0], pairs=6)
     run = start_calibration(member=world.alice, host_id=world.host.pk, new=new)
     first, second, *_ = Trial.objects.filter(job__run=finish_run(run, [1000])).order_by("round")
@@ -120,7 +122,7 @@ def test_a_calibration_says_what_it_left_out(world: World, alice: Client) -> Non
     assert "5 pairs" in text
 
 
-def test_a_golden_job_says_what_is_in_doubt(world: World, alice: Client) -> None:
+def test_a_golden_run_reports_validity_issues(world: World, alice: Client) -> None:
     new = NewGolden(benchmark="hello", commit=world.shas[0], every_hours=1)
     check = set_golden(member=world.alice, host_id=world.host.pk, new=new)
     type(check).objects.filter(pk=check.pk).update(last_run=world.run)
@@ -133,7 +135,7 @@ def test_a_golden_job_says_what_is_in_doubt(world: World, alice: Client) -> None
     )
 
 
-def test_the_page_of_reasons_has_every_threshold(world: World, alice: Client) -> None:
+def test_the_page_of_validity_reasons_lists_every_threshold(world: World, alice: Client) -> None:
     page = alice.get(reverse("validity")).content.decode()
     assert set(re.findall(r'<tr id="(\w+)"', page)) == set(THRESHOLDS)
     assert "docs/validity.md" in page

@@ -18,7 +18,7 @@ def _rows(folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=str)
-def test_it_lists_every_file(folder: Path) -> None:
+def test_every_vendored_file_is_listed(folder: Path) -> None:
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
     assert set(_rows(folder)) == files - {"VENDOR.md"}
@@ -27,7 +27,7 @@ def test_it_lists_every_file(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("folder", "name"), [(folder, name) for folder in FOLDERS for name in sorted(_rows(folder))]
 )
-def test_it_has_the_content_that_is_written_down(folder: Path, name: str) -> None:
+def test_vendored_files_have_the_recorded_hashes(folder: Path, name: str) -> None:
     package, version, licence, digest = _rows(folder)[name]
 
     assert package

@@ -59,7 +59,7 @@ def site(everything: Everything) -> list[OpenPage]:
     return visitor_site(everything)
 
 
-def test_no_answer_to_a_visitor_has_what_is_for_members(site: list[OpenPage]) -> None:
+def test_no_response_to_a_visitor_has_data_of_members(site: list[OpenPage]) -> None:
     client, answered, faults = Client(), set(), []
     for page in site:
         for address in page.addresses():
@@ -73,9 +73,7 @@ def test_no_answer_to_a_visitor_has_what_is_for_members(site: list[OpenPage]) ->
     assert not closed, closed
 
 
-def test_members_read_it_so_that_it_would_be_seen(
-    everything: Everything, site: list[OpenPage]
-) -> None:
+def test_members_see_the_planted_data(everything: Everything, site: list[OpenPage]) -> None:
     """The test above looks for something that is really in the answers to members."""
     alice = Client()
     alice.force_login(everything.personas.alice.user)
@@ -91,7 +89,7 @@ def test_members_read_it_so_that_it_would_be_seen(
     }  # fmt: skip
 
 
-def test_no_hostile_request_fails_tells_or_changes_anything(
+def test_no_hostile_request_fails_leaks_or_changes_anything(
     filled: Filled, site: list[OpenPage]
 ) -> None:
     """The short form of `make fuzz`, which sends far more of them."""
@@ -105,7 +103,7 @@ def test_no_hostile_request_fails_tells_or_changes_anything(
     assert seen.statuses[200] > 20
 
 
-def test_a_change_of_any_row_would_be_seen() -> None:
+def test_a_change_of_any_row_is_detected() -> None:
     before = rows_of_tables()
     User.objects.create_user(username="zoe")
     after = rows_of_tables()

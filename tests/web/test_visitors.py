@@ -95,7 +95,7 @@ def public(world: World) -> Project:
     return project
 
 
-def test_it_tells_a_visitor_no_message_of_a_trial_that_failed(
+def test_a_visitor_sees_no_message_of_a_failed_trial(
     public: Project, private: Run, world: World, client: Client, alice: Client
 ) -> None:
     """Not in a report either, where it says to members why there is no number."""
@@ -107,7 +107,7 @@ def test_it_tells_a_visitor_no_message_of_a_trial_that_failed(
         assert ADDRESS not in page.content.decode(), name
 
 
-def test_a_visitor_names_commits_by_the_hashes_of_measured_ones_alone(
+def test_a_visitor_can_name_commits_only_by_hashes_of_measured_ones(
     public: Project, world: World, client: Client, alice: Client
 ) -> None:
     """Neither a branch nor a tag can be told from nonsense, and nothing is fetched."""
@@ -187,9 +187,7 @@ def _queries(run: Run) -> Iterator[str]:
     yield f"?run={run.pk}"
 
 
-def test_it_shows_nothing_of_a_private_project_at_any_address(
-    public: Project, private: Run, client: Client
-) -> None:
+def test_no_address_shows_a_private_project(public: Project, private: Run, client: Client) -> None:
     patterns = [each for each in urlpatterns if isinstance(each, URLPattern)]
     found = {}
     for pattern in patterns:
@@ -214,7 +212,7 @@ def is_open(pattern: URLPattern) -> bool:
     return getattr(pattern.callback, "open_to_visitors", False)
 
 
-def test_it_leads_visitors_nowhere_that_is_closed_and_tells_no_address(
+def test_links_of_visitor_pages_are_open_and_no_internal_address_is_shown(
     public: Project, world: World, private: Run, client: Client
 ) -> None:
     """All that can be reached from the front page by its links."""
@@ -238,7 +236,7 @@ def test_it_leads_visitors_nowhere_that_is_closed_and_tells_no_address(
     assert names >= {"", "runs", "trials", "compare", "history", "reports", "validity"}
 
 
-def test_it_shows_a_visitor_the_numbers(public: Project, world: World, client: Client) -> None:
+def test_a_visitor_sees_the_values(public: Project, world: World, client: Client) -> None:
     front = client.get(PLACE).content.decode()
     assert "Server" in front
     assert "read-only" in front
@@ -254,7 +252,7 @@ def test_it_shows_a_visitor_the_numbers(public: Project, world: World, client: C
     assert len(data["points"]["commit"]) == 3
 
 
-def test_it_keeps_the_pages_of_members_and_visitors_apart(
+def test_cached_pages_of_members_and_visitors_are_separate(
     public: Project, world: World, alice: Client, client: Client
 ) -> None:
     """What was made for one of them, and kept, is not shown to the other."""
@@ -266,7 +264,7 @@ def test_it_keeps_the_pages_of_members_and_visitors_apart(
             assert not re.search(r'href="/(?!public/|static/|")', page)
 
 
-def test_it_shows_a_visitor_also_to_whoever_is_logged_in(public: Project, mallory: Client) -> None:
+def test_a_logged_in_user_can_see_the_visitor_page(public: Project, mallory: Client) -> None:
     page = mallory.get(PLACE).content.decode()
     assert "Server" in page
     assert "Your team" in page
@@ -274,7 +272,7 @@ def test_it_shows_a_visitor_also_to_whoever_is_logged_in(public: Project, mallor
     assert mallory.get(f"{PLACE}settings/").status_code == 404
 
 
-def test_it_is_made_public_by_an_admin_who_says_so(
+def test_an_admin_makes_a_project_public(
     world: World, alice: Client, bob: Client, mallory: Client, client: Client
 ) -> None:
     address = reverse("project-public", args=["server"])
@@ -293,7 +291,7 @@ def test_it_is_made_public_by_an_admin_who_says_so(
     assert list(actions)[-2:] == ["project.made_public", "project.made_private"]
 
 
-def test_it_refuses_a_visitor_whatever_nobody_opened(personas: Personas) -> None:
+def test_a_visitor_is_refused_without_a_public_project(personas: Personas) -> None:
     visitor = Visitor(project=1, place=PLACE)
     with pytest.raises(PitwallError, match="only members"):
         hosts_of(visitor)
@@ -302,7 +300,7 @@ def test_it_refuses_a_visitor_whatever_nobody_opened(personas: Personas) -> None
     assert not visitor.has("viewer")
 
 
-def test_it_shows_badges_of_public_projects(
+def test_badges_of_public_projects_are_shown(
     public: Project, private: Run, world: World, client: Client, mallory: Client
 ) -> None:
     value = client.get(f"{PLACE}badge/server/hello/value.svg?metric=requests.rate")
@@ -322,7 +320,7 @@ def test_it_shows_badges_of_public_projects(
     assert mallory.get("/badge/server/hello/value.svg").status_code == 404
 
 
-def test_it_gives_badges_and_charts_to_copy(
+def test_badges_and_charts_can_be_copied(
     public: Project, alice: Client, bob: Client, mallory: Client, client: Client
 ) -> None:
     address = reverse("project-badges", args=["server"])
@@ -337,7 +335,7 @@ def test_it_gives_badges_and_charts_to_copy(
         assert client.get(part).status_code == 200
 
 
-def test_it_lets_other_pages_embed_a_chart_and_nothing_else(
+def test_only_charts_can_be_embedded(
     public: Project, private: Run, client: Client, settings: Any
 ) -> None:
     settings.EMBED_ANCESTORS = ["https://docs.example.org"]
@@ -371,9 +369,7 @@ def share(world: World, alice: Client) -> Any:
     return made
 
 
-def test_it_shares_one_comparison_and_nothing_beside_it(
-    world: World, share: Any, client: Client
-) -> None:
+def test_a_shared_link_shows_one_comparison_only(world: World, share: Any, client: Client) -> None:
     sides = f"baseline={world.shas[0]}&contender={world.shas[2]}"
     link = share(f"/compare/?benchmark=server/hello&{sides}")
     page = client.get(link)
@@ -390,7 +386,7 @@ def test_it_shares_one_comparison_and_nothing_beside_it(
     assert "compare-form" not in text
 
 
-def test_it_ends_a_shared_link_when_it_is_revoked_or_too_old(
+def test_a_shared_link_ends_when_revoked_or_expired(
     world: World, share: Any, alice: Client, bob: Client, mallory: Client, client: Client
 ) -> None:
     link = share(f"/runs/{world.run.pk}/")
@@ -414,7 +410,7 @@ def test_it_ends_a_shared_link_when_it_is_revoked_or_too_old(
     assert actions >= {"share_link.created", "share_link.revoked"}
 
 
-def test_it_shares_reports_and_badges_and_no_other_page(
+def test_only_comparisons_reports_and_badges_are_shared(
     public: Project, world: World, share: Any, alice: Client, bob: Client, mallory: Client,
     client: Client,
 ) -> None:  # fmt: skip
@@ -433,7 +429,7 @@ def test_it_shares_reports_and_badges_and_no_other_page(
     assert alice.post(reverse("share-new"), asked).status_code == 422
 
 
-def test_an_error_below_a_shared_link_leads_nowhere_else(
+def test_an_error_page_of_a_shared_link_has_no_other_links(
     world: World, share: Any, client: Client
 ) -> None:
     """The referer of such a page is the name of the server alone: not a page to go back to."""

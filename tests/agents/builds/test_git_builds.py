@@ -68,7 +68,7 @@ def git_build(commit: str, **changes: Any) -> dict[str, Any]:
     return a_build(**{**plain, **changes})
 
 
-def test_it_says_which_commits_it_has(host: AgentHost, origin: Origin) -> None:
+def test_stored_commits_are_listed(host: AgentHost, origin: Origin) -> None:
     first, second = origin.commit(a="1"), origin.commit(a="2")
     none = host.verb("commits", PROJECT, first, second)
     assert none == {"git": True, "present": {first: False, second: False}}
@@ -82,7 +82,7 @@ def test_it_says_which_commits_it_has(host: AgentHost, origin: Origin) -> None:
     assert host.verb("commits", PROJECT, second)["present"] == {second: True}
 
 
-def test_it_keeps_what_each_bundle_brought(host: AgentHost, origin: Origin) -> None:
+def test_commits_of_each_bundle_are_kept(host: AgentHost, origin: Origin) -> None:
     first = origin.commit(a="1")
     origin.send(host, first)
     host.verb("take-bundle", PROJECT, "b1")
@@ -94,14 +94,12 @@ def test_it_keeps_what_each_bundle_brought(host: AgentHost, origin: Origin) -> N
     assert not (folder / "hooks").exists()
 
 
-def test_it_says_that_it_has_no_git(host: AgentHost, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_git_is_reported(host: AgentHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(host.root))
     assert host.verb("commits", PROJECT, ABSENT) == {"git": False, "present": {ABSENT: False}}
 
 
-def test_it_takes_a_git_that_is_too_old_for_none(
-    host: AgentHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_old_git_counts_as_missing(host: AgentHost, monkeypatch: pytest.MonkeyPatch) -> None:
     old = host.root / "git"
     old.write_text("#!/bin/sh\necho git version 1.8.3.1\n")
     old.chmod(0o755)
@@ -110,13 +108,13 @@ def test_it_takes_a_git_that_is_too_old_for_none(
 
 
 @pytest.mark.parametrize("words", [("..", ABSENT), (PROJECT, "main"), (PROJECT, "HEAD~1")])
-def test_it_refuses_names_that_are_no_project_or_commit(
+def test_invalid_names_of_projects_and_commits_are_refused(
     host: AgentHost, words: tuple[str, str]
 ) -> None:
     assert host.verb("commits", *words)["error"]["code"] == "bad_argument"
 
 
-def test_it_says_why_a_bundle_cannot_be_taken_in(host: AgentHost, origin: Origin) -> None:
+def test_a_bundle_that_cannot_be_imported_is_reported(host: AgentHost, origin: Origin) -> None:
     first, second = origin.commit(a="1"), origin.commit(a="2")
     assert host.verb("take-bundle", PROJECT, "none")["error"]["code"] == "bad_argument"
     origin.send(host, second, first)
@@ -125,7 +123,7 @@ def test_it_says_why_a_bundle_cannot_be_taken_in(host: AgentHost, origin: Origin
     assert not (host.root / "bundles/b1.bundle").exists()
 
 
-def test_it_builds_a_commit_once(host: AgentHost, origin: Origin) -> None:
+def test_a_commit_is_built_once(host: AgentHost, origin: Origin) -> None:
     commit = origin.commit(server_py=SERVER.format(extra=""))
     origin.send(host, commit)
     host.verb("take-bundle", PROJECT, "b1")
@@ -146,7 +144,7 @@ def test_it_builds_a_commit_once(host: AgentHost, origin: Origin) -> None:
     assert logs[0] == logs[1] == (host.root / build["tree"] / "build.log").read_text()
 
 
-def test_it_lets_a_build_step_ask_git_where_it_is(host: AgentHost, origin: Origin) -> None:
+def test_a_build_step_can_call_git(host: AgentHost, origin: Origin) -> None:
     commit = origin.commit(server_py=SERVER.format(extra=""))
     origin.send(host, commit)
     host.verb("take-bundle", PROJECT, "b1")
@@ -156,7 +154,7 @@ def test_it_lets_a_build_step_ask_git_where_it_is(host: AgentHost, origin: Origi
     assert commit in host.verb("log", step.job, step.name, build["id"])["text"]
 
 
-def test_it_runs_no_hooks_and_no_filters_of_anybody(
+def test_no_git_hooks_or_filters_run(
     host: AgentHost, origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "home"
@@ -179,7 +177,7 @@ def test_it_runs_no_hooks_and_no_filters_of_anybody(
     assert not (tmp_path / "hooked").exists()
 
 
-def test_it_leaves_submodules_alone(host: AgentHost, origin: Origin) -> None:
+def test_submodules_are_ignored(host: AgentHost, origin: Origin) -> None:
     (origin.folder / ".gitmodules").write_text('[submodule "s"]\n\tpath = s\n\turl = /nowhere\n')
     origin.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},s")
     commit = origin.commit(a="1")
@@ -189,9 +187,7 @@ def test_it_leaves_submodules_alone(host: AgentHost, origin: Origin) -> None:
     assert step.only("build_done"), step.events
 
 
-def test_it_makes_a_build_anew_that_was_cut_short_or_removed(
-    host: AgentHost, origin: Origin
-) -> None:
+def test_an_interrupted_or_removed_build_is_repeated(host: AgentHost, origin: Origin) -> None:
     commit = origin.commit(a="1")
     origin.send(host, commit)
     host.verb("take-bundle", PROJECT, "b1")
@@ -203,7 +199,7 @@ def test_it_makes_a_build_anew_that_was_cut_short_or_removed(
     assert (host.root / f"builds/{commit}-x/tree/a").read_text() == "1"
 
 
-def test_it_says_that_a_commit_was_not_sent(host: AgentHost, origin: Origin) -> None:
+def test_a_missing_commit_is_reported(host: AgentHost, origin: Origin) -> None:
     step = host.run_round(a_plan(builds=[git_build(ABSENT)]))
     assert "no repository" in step.only("build_failed")["message"]
     origin.send(host, origin.commit(a="1"))
@@ -212,7 +208,7 @@ def test_it_says_that_a_commit_was_not_sent(host: AgentHost, origin: Origin) -> 
     assert ABSENT in step.only("build_failed")["message"]
 
 
-def test_it_forgets_checkouts_that_were_pruned(host: AgentHost, origin: Origin) -> None:
+def test_pruned_checkouts_are_forgotten(host: AgentHost, origin: Origin) -> None:
     commit = origin.commit(a="1")
     origin.send(host, commit)
     host.verb("take-bundle", PROJECT, "b1")

@@ -64,7 +64,7 @@ def test_a_server_runs_from_a_virtual_environment_of_its_own(host: AgentHost) ->
     assert f"resolving {folder}" in log
 
 
-def test_it_is_made_once_for_all_commits_with_the_same_files(host: AgentHost) -> None:
+def test_an_install_is_shared_by_commits_with_the_same_files(host: AgentHost) -> None:
     host.send_source({**FILES, "NOTES": "another commit"}, commit="feed")
     builds = [a_build(install=recipe()), another("feed", install=recipe())]
     step = measure(host, "a1-r1", *builds)
@@ -82,7 +82,7 @@ def test_it_is_made_once_for_all_commits_with_the_same_files(host: AgentHost) ->
     [({"requirements.txt": "hello==2\n"}, {}), ({}, {"key": "k2"})],
     ids=["other contents", "another recipe"],
 )
-def test_another_recipe_gets_a_folder_of_its_own(
+def test_another_recipe_gets_another_folder(
     files: dict[str, str], changes: dict[str, Any], host: AgentHost
 ) -> None:
     host.send_source({**FILES, **files}, commit="feed")
@@ -91,7 +91,7 @@ def test_another_recipe_gets_a_folder_of_its_own(
     assert counts(host) == ["x", "x"]
 
 
-def test_one_that_was_cut_short_or_removed_is_made_anew(host: AgentHost) -> None:
+def test_an_interrupted_or_removed_install_is_repeated(host: AgentHost) -> None:
     build = a_build(install=recipe())
     measure(host, "a1-r1", build)
     (folder,) = folders(host)
@@ -104,7 +104,7 @@ def test_one_that_was_cut_short_or_removed_is_made_anew(host: AgentHost) -> None
     assert step.only("trial_done")
 
 
-def test_a_failure_fails_the_trials_of_that_recipe_only(host: AgentHost) -> None:
+def test_a_failed_install_fails_only_the_trials_of_its_recipe(host: AgentHost) -> None:
     strike = recipe(["{python}", "-c", "import sys; sys.exit('no such package')"])
     host.send_source(FILES, commit="feed")
     step = measure(host, "a1-r1", a_build(install=strike), another("feed", install=recipe()))
@@ -116,18 +116,18 @@ def test_a_failure_fails_the_trials_of_that_recipe_only(host: AgentHost) -> None
     assert step.only("trial_done")["trial"] == "t2"
 
 
-def test_it_says_which_file_the_commit_lacks(host: AgentHost) -> None:
+def test_a_file_that_the_commit_lacks_is_named(host: AgentHost) -> None:
     step = measure(host, "a1-r1", a_build(install=recipe(files=["Cargo.lock"])))
     assert "Cargo.lock" in step.only("trial_failed")["message"]
 
 
-def test_it_ends_an_install_that_takes_too_long(host: AgentHost) -> None:
+def test_an_install_that_takes_too_long_is_ended(host: AgentHost) -> None:
     nap = ["{python}", "-c", "import time; time.sleep(300)"]
     step = measure(host, "a1-r1", a_build(install=recipe(nap, timeout_s=0.5)))
     assert "longer than 0.5 s" in step.only("build_failed")["message"]
 
 
-def test_recipes_of_one_commit_have_builds_of_their_own(host: AgentHost) -> None:
+def test_each_recipe_of_a_commit_has_its_own_build(host: AgentHost) -> None:
     write = ["{python}", "-c", "import sys; open('which', 'w').write(sys.argv[1])"]
     builds = [
         a_build(id=f"c0ffee-{n}", label=n, tree=f"builds/c0ffee-{n}", steps=[[*write, n]])
@@ -142,7 +142,7 @@ def test_recipes_of_one_commit_have_builds_of_their_own(host: AgentHost) -> None
     assert told == [("c0ffee-one", "one"), ("c0ffee-two", "two")]
 
 
-def test_its_programs_come_first_everywhere(host: AgentHost, tmp_path: Path) -> None:
+def test_programs_of_the_install_come_first_on_the_path(host: AgentHost, tmp_path: Path) -> None:
     bin_ = tmp_path / "bin"
     bin_.mkdir()
     (bin_ / "snake").symlink_to(sys.executable)

@@ -26,7 +26,7 @@ from tests.agents.support import (
 LONG_AGO = time.time() - 40 * 86_400
 
 
-def test_it_says_that_a_step_is_unknown(host: AgentHost) -> None:
+def test_an_unknown_step_is_reported(host: AgentHost) -> None:
     status = host.verb("status", "j1", "a1-r1")
     assert abs(status.pop("now") - time.time()) < 60
     assert status == {"alive": False, "offset": 0, "events": [], "started": False, "dropped": 0}
@@ -35,17 +35,17 @@ def test_it_says_that_a_step_is_unknown(host: AgentHost) -> None:
 
 @pytest.mark.parametrize("name", ["..", ".hidden", "a/b", "", "a b", "ä", "a\n"])
 @pytest.mark.parametrize("verb", ["start", "status", "stop"])
-def test_it_refuses_names_that_are_no_path_component(verb: str, name: str, host: AgentHost) -> None:
+def test_invalid_path_components_are_refused(verb: str, name: str, host: AgentHost) -> None:
     assert host.verb(verb, name, "a1-r1")["error"]["code"] == "bad_argument"
     assert host.verb(verb, "j1", name)["error"]["code"] == "bad_argument"
 
 
-def test_it_tells_which_files_are_there(host: AgentHost) -> None:
+def test_files_of_a_step_are_listed(host: AgentHost) -> None:
     present = host.verb("has", "sources/c0ffee.tar.gz", "tools/none/oha")["present"]
     assert present == {"sources/c0ffee.tar.gz": True, "tools/none/oha": False}
 
 
-def test_it_tells_a_build_log_from_an_offset(host: AgentHost) -> None:
+def test_a_build_log_is_read_from_an_offset(host: AgentHost) -> None:
     folder = host.send_plan(a_plan()).folder
     assert host.verb("log", "j1", "a1-r1", "c0ffee-r") == {"offset": 0, "text": ""}
     (folder / "build-c0ffee-r.log").write_bytes("größer".encode()[:3])
@@ -59,7 +59,7 @@ def test_it_tells_a_build_log_from_an_offset(host: AgentHost) -> None:
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "tools/../../x"])
-def test_it_does_not_look_outside_of_the_work_directory(path: str, host: AgentHost) -> None:
+def test_paths_outside_of_the_work_directory_are_refused(path: str, host: AgentHost) -> None:
     assert host.verb("has", path)["error"]["code"] == "bad_argument"
 
 
@@ -119,7 +119,7 @@ BAD_PLANS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("plan", "place"), BAD_PLANS.values(), ids=BAD_PLANS)
-def test_it_refuses_a_bad_plan_and_names_the_place(
+def test_an_invalid_plan_is_refused_with_the_path(
     plan: dict[str, Any], place: str, host: AgentHost
 ) -> None:
     step = host.send_plan(plan)
@@ -129,11 +129,11 @@ def test_it_refuses_a_bad_plan_and_names_the_place(
     assert step.look()["started"] is False
 
 
-def test_it_says_that_the_plan_was_not_sent(host: AgentHost) -> None:
+def test_a_missing_plan_is_reported(host: AgentHost) -> None:
     assert host.verb("start", "j1", "a1-r1")["error"]["code"] == "bad_plan"
 
 
-def test_it_removes_only_what_is_old(host: AgentHost) -> None:
+def test_only_old_jobs_are_removed(host: AgentHost) -> None:
     write_tar(host.root / "sources/new.tar.gz", {"a": "b"})
     for name in ("jobs/old/a1-r1", "jobs/new/a1-r1", "builds/old-r/tree", "builds/new-r/tree"):
         (host.root / name).mkdir(parents=True)
@@ -149,7 +149,7 @@ def _in(host: AgentHost, kind: str) -> list[Path]:
     return list((host.root / kind).iterdir())
 
 
-def test_it_does_not_remove_a_job_that_runs(host: AgentHost) -> None:
+def test_a_running_job_is_not_removed(host: AgentHost) -> None:
     step = host.start(a_plan(a_trial(host.send_tool(), cooldown_s=20.0)))
     step.await_event("trial_started")
     build = host.root / "builds/c0ffee-r"
@@ -160,7 +160,7 @@ def test_it_does_not_remove_a_job_that_runs(host: AgentHost) -> None:
     assert step.look()["alive"] is True
 
 
-def test_it_says_what_the_host_is(host: AgentHost) -> None:
+def test_facts_of_the_host_are_reported(host: AgentHost) -> None:
     facts = host.verb("facts")["facts"]
     assert facts["threads"] == os.cpu_count()
     assert len(facts["fingerprint"]) == 64

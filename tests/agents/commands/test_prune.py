@@ -68,21 +68,21 @@ def held(path: Path) -> Iterator[None]:
     os.close(fd)
 
 
-def test_it_removes_what_was_not_used_for_some_days(root: Path) -> None:
+def test_prune_removes_what_was_not_used_for_days(root: Path) -> None:
     removed, size_left = remove_old_items(root, keep_days=3.5)
     assert set(removed) == set(ALL[:3])
     assert left(root) == set(ALL[3:])
     assert size_left == size(root)
 
 
-def test_it_removes_the_longest_unused_until_the_limit_holds(root: Path) -> None:
+def test_prune_removes_the_longest_unused_until_the_limit_holds(root: Path) -> None:
     limit = size(root) - 100 * KB
     removed, size_left = remove_old_items(root, keep_days=100, limit_bytes=limit)
     assert removed == ["builds/b1", "tools/t1"]
     assert size_left == size(root) <= limit
 
 
-def test_it_removes_repositories_last(root: Path) -> None:
+def test_prune_removes_repositories_last(root: Path) -> None:
     removed, _ = remove_old_items(root, keep_days=100, limit_bytes=70 * KB + _folders(root))
     assert removed == [*ALL[1:]]
     removed, size_left = remove_old_items(root, keep_days=100, limit_bytes=0)
@@ -95,7 +95,7 @@ def _folders(root: Path) -> int:
     return sum(path.lstat().st_blocks * 512 for path in (root, *root.rglob("*")) if path.is_dir())
 
 
-def test_it_goes_by_the_last_use_and_not_by_the_making(root: Path) -> None:
+def test_prune_uses_the_time_of_the_last_use(root: Path) -> None:
     used(root / "builds/b1/.done", days=0)
     used(root / "jobs/j1/a1-r1/keepalive", days=0)
     (root / "sources/s1.tar.gz").read_bytes()
@@ -105,7 +105,7 @@ def test_it_goes_by_the_last_use_and_not_by_the_making(root: Path) -> None:
     assert len(removed) == 3
 
 
-def test_it_sees_that_a_tool_was_run(root: Path) -> None:
+def test_prune_counts_a_run_of_a_tool_as_use(root: Path) -> None:
     (root / "tools/t1/oha").touch()
     old = time.time() - 50 * DAY_S
     os.utime(root / "tools/t1/oha", (time.time(), old))
@@ -114,7 +114,7 @@ def test_it_sees_that_a_tool_was_run(root: Path) -> None:
     assert left(root) == {"tools/t1"}
 
 
-def test_it_removes_nothing_that_a_living_step_may_use(root: Path) -> None:
+def test_prune_keeps_what_a_live_step_may_use(root: Path) -> None:
     put(root, "jobs/j2", days=9)
     (root / "jobs/j2/a1-r1").mkdir(exist_ok=True)
     with held(root / "jobs/j2/a1-r1/supervisor.lock"):
@@ -127,13 +127,13 @@ def test_it_removes_nothing_that_a_living_step_may_use(root: Path) -> None:
     assert left(root) == set()
 
 
-def test_it_keeps_jobs_that_may_still_be_fetched(root: Path) -> None:
+def test_prune_keeps_jobs_that_may_still_be_fetched(root: Path) -> None:
     used(root / "jobs/j1/a1-r1/keepalive", days=0.01)
     remove_old_items(root, keep_days=100, limit_bytes=0)
     assert left(root) == {"jobs/j1"}
 
 
-def test_it_takes_a_link_for_itself(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_prune_does_not_follow_links(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside")
     (outside / "precious").write_text("kept")
     (root / "tools/link").symlink_to(outside)
@@ -142,11 +142,11 @@ def test_it_takes_a_link_for_itself(root: Path, tmp_path_factory: pytest.TempPat
     assert left(root) == set()
 
 
-def test_it_has_nothing_to_do_in_a_new_directory(tmp_path: Path) -> None:
+def test_prune_does_nothing_in_a_new_directory(tmp_path: Path) -> None:
     assert remove_old_items(tmp_path, keep_days=0, limit_bytes=0) == ([], size(tmp_path))
 
 
-def test_it_knows_what_was_installed_by_its_mark(tmp_path: Path) -> None:
+def test_prune_recognises_installs_by_their_marker(tmp_path: Path) -> None:
     for name in ("installs/old", "installs/used"):
         put(tmp_path, name, days=40)
     used(tmp_path / "installs/used/.done", days=1)

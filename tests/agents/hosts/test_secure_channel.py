@@ -40,7 +40,7 @@ def shaken(secret: str = SECRET, place: str = SCOPE) -> tuple[Handshake, Handsha
     return lead, follower
 
 
-def test_it_lets_both_sides_prove_that_they_know_the_secret() -> None:
+def test_both_sides_prove_that_they_know_the_secret() -> None:
     lead, follower = shaken()
     follower.check(lead.proof())
     lead.check(follower.proof())
@@ -51,7 +51,7 @@ def test_it_lets_both_sides_prove_that_they_know_the_secret() -> None:
     [("57" * 32, SCOPE), (SECRET, scope("j1", "a1-r1", "c")), (SECRET, scope("j2", "a1-r1", "b"))],
     ids=["another secret", "another host", "another job"],
 )
-def test_it_refuses_who_is_not_of_this_job_and_host(secret: str, place: str) -> None:
+def test_secure_channel_refuses_another_job_or_host(secret: str, place: str) -> None:
     lead, follower = shaken(secret, place)
     with pytest.raises(PeerLost):
         follower.check(lead.proof())
@@ -59,7 +59,7 @@ def test_it_refuses_who_is_not_of_this_job_and_host(secret: str, place: str) -> 
         lead.check(follower.proof())
 
 
-def test_it_refuses_its_own_proof_sent_back() -> None:
+def test_secure_channel_refuses_a_reflected_proof() -> None:
     lead, follower = shaken()
     with pytest.raises(PeerLost):
         lead.check(lead.proof())
@@ -67,7 +67,7 @@ def test_it_refuses_its_own_proof_sent_back() -> None:
         follower.check(follower.proof())
 
 
-def test_it_refuses_the_proof_of_another_time() -> None:
+def test_secure_channel_refuses_a_replayed_proof() -> None:
     earlier, _ = shaken()
     _, follower = shaken()
     with pytest.raises(PeerLost):
@@ -77,7 +77,7 @@ def test_it_refuses_the_proof_of_another_time() -> None:
 @pytest.mark.parametrize(
     "line", [b"", b"{}", b"GET / HTTP/1.1", b"[1]", b'{"nonce": 5}', b'{"nonce": "zz"}', b"\xff"]
 )
-def test_it_refuses_an_opening_that_is_none(line: bytes) -> None:
+def test_secure_channel_refuses_an_invalid_opening(line: bytes) -> None:
     with pytest.raises(PeerLost):
         Handshake(SECRET, SCOPE, FOLLOWER).read_greeting(line)
 
@@ -87,7 +87,9 @@ def channels(left: socket.socket, right: socket.socket) -> tuple[Channel, Channe
     return lead.channel(left), follower.channel(right)
 
 
-def test_it_carries_messages_both_ways(wire: tuple[socket.socket, socket.socket]) -> None:
+def test_secure_channel_carries_messages_both_ways(
+    wire: tuple[socket.socket, socket.socket],
+) -> None:
     lead, follower = channels(*wire)
     for n in range(3):
         lead.send({"call": "ping", "n": n, "text": "größer\n"})
@@ -107,7 +109,7 @@ TAMPERING: dict[str, Line] = {
 
 
 @pytest.mark.parametrize("tamper", TAMPERING.values(), ids=TAMPERING)
-def test_it_refuses_what_is_not_the_next_message(tamper: Line) -> None:
+def test_secure_channel_refuses_messages_out_of_order(tamper: Line) -> None:
     captured, relay = socket.socketpair()
     near, far = socket.socketpair()
     with captured, relay, near, far:
@@ -120,7 +122,7 @@ def test_it_refuses_what_is_not_the_next_message(tamper: Line) -> None:
             follower.receive(1)
 
 
-def test_it_refuses_a_message_that_is_missing_or_came_back() -> None:
+def test_secure_channel_refuses_dropped_and_replayed_messages() -> None:
     captured, relay = socket.socketpair()
     near, far = socket.socketpair()
     with captured, relay, near, far:
@@ -136,14 +138,16 @@ def test_it_refuses_a_message_that_is_missing_or_came_back() -> None:
             lead.receive(1)
 
 
-def test_it_tells_a_closed_connection(wire: tuple[socket.socket, socket.socket]) -> None:
+def test_secure_channel_detects_a_closed_connection(
+    wire: tuple[socket.socket, socket.socket],
+) -> None:
     lead, _ = channels(*wire)
     wire[1].close()
     with pytest.raises(PeerLost, match="closed"):
         lead.receive(1)
 
 
-def test_it_takes_lines_of_a_bounded_length_only() -> None:
+def test_secure_channel_limits_the_length_of_lines() -> None:
     lines = LineBuffer(10)
     lines.add(b"a\nbc")
     assert [lines.next(), lines.next()] == [b"a", None]
@@ -170,7 +174,7 @@ def answer_one(channel: Channel) -> None:
     channel.send({"answer": {"it": "is me"}})
 
 
-def test_it_lets_the_lead_in_past_strangers(open_door: FollowerListener) -> None:
+def test_listener_accepts_the_lead_despite_other_clients(open_door: FollowerListener) -> None:
     here = ("127.0.0.1", open_door.port)
     strangers = [socket.create_connection(here) for _ in range(listener.MAX_PENDING + 3)]
     strangers[0].sendall(b"GET / HTTP/1.1\r\n\r\n")
@@ -204,7 +208,7 @@ def _rest(connection: socket.socket) -> bytes:
     return data.partition(b"\n")[2]
 
 
-def test_it_shows_a_silent_caller_out(open_door: FollowerListener) -> None:
+def test_listener_closes_a_silent_connection(open_door: FollowerListener) -> None:
     with (
         ThreadPoolExecutor() as pool,
         socket.create_connection(("127.0.0.1", open_door.port)) as pending,
@@ -217,7 +221,7 @@ def test_it_shows_a_silent_caller_out(open_door: FollowerListener) -> None:
         peer.close()
 
 
-def test_it_names_the_host_that_does_not_know_the_secret(open_door: FollowerListener) -> None:
+def test_listener_names_the_host_that_does_not_know_the_secret(open_door: FollowerListener) -> None:
     with ThreadPoolExecutor() as pool:
         admitted = pool.submit(open_door.accept_lead, lambda: None)
         with pytest.raises(PeerLost, match=r"agent of host b \(127\.0\.0\.1:\d+\): "):
@@ -227,7 +231,7 @@ def test_it_names_the_host_that_does_not_know_the_secret(open_door: FollowerList
         peer.close()
 
 
-def test_it_bounds_what_one_message_may_take(
+def test_secure_channel_limits_the_size_of_a_message(
     wire: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(secure_channel, "MAX_LINE", 1000)

@@ -49,7 +49,7 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
         yield pair
 
 
-def test_it_puts_load_on_a_server_of_another_host(pair: Pair) -> None:
+def test_load_reaches_a_server_on_another_host(pair: Pair) -> None:
     tool = pair.a.send_tool(FAKE_TOOL.replace("out, rows", ASK + "out, rows"))
     load = a_load("{tool}", "{out}", "{rows}", "http://{address}:{port}/hello")
     trials = [a_far_trial(tool, loads=[load], id=name) for name in ("t1", "t2")]
@@ -67,7 +67,7 @@ def test_it_puts_load_on_a_server_of_another_host(pair: Pair) -> None:
     assert not lead.named("build_started")
 
 
-def test_it_measures_what_the_server_costs_where_it_runs(pair: Pair, oha: str) -> None:
+def test_usage_of_the_server_is_measured_on_its_host(pair: Pair, oha: str) -> None:
     pair.b.send_source({"server.py": HELLO.read_text()})
     serve = a_server(
         on="b",
@@ -95,14 +95,14 @@ def test_it_measures_what_the_server_costs_where_it_runs(pair: Pair, oha: str) -
     assert result["limits"]["tool"]["open_files"] == 600
 
 
-def test_it_brings_the_servers_log_home(pair: Pair) -> None:
+def test_the_log_of_the_server_is_fetched(pair: Pair) -> None:
     pair.b.send_source({"server.py": BOUND.format(extra="print('far away', flush=True)")})
     lead, _ = pair.run(a_far_trial(pair.a.send_tool()))
     assert lead.named("trial_done"), lead.events
     assert "far away" in (lead.folder / "trials/t1/server.log").read_text()
 
 
-def test_it_shows_what_a_far_server_said_that_did_not_start(pair: Pair) -> None:
+def test_the_output_of_a_remote_server_that_does_not_start_is_shown(pair: Pair) -> None:
     broken = a_server(on="b", argv=["{python}", "-c", "import sys; sys.exit('no config.toml')"])
     tool = pair.a.send_tool()
     lead, follower = pair.run(a_far_trial(tool, server=broken), a_far_trial(tool, id="t2"))
@@ -113,7 +113,7 @@ def test_it_shows_what_a_far_server_said_that_did_not_start(pair: Pair) -> None:
     assert follower.events[-1]["event"] == "round_done"
 
 
-def test_it_says_that_a_far_servers_program_is_missing(pair: Pair) -> None:
+def test_a_missing_program_of_a_remote_server_is_reported(pair: Pair) -> None:
     missing = a_server(on="b", argv=["no-such-program"])
     lead, _ = pair.run(a_far_trial(pair.a.send_tool(), server=missing))
     failed = lead.only("trial_failed")
@@ -122,7 +122,7 @@ def test_it_says_that_a_far_servers_program_is_missing(pair: Pair) -> None:
     assert "no-such-program" in failed["message"]
 
 
-def test_it_says_that_a_far_server_died_under_load(pair: Pair) -> None:
+def test_a_remote_server_that_died_under_load_is_reported(pair: Pair) -> None:
     pair.b.send_source({"server.py": BOUND.format(extra=TELLS_PID)})
     killing = a_load(
         "{python}",
@@ -140,7 +140,7 @@ def test_it_says_that_a_far_server_died_under_load(pair: Pair) -> None:
     assert "-9" in failed["message"]
 
 
-def test_it_fails_the_trials_of_a_build_that_failed_on_the_other_host(pair: Pair) -> None:
+def test_a_build_that_fails_on_the_other_host_fails_its_trials(pair: Pair) -> None:
     lead, follower = pair.run(
         a_far_trial(pair.a.send_tool()), builds=[a_build(on=["b"], steps=[["false"]])]
     )
@@ -148,7 +148,7 @@ def test_it_fails_the_trials_of_a_build_that_failed_on_the_other_host(pair: Pair
     assert lead.only("trial_failed")["code"] == "build_failed"
 
 
-def test_it_builds_only_what_its_own_host_needs(pair: Pair) -> None:
+def test_each_host_builds_only_what_it_needs(pair: Pair) -> None:
     pair.a.send_source({"tool.py": ""})
     both = [a_build(on=["b"]), a_build(on=["a"], tree="builds/other-r", commit="c0ffee")]
     lead, follower = pair.run(a_far_trial(pair.a.send_tool()), builds=both)
@@ -157,7 +157,7 @@ def test_it_builds_only_what_its_own_host_needs(pair: Pair) -> None:
     assert not (pair.b.root / "builds/other-r").exists()
 
 
-def test_it_ends_a_round_of_no_trials_at_once(pair: Pair) -> None:
+def test_a_round_without_trials_ends_immediately(pair: Pair) -> None:
     lead, follower = pair.run(builds=[])
     assert [e["event"] for e in lead.events] == ["supervisor_started", "round_done"]
     assert follower.events[-1]["event"] == "round_done"
@@ -179,7 +179,7 @@ def all_gone(pids: list[int]) -> bool:
     return not any(map(is_running, pids))
 
 
-def test_it_ends_on_the_lead_when_the_follower_is_killed(pair: Pair) -> None:
+def test_the_lead_ends_when_the_follower_is_killed(pair: Pair) -> None:
     lead, follower, pids = in_the_middle(pair)
     os.kill(follower.pid, signal.SIGKILL)
     lead.await_end()
@@ -190,7 +190,7 @@ def test_it_ends_on_the_lead_when_the_follower_is_killed(pair: Pair) -> None:
     eventually(lambda: all_gone(pids), "server or tool lives on")
 
 
-def test_it_ends_on_the_follower_when_the_lead_is_killed(pair: Pair) -> None:
+def test_the_follower_ends_when_the_lead_is_killed(pair: Pair) -> None:
     lead, follower, pids = in_the_middle(pair)
     os.kill(lead.pid, signal.SIGKILL)
     follower.await_end()
@@ -198,7 +198,7 @@ def test_it_ends_on_the_follower_when_the_lead_is_killed(pair: Pair) -> None:
     eventually(lambda: all_gone(pids), "server or tool lives on")
 
 
-def test_it_ends_on_the_lead_when_the_follower_does_not_answer(pair: Pair) -> None:
+def test_the_lead_ends_when_the_follower_does_not_respond(pair: Pair) -> None:
     lead, follower, pids = in_the_middle(pair)
     os.kill(follower.pid, signal.SIGSTOP)  # its kernel answers still
     try:
@@ -211,7 +211,7 @@ def test_it_ends_on_the_lead_when_the_follower_does_not_answer(pair: Pair) -> No
     eventually(lambda: all_gone(pids), "server or tool lives on")
 
 
-def test_it_ends_on_both_when_the_lead_is_stopped(pair: Pair) -> None:
+def test_both_hosts_end_when_the_lead_is_stopped(pair: Pair) -> None:
     lead, follower, pids = in_the_middle(pair)
     pair.a.verb("stop", lead.job, lead.name)
     follower.await_end()
@@ -221,7 +221,7 @@ def test_it_ends_on_both_when_the_lead_is_stopped(pair: Pair) -> None:
     eventually(lambda: all_gone(pids), "server or tool lives on")
 
 
-def test_it_goes_on_where_only_the_lead_asks_for_it(pair: Pair) -> None:
+def test_a_round_continues_while_only_the_lead_is_polled(pair: Pair) -> None:
     """A follower that nobody looks at is kept alive by its lead's signs of life."""
     trial = a_far_trial(pair.a.send_tool(), cooldown_s=4.0)
     follower, port = pair.follow(trial, silence_s=2.0)
@@ -231,7 +231,7 @@ def test_it_goes_on_where_only_the_lead_asks_for_it(pair: Pair) -> None:
     assert follower.events[-1]["event"] == "round_done", follower.events
 
 
-def test_it_does_not_wait_for_ever_for_a_lead(pair: Pair) -> None:
+def test_the_follower_does_not_wait_forever_for_a_lead(pair: Pair) -> None:
     follower, _ = pair.follow(silence_s=1.0, builds=[])
     follower.await_end()
     aborted = follower.only("aborted")
@@ -239,7 +239,7 @@ def test_it_does_not_wait_for_ever_for_a_lead(pair: Pair) -> None:
     assert "no lead came" in aborted["reason"]
 
 
-def test_it_says_that_the_follower_cannot_be_reached(pair: Pair) -> None:
+def test_an_unreachable_follower_is_reported(pair: Pair) -> None:
     with socket.create_server((ADDRESSES["b"], 0)) as closed:
         port = closed.getsockname()[1]
     lead = pair.lead(port, a_far_trial("tools/fake"))
@@ -249,7 +249,7 @@ def test_it_says_that_the_follower_cannot_be_reached(pair: Pair) -> None:
     assert not lead.named("trial_started")
 
 
-def test_it_refuses_a_lead_with_another_secret(pair: Pair) -> None:
+def test_a_lead_with_another_secret_is_refused(pair: Pair) -> None:
     trial = a_far_trial(pair.a.send_tool())
     follower, port = pair.follow(trial)
     stranger = pair.lead(port, trial, secret="57" * 32)
@@ -291,7 +291,7 @@ REFUSED: tuple[dict[str, Any], ...] = (
 )
 
 
-def test_it_starts_only_what_its_own_plan_says(pair: Pair) -> None:
+def test_a_follower_starts_only_what_its_own_plan_contains(pair: Pair) -> None:
     app = {
         "name": "app",
         "on": "a",
@@ -322,7 +322,7 @@ def has_ipv6() -> bool:
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="no IPv6 on the loopback")
-def test_it_speaks_ipv6(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_hosts_can_use_ipv6(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ADDRESSES, "b", "::1")
     server = BOUND.replace("http.server.HTTPServer(", "Six(").format(
         extra="import socket\nclass Six(http.server.HTTPServer): address_family = socket.AF_INET6"

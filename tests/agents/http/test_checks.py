@@ -51,7 +51,7 @@ def port(site: Site) -> Iterator[int]:
         yield port
 
 
-def test_it_tells_what_came_and_finds_nothing_wrong_with_it(port: int) -> None:
+def test_check_reports_a_correct_response(port: int) -> None:
     check = a_check(
         status=200, response_headers={"content-type": "text/plain"}, encoding="identity"
     )
@@ -83,7 +83,7 @@ def test_it_tells_what_came_and_finds_nothing_wrong_with_it(port: int) -> None:
         ("/br", "length", 3),
     ],
 )
-def test_it_accepts_a_body_that_is_right(port: int, path: str, kind: str, value: str | int) -> None:
+def test_check_accepts_the_expected_body(port: int, path: str, kind: str, value: str | int) -> None:
     assert problem(port, expecting(kind, value, path=path)) is None
 
 
@@ -105,18 +105,18 @@ def test_it_accepts_a_body_that_is_right(port: int, path: str, kind: str, value:
         ("/br", "text", TEXT, "a body in br, which is not decoded here: expect its length"),
     ],
 )
-def test_it_says_what_a_wrong_body_is(
+def test_check_reports_a_wrong_body(
     port: int, path: str, kind: str, value: str | int, said: str
 ) -> None:
     assert said in str(problem(port, expecting(kind, value, path=path)))
 
 
-def test_it_says_what_a_wrong_status_came_with(port: int) -> None:
+def test_check_reports_the_body_of_a_wrong_status(port: int) -> None:
     check = expecting("text", TEXT, path="/broken", status=200)
     assert problem(port, check) == ("status 500 instead of 200, with body 'the database is locked'")
 
 
-def test_it_names_each_wrong_header_and_the_wrong_coding(port: int) -> None:
+def test_check_names_each_wrong_header_and_the_wrong_coding(port: int) -> None:
     wanted = {"content-type": "text/html", "etag": "1"}
     assert problem(port, a_check(response_headers=wanted, encoding="gzip")) == (
         "content-encoding identity instead of gzip; "
@@ -125,28 +125,28 @@ def test_it_names_each_wrong_header_and_the_wrong_coding(port: int) -> None:
     )
 
 
-def test_it_joins_headers_of_one_name(port: int) -> None:
+def test_check_joins_headers_of_one_name(port: int) -> None:
     assert problem(port, a_check(path="/twice", response_headers={"via": "one, two"})) is None
 
 
-def test_it_judges_nothing_that_it_was_not_asked_to(port: int) -> None:
+def test_check_ignores_what_has_no_expectation(port: int) -> None:
     told = checked(port, a_check(path="/broken"))
     assert (told["problem"], told["status"]) == (None, 500)
 
 
-def test_it_says_where_a_body_ends_too_early(port: int) -> None:
+def test_check_reports_where_a_body_ends_too_early(port: int) -> None:
     told = checked(port, expecting("text", TEXT, path="/short", status=200))
     assert told["problem"] == "a body that ends after 5 of 13 bytes"
     assert (told["status"], told["length"]) == (200, 5)
 
 
-def test_it_reads_no_more_than_16_mib(port: int) -> None:
+def test_check_reads_no_more_than_16_mib(port: int) -> None:
     told = checked(port, a_check(path="/huge"))
     assert told["problem"] == "a body longer than 16 MiB, of which no more was read"
     assert told["length"] == BODY_LIMIT
 
 
-def test_it_asks_what_the_check_says(port: int, site: Site) -> None:
+def test_check_sends_the_defined_request(port: int, site: Site) -> None:
     checked(port, a_check(method="POST", headers=(("X-Colour", "red"),), body=b"\0\1"))
     asked = site.asked[-1]
     assert (asked.method, asked.path, asked.body) == ("POST", "/hello", b"\0\1")
@@ -157,24 +157,24 @@ def test_it_asks_what_the_check_says(port: int, site: Site) -> None:
     }
 
 
-def test_it_expects_no_body_after_head(port: int) -> None:
+def test_check_expects_no_body_after_head(port: int) -> None:
     told = checked(port, a_check(method="HEAD"))
     assert (told["problem"], told["length"]) == (None, 0)
 
 
-def test_it_names_what_is_no_http() -> None:
+def test_check_reports_that_the_server_does_not_speak_http() -> None:
     with serving(saying(b"220 mail.example ESMTP\r\n")) as port:
         assert problem(port, a_check()) == r"b'220 mail.example ESMTP\r\n' instead of HTTP/1.1"
 
 
-def test_it_says_that_chunks_break_off() -> None:
+def test_check_reports_that_chunks_break_off() -> None:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     with serving(saying(head, b"5\r\nHello\r\n", b"8\r\nWor")) as port:
         said = problem(port, a_check())
     assert said == "a body that ends after 8 bytes, in the middle of a chunk"
 
 
-def test_it_ends_in_time_whatever_the_server_does() -> None:
+def test_check_ends_within_its_timeout() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n"
     with serving(saying(head, b"Hello", then_wait=True)) as port:
         said = problem(port, a_check(timeout_s=0.3))
@@ -184,7 +184,7 @@ def test_it_ends_in_time_whatever_the_server_does() -> None:
     assert said == "broken HTTP/1.1 (it breaks off: timed out)"
 
 
-def test_it_ends_a_search_that_has_no_end() -> None:
+def test_check_ends_a_regular_expression_that_takes_too_long() -> None:
     reply = Reply(body=b"a" * 60 + b"!")
     with serving(http1(Site({"/hello": reply}))) as port:
         said = problem(port, expecting("matches", "^(a+)+$", timeout_s=1.0))
@@ -192,7 +192,7 @@ def test_it_ends_a_search_that_has_no_end() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h2", "grpc"])
-def test_it_raises_where_nobody_answers(protocol: str) -> None:
+def test_check_raises_if_nothing_listens(protocol: str) -> None:
     with socket.create_server((LOOPBACK, 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(ConnectionRefusedError):
@@ -203,7 +203,7 @@ def test_it_raises_where_nobody_answers(protocol: str) -> None:
         checked(port, a_check(protocol=protocol, timeout_s=0.3))
 
 
-def test_it_believes_a_load_tool_that_spoke_another_protocol() -> None:
+def test_check_reports_a_load_tool_that_spoke_another_protocol() -> None:
     check = expecting("length", 13, protocol="h3", tls=True, argv=("tool", "url"), status=200)
     told = {"status": 200, "length": 13, "protocol": "h2"}
     assert run_check(LOOPBACK, 9, check, None, lambda _argv: told)["protocol"] == "h2"
@@ -219,7 +219,7 @@ def test_it_believes_a_load_tool_that_spoke_another_protocol() -> None:
         ({"status": None, "length": None}, "no response that the load tool could read over HTTP/3"),
     ],
 )
-def test_it_leaves_http3_to_the_load_tool(told: dict[str, int | None], said: str | None) -> None:
+def test_http3_is_checked_by_the_load_tool(told: dict[str, int | None], said: str | None) -> None:
     check = expecting("length", 13, protocol="h3", tls=True, argv=("tool", "url"), status=200)
     asked = []
     result = run_check(LOOPBACK, 9, check, None, lambda argv: asked.append(argv) or told)

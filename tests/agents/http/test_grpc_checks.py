@@ -57,7 +57,7 @@ def port(site: Site) -> Iterator[int]:
         yield port
 
 
-def test_it_calls_and_tells_of_the_message(port: int, site: Site) -> None:
+def test_grpc_check_calls_and_reports_the_message(port: int, site: Site) -> None:
     check = UNARY._replace(headers=(("x-user", "me"), ("TE", "gzip")))
     assert checked(port, check) == {
         "name": "load",
@@ -77,7 +77,7 @@ def test_it_calls_and_tells_of_the_message(port: int, site: Site) -> None:
     }
 
 
-def test_it_calls_with_tls(site: Site, tmp_path: Path) -> None:
+def test_grpc_check_calls_with_tls(site: Site, tmp_path: Path) -> None:
     certificates = make_certificates([], now=datetime.now(UTC))
     with serving(http2(site), tls_of(certificates, tmp_path, "h2")) as port:
         assert problem(port, UNARY._replace(tls=True), tmp_path / "ca.pem") is None
@@ -94,14 +94,14 @@ def test_it_calls_with_tls(site: Site, tmp_path: Path) -> None:
         ("length", 0, "/empty"),
     ],
 )
-def test_it_judges_the_message(port: int, kind: str, value: str | int, path: str) -> None:
+def test_grpc_check_compares_the_message(port: int, kind: str, value: str | int, path: str) -> None:
     right = expecting(kind, value, protocol="grpc", path=path, grpc_status=0)
     assert problem(port, right) is None
     wrong = expecting(kind, 9 if kind == "length" else "bye", protocol="grpc", path=path)
     assert problem(port, wrong) is not None
 
 
-def test_it_tells_the_coding_of_the_message(port: int) -> None:
+def test_grpc_check_reports_the_compression_of_the_message(port: int) -> None:
     assert checked(port, UNARY._replace(path="/gzip"))["encoding"] == "gzip"
 
 
@@ -120,23 +120,23 @@ def test_it_tells_the_coding_of_the_message(port: int) -> None:
         ("/reset", "a stream that is reset (INTERNAL_ERROR)"),
     ],
 )
-def test_it_says_what_went_wrong(port: int, path: str, said: str) -> None:
+def test_grpc_check_reports_what_went_wrong(port: int, path: str, said: str) -> None:
     assert problem(port, UNARY._replace(path=path)) == said
 
 
-def test_it_accepts_the_error_that_is_expected(port: int) -> None:
+def test_grpc_check_accepts_the_error_that_is_expected(port: int) -> None:
     told = checked(port, UNARY._replace(path="/missing", grpc_status=5))
     assert (told["problem"], told["length"]) == (None, 0)
 
 
-def test_it_judges_no_status_that_it_was_not_asked_to(port: int) -> None:
+def test_grpc_check_ignores_a_status_without_an_expectation(port: int) -> None:
     assert problem(port, UNARY._replace(path="/missing", grpc_status=None)) is None
 
 
-def test_it_tells_http_2_from_grpc(port: int) -> None:
+def test_grpc_check_distinguishes_http2_from_grpc(port: int) -> None:
     assert checked(port, UNARY._replace(path="/page"))["protocol"] == "h2"
 
 
-def test_it_names_http_1_1(site: Site) -> None:
+def test_grpc_check_names_http_1_1(site: Site) -> None:
     with serving(http1(site)) as port:
         assert problem(port, UNARY) == "HTTP/1.1 instead of HTTP/2"

@@ -56,7 +56,7 @@ def h2c(site: Site) -> Iterator[int]:
 
 
 @pytest.mark.parametrize(("protocol", "alpn"), [("h1", "http/1.1"), ("h2", "h2")])
-def test_it_speaks_it_with_tls(
+def test_http2_check_works_with_tls(
     site: Site, certificates: Certificates, ca: Path, tmp_path: Path, protocol: str, alpn: str
 ) -> None:
     tls = tls_of(certificates, tmp_path, "h2", "http/1.1")
@@ -65,7 +65,7 @@ def test_it_speaks_it_with_tls(
     assert (told["problem"], told["protocol"], told["length"]) == (None, protocol, 13)
 
 
-def test_it_speaks_it_without_tls_by_prior_knowledge(h2c: int, site: Site) -> None:
+def test_http2_check_works_without_tls_by_prior_knowledge(h2c: int, site: Site) -> None:
     headers = (("X-Colour", "red"), ("Host", "example.org"))
     check = expecting("text", "Hello, World!", protocol="h2", method="PUT", headers=headers)
     told = checked(h2c, check._replace(body=b"abc"))
@@ -81,20 +81,22 @@ def test_it_speaks_it_without_tls_by_prior_knowledge(h2c: int, site: Site) -> No
     }
 
 
-def test_it_takes_and_sends_what_is_longer_than_the_windows(h2c: int, site: Site) -> None:
+def test_http2_check_exchanges_bodies_larger_than_the_flow_control_window(
+    h2c: int, site: Site
+) -> None:
     sent = b"y" * 300_000
     told = checked(h2c, H2._replace(method="POST", path="/long", body=sent))
     assert (told["problem"], told["length"]) == (None, 300_000)
     assert site.asked[-1].body == sent
 
 
-def test_it_reads_no_more_than_16_mib_here_either(h2c: int) -> None:
+def test_http2_check_reads_no_more_than_16_mib(h2c: int) -> None:
     told = checked(h2c, H2._replace(path="/huge"))
     assert told["problem"] == "a body longer than 16 MiB, of which no more was read"
     assert told["length"] == BODY_LIMIT
 
 
-def test_it_takes_an_answer_without_a_body(h2c: int) -> None:
+def test_http2_check_accepts_a_response_without_a_body(h2c: int) -> None:
     told = checked(h2c, H2._replace(path="/empty", status=204))
     assert (told["problem"], told["length"]) == (None, 0)
     assert problem(h2c, H2._replace(method="HEAD")) is None
@@ -108,11 +110,11 @@ def test_it_takes_an_answer_without_a_body(h2c: int) -> None:
         ("/short", "broken HTTP/2 (InvalidBodyLengthError: "),
     ],
 )
-def test_it_says_what_went_wrong(h2c: int, path: str, said: str) -> None:
+def test_http2_check_reports_what_went_wrong(h2c: int, path: str, said: str) -> None:
     assert str(problem(h2c, H2._replace(path=path))).startswith(said)
 
 
-def test_it_sees_the_fall_back_to_http_1_1(
+def test_http2_check_detects_the_fallback_to_http_1_1(
     site: Site, certificates: Certificates, ca: Path, tmp_path: Path
 ) -> None:
     for alpn in (["http/1.1"], []):
@@ -122,7 +124,7 @@ def test_it_sees_the_fall_back_to_http_1_1(
         assert (told["protocol"], told["status"], told["length"]) == ("h1", None, None)
 
 
-def test_it_names_http_1_1_that_answers_the_preface() -> None:
+def test_http2_check_detects_http_1_1_that_responds_to_the_preface() -> None:
     refusal = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"
     with serving(saying(refusal)) as port:
         told = checked(port, H2)
@@ -130,28 +132,28 @@ def test_it_names_http_1_1_that_answers_the_preface() -> None:
 
 
 @pytest.mark.parametrize("words", [b"hm?", b"<html>There is no such thing here.</html>"])
-def test_it_names_what_is_neither(words: bytes) -> None:
+def test_http2_check_names_a_server_that_speaks_neither(words: bytes) -> None:
     with serving(saying(words)) as port:
         assert problem(port, H2) == f"{words!r} instead of HTTP/2"
 
 
-def test_it_names_http_2_where_http_1_1_was_asked_for(h2c: int) -> None:
+def test_http1_check_names_a_server_that_speaks_http2(h2c: int) -> None:
     told = checked(h2c, a_check())
     assert (told["problem"], told["protocol"]) == ("HTTP/2 instead of HTTP/1.1", "h2")
 
 
-def test_it_names_http_2_that_only_greets() -> None:
+def test_http1_check_names_http2_that_only_sends_its_settings() -> None:
     settings = bytes(3) + b"\4" + bytes(5)
     with serving(saying(settings, then_wait=True)) as port:
         assert problem(port, a_check(timeout_s=0.3)) == "HTTP/2 instead of HTTP/1.1"
 
 
-def test_it_says_that_there_is_no_tls(ca: Path) -> None:
+def test_http2_check_reports_that_the_server_has_no_tls(ca: Path) -> None:
     with serving(saying(b"HTTP/1.0 400 no\r\n\r\n")) as port:
         assert str(problem(port, H2_TLS, ca)).startswith("the TLS handshake failed: ")
 
 
-def test_it_trusts_nobody_but_the_authority_of_the_job(
+def test_http2_check_trusts_only_the_certificate_authority_of_the_job(
     site: Site, certificates: Certificates, ca: Path, tmp_path: Path
 ) -> None:
     other = make_certificates([], now=datetime.now(UTC))
@@ -166,7 +168,7 @@ def test_it_trusts_nobody_but_the_authority_of_the_job(
     )
 
 
-def test_it_speaks_with_an_ipv6_address(
+def test_http2_check_works_with_an_ipv6_address(
     site: Site, certificates: Certificates, ca: Path, tmp_path: Path
 ) -> None:
     with serving(http2(site), tls_of(certificates, tmp_path, "h2"), "::1") as port:

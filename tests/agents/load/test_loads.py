@@ -39,7 +39,7 @@ def a_told_load(*words: str, **changes: Any) -> dict[str, Any]:
     return a_load("{tool}", "{out}", "{rows}", *words, **changes)
 
 
-def test_it_measures_every_step_on_one_start_of_the_server(host: AgentHost) -> None:
+def test_every_load_step_is_measured_on_one_start_of_the_server(host: AgentHost) -> None:
     host.send_source({"server.py": SERVER.format(extra="open('starts', 'a').write('x')")})
     steps = [a_told_load(word, warmup_s=at) for word, at in (("a", 0.0), ("b", 1.0), ("c", 0.0))]
     step = host.run_round(a_plan(a_trial(host.send_tool(TOOL), loads=steps, expected_s=3.0)))
@@ -60,7 +60,7 @@ def test_it_measures_every_step_on_one_start_of_the_server(host: AgentHost) -> N
     assert quiet_until == pytest.approx([phases[0]["t"] + 3.5] * 3, abs=0.1)
 
 
-def test_it_keeps_nothing_of_primers_and_warm_ups(host: AgentHost) -> None:
+def test_results_of_primers_and_warm_ups_are_dropped(host: AgentHost) -> None:
     loads = [
         a_told_load("primer", kind="primer"),
         a_told_load("warmup", kind="warmup"),
@@ -82,7 +82,7 @@ def test_it_keeps_nothing_of_primers_and_warm_ups(host: AgentHost) -> None:
     assert len(step.file("t1", "result.json")["loads"]) == 2
 
 
-def test_it_fails_where_a_later_step_fails(host: AgentHost) -> None:
+def test_a_failed_later_step_fails_the_trial(host: AgentHost) -> None:
     failing = a_load("{python}", "-c", "import sys; sys.exit('out of ports')")
     step = host.run_round(a_plan(a_trial(host.send_tool(TOOL), loads=[a_told_load(), failing])))
     failed = step.only("trial_failed")
@@ -90,7 +90,7 @@ def test_it_fails_where_a_later_step_fails(host: AgentHost) -> None:
     assert "out of ports" in failed["output"]
 
 
-def test_it_gives_a_load_its_files_and_its_environment(host: AgentHost) -> None:
+def test_a_load_gets_its_files_and_its_environment(host: AgentHost) -> None:
     load = a_told_load("@{trial_dir}/load.lua", env={"WHO": "{port} of {address}"})
     trial = a_trial(host.send_tool(TOOL), loads=[load], files={"load.lua": "wrk.method = 'POST'\n"})
     step = host.run_round(a_plan(trial))
@@ -143,7 +143,7 @@ def a_secure_trial(oha: str, **changes: Any) -> dict[str, Any]:
     return a_trial("", **{**plain, **changes})
 
 
-def test_it_gives_server_and_load_the_certificates_of_the_job(host: AgentHost, oha: str) -> None:
+def test_server_and_load_get_the_certificates_of_the_job(host: AgentHost, oha: str) -> None:
     host.send_source({"server.py": SECURE})
     step = host.run_round(a_plan(a_secure_trial(oha), tls=certificates()))
     assert step.named("trial_done"), step.named("trial_failed")
@@ -154,7 +154,7 @@ def test_it_gives_server_and_load_the_certificates_of_the_job(host: AgentHost, o
     assert host.verb("stop-all")["stopped"] == []
 
 
-def test_it_does_not_trust_a_server_with_other_certificates(host: AgentHost, oha: str) -> None:
+def test_a_server_with_other_certificates_is_not_trusted(host: AgentHost, oha: str) -> None:
     host.send_source({"server.py": SECURE})
     tls = {**certificates(), "ca": certificates()["ca"]}
     trial = a_secure_trial(oha, ready=a_ready(tls=True, timeout_s=5))
@@ -170,7 +170,7 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
 
 
 @needs_linux
-def test_it_keeps_the_key_to_the_host_that_serves(pair: Pair, oha: str) -> None:
+def test_only_the_serving_host_gets_the_private_key(pair: Pair, oha: str) -> None:
     pair.b.send_source({"server.py": SECURE})
     whole = certificates()
     trial = a_secure_trial(oha, server=a_server(on="b", argv=SECURE_ARGV), files={"note": "hi"})

@@ -63,7 +63,7 @@ def assert_it_gives_reasons(facts: dict[str, Any], known: tuple[str, ...]) -> No
 
 
 @linux_only
-def test_it_looks_at_this_host_before_a_trial() -> None:
+def test_environment_is_checked_before_a_trial() -> None:
     facts = environment.measure_environment()
     known = ("load1", "run_queue", "busy_share", "boot_id")
     assert_it_gives_reasons(facts, known)
@@ -73,7 +73,7 @@ def test_it_looks_at_this_host_before_a_trial() -> None:
 
 
 @linux_only
-def test_it_looks_at_this_host_while_a_load_runs(
+def test_environment_is_checked_while_a_load_runs(
     burner: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(environment, "SHORTEST_S", 0.0)
@@ -109,7 +109,7 @@ def test_a_short_load_has_counts_and_no_shares(monkeypatch: pytest.MonkeyPatch) 
 
 
 @linux_only
-def test_it_names_strangers_and_not_our_own(
+def test_environment_names_other_processes_and_not_those_of_the_trial(
     burner: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(environment, "MAX_FOREIGN", 100_000)  # tests beside this one may use more
@@ -121,7 +121,7 @@ def test_it_names_strangers_and_not_our_own(
 
 
 @linux_only
-def test_it_takes_what_we_used_off_what_the_cpus_worked(burner: subprocess.Popen[bytes]) -> None:
+def test_environment_subtracts_the_cpu_time_of_the_trial(burner: subprocess.Popen[bytes]) -> None:
     with_it, without = environment.InterferenceMonitor(), environment.InterferenceMonitor()
     await_burnt(burner)
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
@@ -129,7 +129,7 @@ def test_it_takes_what_we_used_off_what_the_cpus_worked(burner: subprocess.Popen
     assert with_it.end(1e6, pids)["foreign_cpu_s"] == 0
 
 
-def test_it_knows_every_fact_by_name() -> None:
+def test_every_environment_fact_has_a_name() -> None:
     before, during = (
         environment.measure_environment(),
         environment.InterferenceMonitor().end(None, []),
@@ -138,7 +138,7 @@ def test_it_knows_every_fact_by_name() -> None:
     assert (before.keys() | during.keys()) - others == set(FACTS)
 
 
-def test_it_tells_all_its_facts_in_its_contract() -> None:
+def test_every_environment_fact_is_in_the_protocol() -> None:
     assert environment.__doc__ is not None
     assert [name for name in FACTS if f'"{name}"' not in environment.__doc__] == []
 
@@ -158,7 +158,7 @@ def test_every_system_has_the_same_functions() -> None:
         assert set(module.unknown_reasons()) == set(FACTS)
 
 
-def test_the_clock_was_set_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_was_set_during_the_load_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not ours to set."""
     offsets = iter((1000.0, 1000.25))
     monkeypatch.setattr(environment, "_clock_offset_s", lambda: next(offsets))
@@ -166,7 +166,9 @@ def test_the_clock_was_set_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     assert environment.InterferenceMonitor().end(None, [])["clock_step_s"] == 0.25
 
 
-def test_it_keeps_the_span_of_clock_and_temperature(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_keeps_the_range_of_clock_and_temperature(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Virtual machines have neither sensor."""
     clocks, degrees = iter((3000.0, 2400.0, 2800.0)), iter((60.0, None, 71.5))
     monkeypatch.setattr(system, "clock_mhz", lambda _cpus: next(clocks))
@@ -225,7 +227,7 @@ MACHINE = {
 }
 
 
-def test_it_reads_what_a_machine_counts(tmp_path: Path) -> None:
+def test_environment_reads_the_counters_of_a_machine(tmp_path: Path) -> None:
     read = linux_counters.counters(None, put(tmp_path, MACHINE))
     assert read.cpus == {0: CpuTimes(40.5, 0.75, 0.5), 1: CpuTimes(50.5, 0.25, 0.25)}
     assert read.pressure_s == 2.5
@@ -238,7 +240,7 @@ def test_it_reads_what_a_machine_counts(tmp_path: Path) -> None:
     assert read.energy == {"intel-rapl:0": Energy(5.0, 262143.32885)}
 
 
-def test_it_looks_at_the_cpus_of_the_trial_only(tmp_path: Path) -> None:
+def test_environment_covers_only_the_cpus_of_the_trial(tmp_path: Path) -> None:
     read = linux_counters.counters([1], put(tmp_path, MACHINE))
     assert read.cpus is not None
     assert set(read.cpus) == {1}
@@ -247,7 +249,7 @@ def test_it_looks_at_the_cpus_of_the_trial_only(tmp_path: Path) -> None:
     assert linux_facts.clock_mhz(None, tmp_path) == 2500
 
 
-def test_it_reads_quotas_of_the_first_version_of_control_groups(tmp_path: Path) -> None:
+def test_environment_reads_quotas_of_cgroups_v1(tmp_path: Path) -> None:
     mounts = "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n"
     files = {
         "proc/self/mounts": mounts,
@@ -257,12 +259,12 @@ def test_it_reads_quotas_of_the_first_version_of_control_groups(tmp_path: Path) 
     assert linux_counters.counters(None, put(tmp_path, files)).quota_periods == 4
 
 
-def test_it_tells_what_stands(tmp_path: Path) -> None:
+def test_the_current_state_of_the_machine_is_read(tmp_path: Path) -> None:
     current_state = linux_counters.current_state(put(tmp_path, MACHINE))
     assert current_state == (3, True, "31c1eeab")
 
 
-def test_a_machine_without_any_of_it_tells_nothing(tmp_path: Path) -> None:
+def test_a_machine_without_counters_reports_nothing(tmp_path: Path) -> None:
     assert linux_counters.counters(None, tmp_path) == Counters()
     assert linux_counters.current_state(tmp_path) == (None, None, None)
     assert linux_sockets.established_in_tables(80, tmp_path) is None
@@ -270,7 +272,7 @@ def test_a_machine_without_any_of_it_tells_nothing(tmp_path: Path) -> None:
     assert "no energy meter" in linux_counters.unknown_reasons(tmp_path)["energy_j"]
 
 
-def test_it_says_that_the_meters_are_for_root(tmp_path: Path) -> None:
+def test_environment_reports_that_power_meters_need_root(tmp_path: Path) -> None:
     put(tmp_path, {"sys/class/powercap/intel-rapl:0/name": "package-0\n"})
     assert linux_counters.counters(None, tmp_path).energy is None
     assert "root only" in linux_counters.unknown_reasons(tmp_path)["energy_j"]
@@ -280,7 +282,7 @@ def look(seconds: float, **counted: Any) -> counter_deltas.CounterSnapshot:
     return counter_deltas.CounterSnapshot(seconds, 0.0, Counters(**counted))
 
 
-def test_what_was_not_idle_was_work() -> None:
+def test_cpu_time_that_was_not_idle_counts_as_busy() -> None:
     start = look(10.0, cpus={0: CpuTimes(1.0, 1.0, 1.0), 1: CpuTimes(5.0, 0.0, 0.0)})
     end = look(20.0, cpus={0: CpuTimes(3.0, 2.0, 1.5), 1: CpuTimes(15.0, 0.0, 0.0)})
     # CPU 0: 10 s less 2 s idle, 1 s of interrupts and 0.5 s stolen; CPU 1: idle.
@@ -300,26 +302,26 @@ def test_what_was_not_idle_was_work() -> None:
         (None, None, None, None),
     ],
 )
-def test_it_holds_an_estimate_to_its_bounds(
+def test_environment_keeps_an_estimate_within_its_bounds(
     value: float | None, least: float | None, most: float | None, expected: float | None
 ) -> None:
     assert counter_deltas.clamp(value, least, most) == expected
 
 
-def test_a_cpu_that_came_or_went_makes_it_unknown() -> None:
+def test_a_cpu_that_was_added_or_removed_makes_the_share_unknown() -> None:
     start, end = look(0.0, cpus={0: CpuTimes(0, 0, 0)}), look(1.0, cpus={1: CpuTimes(0, 0, 0)})
     assert counter_deltas.busy_s(start, end) is None
     assert counter_deltas.stolen_share(start.counters, end.counters, 1.0) is None
 
 
-def test_it_counts_energy_across_the_end_of_the_count() -> None:
+def test_energy_is_counted_across_a_counter_overflow() -> None:
     was = Counters(energy={"a": Energy(90.0, 100.0), "b": Energy(5.0, 100.0)})
     now = Counters(energy={"a": Energy(15.0, 100.0), "b": Energy(7.0, 100.0)})
     assert counter_deltas.joules(was, now) == 27.0
     assert counter_deltas.joules(was, Counters()) is None
 
 
-def test_it_knows_who_used_cpu_in_between_and_where() -> None:
+def test_environment_reports_which_process_used_which_cpu() -> None:
     before = {
         1: Consumer("init", 0, 5.0, 0),
         2: Consumer("make", 1, 0.5, 0),
@@ -361,7 +363,9 @@ def connected() -> Iterator[tuple[int, list[socket.socket]]]:
 
 
 @linux_only
-def test_it_counts_connections_to_the_server(connected: tuple[int, list[socket.socket]]) -> None:
+def test_environment_counts_connections_to_the_server(
+    connected: tuple[int, list[socket.socket]],
+) -> None:
     port, clients = connected
     assert linux_sockets.established(port) == 3
     assert linux_sockets.established_in_tables(port) == 3
@@ -373,7 +377,7 @@ def test_it_counts_connections_to_the_server(connected: tuple[int, list[socket.s
 
 
 @linux_only
-def test_it_counts_no_crowds(
+def test_environment_does_not_count_very_many_connections(
     connected: tuple[int, list[socket.socket]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(linux_sockets, "MAX_SOCKETS", 2)
@@ -382,7 +386,7 @@ def test_it_counts_no_crowds(
 
 
 @linux_only
-def test_it_reads_the_tables_where_the_monitor_is_shut(
+def test_environment_reads_proc_tables_where_netlink_is_closed(
     connected: tuple[int, list[socket.socket]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(linux_sockets, "_SOCK_DIAG_BY_FAMILY", 4711)
@@ -426,13 +430,13 @@ def ports(remote: str, state: str, count: int = 4) -> list[tuple[int, str, str]]
         ([(8080, AWAY, "01")] * 9, "2", False),
     ],
 )
-def test_it_knows_when_no_port_is_left(
+def test_environment_detects_that_no_port_is_left(
     tmp_path: Path, sockets: list[tuple[int, str, str]], reuse: str, exhausted: bool
 ) -> None:
     assert linux_sockets.ports_exhausted(put(tmp_path, network(sockets, reuse))) is exhausted
 
 
-def test_it_counts_both_families_in_the_tables(tmp_path: Path) -> None:
+def test_environment_counts_ipv4_and_ipv6_in_the_tables(tmp_path: Path) -> None:
     fourth = network([(8080, AWAY, "01"), (8080, AWAY, "06"), (80, AWAY, "01")], "2")
     sixth = network([(8080, AWAY, "01"), (8081, AWAY, "01")], "2", version="6")
     put(tmp_path, {**fourth, **sixth})

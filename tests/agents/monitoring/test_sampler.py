@@ -57,7 +57,7 @@ def await_word(folder: Path, word: str) -> None:
     eventually(lambda: word in (folder / "out").read_text(), f"the worker is not {word}")
 
 
-def test_it_counts_what_the_whole_tree_of_the_server_uses(server: Child, tmp_path: Path) -> None:
+def test_sampler_counts_the_whole_process_tree_of_the_server(server: Child, tmp_path: Path) -> None:
     sampler = Sampler(server)
     (tmp_path / "go").touch()
     await_word(tmp_path, "done")
@@ -87,7 +87,7 @@ def sampled(sampler: Sampler) -> dict[str, Any]:
 @pytest.mark.skipif(
     not os.access("/proc/self/io", os.R_OK), reason="this kernel does not account for I/O"
 )
-def test_it_counts_what_storage_moved(server: Child, tmp_path: Path) -> None:
+def test_sampler_counts_storage_traffic(server: Child, tmp_path: Path) -> None:
     sampler = Sampler(server)
     (tmp_path / "go").touch()
     await_word(tmp_path, "done")
@@ -104,7 +104,7 @@ def _is_storage(folder: Path) -> bool:
     return shown.stdout.strip() not in ("tmpfs", "ramfs", "overlayfs")
 
 
-def test_it_samples_once_a_second_of_the_load(server: Child) -> None:
+def test_sampler_samples_once_a_second_of_the_load(server: Child) -> None:
     sampler = Sampler(server)
     for seconds in (0.0, 0.2, 0.9, 1.05, 1.9, 2.0):
         sampler(server, seconds)
@@ -112,7 +112,7 @@ def test_it_samples_once_a_second_of_the_load(server: Child) -> None:
     assert sampler.samples[0]["tool_cpu_s"] > 0
 
 
-def test_it_says_that_the_server_was_gone(server: Child) -> None:
+def test_sampler_reports_that_the_server_had_ended(server: Child) -> None:
     sampler = Sampler(server)
     server.kill()
     usage = sampler.usage(None)
@@ -121,26 +121,26 @@ def test_it_says_that_the_server_was_gone(server: Child) -> None:
     assert "another host" in usage["reasons"]["tool_cpu_s"]
 
 
-def test_it_has_no_number_where_a_process_took_its_count_along() -> None:
+def test_growth_is_unknown_if_a_counter_fell() -> None:
     assert growth(Usage(cpu_s=2.0), Usage(cpu_s=1.5), "cpu_s") is None
     assert growth(Usage(cpu_s=2.0), Usage(cpu_s=2.5), "cpu_s") == 0.5
     assert growth(None, Usage(cpu_s=2.5), "cpu_s") is None
 
 
-def test_it_adds_up_only_what_is_known_of_every_process() -> None:
+def test_sampler_sums_only_counters_known_for_every_process() -> None:
     summed = sum_usages([Usage(cpu_s=1.0, read_bytes=5), Usage(cpu_s=2.0)])
     assert summed == Usage(cpu_s=3.0)
     assert sum_usages([]) is None
 
 
-def test_it_knows_nothing_of_a_process_that_is_gone() -> None:
+def test_sampler_has_no_values_for_an_ended_process() -> None:
     process = subprocess.Popen(["true"])
     process.wait()
     assert system.tree_usage([process.pid]) is None
     assert process.pid not in system.snapshot()
 
 
-def test_it_counts_services_connections_and_itself(server: Child, tmp_path: Path) -> None:
+def test_sampler_counts_services_connections_and_itself(server: Child, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = listening.getsockname()
         sampler = Sampler(server, port=address[1], services=[server], sensors=lambda: (61.0, 2e3))
@@ -155,7 +155,7 @@ def test_it_counts_services_connections_and_itself(server: Child, tmp_path: Path
     assert 0 < usage["sampler_cpu_s"] < 10
 
 
-def test_it_knows_no_connections_without_a_port_and_no_services_without_any(server: Child) -> None:
+def test_sampler_omits_connections_without_a_port_and_services_without_any(server: Child) -> None:
     sampler = Sampler(server)
     assert sampled(sampler)["connections"] is None
     usage = sampler.usage(None)
@@ -181,7 +181,7 @@ def own_peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def test_it_tells_the_peak_memory_of_a_tool_that_has_ended(server: Child, tmp_path: Path) -> None:
+def test_sampler_reports_the_peak_memory_of_an_ended_tool(server: Child, tmp_path: Path) -> None:
     sampler = Sampler(server)
     # Below our own peak its memory cannot be told from ours, and a run of all tests takes much.
     megabytes = (own_peak_bytes() >> 20) + 100
@@ -192,7 +192,9 @@ def test_it_tells_the_peak_memory_of_a_tool_that_has_ended(server: Child, tmp_pa
     assert sampler.usage(tool.cpu_s)["tool_peak_rss_bytes"] > megabytes << 20
 
 
-def test_it_does_not_take_our_own_memory_for_that_of_a_tool(server: Child, tmp_path: Path) -> None:
+def test_sampler_does_not_count_memory_of_the_agent_as_that_of_a_tool(
+    server: Child, tmp_path: Path
+) -> None:
     """A child counts as large as we are until its program starts."""
     sampler = Sampler(server)
     tool = run_tool(tmp_path, 0)
@@ -203,7 +205,7 @@ def test_it_does_not_take_our_own_memory_for_that_of_a_tool(server: Child, tmp_p
     assert sampler.usage(tool.cpu_s)["tool_peak_rss_bytes"] < tool.peak_rss_bytes
 
 
-def test_it_gives_the_tools_cpu_nearest_to_a_time(server: Child) -> None:
+def test_sampler_returns_the_cpu_time_of_the_tool_nearest_to_a_time(server: Child) -> None:
     watch = ToolMonitor()
     assert watch.cpu_s_at(1.0) is None
     assert watch.peak_rss_bytes is None
@@ -212,7 +214,7 @@ def test_it_gives_the_tools_cpu_nearest_to_a_time(server: Child) -> None:
     assert (watch.cpu_s_at(0.9), watch.cpu_s_at(1.1)) == (first, 7.5)
 
 
-def test_it_searches_for_processes_as_often_as_it_can_afford(
+def test_sampler_searches_for_processes_as_often_as_it_can_afford(
     server: Child, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     searches: list[int] = []

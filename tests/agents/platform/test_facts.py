@@ -91,7 +91,7 @@ def put(root: Path, name: str, text: str) -> None:
     (root / name).write_text(text)
 
 
-def test_it_reads_a_laptop(laptop: Path) -> None:
+def test_facts_of_a_laptop_are_read(laptop: Path) -> None:
     assert linux_facts.facts(laptop) == {
         "cpu_model": "Intel(R) Core(TM) i5-8365U CPU @ 1.60GHz",
         "cores": 2,
@@ -124,19 +124,19 @@ def test_it_reads_a_laptop(laptop: Path) -> None:
     }
 
 
-def test_it_reads_the_sensors_of_the_cpu_only(laptop: Path) -> None:
+def test_facts_reader_reads_the_sensors_of_the_cpu_only(laptop: Path) -> None:
     assert linux_facts.temperature_c(laptop) == 61.0
     assert linux_facts.clock_mhz(system=laptop) == 2000
 
 
-def test_it_knows_nothing_of_a_system_that_says_nothing(tmp_path: Path) -> None:
+def test_facts_are_unknown_where_the_system_has_no_files(tmp_path: Path) -> None:
     known = {name: value for name, value in linux_facts.facts(tmp_path).items() if value}
     assert known == {"container": "none"}
     assert linux_facts.temperature_c(tmp_path) is None
     assert linux_facts.clock_mhz(system=tmp_path) is None
 
 
-def test_it_sees_that_turbo_is_off(laptop: Path) -> None:
+def test_disabled_turbo_is_detected(laptop: Path) -> None:
     put(laptop, f"{CPU}/intel_pstate/no_turbo", "1\n")
     assert linux_facts.turbo(laptop) == "off"
     (laptop / f"{CPU}/intel_pstate/no_turbo").unlink()
@@ -146,7 +146,7 @@ def test_it_sees_that_turbo_is_off(laptop: Path) -> None:
     assert linux_facts.turbo(laptop) == "on"
 
 
-def test_it_sees_the_mains(laptop: Path) -> None:
+def test_mains_power_is_detected(laptop: Path) -> None:
     put(laptop, "sys/class/power_supply/AC/online", "1\n")
     put(laptop, "sys/class/power_supply/BAT0/status", "Charging\n")
     assert linux_facts.power(laptop)["power_source"] == "mains"
@@ -165,11 +165,11 @@ def test_it_sees_the_mains(laptop: Path) -> None:
         ("LENOVO 20N2CTO1WW", None),
     ],
 )
-def test_it_knows_hypervisors_by_the_names_of_their_machines(names: str, kind: str | None) -> None:
+def test_hypervisors_are_recognised_by_the_machine_name(names: str, kind: str | None) -> None:
     assert hypervisors.hypervisor(names) == kind
 
 
-def test_it_knows_a_hypervisor_by_its_clock(laptop: Path) -> None:
+def test_a_hypervisor_is_recognised_by_its_clock(laptop: Path) -> None:
     guest = CPUINFO.replace("tsc msr", "tsc msr hypervisor")
     assert linux_facts.virtualisation(laptop, guest) == "virtual machine"
     clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource"
@@ -177,19 +177,19 @@ def test_it_knows_a_hypervisor_by_its_clock(laptop: Path) -> None:
     assert linux_facts.virtualisation(laptop, guest) == "kvm"
 
 
-def test_it_knows_containers(laptop: Path) -> None:
+def test_containers_are_recognised(laptop: Path) -> None:
     put(laptop, "proc/1/cgroup", "12:cpu:/kubepods/besteffort/pod1\n")
     assert linux_facts.container(laptop) == "kubepods"
     put(laptop, "run/.containerenv", "")
     assert linux_facts.container(laptop) == "podman"
 
 
-def test_it_does_not_number_cores_where_the_kernel_does_not() -> None:
+def test_cores_have_no_numbers_where_the_kernel_has_none() -> None:
     assert linux_facts.cores("processor\t: 0\nBogoMIPS\t: 48.00\n") is None
     assert linux_facts.cpu_model("processor\t: 0\nModel\t: Raspberry Pi 4\n") == "Raspberry Pi 4"
 
 
-def test_it_tells_of_this_machine_what_it_can(tmp_path: Path) -> None:
+def test_facts_of_this_machine_are_read(tmp_path: Path) -> None:
     facts = gather_facts(tmp_path)
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
     assert facts["threads"] >= 1
@@ -202,14 +202,14 @@ def test_it_tells_of_this_machine_what_it_can(tmp_path: Path) -> None:
     assert facts["fingerprint"] == fingerprint(facts["static"])
 
 
-def test_it_fingerprints_static_facts_only() -> None:
+def test_fingerprint_covers_static_facts_only() -> None:
     facts = dict.fromkeys(STATIC, "x")
     assert fingerprint({**facts, "load": [1, 2, 3]}) == fingerprint(facts)
     for name in STATIC:
         assert fingerprint({**facts, name: "y"}) != fingerprint(facts)
 
 
-def test_it_sees_memory_added_and_not_what_a_kernel_reserves() -> None:
+def test_fingerprint_changes_with_installed_memory_but_not_with_reserved_memory() -> None:
     facts = dict.fromkeys(STATIC, "x")
 
     def of(memory_bytes: int) -> str:

@@ -93,7 +93,7 @@ def groups_left() -> list[str]:
 
 
 @needs_groups
-def test_it_holds_a_child_to_its_quota(tmp_path: Path) -> None:
+def test_a_child_is_held_to_its_quota(tmp_path: Path) -> None:
     # Less than its share of a busy machine: a child that gets less than its quota is not throttled.
     code, out, applied = run(tmp_path, BUSY, Limits(cpu_quota=0.05))
     assert code == 0
@@ -107,7 +107,7 @@ def test_it_holds_a_child_to_its_quota(tmp_path: Path) -> None:
 
 
 @needs_groups
-def test_it_kills_a_child_that_outgrows_its_memory(tmp_path: Path) -> None:
+def test_a_child_that_exceeds_its_memory_is_killed(tmp_path: Path) -> None:
     code, out, applied = run(tmp_path, EATER.format(size=100 * MB), Limits(memory_bytes=48 * MB))
     assert (code, out) == (-9, "")
     assert (applied["memory_bytes"], applied["oom_kills"]) == (48 * MB, 1)
@@ -116,7 +116,7 @@ def test_it_kills_a_child_that_outgrows_its_memory(tmp_path: Path) -> None:
     assert groups_left() == []
 
 
-def test_it_binds_a_child_to_its_cpus(tmp_path: Path) -> None:
+def test_a_child_is_bound_to_its_cpus(tmp_path: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
     code, out, applied = run(
         tmp_path, "import os; print(os.sched_getaffinity(0))", Limits(cpus=(cpu,))
@@ -126,7 +126,7 @@ def test_it_binds_a_child_to_its_cpus(tmp_path: Path) -> None:
     assert applied["refused"] == {}
 
 
-def test_it_limits_open_files(tmp_path: Path) -> None:
+def test_open_files_are_limited(tmp_path: Path) -> None:
     opening = "import os\ntry:\n while True: last = os.dup(0)\nexcept OSError: print(last)"
     _code, out, applied = run(tmp_path, opening, Limits(open_files=64))
     assert int(out) == 63
@@ -142,7 +142,7 @@ with open("file", "wb", 0) as file:
 """
 
 
-def test_it_ends_a_child_whose_file_grows_beyond_all_measure(
+def test_a_child_that_writes_a_huge_file_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "FILE_BYTES", 2 * MB)
@@ -165,9 +165,7 @@ except OSError:
 
 
 @needs_groups
-def test_it_stops_a_child_that_forks_without_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fork_bomb_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "PROCESSES", 20)
     code, out, applied = run(tmp_path, FORKS, Limits(cpu_quota=1.0))
     assert (code, out, applied["processes"]) == (0, "refused\n", 20)
@@ -175,7 +173,7 @@ def test_it_stops_a_child_that_forks_without_end(
     assert groups_left() == []
 
 
-def test_it_says_what_holds_where_nothing_was_asked(tmp_path: Path) -> None:
+def test_limits_that_apply_without_a_request_are_reported(tmp_path: Path) -> None:
     _code, _out, applied = run(tmp_path, "")
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert applied["open_files"] >= min(limits.OPEN_FILES, hard)
@@ -186,27 +184,27 @@ def test_it_says_what_holds_where_nothing_was_asked(tmp_path: Path) -> None:
     assert applied["refused"] == {}
 
 
-def test_it_runs_nothing_on_cpus_that_are_not_there(tmp_path: Path) -> None:
+def test_a_child_for_missing_cpus_is_not_started(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match="this host has"):
         run(tmp_path, "print('ran')", Limits(cpus=(4096,)))
     assert not (tmp_path / "out").read_text()
 
 
-def test_it_says_that_some_cpus_are_missing(tmp_path: Path) -> None:
+def test_missing_cpus_are_reported(tmp_path: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
     _code, _out, applied = run(tmp_path, "", Limits(cpus=(cpu, 4096)))
     assert applied["cpus"] == [cpu]
     assert str([cpu]) in applied["refused"]["cpus"]
 
 
-def test_it_refuses_a_quota_where_there_are_no_groups() -> None:
+def test_a_quota_is_refused_without_cgroups() -> None:
     out, applied = run_without_groups("print('ran')", Limits(cpu_quota=0.5))
     assert out == "ran\n"
     assert (applied["mechanism"], applied["cpu_quota"]) == ("affinity", None)
     assert "no control group" in applied["refused"]["cpu_quota"]
 
 
-def test_it_limits_the_address_space_where_there_are_no_groups() -> None:
+def test_the_address_space_is_limited_without_cgroups() -> None:
     limits = Limits(memory_bytes=400 * MB)
     out, applied = run_without_groups(EATER.format(size=800 * MB), limits)
     assert "MemoryError" in out
@@ -214,7 +212,7 @@ def test_it_limits_the_address_space_where_there_are_no_groups() -> None:
     assert "RLIMIT_AS" in applied["refused"]["memory_bytes"]
 
 
-def test_it_binds_to_cpus_without_groups_just_as_well() -> None:
+def test_cpus_are_bound_without_cgroups() -> None:
     cpu = max(os.sched_getaffinity(0))
     out, applied = run_without_groups(
         "import os; print(os.sched_getaffinity(0))", Limits(cpus=(cpu,))
@@ -223,7 +221,7 @@ def test_it_binds_to_cpus_without_groups_just_as_well() -> None:
     assert applied["refused"] == {}
 
 
-def test_it_names_a_limit_above_what_the_user_may() -> None:
+def test_a_limit_above_the_limit_of_the_user_is_reported() -> None:
     forbidden = int(Path("/proc/sys/fs/nr_open").read_text()) + 1
     out, applied = run_without_groups("print('ran')", Limits(open_files=forbidden))
     assert out == "ran\n"
@@ -247,7 +245,7 @@ time.sleep(300)
 
 
 @needs_groups
-def test_it_removes_the_groups_of_a_supervisor_that_was_killed(tmp_path: Path) -> None:
+def test_cgroups_of_a_killed_supervisor_are_removed(tmp_path: Path) -> None:
     supervisor = subprocess.Popen(
         [sys.executable, "-c", SUPERVISOR], stdout=subprocess.PIPE, text=True
     )

@@ -79,7 +79,7 @@ def test_a_server_that_lost_its_port_is_started_on_another_one(
     assert end["result"]["port_checked"] is True
 
 
-def test_where_the_plan_names_the_port_the_trial_fails(host: AgentHost, tmp_path: Path) -> None:
+def test_a_lost_port_of_the_plan_fails_the_trial(host: AgentHost, tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -22,7 +22,7 @@ print(json.dumps({
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux's /proc")
-def test_it_starts_alone_without_our_environment_and_gains_no_rights(
+def test_a_child_gets_no_environment_of_the_agent_and_gains_no_rights(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setenv("PITWALL_SECRET_KEY", "s3cret")

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="programs are shell s
         ("dev build", None),
     ],
 )
-def test_it_finds_the_version_in_what_programs_say(said: str, version: str | None) -> None:
+def test_version_is_found_in_the_output_of_programs(said: str, version: str | None) -> None:
     assert find_version(said) == version
 
 
@@ -54,18 +54,18 @@ def script(folder: Path, text: str) -> Path:
     ("name", "major"),
     [("oha", "1."), ("ghz", "0.93."), ("k6", "1."), ("wrk", "4."), ("h2load", "1.")],
 )
-def test_it_knows_the_version_of_each_load_tool(name: str, major: str) -> None:
+def test_version_of_each_load_tool_is_found(name: str, major: str) -> None:
     version = tool_version(name, tool(name))
     assert version is not None
     assert version.startswith(major)
 
 
 @pytest.mark.parametrize("text", ["echo dev", "echo 1.2.3; exit 1", ""])
-def test_it_is_unknown_where_nothing_tells_it(tmp_path: Path, text: str) -> None:
+def test_version_is_unknown_if_the_output_has_none(tmp_path: Path, text: str) -> None:
     assert tool_version("ghz", script(tmp_path, text)) is None
 
 
-def test_a_program_that_does_not_answer_has_none(tmp_path: Path) -> None:
+def test_a_program_that_does_not_respond_has_no_version(tmp_path: Path) -> None:
     assert tool_version("oha", script(tmp_path, "exec sleep 60"), timeout_s=0.2) is None
 
 
@@ -87,7 +87,7 @@ BLOB = b"\xff Go buildinf:\x08\x02" + bytes(16) + b"\x08go1.26.8\x50"
         (b"", None),
     ],
 )
-def test_it_reads_what_the_linker_of_go_wrote(
+def test_version_is_read_from_go_build_information(
     tmp_path: Path, content: bytes, version: str | None
 ) -> None:
     program = tmp_path / "program"
@@ -95,20 +95,20 @@ def test_it_reads_what_the_linker_of_go_wrote(
     assert module_version(program) == version
 
 
-def test_what_a_program_says_goes_before_what_its_linker_wrote(tmp_path: Path) -> None:
+def test_the_output_of_a_program_takes_precedence_over_go_build_information(tmp_path: Path) -> None:
     program = script(tmp_path, "echo ghz 1.2.3; exit")
     told = program.read_bytes().ljust(48) + BLOB + b"path\tx\nmod\tx\tv2.3.4\t"
     program.write_bytes(told)
     assert (module_version(program), tool_version("ghz", program)) == ("2.3.4", "1.2.3")
 
 
-def test_it_finds_http3_where_oha_has_it(tmp_path: Path) -> None:
+def test_http3_support_of_oha_is_detected(tmp_path: Path) -> None:
     refuses = script(tmp_path, "echo has not been built with HTTP/3 support >&2; exit 1")
     assert tool_features("oha", refuses) == []
     assert tool_features("oha", tool("oha")) == ["http3"]
 
 
-def test_it_does_not_guess_what_it_cannot_ask(tmp_path: Path) -> None:
+def test_unknown_features_are_not_guessed(tmp_path: Path) -> None:
     assert tool_features("wrk", script(tmp_path, "exit 0")) is None
     assert tool_features("oha", tmp_path / "absent") is None
     assert tool_features("oha", script(tmp_path, "exec sleep 60"), timeout_s=0.2) is None

@@ -41,7 +41,7 @@ def install(folder: Path, name: str, script: str) -> Path:
     return program
 
 
-def test_it_tells_path_version_and_hash(path: Path, work: Path) -> None:
+def test_path_version_and_hash_of_a_program_are_reported(path: Path, work: Path) -> None:
     program = install(path, "oha", "echo oha 1.14.0")
     install(path, "nginx", "echo nginx version: nginx/1.22.1 >&2")
     install(path, "wrk", "echo wrk 4.1.0; exit 1")
@@ -54,7 +54,7 @@ def test_it_tells_path_version_and_hash(path: Path, work: Path) -> None:
     assert "reason" not in tools["oha"]
 
 
-def test_it_tells_what_a_build_of_a_load_tool_can_do(path: Path, work: Path) -> None:
+def test_features_of_a_load_tool_are_reported(path: Path, work: Path) -> None:
     install(path, "oha", "echo oha 1.16.0")
     install(path, "k6", "echo k6 v1.8.1")
     tools = survey(work)["tools"]
@@ -70,14 +70,12 @@ def ghz() -> Path:
     return tool("ghz")
 
 
-def test_it_finds_the_version_of_a_tool_that_calls_itself_dev(
-    ghz: Path, path: Path, work: Path
-) -> None:
+def test_the_version_of_a_dev_build_is_found(ghz: Path, path: Path, work: Path) -> None:
     (path / "ghz").symlink_to(ghz)
     assert survey(work)["tools"]["ghz"]["version"] == "0.93.0"
 
 
-def test_it_asks_again_what_an_older_agent_kept(path: Path, work: Path) -> None:
+def test_results_cached_by_an_older_agent_are_not_used(path: Path, work: Path) -> None:
     program = install(path, "oha", "echo oha 1.14.0")
     found = program.stat()
     kept = {
@@ -91,13 +89,15 @@ def test_it_asks_again_what_an_older_agent_kept(path: Path, work: Path) -> None:
     assert survey(work)["tools"]["oha"]["version"] == "1.14.0"
 
 
-def test_it_says_which_program_did_not_tell_its_version(path: Path, work: Path) -> None:
+def test_a_program_without_a_version_is_named(path: Path, work: Path) -> None:
     install(path, "ruby", "echo ruby 3.1.2 is not installed; exit 127")
     ruby = survey(work)["languages"]["ruby"]
     assert (ruby["version"], ruby["reason"]) == (None, "it reported no version")
 
 
-def test_it_waits_for_no_program(path: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_hangs_does_not_delay_the_others(
+    path: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(programs, "_WELCOME_S", 0.2)
     slow = f"{sys.executable} -c 'import time; time.sleep(300)' & echo $! > {work}/pid; wait"
     install(path, "ghc", slow)
@@ -115,7 +115,7 @@ def test_it_waits_for_no_program(path: Path, work: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("name", "says"), [("go", "go version go1.19.8"), ("python3.9", "3.9.2")])
-def test_it_waits_for_what_builds_are_told_apart_by(
+def test_programs_that_identify_builds_are_awaited(
     path: Path, work: Path, monkeypatch: pytest.MonkeyPatch, name: str, says: str
 ) -> None:
     monkeypatch.setattr(programs, "_WELCOME_S", 0.0)
@@ -131,7 +131,7 @@ def _lives(pid: int) -> bool:
         return False
 
 
-def test_it_asks_again_only_after_a_change(path: Path, work: Path) -> None:
+def test_a_program_is_queried_again_only_after_a_change(path: Path, work: Path) -> None:
     counting = f"{ONLY_VERSION}; echo asked >> {work}/count; echo oha 1.14.{{}}"
     install(path, "oha", counting.format(0))
     assert survey(work) == survey(work)
@@ -141,7 +141,7 @@ def test_it_asks_again_only_after_a_change(path: Path, work: Path) -> None:
     assert survey(work)["tools"]["oha"]["version"] == "1.14.1"
 
 
-def test_it_asks_again_after_a_day(path: Path, work: Path) -> None:
+def test_a_program_is_queried_again_after_a_day(path: Path, work: Path) -> None:
     install(path, "oha", f"{ONLY_VERSION}; echo asked >> {work}/count; echo oha 1.14.0")
     survey(work)
     kept = (work / CACHE).read_text()
@@ -150,7 +150,7 @@ def test_it_asks_again_after_a_day(path: Path, work: Path) -> None:
     assert (work / "count").read_text() == "asked\nasked\n"
 
 
-def test_it_asks_anew_where_the_answers_are_spoiled(path: Path, work: Path) -> None:
+def test_a_damaged_cache_is_ignored(path: Path, work: Path) -> None:
     install(path, "oha", "echo oha 1.14.0")
     (work / CACHE).write_text("{")
     assert survey(work)["tools"]["oha"]["version"] == "1.14.0"
@@ -167,7 +167,7 @@ def in_folder(folder: Path, name: str, script: str) -> Path:
     return install(folder, name, script)
 
 
-def test_it_looks_where_managers_of_versions_keep_theirs(
+def test_programs_of_version_managers_are_found(
     path: Path, work: Path, versions: Path, tmp_path: Path
 ) -> None:
     in_folder(versions / "3.7.16/bin", "python3.7", "echo Python 3.7.16")
@@ -185,7 +185,7 @@ def test_it_looks_where_managers_of_versions_keep_theirs(
     assert "beyond_path" not in languages["node"]
 
 
-def test_a_shim_without_a_version_behind_it_is_no_program(
+def test_a_shim_without_an_installed_version_does_not_count(
     path: Path, work: Path, versions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shims = path.parent / "shims"
@@ -200,7 +200,7 @@ def test_a_shim_without_a_version_behind_it_is_no_program(
     assert languages["python3.10"]["path"] == str(shims / "python3.10")
 
 
-def test_it_looks_for_what_a_job_wants(path: Path, work: Path) -> None:
+def test_programs_that_a_job_needs_are_searched_for(path: Path, work: Path) -> None:
     install(path, "stack", f"{ONLY_VERSION}; echo Version 3.1.1")
     install(path, "gcc", f"{ONLY_VERSION}; echo 'gcc (Debian 12.2.0-14) 12.2.0'")
     found = survey(work, ["stack", "npm", "python3", "../bad"])["programs"]

@@ -49,7 +49,7 @@ def good(start_ms: float, took_ms: float) -> Call:
     return (start_ms, took_ms, "OK", "")
 
 
-def test_it_drops_the_warm_up_by_when_calls_began(tmp_path: Path) -> None:
+def test_ghz_reader_drops_calls_that_began_in_the_warm_up(tmp_path: Path) -> None:
     calls = [
         good(5_000, 1_500),  # began in the warm-up, ended after it
         good(5_999.5, 1),
@@ -67,7 +67,7 @@ def test_it_drops_the_warm_up_by_when_calls_began(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("zone", ["Z", "+01:00", "-09:30"])
-def test_it_reads_every_time_zone(zone: str, tmp_path: Path) -> None:
+def test_ghz_reader_reads_every_time_zone(zone: str, tmp_path: Path) -> None:
     rows = reduced(tmp_path, report([good(1_000, 10), good(2_000, 10)], zone=zone))
     assert rows["window"]["end_s"] == pytest.approx(1.01)
 
@@ -79,7 +79,7 @@ def test_the_report_is_kept_without_its_details(tmp_path: Path) -> None:
     assert kept == {name: part for name, part in content.items() if name != "details"}
 
 
-def test_calls_without_an_answer_are_told_by_class(tmp_path: Path) -> None:
+def test_calls_without_a_response_are_counted_by_class(tmp_path: Path) -> None:
     refused = "rpc error: code = Unavailable desc = connection error: dial: connection refused"
     late = "rpc error: code = DeadlineExceeded desc = context deadline exceeded"
     calls: list[Call] = [
@@ -104,14 +104,14 @@ def test_in_an_open_load_latency_counts_from_when_a_call_was_due(tmp_path: Path)
     }
 
 
-def test_failed_calls_have_their_place_in_the_schedule(tmp_path: Path) -> None:
+def test_failed_calls_keep_their_position_in_the_schedule(tmp_path: Path) -> None:
     broken = "rpc error: code = Unavailable desc = transport is closing"
     calls: list[Call] = [good(0, 1), (10, 1, "Unavailable", broken), good(20, 1)]
     rows = reduced(tmp_path, report(calls, rps=100))
     assert rows["ok"] == {"value_us": [1_000], "count": [2]}
 
 
-def test_what_began_after_the_end_is_not_counted(tmp_path: Path) -> None:
+def test_calls_that_began_after_the_end_are_not_counted(tmp_path: Path) -> None:
     calls = [good(10 * k, 1) for k in range(12)]
     rows = reduced(tmp_path, report(calls, rps=100, duration=100_000_000))
     assert rows["all"]["n"] == 12
@@ -119,7 +119,7 @@ def test_what_began_after_the_end_is_not_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 20, 99, 100, 101])
-def test_it_takes_ghz_s_own_elements_for_percentiles(n: int, tmp_path: Path) -> None:
+def test_ghz_reader_computes_the_same_percentiles_as_ghz(n: int, tmp_path: Path) -> None:
     rows = reduced(tmp_path, report([good(k, k + 1) for k in range(n)]))
     found = rows["all"]["percentiles"]
     points = (10, 25, 50, 75, 90, 95, 99)
@@ -134,13 +134,13 @@ def test_more_calls_than_ghz_keeps_are_refused(tmp_path: Path) -> None:
         reduced(tmp_path, content)
 
 
-def test_nothing_answered_is_no_failure_of_the_tool(tmp_path: Path) -> None:
+def test_no_response_at_all_is_not_a_failure_of_the_tool(tmp_path: Path) -> None:
     rows = reduced(tmp_path, {**report([]), "details": None})
     assert rows["all"] == {"n": 0, "percentiles": {}}
     assert rows["window"]["end_s"] is None
 
 
-def test_without_a_report_there_is_an_error_that_says_so(tmp_path: Path) -> None:
+def test_a_missing_report_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(TrialFailed, match="no report"):
         read(tmp_path, tmp_path / "tool.json", tmp_path / "rows.raw", 0.0)
 
@@ -148,7 +148,7 @@ def test_without_a_report_there_is_an_error_that_says_so(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "text", ["", "{", "panic: runtime error", '{"details": [{"latency"', '{"details": [1', "[]"]
 )
-def test_garbage_is_an_error(text: str, tmp_path: Path) -> None:
+def test_invalid_output_is_an_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "rows.raw").write_text(text)
     with pytest.raises((ValueError, TypeError)):
         read(tmp_path, tmp_path / "tool.json", tmp_path / "rows.raw", 0.0)
@@ -167,7 +167,7 @@ def test_a_long_array_is_read_in_pieces(
     assert rest == {name: part for name, part in whole.items() if name != "big"}
 
 
-def test_a_schedule_begins_as_late_as_nothing_was_early() -> None:
+def test_a_schedule_begins_so_that_no_call_was_early() -> None:
     assert compute_schedule([103, 111, 129], [], 10) == (101, array("q", [101, 111, 121]))
     assert compute_schedule([129, 103, 111], [], 10) == (101, array("q", [121, 101, 111]))
     assert compute_schedule([110, 120], [100], 10) == (100, array("q", [110, 120]))
@@ -192,7 +192,5 @@ def test_a_schedule_begins_as_late_as_nothing_was_early() -> None:
         (None, "anything", "other"),
     ],
 )  # fmt: skip
-def test_a_client_s_own_words_tell_that_there_was_no_answer(
-    code: int, text: str, kind: str
-) -> None:
+def test_error_texts_of_the_client_mean_no_response(code: int, text: str, kind: str) -> None:
     assert failure(code, text) == kind

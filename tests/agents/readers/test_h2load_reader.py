@@ -25,14 +25,14 @@ def test_times_count_from_the_first_request(tmp_path):
     assert rows["bytes"] is None
 
 
-def test_streams_that_failed_are_no_answers(tmp_path):
+def test_failed_streams_are_not_responses(tmp_path):
     rows = rows_of(tmp_path, "1700000000000000\t200\t10\n1700000000000000\t-1\t20\n")
     assert rows["all"]["n"] == 1
     kept = json.loads((tmp_path / "tool.json").read_text())
     assert kept == {"stdout": "all is said\n", "logged": {"answered": 1, "failed": 1}}
 
 
-def test_nothing_was_answered(tmp_path):
+def test_no_response_at_all_is_read(tmp_path):
     rows = rows_of(tmp_path, "")
     assert rows["all"]["n"] == 0
     assert rows["window"]["end_s"] is None
@@ -45,12 +45,12 @@ def test_a_log_that_is_cut_off_names_the_line(last, tmp_path):
     assert failed.value.code == "output_lost"
 
 
-def test_no_log_is_a_lost_output(tmp_path):
+def test_a_missing_log_is_a_lost_output(tmp_path):
     with pytest.raises(TrialFailed, match="left no log"):
         read(tmp_path, tmp_path / "tool.json", tmp_path / "rows.raw", 0.0)
 
 
-def test_of_a_long_text_both_ends_are_kept():
+def test_a_long_text_keeps_both_ends():
     text = shorten("first" + "x" * 100_000 + "last")
     assert text.startswith("first")
     assert text.endswith("last")

@@ -55,7 +55,7 @@ def reduced(
     return read(folder, folder / "tool.json", folder / "rows.raw", warmup_s)
 
 
-def test_it_drops_the_warm_up_by_when_requests_began(tmp_path: Path) -> None:
+def test_k6_reader_drops_requests_that_began_in_the_warm_up(tmp_path: Path) -> None:
     rows = reduced(
         tmp_path,
         [
@@ -81,7 +81,7 @@ def test_latency_includes_getting_the_connection(tmp_path: Path) -> None:
     assert rows["all"]["percentiles"] == {"p0": 0.002, "p100": 0.002}
 
 
-def test_rows_of_users_may_be_mixed(tmp_path: Path) -> None:
+def test_rows_of_virtual_users_may_be_mixed(tmp_path: Path) -> None:
     one, two = http(0, 4, vu=1, size=1), http(0.5, 2, vu=22, size=2)
     rows = reduced(tmp_path, [one[:3], two, one[3:]])
     assert rows["ok"]["value_us"] == [2_000, 4_000]
@@ -93,7 +93,7 @@ def test_one_unknown_length_makes_the_bytes_unknown(tmp_path: Path) -> None:
     assert (rows["bytes"], rows["length"]) == (None, None)
 
 
-def test_the_report_gets_the_answers_by_status(tmp_path: Path) -> None:
+def test_the_report_counts_responses_by_status(tmp_path: Path) -> None:
     reduced(tmp_path, [http(0, 1), http(5, 1), http(9, 1, 404), http(20, 1, 0, code="1050")], 0.004)
     report = json.loads((tmp_path / "tool.json").read_text())
     assert report["answered"] == {"200": 2, "404": 1}
@@ -117,7 +117,7 @@ def test_the_report_gets_the_answers_by_status(tmp_path: Path) -> None:
         ("", "", "other"),
     ],
 )
-def test_what_got_no_answer_is_told_by_class(
+def test_requests_without_a_response_are_counted_by_class(
     code: str, text: str, kind: str, tmp_path: Path
 ) -> None:
     failed = http(5, 1, 0, error=text, code=code, proto="", size=None)
@@ -129,7 +129,7 @@ def test_what_got_no_answer_is_told_by_class(
     assert rows["bytes"] == 13
 
 
-def test_a_call_is_told_by_its_code(tmp_path: Path) -> None:
+def test_a_grpc_call_is_counted_by_its_code(tmp_path: Path) -> None:
     rows = reduced(
         tmp_path,
         [
@@ -162,7 +162,7 @@ def test_in_an_open_load_latency_counts_from_when_a_request_was_due(tmp_path: Pa
     }
 
 
-def test_what_was_left_out_is_an_error_and_has_its_place_in_the_schedule(tmp_path: Path) -> None:
+def test_dropped_iterations_are_errors_with_a_position_in_the_schedule(tmp_path: Path) -> None:
     dropped = row("dropped_iterations", 10, 1, 1)
     failed = [row("no_answer", 25, 1, 2, "", "", "", "", "text=EOF"), *iteration(25, 5, 2)]
     rows = reduced(tmp_path, [http(0, 2), [dropped], failed, http(30, 2)], rate=100)
@@ -170,25 +170,25 @@ def test_what_was_left_out_is_an_error_and_has_its_place_in_the_schedule(tmp_pat
     assert rows["ok"] == {"value_us": [2_000], "count": [2]}
 
 
-def test_what_began_after_the_end_is_not_counted(tmp_path: Path) -> None:
+def test_requests_that_began_after_the_end_are_not_counted(tmp_path: Path) -> None:
     rows = reduced(
         tmp_path, [http(10 * k, 1) for k in range(12)], rate=100, duration="100ms"
     )  # fmt: skip
     assert (rows["all"]["n"], rows["ok"]["count"]) == (12, [10])
 
 
-def test_two_protocols_are_both_told(tmp_path: Path) -> None:
+def test_two_protocols_are_both_reported(tmp_path: Path) -> None:
     rows = reduced(tmp_path, [http(0, 1), http(5, 1, proto="HTTP/2.0")])
     assert rows["protocol"] == "h1, h2"
 
 
-def test_nothing_at_all_is_no_failure_of_the_tool(tmp_path: Path) -> None:
+def test_empty_output_is_not_a_failure_of_the_tool(tmp_path: Path) -> None:
     rows = reduced(tmp_path, [], rate=100)
     assert rows["all"] == {"n": 0, "percentiles": {}}
     assert rows["errors"] == {}
 
 
-def test_missing_files_are_told(tmp_path: Path) -> None:
+def test_missing_files_are_reported(tmp_path: Path) -> None:
     with pytest.raises(TrialFailed, match="no report"):
         read(tmp_path, tmp_path / "tool.json", tmp_path / "rows.raw", 0.0)
     (tmp_path / "tool.json").write_text("{}")
@@ -200,7 +200,7 @@ def test_missing_files_are_told(tmp_path: Path) -> None:
     "text",
     ["", "panic", "metric_name,timestamp\n", f"{HEAD}\nhttp_req_duration,12", "\0", "a" * 200_000],
 )
-def test_garbage_is_an_error(text: str, tmp_path: Path) -> None:
+def test_invalid_output_is_an_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "tool.json").write_text('{"asked": {"rate": null}, "metrics": {}}')
     (tmp_path / "rows.raw").write_text(text)
     with pytest.raises((ValueError, LookupError)):

@@ -34,7 +34,7 @@ def reduce_rows(path: Path, warmup_s: float) -> dict[str, Any]:
     return read(path.parent, report, path, warmup_s)
 
 
-def test_it_drops_the_warm_up_and_tells_answers_apart(tmp_path: Path) -> None:
+def test_oha_reader_drops_the_warm_up_and_separates_responses_by_status(tmp_path: Path) -> None:
     rows = [
         (0.5, 1.5, 200, 10),  # began in the warm-up
         (1.0, 1.25, 200, 10),
@@ -54,7 +54,7 @@ def test_it_drops_the_warm_up_and_tells_answers_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 99, 100, 101, 1000])
-def test_it_takes_oha_s_own_elements_for_percentiles(n: int, tmp_path: Path) -> None:
+def test_oha_reader_computes_the_same_percentiles_as_oha(n: int, tmp_path: Path) -> None:
     durations = [((i * 7919) % n + 1) * 1.1e-7 for i in range(n)]  # many to a microsecond
     rows = [(0.0, duration, 200, 1) for duration in durations]
     found = reduce_rows(database(tmp_path / "rows", rows), 0.0)["all"]["percentiles"]
@@ -63,7 +63,7 @@ def test_it_takes_oha_s_own_elements_for_percentiles(n: int, tmp_path: Path) -> 
     assert found == {f"p{point:g}": ordered[int(point / 100 * n)] for point in points}
 
 
-def test_it_takes_nearest_ranks_for_slices(tmp_path: Path) -> None:
+def test_oha_reader_uses_nearest_ranks_for_slices(tmp_path: Path) -> None:
     rows = [(0.0, us / 1e6, 200, 1) for us in range(1, 201)]
     (only,) = reduce_rows(database(tmp_path / "rows", rows), 0.0)["slices"]
     assert (only["p50_us"], only["p90_us"]) == (100, 180)
@@ -71,7 +71,7 @@ def test_it_takes_nearest_ranks_for_slices(tmp_path: Path) -> None:
     assert only["max_us"] == 200
 
 
-def test_it_has_nothing_where_nothing_was_answered(tmp_path: Path) -> None:
+def test_oha_reader_has_no_values_without_a_response(tmp_path: Path) -> None:
     reduced = reduce_rows(database(tmp_path / "rows", []), 1.0)
     assert reduced["all"] == {"n": 0, "percentiles": {}}
     assert reduced["window"]["end_s"] is None
@@ -79,7 +79,7 @@ def test_it_has_nothing_where_nothing_was_answered(tmp_path: Path) -> None:
     assert reduced["slices"] == []
 
 
-def test_it_refuses_what_is_no_database(tmp_path: Path) -> None:
+def test_oha_reader_refuses_a_file_that_is_not_a_database(tmp_path: Path) -> None:
     (tmp_path / "rows").write_text("no database at all" * 100)
     with pytest.raises(TrialFailed, match="cannot be read") as refused:
         reduce_rows(tmp_path / "rows", 0.0)

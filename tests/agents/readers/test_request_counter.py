@@ -5,7 +5,7 @@ import pytest
 from agents.hostagent.readers.request_counter import RequestCounter, nearest_rank
 
 
-def test_it_keeps_the_warm_up_apart() -> None:
+def test_request_counter_separates_the_warm_up() -> None:
     counter = RequestCounter(2.0)
     counter.add(0.25, 0.5, 250_000, True, 200, 10)
     counter.add(1.5, 2.5, 1_000_000, False, 500, 20)  # began in the warm-up
@@ -23,7 +23,9 @@ def test_it_keeps_the_warm_up_apart() -> None:
     assert [each["t"] for each in rows["slices"]] == [0]
 
 
-def test_it_counts_seconds_from_the_start_of_a_window_that_is_no_whole_second() -> None:
+def test_request_counter_counts_seconds_from_the_start_of_a_window_that_is_no_whole_second() -> (
+    None
+):
     counter = RequestCounter(0.5)
     for end_s in (0.25, 0.5, 1.49, 1.5):
         counter.add(end_s - 0.125, end_s, 1000, True)
@@ -32,14 +34,14 @@ def test_it_counts_seconds_from_the_start_of_a_window_that_is_no_whole_second() 
     assert [each["t"] for each in rows["warmup"]["slices"]] == [-1, 0]
 
 
-def test_it_tells_the_lengths_of_good_answers_only() -> None:
+def test_request_counter_reports_lengths_of_good_responses_only() -> None:
     counter = RequestCounter(0.0)
     for good, size in ((True, 12), (True, 10), (False, 5), (True, 11)):
         counter.add(0.0, 1.0, 5, good, 200, size)
     assert counter.rows_json()["length"] == {"min": 10, "max": 12}
 
 
-def test_it_does_not_know_the_bytes_of_all_when_it_lacks_those_of_one() -> None:
+def test_request_counter_has_no_byte_total_if_one_length_is_missing() -> None:
     counter = RequestCounter(0.0)
     counter.add(0.0, 0.5, 5, True, 200, 10)
     counter.add(0.0, 1.5, 5, True, 200)
@@ -49,7 +51,7 @@ def test_it_does_not_know_the_bytes_of_all_when_it_lacks_those_of_one() -> None:
     assert [each["bytes"] for each in rows["slices"]] == [10, None]
 
 
-def test_it_has_no_slices_without_times_and_no_statuses_without_any() -> None:
+def test_request_counter_has_no_slices_without_times_and_no_statuses_without_any() -> None:
     counter = RequestCounter(1.0)
     counter.add(None, None, 7, True, count=3)
     rows = counter.rows_json()
@@ -59,7 +61,7 @@ def test_it_has_no_slices_without_times_and_no_statuses_without_any() -> None:
     assert rows["window"]["end_s"] is None
 
 
-def test_it_counts_alike_rows_at_once_as_it_counts_them_one_by_one() -> None:
+def test_request_counter_counts_grouped_rows_like_single_rows() -> None:
     one_by_one, at_once = RequestCounter(0.0), RequestCounter(0.0)
     for _ in range(4):
         one_by_one.add(0.25, 1.25, 9.6, True, 200, 3)
@@ -68,7 +70,7 @@ def test_it_counts_alike_rows_at_once_as_it_counts_them_one_by_one() -> None:
     assert at_once.rows_json()["ok"] == {"value_us": [10], "count": [4]}
 
 
-def test_it_tells_no_errors_from_unknown_ones() -> None:
+def test_request_counter_distinguishes_no_errors_from_unknown_errors() -> None:
     counter = RequestCounter(0.0)
     assert counter.rows_json()["errors"] is None
     counter.reports_errors()
@@ -81,7 +83,7 @@ def test_it_tells_no_errors_from_unknown_ones() -> None:
     assert rows["error_texts"] == {"other": ["boom"]}
 
 
-def test_it_keeps_few_and_short_texts() -> None:
+def test_request_counter_keeps_few_and_short_texts() -> None:
     counter = RequestCounter(0.0)
     for n in range(100):
         counter.fail("other", f"{n}" + "x" * 1000)
@@ -93,6 +95,6 @@ def test_it_keeps_few_and_short_texts() -> None:
 @pytest.mark.parametrize(
     ("percentile", "rank"), [(50, 500), (99, 990), (99.9, 999), (99.99, 1000), (100, 1000)]
 )
-def test_it_takes_nearest_ranks(percentile: float, rank: int) -> None:
+def test_request_counter_uses_nearest_ranks(percentile: float, rank: int) -> None:
     pairs = [(value, 1) for value in range(1, 1001)]
     assert nearest_rank(pairs, 1000, percentile) == rank

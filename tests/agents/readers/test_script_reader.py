@@ -18,7 +18,7 @@ def rows_of(folder, *lines, warmup_s=0.0):
     return read(folder, out, folder / "rows.raw", warmup_s)
 
 
-def test_it_reads_the_lines_of_the_documentation(tmp_path):
+def test_script_reader_reads_the_lines_of_the_documentation(tmp_path):
     (block,) = re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
     rows = rows_of(tmp_path, *block.splitlines())
     assert rows["ok"] == {"value_us": [840, 842], "count": [3, 2]}
@@ -30,7 +30,7 @@ def test_it_reads_the_lines_of_the_documentation(tmp_path):
     assert json.loads((tmp_path / "tool.json").read_text()) == {"lines": 6, "ended_s": None}
 
 
-def test_requests_of_the_warm_up_are_kept_apart(tmp_path):
+def test_requests_of_the_warm_up_are_counted_separately(tmp_path):
     rows = rows_of(
         tmp_path,
         '{"type": "request", "start_s": 0.9, "latency_us": 500000, "ok": true, "bytes": 5}',
@@ -46,13 +46,13 @@ def test_requests_of_the_warm_up_are_kept_apart(tmp_path):
     assert [each["t"] for each in rows["slices"]] == [0, 2]
 
 
-def test_empty_lines_are_skipped_and_no_error_is_known(tmp_path):
+def test_empty_lines_are_skipped_and_errors_stay_unknown(tmp_path):
     rows = rows_of(tmp_path, "", DONE, "")
     assert rows["errors"] == {}
     assert rows["all"]["n"] == 0
 
 
-def test_it_says_how_it_counts(tmp_path):
+def test_script_reader_reports_how_it_counts(tmp_path):
     rows = rows_of(tmp_path, '{"type": "done", "ended_s": 2.5, "corrected": true}')
     assert rows["corrected"] is True
     assert json.loads((tmp_path / "tool.json").read_text())["ended_s"] == 2.5
@@ -93,7 +93,7 @@ def test_it_says_how_it_counts(tmp_path):
         ('{"type": "done", "corrected": 1}', "corrected is 1"),
     ],
 )
-def test_a_line_that_is_wrong_is_named(line, why, tmp_path):
+def test_an_invalid_line_is_named(line, why, tmp_path):
     with pytest.raises(TrialFailed) as failed:
         rows_of(tmp_path, '{"type": "protocol", "spoken": "h1"}', "", line, DONE)
     assert failed.value.code == "tool_failed"
@@ -118,7 +118,7 @@ def test_a_line_that_is_wrong_is_named(line, why, tmp_path):
         (('{"type": "error", "class": "a"}',), "incomplete; line 1 is the last"),
     ],
 )
-def test_lines_have_to_fit_together(lines, why, tmp_path):
+def test_inconsistent_lines_are_refused(lines, why, tmp_path):
     with pytest.raises(TrialFailed, match=why):
         rows_of(tmp_path, *lines)
 
@@ -129,6 +129,6 @@ def test_a_long_line_is_not_shown_whole(tmp_path):
     assert len(failed.value.message) < 300
 
 
-def test_no_stdout_names_its_file(tmp_path):
+def test_a_missing_stdout_is_reported_with_its_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"tool\.stdout"):
         read(tmp_path, tmp_path / "tool.json", tmp_path / "rows.raw", 0.0)

@@ -27,11 +27,11 @@ def corrected(counts, expected):
     st.dictionaries(st.integers(1, 600), st.integers(1, 5), min_size=1, max_size=40),
     st.integers(1, 300),
 )
-def test_what_wrk_adds_is_taken_out_again(counts, expected):
+def test_the_correction_of_wrk_is_removed(counts, expected):
     assert remove_corrections(corrected(counts, expected), expected) == counts
 
 
-def test_it_is_not_taken_out_of_what_wrk_did_not_make():
+def test_latencies_without_the_correction_of_wrk_stay():
     counts = {100: 1, 1000: 5}
     assert remove_corrections(counts, 100) == counts
 
@@ -57,7 +57,7 @@ def rows_of(folder, **changes):
     return read(folder, out, folder / "rows.raw", 0.0)
 
 
-def test_the_whole_distribution_is_kept_and_the_report_made_small(tmp_path):
+def test_the_whole_distribution_is_kept_and_the_report_is_shortened(tmp_path):
     rows = rows_of(tmp_path)
     assert rows["ok"] == {"value_us": [100, 200], "count": [2, 1]}
     assert rows["errors"] == {}
@@ -69,30 +69,30 @@ def test_the_whole_distribution_is_kept_and_the_report_made_small(tmp_path):
     }
 
 
-def test_errors_have_their_classes(tmp_path):
+def test_errors_are_counted_by_class(tmp_path):
     errors = {"connect": 1, "read": 2, "write": 3, "status": 0, "timeout": 4}
     assert rows_of(tmp_path, errors=errors)["errors"] == {"connect": 1, "broken": 5, "timeout": 4}
 
 
-def test_with_bad_answers_none_can_be_called_good(tmp_path):
+def test_responses_cannot_be_called_good_if_some_were_bad(tmp_path):
     rows = rows_of(tmp_path, errors={**REPORT["errors"], "status": 1})
     assert rows["ok"]["count"] == []
     assert rows["other"]["count"] == [2, 1]
 
 
-def test_nothing_was_answered(tmp_path):
+def test_no_response_at_all_is_read(tmp_path):
     rows = rows_of(tmp_path, requests=0, value_us=[], count=[])
     assert rows["all"]["n"] == 0
     assert rows["by_status"] == {}
 
 
-def test_half_a_report_is_a_failure(tmp_path):
+def test_a_truncated_report_is_a_failure(tmp_path):
     out = tmp_path / "tool.json"
     out.write_text(json.dumps(REPORT)[:-20])
     with pytest.raises(TrialFailed, match="incomplete"):
         read(tmp_path, out, tmp_path / "rows.raw", 0.0)
 
 
-def test_no_report_names_its_file(tmp_path):
+def test_a_missing_report_is_reported_with_its_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"tool\.json"):
         read(tmp_path, tmp_path / "tool.json", tmp_path / "rows.raw", 0.0)

@@ -50,7 +50,7 @@ def start_family(host: AgentHost, **plan: float) -> tuple[Step, list[int]]:
 
 
 @linux
-def test_it_ends_a_trial_that_was_dropped_and_leaves_others_out(host: AgentHost) -> None:
+def test_a_dropped_trial_ends_and_later_dropped_trials_are_skipped(host: AgentHost) -> None:
     host.send_source({"server.py": SERVER.format(extra="")})
     tool = host.send_tool()
     busy = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(300)"
@@ -79,7 +79,7 @@ def await_gone(pids: list[int]) -> None:
 
 
 @linux
-def test_it_stops_a_step_and_all_of_its_processes(host: AgentHost) -> None:
+def test_stop_ends_a_step_and_all_of_its_processes(host: AgentHost) -> None:
     step, pids = start_family(host)
     assert step.look()["alive"] is True
     assert host.verb("stop", step.job, step.name) == {"stopped": True}
@@ -92,7 +92,7 @@ def test_it_stops_a_step_and_all_of_its_processes(host: AgentHost) -> None:
 
 
 @linux
-def test_it_ends_in_order_on_sigterm(host: AgentHost) -> None:
+def test_sigterm_ends_a_step_in_order(host: AgentHost) -> None:
     step, pids = start_family(host)
     os.kill(step.pid, signal.SIGTERM)
     step.await_end()
@@ -101,14 +101,14 @@ def test_it_ends_in_order_on_sigterm(host: AgentHost) -> None:
 
 
 @linux
-def test_it_ends_when_the_orchestrator_is_silent(host: AgentHost) -> None:
+def test_a_step_ends_when_the_orchestrator_is_silent(host: AgentHost) -> None:
     step, pids = start_family(host, silence_s=2.0)
     await_gone(pids)
     step.await_end()
     assert step.only("aborted")["reason"] == "silence"
 
 
-def test_it_goes_on_while_the_orchestrator_asks(host: AgentHost) -> None:
+def test_a_step_continues_while_the_orchestrator_polls(host: AgentHost) -> None:
     slow = a_trial(host.send_tool(), cooldown_s=3.0)
     step = host.run_round(a_plan(slow, silence_s=1.5))  # run_round asks all the time
     assert step.only("trial_done")
@@ -116,7 +116,7 @@ def test_it_goes_on_while_the_orchestrator_asks(host: AgentHost) -> None:
 
 
 @linux
-def test_it_is_seen_that_a_supervisor_was_killed(host: AgentHost) -> None:
+def test_a_killed_supervisor_is_detected(host: AgentHost) -> None:
     step, pids = start_family(host)
     server, tool = pids[0], pids[-1]
     os.kill(step.pid, signal.SIGKILL)
@@ -131,7 +131,7 @@ def test_it_is_seen_that_a_supervisor_was_killed(host: AgentHost) -> None:
 
 
 @linux
-def test_it_stops_all_steps_of_the_work_directory(host: AgentHost) -> None:
+def test_stop_all_ends_every_step_of_the_work_directory(host: AgentHost) -> None:
     step, pids = start_family(host)
     assert host.verb("stop-all") == {"stopped": ["j1/a1-r1"]}
     assert not any(map(is_running, [*pids, step.pid]))
@@ -139,7 +139,7 @@ def test_it_stops_all_steps_of_the_work_directory(host: AgentHost) -> None:
 
 
 @linux
-def test_it_stops_what_a_killed_supervisor_left(host: AgentHost) -> None:
+def test_stop_ends_processes_of_a_killed_supervisor(host: AgentHost) -> None:
     step, pids = start_family(host)
     os.kill(step.pid, signal.SIGKILL)
     await_gone([step.pid])
@@ -149,7 +149,7 @@ def test_it_stops_what_a_killed_supervisor_left(host: AgentHost) -> None:
 
 
 @linux
-def test_it_ends_what_a_killed_supervisor_left_before_the_next_step(host: AgentHost) -> None:
+def test_processes_of_a_killed_supervisor_end_before_the_next_step(host: AgentHost) -> None:
     step, pids = start_family(host)
     os.kill(step.pid, signal.SIGKILL)
     await_gone([step.pid])
@@ -158,7 +158,7 @@ def test_it_ends_what_a_killed_supervisor_left_before_the_next_step(host: AgentH
     assert not any(map(is_running, pids))
 
 
-def test_it_ends_in_silence_within_a_build_too(host: AgentHost) -> None:
+def test_silence_ends_a_step_during_a_build(host: AgentHost) -> None:
     nap = [sys.executable, "-c", "open('pid', 'w').write(str(__import__('os').getpid()));" + NAP]
     step = host.start(a_plan(builds=[a_build(steps=[nap])], silence_s=1.0))
     pids = pids_in(host.root / "builds/c0ffee-r/tree/pid", 1)
@@ -168,7 +168,7 @@ def test_it_ends_in_silence_within_a_build_too(host: AgentHost) -> None:
     assert (aborted["code"], aborted["reason"]) == ("silence", "silence")
 
 
-def test_it_ends_a_build_when_it_is_stopped(host: AgentHost) -> None:
+def test_stop_ends_a_build(host: AgentHost) -> None:
     nap = [sys.executable, "-c", "open('pid', 'w').write(str(__import__('os').getpid()));" + NAP]
     step = host.start(a_plan(builds=[a_build(steps=[nap])]))
     pids = pids_in(host.root / "builds/c0ffee-r/tree/pid", 1)
@@ -179,7 +179,7 @@ def test_it_ends_a_build_when_it_is_stopped(host: AgentHost) -> None:
 
 
 @linux
-def test_it_leaves_nothing_of_a_server_behind_after_its_trial(host: AgentHost) -> None:
+def test_no_process_of_a_server_outlives_its_trial(host: AgentHost) -> None:
     host.send_source({"server.py": SERVER.format(extra=FAMILY)})
     step = host.run_round(a_plan(a_trial(host.send_tool()), a_trial("tools/fake", id="t2")))
     assert len(step.named("trial_done")) == 2

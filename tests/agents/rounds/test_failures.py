@@ -36,7 +36,7 @@ def fail(host: AgentHost, **changes: Any) -> dict[str, Any]:
     return step.only("trial_failed")
 
 
-def test_it_names_a_port_that_is_taken_and_its_holder(host: AgentHost) -> None:
+def test_a_taken_port_is_named_with_its_holder(host: AgentHost) -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
@@ -48,7 +48,7 @@ def test_it_names_a_port_that_is_taken_and_its_holder(host: AgentHost) -> None:
         assert f"pid {os.getpid()}" in failed["message"]
 
 
-def test_it_shows_what_a_server_said_that_did_not_start(host: AgentHost) -> None:
+def test_the_output_of_a_server_that_does_not_start_is_shown(host: AgentHost) -> None:
     broken = a_server(argv=["{python}", "-c", "import sys; sys.exit('no config.toml')"])
     failed = fail(host, server=broken)
     assert failed["code"] == "server_did_not_start"
@@ -56,13 +56,13 @@ def test_it_shows_what_a_server_said_that_did_not_start(host: AgentHost) -> None
     assert "no config.toml" in failed["output"]
 
 
-def test_it_says_that_the_servers_program_is_missing(host: AgentHost) -> None:
+def test_a_missing_program_of_the_server_is_reported(host: AgentHost) -> None:
     failed = fail(host, server=a_server(argv=["no-such-program"]))
     assert failed["code"] == "server_did_not_start"
     assert "no-such-program" in failed["message"]
 
 
-def test_it_tries_another_port_when_the_kernels_was_taken(host: AgentHost) -> None:
+def test_another_port_is_tried_if_the_first_was_taken(host: AgentHost) -> None:
     first_time_taken = (
         "seen = os.path.exists('seen')\n"
         "open('seen', 'w').close()\n"
@@ -73,7 +73,7 @@ def test_it_tries_another_port_when_the_kernels_was_taken(host: AgentHost) -> No
     assert step.only("trial_done")
 
 
-def test_it_gives_up_on_a_server_that_never_answers(host: AgentHost) -> None:
+def test_a_server_that_never_responds_fails_the_trial(host: AgentHost) -> None:
     # A shell has written its line long before, also on a busy machine.
     ready = a_ready(timeout_s=1)
     silent = a_server(argv=["/bin/sh", "-c", "echo thinking; exec sleep 60"])
@@ -82,7 +82,7 @@ def test_it_gives_up_on_a_server_that_never_answers(host: AgentHost) -> None:
     assert "thinking" in failed["output"]
 
 
-def test_it_tells_a_wrong_body_from_the_right_one(host: AgentHost) -> None:
+def test_a_wrong_body_fails_the_trial(host: AgentHost) -> None:
     ready = a_ready(body="Good day", timeout_s=5)
     failed = fail(host, ready=ready)
     assert failed["code"] == "wrong_answer"
@@ -90,13 +90,13 @@ def test_it_tells_a_wrong_body_from_the_right_one(host: AgentHost) -> None:
     assert "Good day" in failed["message"]
 
 
-def test_it_tells_a_wrong_status_from_the_right_one(host: AgentHost) -> None:
+def test_a_wrong_status_fails_the_trial(host: AgentHost) -> None:
     failed = fail(host, ready=a_ready(path="/", status=204, timeout_s=5))
     assert failed["code"] == "wrong_answer"
     assert "200 instead of 204" in failed["message"]
 
 
-def test_it_asks_again_after_the_load(host: AgentHost) -> None:
+def test_checks_are_repeated_after_the_load(host: AgentHost) -> None:
     spoil = a_load(
         "{python}",
         "-c",
@@ -115,7 +115,7 @@ def test_it_asks_again_after_the_load(host: AgentHost) -> None:
     assert "after the load" in failed["message"]
 
 
-def test_it_says_that_the_server_died_under_load(host: AgentHost) -> None:
+def test_a_server_that_died_under_load_is_reported(host: AgentHost) -> None:
     killing = a_load(
         "{python}",
         "-c",
@@ -135,25 +135,25 @@ def test_it_says_that_the_server_died_under_load(host: AgentHost) -> None:
     assert "alive so far" in failed["output"]
 
 
-def test_it_says_that_the_tool_is_missing_before_it_starts_a_server(host: AgentHost) -> None:
+def test_a_missing_load_tool_is_reported_before_the_server_starts(host: AgentHost) -> None:
     failed = fail(host, tool=a_tool("tools/none/oha"))
     assert failed["code"] == "tool_missing"
     assert "tools/none/oha" in failed["message"]
 
 
-def test_it_says_that_the_tool_cannot_be_run(host: AgentHost) -> None:
+def test_a_load_tool_that_cannot_be_run_is_reported(host: AgentHost) -> None:
     (host.root / "tools/data").write_text("no program")
     failed = fail(host, tool=a_tool("tools/data"))
     assert failed["code"] == "tool_missing"
 
 
-def test_it_shows_what_a_tool_said_that_failed(host: AgentHost) -> None:
+def test_the_output_of_a_failed_load_tool_is_shown(host: AgentHost) -> None:
     failed = fail(host, loads=[a_load("{python}", "-c", "import sys; sys.exit('bad URL')")])
     assert failed["code"] == "tool_failed"
     assert "bad URL" in failed["output"]
 
 
-def test_it_refuses_a_report_that_is_no_json(host: AgentHost) -> None:
+def test_a_tool_report_that_is_not_json_is_refused(host: AgentHost) -> None:
     path = host.send_tool()
     spoil = (
         "import subprocess, sys; subprocess.call(sys.argv[1:]); open(sys.argv[2], 'w').write('{')"
@@ -171,7 +171,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize(("leaves", "message"), LEFT.values(), ids=LEFT)
-def test_it_shows_what_a_tool_said_that_left_no_report(
+def test_the_output_of_a_load_tool_without_a_report_is_shown(
     host: AgentHost, leaves: str, message: str
 ) -> None:
     say = "print('usage: tool URL'); sys.stderr.write('unknown option -z')"
@@ -185,14 +185,14 @@ def test_it_shows_what_a_tool_said_that_left_no_report(
     assert "unknown option -z" in failed["output"]
 
 
-def test_it_names_the_readers_that_it_has(host: AgentHost) -> None:
+def test_an_unknown_reader_is_refused_with_the_known_ones(host: AgentHost) -> None:
     failed = fail(host, tool=a_tool(host.send_tool(), reader="hey"))
     assert failed["code"] == "internal"
     assert "'hey'" in failed["message"]
     assert "oha" in failed["message"]
 
 
-def test_it_fails_before_the_load_where_a_check_is_answered_wrongly(host: AgentHost) -> None:
+def test_a_failed_check_fails_the_trial_before_the_load(host: AgentHost) -> None:
     loading = a_load("{python}", "-c", "open('loaded', 'w')")
     wrong = a_check(name="2", response={"sha256": "0" * 64})
     path = host.send_tool()
@@ -215,7 +215,7 @@ while True:
 """
 
 
-def test_it_tells_another_protocol_from_the_one_asked_for(host: AgentHost) -> None:
+def test_another_protocol_than_requested_is_detected(host: AgentHost) -> None:
     old = a_server(argv=["{python}", "-c", OLD, "{port}"])
     trial = a_trial(host.send_tool(), server=old, checks=[a_check(protocol="h2")])
     failed = host.run_round(a_plan(trial)).only("trial_failed")
@@ -223,18 +223,18 @@ def test_it_tells_another_protocol_from_the_one_asked_for(host: AgentHost) -> No
     assert "HTTP/1.1 instead of HTTP/2" in failed["message"]
 
 
-def test_it_says_that_the_rows_are_lost(host: AgentHost) -> None:
+def test_lost_rows_are_reported(host: AgentHost) -> None:
     load = a_load("{python}", "-c", "import sys; open(sys.argv[1], 'w').write('{}')", "{out}")
     assert fail(host, loads=[load])["code"] == "output_lost"
 
 
-def test_it_says_that_the_rows_cannot_be_read(host: AgentHost) -> None:
+def test_unreadable_rows_are_reported(host: AgentHost) -> None:
     write = "import sys; [open(name, 'w').write('{}') for name in sys.argv[1:]]"
     load = a_load("{python}", "-c", write, "{out}", "{rows}")
     assert fail(host, loads=[load])["code"] == "output_lost"
 
 
-def test_it_ends_a_tool_that_hangs_and_all_that_it_started(host: AgentHost) -> None:
+def test_a_hanging_load_tool_ends_with_all_its_processes(host: AgentHost) -> None:
     hanging = (
         "import os, subprocess, sys, time\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'])\n"
@@ -256,31 +256,31 @@ def failed_build(host: AgentHost, **changes: Any) -> Step:
     return step
 
 
-def test_it_shows_the_output_of_a_build_that_failed(host: AgentHost) -> None:
+def test_the_output_of_a_failed_build_is_shown(host: AgentHost) -> None:
     make = ["{python}", "-c", "import sys; print('cc -O2'); sys.exit('undefined symbol')"]
     step = failed_build(host, steps=[make])
     assert "undefined symbol" in step.only("build_failed")["output"]
     assert "cc -O2" in (step.folder / "build-c0ffee-r.log").read_text()
 
 
-def test_it_ends_a_build_that_takes_too_long(host: AgentHost) -> None:
+def test_a_build_that_takes_too_long_is_ended(host: AgentHost) -> None:
     step = failed_build(
         host, steps=[["{python}", "-c", "import time; time.sleep(300)"]], timeout_s=0.5
     )
     assert "0.5 s" in step.only("build_failed")["message"]
 
 
-def test_it_says_that_a_build_program_is_missing(host: AgentHost) -> None:
+def test_a_missing_program_of_a_build_is_reported(host: AgentHost) -> None:
     step = failed_build(host, steps=[["no-such-compiler"]])
     assert "no-such-compiler" in step.only("build_failed")["message"]
 
 
-def test_it_says_that_the_source_is_missing(host: AgentHost) -> None:
+def test_a_missing_source_is_reported(host: AgentHost) -> None:
     (host.root / "sources/c0ffee.tar.gz").unlink()
     assert "c0ffee.tar.gz" in failed_build(host).only("build_failed")["message"]
 
 
-def test_it_measures_the_other_commit_when_one_does_not_build(host: AgentHost) -> None:
+def test_the_other_commit_is_measured_if_one_does_not_build(host: AgentHost) -> None:
     write_tar(host.root / "sources/bad.tar.gz", {"README": "no server here"})
     good, path = a_build(), host.send_tool()
     source = {"archive": "sources/bad.tar.gz"}
@@ -292,7 +292,7 @@ def test_it_measures_the_other_commit_when_one_does_not_build(host: AgentHost) -
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="CPUs cannot be chosen here")
-def test_it_fails_only_the_trial_that_wants_a_cpu_that_is_not_there(host: AgentHost) -> None:
+def test_a_missing_cpu_fails_only_the_trial_that_needs_it(host: AgentHost) -> None:
     failed = fail(host, server=a_server(limits=limits(cpus=[4095])))
     assert failed["code"] == "internal"
     assert "4095" in failed["message"]

@@ -47,7 +47,7 @@ def groups_of(pid: int) -> list[Path]:
 
 
 @needs_groups
-def test_it_records_what_the_limits_of_a_trial_came_to(host: AgentHost) -> None:
+def test_the_effect_of_limits_is_recorded(host: AgentHost) -> None:
     wanted = limits(cpus=[0], cpu_quota=0.5, memory_bytes=256 * MB, open_files=128)
     step = host.run_round(a_plan(a_trial(host.send_tool(), server=a_server(limits=wanted))))
     applied = step.file("t1", "result.json")["limits"]["server"]
@@ -58,7 +58,7 @@ def test_it_records_what_the_limits_of_a_trial_came_to(host: AgentHost) -> None:
 
 
 @needs_groups
-def test_it_ends_a_server_that_outgrows_its_memory(host: AgentHost) -> None:
+def test_a_server_that_exceeds_its_memory_is_ended(host: AgentHost) -> None:
     greedy = "held = bytearray(200 << 20)\nfor at in range(0, 200 << 20, 4096): held[at] = 1"
     host.send_source({"server.py": SERVER.format(extra=greedy)})
     server = a_server(limits=limits(memory_bytes=64 * MB))
@@ -68,7 +68,7 @@ def test_it_ends_a_server_that_outgrows_its_memory(host: AgentHost) -> None:
 
 
 @needs_groups
-def test_it_removes_the_groups_of_a_killed_supervisor_at_stop(host: AgentHost) -> None:
+def test_stop_removes_the_cgroups_of_a_killed_supervisor(host: AgentHost) -> None:
     sleeping = a_load("{python}", "-c", "import time; time.sleep(300)", wall_limit_s=200)
     server = a_server(limits=limits(memory_bytes=256 * MB))
     step = host.start(a_plan(a_trial(host.send_tool(), server=server, loads=[sleeping])))
@@ -86,7 +86,7 @@ def phases(events: list[dict]) -> set[str]:
 
 
 @needs_aslr
-def test_it_tunes_the_host_for_a_round_only(host: AgentHost, aslr: str) -> None:
+def test_the_host_is_tuned_only_during_a_round(host: AgentHost, aslr: str) -> None:
     word, value = opposite(aslr)
     seeing = "import shutil; shutil.copy('/proc/sys/kernel/randomize_va_space', 'seen')"
     host.send_source({"server.py": SERVER.format(extra=seeing)})
@@ -102,7 +102,7 @@ def test_it_tunes_the_host_for_a_round_only(host: AgentHost, aslr: str) -> None:
 
 @needs_aslr
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_it_puts_the_host_back_however_the_supervisor_ends(
+def test_tuning_is_undone_however_the_supervisor_ends(
     host: AgentHost, aslr: str, number: signal.Signals
 ) -> None:
     word, value = opposite(aslr)

@@ -34,7 +34,7 @@ def oha_trial(oha: str, *words: str, **changes: Any) -> dict[str, Any]:
     return a_trial("", **{"tool": tool, "server": SERVE_HELLO, "loads": [load], **changes})
 
 
-def test_it_measures_two_trials_and_leaves_their_files(host: AgentHost, oha: str) -> None:
+def test_round_measures_two_trials_and_keeps_their_files(host: AgentHost, oha: str) -> None:
     host.send_source({"server.py": HELLO.read_text()})
     trials = [oha_trial(oha, "-z", "1200ms", id=name, warmup_s=0.2) for name in ("t1", "t2")]
     before = time.time()
@@ -91,7 +91,7 @@ def _check_rows(rows: dict[str, Any], report: dict[str, Any]) -> None:
     assert rows["window"]["end_s"] > 1.0
 
 
-def test_it_keeps_the_corrected_latency_of_an_open_loop(host: AgentHost, oha: str) -> None:
+def test_round_keeps_the_corrected_latency_of_an_open_loop(host: AgentHost, oha: str) -> None:
     host.send_source({"server.py": HELLO.read_text()})
     words = ("-z", "1s", "-q", "300", "--latency-correction")
     step = host.run_round(a_plan(oha_trial(oha, *words)))
@@ -99,7 +99,7 @@ def test_it_keeps_the_corrected_latency_of_an_open_loop(host: AgentHost, oha: st
     assert rows["all"]["percentiles"] == report["latencyPercentiles"]
 
 
-def test_it_interrupts_a_hung_oha_and_keeps_what_was_done(host: AgentHost, oha: str) -> None:
+def test_round_interrupts_a_hanging_oha_and_keeps_its_results(host: AgentHost, oha: str) -> None:
     host.send_source({"server.py": HELLO.read_text()})
     load = a_load(*OHA_ARGV, "-z", "60s", URL, wall_limit_s=1.0)
     step = host.run_round(a_plan(oha_trial(oha, loads=[load])))
@@ -108,7 +108,7 @@ def test_it_interrupts_a_hung_oha_and_keeps_what_was_done(host: AgentHost, oha: 
     assert step.file("t1", "rows.json")["all"]["n"] > 0
 
 
-def test_it_forgets_what_a_warm_up_wrote(host: AgentHost) -> None:
+def test_round_drops_the_output_of_a_warm_up(host: AgentHost) -> None:
     counting = (
         "import json, os, sqlite3, sys\n"
         "if '--version' in sys.argv: sys.exit(0)\n"
@@ -130,7 +130,7 @@ def test_it_forgets_what_a_warm_up_wrote(host: AgentHost) -> None:
     assert [e["phase"] for e in step.named("phase")][1:3] == ["warming up", "measuring"]
 
 
-def test_it_replaces_known_words_and_leaves_other_braces(host: AgentHost) -> None:
+def test_placeholders_are_replaced_and_other_braces_kept(host: AgentHost) -> None:
     load = a_load("{tool}", "{out}", "{rows}", "{port}", "[1-9]{1,4}", "{trial_dir}", "{tree}")
     step = host.run_round(a_plan(a_trial(host.send_tool(), loads=[load])))
     result = step.file("t1", "result.json")
@@ -142,7 +142,9 @@ def test_it_replaces_known_words_and_leaves_other_braces(host: AgentHost) -> Non
     ]
 
 
-def test_it_gives_the_server_only_the_plans_environment(host: AgentHost, monkeypatch: Any) -> None:
+def test_the_server_gets_only_the_environment_of_the_plan(
+    host: AgentHost, monkeypatch: Any
+) -> None:
     monkeypatch.setenv("PITWALL_SECRET_OF_THE_CALLER", "1")
     extra = "import json; print(json.dumps(dict(os.environ)), flush=True)"
     from_plan = a_server(env={"GREETING": "hi"})
@@ -153,7 +155,7 @@ def test_it_gives_the_server_only_the_plans_environment(host: AgentHost, monkeyp
     assert "PITWALL_SECRET_OF_THE_CALLER" not in seen
 
 
-def test_it_starts_a_step_only_once(host: AgentHost) -> None:
+def test_a_step_starts_only_once(host: AgentHost) -> None:
     slow = a_trial(host.send_tool(), cooldown_s=1.0)
     step = host.start(a_plan(slow))
     assert host.verb("start", step.job, step.name) == {"pid": step.pid, "already": True}
@@ -164,7 +166,7 @@ def test_it_starts_a_step_only_once(host: AgentHost) -> None:
     assert len(step.named("trial_done")) == 1
 
 
-def test_it_names_the_one_supervisor_when_two_start_at_once(host: AgentHost) -> None:
+def test_two_concurrent_starts_report_the_same_supervisor(host: AgentHost) -> None:
     step = host.send_plan(a_plan(a_trial(host.send_tool(), cooldown_s=1.0)))
     with ThreadPoolExecutor() as pool:
         starts = [pool.submit(host.verb, "start", step.job, step.name) for _ in range(2)]
@@ -175,7 +177,7 @@ def test_it_names_the_one_supervisor_when_two_start_at_once(host: AgentHost) -> 
     assert sum(answer.get("already", False) for answer in answers) == 1
 
 
-def test_it_lets_only_one_step_work_at_a_time(host: AgentHost) -> None:
+def test_only_one_step_works_at_a_time(host: AgentHost) -> None:
     step = host.start(a_plan(a_trial(host.send_tool(), cooldown_s=30.0)))
     step.await_event("trial_started")
     other = host.send_plan(a_plan(job="j2", builds=[]))
@@ -189,12 +191,12 @@ def test_it_lets_only_one_step_work_at_a_time(host: AgentHost) -> None:
     assert other.only("round_done")
 
 
-def test_it_ends_a_round_of_nothing_at_once(host: AgentHost) -> None:
+def test_an_empty_round_ends_immediately(host: AgentHost) -> None:
     step = host.run_round(a_plan(builds=[]))
     assert [event["event"] for event in step.events] == ["supervisor_started", "round_done"]
 
 
-def test_it_leaves_nothing_open_of_who_started_it(host: AgentHost) -> None:
+def test_the_supervisor_inherits_no_open_files(host: AgentHost) -> None:
     """Whoever reads the output of `start` gets its end while the supervisor works on."""
     step = host.start(a_plan(a_trial(host.send_tool(), cooldown_s=30.0)))
     # From here on it only waits; before, it has asked the load tool for its version over a pipe.
@@ -206,7 +208,7 @@ def test_it_leaves_nothing_open_of_who_started_it(host: AgentHost) -> None:
         assert str(step.folder / "supervisor.log") in files
 
 
-def test_it_does_not_repeat_a_trial_that_has_its_result(host: AgentHost) -> None:
+def test_a_trial_with_a_result_is_not_repeated(host: AgentHost) -> None:
     step = host.run_round(a_plan(a_trial(host.send_tool())))
     first = step.file("t1", "result.json")
     host.run("supervise", step.job, step.name)
@@ -216,7 +218,7 @@ def test_it_does_not_repeat_a_trial_that_has_its_result(host: AgentHost) -> None
     assert step.file("t1", "result.json") == first
 
 
-def test_it_does_not_build_twice(host: AgentHost) -> None:
+def test_a_finished_build_is_not_repeated(host: AgentHost) -> None:
     host.run_round(a_plan(a_trial(host.send_tool())))
     (host.root / "sources/c0ffee.tar.gz").unlink()
     step = host.run_round(a_plan(a_trial("tools/fake"), step="a1-r2"))

@@ -57,7 +57,7 @@ def measured_before(host: AgentHost) -> None:
     assert run(host, trial, builds=[build], job="before").only("trial_done")
 
 
-def test_it_gets_at_nothing_but_its_tree_and_is_measured_to_the_end(
+def test_measured_code_reaches_only_its_tree_and_is_measured(
     host: AgentHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET", "s3cret")
@@ -91,7 +91,7 @@ def nothing_is_left(host: AgentHost, tree: Path) -> None:
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_what_it_builds_and_installs_is_the_users_and_then_not_to_be_changed(
+def test_builds_and_installs_belong_to_the_user_and_become_read_only(
     host: AgentHost,
 ) -> None:
     host.send_source({"server.py": SERVER.format(extra="")})
@@ -112,7 +112,7 @@ def test_what_it_builds_and_installs_is_the_users_and_then_not_to_be_changed(
     assert (installed.read_text(), installed.stat().st_uid) == (who, os.getuid())
 
 
-def test_a_tree_that_another_user_has_made_is_made_anew(host: AgentHost) -> None:
+def test_a_tree_of_another_user_is_built_again(host: AgentHost) -> None:
     host.send_source({"server.py": SERVER.format(extra="")})
     cached = [
         run(host, step=f"a1-r{number}", run_as=who).only("build_done")["cached"]
@@ -135,7 +135,9 @@ for line in (
 KEYS = "open('keys', 'w').write(' '.join(open(path).read() for path in sys.argv[2:]))"
 
 
-def test_a_script_is_measured_code_and_a_server_has_the_jobs_keys(host: AgentHost) -> None:
+def test_a_script_runs_as_the_user_and_a_server_can_read_the_keys_of_the_job(
+    host: AgentHost,
+) -> None:
     host.send_source({"server.py": SERVER.format(extra=KEYS), "client.py": SCRIPT})
     server = a_server(argv=["{python}", "server.py", "{port}", "{ca}", "{cert}", "{key}"])
     tool = a_tool(host.python, name="script", reader="script")
@@ -152,7 +154,7 @@ def test_a_script_is_measured_code_and_a_server_has_the_jobs_keys(host: AgentHos
     ("who", "words"),
     [("nobody-is-called-so", "no such user; create it"), ("root", "is root; name a user")],
 )
-def test_it_starts_nothing_where_it_cannot_become_that_user(
+def test_nothing_starts_if_the_agent_cannot_become_the_user(
     host: AgentHost, who: str, words: str
 ) -> None:
     step = host.send_plan(a_plan(a_trial(host.send_tool()), run_as=who))
@@ -164,7 +166,7 @@ def test_it_starts_nothing_where_it_cannot_become_that_user(
     assert list((host.root / "builds").iterdir()) == []
 
 
-def test_it_says_where_that_user_cannot_go_or_could_do_harm(host: AgentHost) -> None:
+def test_folders_that_the_user_cannot_enter_or_could_change_are_reported(host: AgentHost) -> None:
     assert host.verb("check-user", NOBODY)["user"] == {
         "name": NOBODY, "uid": WHO.pw_uid, "gid": WHO.pw_gid,
     }  # fmt: skip
@@ -178,7 +180,7 @@ def test_it_says_where_that_user_cannot_go_or_could_do_harm(host: AgentHost) -> 
     assert "/tools" in host.verb("check-user", NOBODY)["error"]["message"]
 
 
-def test_only_root_can_start_programs_as_somebody_else(host: AgentHost) -> None:
+def test_only_root_can_start_programs_as_another_user(host: AgentHost) -> None:
     """Asked by a login that is not root."""
     for path in (host.program.parent, host.program, host.root):
         path.chmod(0o755)

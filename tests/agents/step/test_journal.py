@@ -10,7 +10,7 @@ def names(path: Path, offset: int) -> tuple[list[str], int]:
     return [event["event"] for event in events], end
 
 
-def test_it_gives_each_event_once(tmp_path: Path) -> None:
+def test_each_event_is_read_once(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     journal = Journal(path)
     journal.append("one", text="ü\n")
@@ -23,7 +23,7 @@ def test_it_gives_each_event_once(tmp_path: Path) -> None:
     journal.close()
 
 
-def test_it_leaves_a_partial_line_for_later(tmp_path: Path) -> None:
+def test_a_partial_line_is_left_for_the_next_read(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b'{"event": "one"}\n{"event": "t')
     assert names(path, 0) == (["one"], 17)
@@ -32,11 +32,11 @@ def test_it_leaves_a_partial_line_for_later(tmp_path: Path) -> None:
     assert names(path, 17) == (["two"], path.stat().st_size)
 
 
-def test_it_has_nothing_to_tell_where_there_is_no_journal(tmp_path: Path) -> None:
+def test_a_missing_journal_has_no_events(tmp_path: Path) -> None:
     assert read_from(tmp_path / "none", 5) == ([], 5)
 
 
-def test_it_goes_on_behind_what_a_killed_writer_left(tmp_path: Path) -> None:
+def test_reading_continues_after_a_line_of_a_killed_writer(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b'{"event": "one"}\n{"event": "hal')
     journal = Journal(path)
@@ -45,7 +45,7 @@ def test_it_goes_on_behind_what_a_killed_writer_left(tmp_path: Path) -> None:
     assert names(path, 17)[0] == ["two"]
 
 
-def test_it_keeps_no_half_of_an_event_on_a_full_disk(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_partial_event(tmp_path: Path) -> None:
     """A limit of the file's size cuts a write as a full disk does."""
     path = tmp_path / "journal.jsonl"
     program = (

@@ -37,7 +37,7 @@ def loads(spec: Spec) -> dict[str, LoadSpec]:
     }
 
 
-def test_it_has_the_systems_of_the_report(spec: Spec) -> None:
+def test_suite_has_the_systems_of_the_report(spec: Spec) -> None:
     shown = {
         tuple(labels_of(spec, case.parameters)[name] for name in ("server", "protocol"))
         for case in expand(spec)
@@ -50,14 +50,14 @@ def test_it_has_the_systems_of_the_report(spec: Spec) -> None:
     }
 
 
-def test_http_is_asked_for_random_numbers_without_a_limit(loads: dict[str, LoadSpec]) -> None:
+def test_http_requests_have_random_numbers_without_a_limit(loads: dict[str, LoadSpec]) -> None:
     for system in ("uvicorn", "hypercorn", "hypercorn-h2-tls"):
         load = loads[system]
         assert (load.model, load.connections, load.duration_s) == ("closed", 5, 25)
         assert load.random_path == r"/cities/random\?num=[1-9]{1,4}"
 
 
-def test_grpc_is_asked_as_in_the_report_and_as_http_is(loads: dict[str, LoadSpec]) -> None:
+def test_grpc_requests_match_the_report_and_the_http_requests(loads: dict[str, LoadSpec]) -> None:
     as_reported, like = loads["grpc-1000"], loads["grpc"]
     assert (as_reported.rate, as_reported.requests) == (1000, 25_000)
     assert as_reported.grpc is not None
@@ -74,7 +74,7 @@ def test_redis_has_half_a_cpu_and_the_api_one(spec: Spec) -> None:
         assert resolved.limits.target.cpus == 1
 
 
-def test_its_versions_are_pinned_by_hash(spec: Spec) -> None:
+def test_versions_of_the_suite_are_pinned_by_hash(spec: Spec) -> None:
     lines = (SUITE / "requirements.txt").read_text().splitlines()
     pinned = [line for line in lines if line[:1].isalpha()]
     assert all("==" in line and line.endswith("\\") for line in pinned)
@@ -109,7 +109,7 @@ def store() -> Iterator[str]:
         process.terminate()
 
 
-def test_its_cities_are_the_same_each_time_and_ranked(cities: ModuleType) -> None:
+def test_cities_of_the_suite_are_reproducible_and_ranked(cities: ModuleType) -> None:
     made = list(cities.made_cities())
     assert made == list(cities.made_cities())
     sizes = [int(city["population"]) for city in made]
@@ -118,7 +118,7 @@ def test_its_cities_are_the_same_each_time_and_ranked(cities: ModuleType) -> Non
     assert len(set(sizes)) == len(sizes)
 
 
-def test_it_answers_one_of_the_largest_cities(cities: ModuleType, store: str) -> None:
+def test_a_response_is_one_of_the_largest_cities(cities: ModuleType, store: str) -> None:
     async def ask() -> tuple[dict[str, object], set[int]]:
         known = cities.Cities(store)
         await known.load()

@@ -74,7 +74,7 @@ def _wait_for(connection: http.client.HTTPConnection, process: subprocess.Popen[
     raise AssertionError("the server does not listen")
 
 
-def test_it_answers_as_the_checks_ask(connection: http.client.HTTPConnection) -> None:
+def test_compiled_servers_pass_their_checks(connection: http.client.HTTPConnection) -> None:
     for scenario in SPEC.matrix["scenario"]:
         for check in SPEC.options["scenario"][str(scenario)].checks or []:
             connection.request("GET", check["path"])

@@ -34,7 +34,7 @@ def test_every_row_of_the_report_is_a_case(api: str, clients: list[str], spec: S
     assert found == clients
 
 
-def test_each_case_is_the_reports_scenario(spec: Spec) -> None:
+def test_each_case_is_the_scenario_of_the_report(spec: Spec) -> None:
     for case in expand(spec):
         (load,) = load_specs_of(spec, case.parameters)
         assert (load.connections, load.requests, load.warmup_s) == (10, 1000, 0)
@@ -58,7 +58,7 @@ def test_each_client_has_a_program_and_what_it_needs(spec: Spec) -> None:
         assert resolved.subject.install == spec.subject.install
 
 
-def test_the_proxy_leads_to_all_replicas() -> None:
+def test_the_proxy_forwards_to_all_replicas() -> None:
     routes = runpy.run_path(str(SUITE / "proxy.py"))["routes_of"](["a:1", "b:2"], "c.pem", "k.pem")
     (service,) = routes["http"]["services"].values()
     assert service["loadBalancer"]["servers"] == [{"url": "http://a:1"}, {"url": "http://b:2"}]
@@ -66,7 +66,7 @@ def test_the_proxy_leads_to_all_replicas() -> None:
     assert set(options.values()) == {"VersionTLS13"}
 
 
-def test_what_it_installs_is_pinned_and_kept_apart() -> None:
+def test_installed_packages_are_pinned_and_isolated() -> None:
     pinned = {
         file: [line.split("==")[0] for line in text.splitlines() if line[:1].isalpha()]
         for file in ("requirements.txt", "requirements-requests.txt")

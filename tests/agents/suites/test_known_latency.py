@@ -85,13 +85,13 @@ def running() -> Iterator[Running]:
         made.process.communicate()
 
 
-def test_the_truth_of_the_definition_is_that_of_the_server(server: ModuleType) -> None:
+def test_known_values_of_the_definition_match_the_server(server: ModuleType) -> None:
     spec = parse((SUITE / "benchmark.yaml").read_text())
     truth = {f"latency.{name}": value for name, value in server.figures(server.cycle()).items()}
     assert spec.known == pytest.approx(truth, rel=1e-4)
 
 
-def test_its_body_is_lognormal_and_its_tail_holds_p99_in_the_middle(server: ModuleType) -> None:
+def test_known_latency_is_lognormal_with_p99_in_the_middle_of_the_tail(server: ModuleType) -> None:
     delays = sorted(server.cycle())
     assert delays == server.body() + server.tail()
     logs = [math.log(delay) for delay in server.body()]
@@ -102,7 +102,7 @@ def test_its_body_is_lognormal_and_its_tail_holds_p99_in_the_middle(server: Modu
     assert server.percentile(delays, 99) == server.tail()[9]
 
 
-def test_parts_of_the_cycle_are_fair_samples(server: ModuleType) -> None:
+def test_parts_of_the_cycle_are_representative_samples(server: ModuleType) -> None:
     cycle = server.cycle()
     truth = server.figures(cycle)
     for start in range(0, 1000, 111):
@@ -111,7 +111,7 @@ def test_parts_of_the_cycle_are_fair_samples(server: ModuleType) -> None:
             assert server.figures(part) == pytest.approx(truth, rel=0.01)
 
 
-def test_it_keeps_the_delays_that_it_wants(server: ModuleType, running: Running) -> None:
+def test_known_latency_server_keeps_its_delays(server: ModuleType, running: Running) -> None:
     askers = [threading.Thread(target=running.ask, args=(40,)) for _ in range(5)]
     for asker in askers:
         asker.start()
@@ -128,7 +128,7 @@ def test_it_keeps_the_delays_that_it_wants(server: ModuleType, running: Running)
     assert stats["holds"] is (off <= stats["resolution"])
 
 
-def test_it_says_when_the_truth_did_not_hold(running: Running) -> None:
+def test_known_latency_server_reports_when_delays_were_wrong(running: Running) -> None:
     # After 25 requests a delay of the tail comes, in which the server is held.
     running.ask(25)
     with running.connect() as connection:
@@ -143,14 +143,14 @@ def test_it_says_when_the_truth_did_not_hold(running: Running) -> None:
     assert stats["kept"]["p99"] > stats["wanted"]["p99"]
 
 
-def test_it_tells_the_same_at_its_end(running: Running) -> None:
+def test_known_latency_server_reports_the_same_at_its_end(running: Running) -> None:
     running.ask(3)
     _, stats = running.stats()
     assert json.loads(running.end().splitlines()[-1]) == stats
     assert running.process.returncode == 0
 
 
-def test_before_the_first_request_nothing_is_wrong(running: Running) -> None:
+def test_known_latency_server_reports_no_error_before_the_first_request(running: Running) -> None:
     status, stats = running.stats()
     assert (status, stats["requests"], stats["holds"]) == (200, 0, True)
     with running.connect() as connection:

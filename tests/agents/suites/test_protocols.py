@@ -40,7 +40,7 @@ def test_every_row_of_the_report_is_a_case(spec: Spec) -> None:
     assert rows == [(protocol, *scenario) for protocol in PROTOCOLS for scenario in SCENARIOS]
 
 
-def test_beside_each_is_one_long_enough_to_be_believed(spec: Spec) -> None:
+def test_each_case_has_a_longer_valid_variant(spec: Spec) -> None:
     rows = [
         (load.protocol, len(load.body or ""), load.at_once)
         for _, load in loads(spec)
@@ -49,14 +49,14 @@ def test_beside_each_is_one_long_enough_to_be_believed(spec: Spec) -> None:
     assert rows == [(protocol, *scenario[:2]) for protocol in PROTOCOLS for scenario in SCENARIOS]
 
 
-def test_http2_and_http3_share_one_connection_as_gos_clients_do(spec: Spec) -> None:
+def test_http2_and_http3_share_one_connection_like_go_clients(spec: Spec) -> None:
     for _, load in loads(spec):
         assert load.tls is (load.protocol == "h3")
         assert (load.streams == 1) is (load.protocol == "h1")
         assert (load.connections == 1) is (load.protocol != "h1")
 
 
-def test_http1_is_the_hundred_percent(spec: Spec) -> None:
+def test_http1_is_the_baseline(spec: Spec) -> None:
     for case, load in loads(spec):
         assert is_baseline(spec, case.parameters) is (load.protocol == "h1")
 
@@ -112,7 +112,7 @@ def _ask(
     return answer.status, answer.read()
 
 
-def test_it_keeps_replaces_and_deletes_objects(
+def test_the_server_stores_replaces_and_deletes_objects(
     server: http.client.HTTPConnection, folder: Path
 ) -> None:
     large = bytes(range(256)) * 256
@@ -126,5 +126,5 @@ def test_it_keeps_replaces_and_deletes_objects(
 
 
 @pytest.mark.parametrize("key", ["..%2Fescaped", ".hidden", "a%20b", "x" * 101])
-def test_a_key_leads_nowhere_else(server: http.client.HTTPConnection, key: str) -> None:
+def test_a_key_cannot_name_another_file(server: http.client.HTTPConnection, key: str) -> None:
     assert _ask(server, "PUT", f"/objects/{key}", b"x")[0] == 400

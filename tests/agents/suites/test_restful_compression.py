@@ -31,7 +31,7 @@ def test_every_row_of_the_report_is_a_case_over_each_protocol(spec: Spec) -> Non
     assert cases >= {(each, *row) for each in ("h1", "h2", "h3") for row in ROWS}
 
 
-def test_a_case_is_the_reports_load(spec: Spec) -> None:
+def test_each_case_has_the_load_of_the_report(spec: Spec) -> None:
     for case in expand(spec):
         (load,) = load_specs_of(spec, case.parameters)
         assert (load.requests, load.connections, load.model) == (1000, 1, "closed")
@@ -42,7 +42,7 @@ def test_a_case_is_the_reports_load(spec: Spec) -> None:
     assert spec.rounds == 3
 
 
-def test_each_size_is_checked(spec: Spec) -> None:
+def test_the_size_of_each_response_is_checked(spec: Spec) -> None:
     for case in expand(spec):
         (check,) = resolve(spec, case.parameters).checks
         size = str(case.parameters["size"])
@@ -50,7 +50,7 @@ def test_each_size_is_checked(spec: Spec) -> None:
         assert labels_of(spec, case.parameters)["title"].startswith("HTTP/")
 
 
-def test_the_messages_have_the_sizes_and_are_always_the_same() -> None:
+def test_messages_have_the_defined_sizes_and_are_reproducible() -> None:
     messages = runpy.run_path(str(SUITE / "messages.py"))
     encoded, message = messages["encoded"], messages["message"]
     assert {size: len(encoded(message(size))) for size in SIZES} == SIZES
@@ -58,7 +58,7 @@ def test_the_messages_have_the_sizes_and_are_always_the_same() -> None:
 
 
 @pytest.mark.parametrize("file", ["requirements.txt"])
-def test_what_it_installs_is_pinned_by_hash(file: str) -> None:
+def test_installed_packages_are_pinned_by_hash(file: str) -> None:
     text = (SUITE / file).read_text()
     pins = [line for line in text.splitlines() if line and line[0].isalpha()]
     assert pins

@@ -67,16 +67,16 @@ def _row(option: Option) -> str:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_it_has_each_row_of_the_report_once(row: str) -> None:
+def test_suite_has_each_row_of_the_report_once(row: str) -> None:
     assert [_row(option) for option in SYSTEMS.values()].count(row) == 1
 
 
-def test_it_has_servers_of_today_beside_them() -> None:
+def test_suite_has_current_servers_too() -> None:
     names = [option.labels.get(name) for option in SYSTEMS.values() for name in PARTS]
     assert set(names) >= TODAY
 
 
-def test_every_system_is_told_and_measured_in_each_scenario_at_the_rates_of_the_report() -> None:
+def test_every_system_is_measured_in_each_scenario_at_the_rates_of_the_report() -> None:
     assert set(SYSTEMS) == set(map(str, SPEC.values_of("system")))
     cells = [(case.parameters["scenario"], case.parameters["rate"]) for case in expand(SPEC)]
     rates = {"hello": (100, 1000, 10000), "burn": (100,), "sleep": (100,), "mb": (100,)}
@@ -85,14 +85,14 @@ def test_every_system_is_told_and_measured_in_each_scenario_at_the_rates_of_the_
     assert len(cells) == len(wanted) * len(SYSTEMS)
 
 
-def test_what_cannot_be_had_has_a_living_replacement() -> None:
+def test_unavailable_systems_have_a_maintained_replacement() -> None:
     gone = {name: option for name, option in SYSTEMS.items() if option.unsupported}
     assert set(gone) == {"pypy2-falcon-meinheld", "pypy2-flask-sync"}
     for option in gone.values():
         assert SYSTEMS[str(option.replacement)].unsupported is None
 
 
-def test_cases_can_be_chosen_by_what_a_system_is_made_of() -> None:
+def test_cases_can_be_selected_by_the_parts_of_a_system() -> None:
     expression = 'framework == "falcon" and server == "meinheld" and scenario == "burn"'
     chosen = [case.parameters["system"] for case in choose(SPEC, expand(SPEC), expression)]
     assert chosen == ["falcon-meinheld", "pypy2-falcon-meinheld", "pypy3-falcon-meinheld"]
@@ -101,7 +101,7 @@ def test_cases_can_be_chosen_by_what_a_system_is_made_of() -> None:
 @pytest.mark.parametrize(
     "name", [name for name, option in SYSTEMS.items() if not option.unsupported]
 )
-def test_the_files_that_a_system_names_are_there(name: str) -> None:
+def test_files_named_by_a_system_exist(name: str) -> None:
     subject = SYSTEMS[name].subject
     install = subject.get("install", {})
     commands = [*install.get("steps", []), *subject.get("build", []), subject["start"]]
@@ -114,7 +114,7 @@ def test_the_files_that_a_system_names_are_there(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(SUITE.glob("systems/*/*.txt")), ids=lambda p: p.parent.name)
-def test_its_requirements_are_pinned_with_hashes(path: Path) -> None:
+def test_requirements_are_pinned_with_hashes(path: Path) -> None:
     entries = [line for line in path.read_text().splitlines() if line[:1].isalnum()]
     assert entries
     for entry in entries:
@@ -122,7 +122,7 @@ def test_its_requirements_are_pinned_with_hashes(path: Path) -> None:
     assert path.read_text().count("--hash=sha256:") >= len(entries)
 
 
-def test_the_answers_are_those_that_the_checks_ask_for() -> None:
+def test_servers_pass_their_checks() -> None:
     answers = runpy.run_path(str(SUITE / "python" / "work.py"))["ANSWERS"]
     for scenario, option in SPEC.options["scenario"].items():
         check = (option.checks or [])[0]

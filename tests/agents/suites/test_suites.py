@@ -68,7 +68,7 @@ def _program(suite: str, name: str, *options: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     "path", sorted(SUITES.glob("*/benchmark.yaml")), ids=lambda p: p.parent.name
 )
-def test_its_definition_is_taken_and_can_be_spread_over_hosts(path: Path) -> None:
+def test_definitions_of_suites_are_valid_and_can_use_several_hosts(path: Path) -> None:
     spec = parse(path.read_text())
     check_loads(spec)
     cells = [case.parameters for case in expand(spec)]
@@ -76,7 +76,7 @@ def test_its_definition_is_taken_and_can_be_spread_over_hosts(path: Path) -> Non
     assert {name for shape in shapes_of(spec, measured) for name in shape.unbound} == set()
 
 
-def test_it_answers_from_redis(start: Start) -> None:
+def test_hello_redis_reads_from_redis(start: Start) -> None:
     redis = start(str(choose_binary().path), "--port", "{port}", "--save", "")
     port = start(*_program("hello-redis", "server.py", "--redis", f"127.0.0.1:{redis}"))
     connection = http.client.HTTPConnection("127.0.0.1", port)
@@ -86,7 +86,7 @@ def test_it_answers_from_redis(start: Start) -> None:
     connection.close()
 
 
-def test_it_gives_each_connection_to_the_next_replica(start: Start) -> None:
+def test_the_proxy_sends_each_connection_to_the_next_replica(start: Start) -> None:
     apps = [start(*_program("hello-replicas", "app.py")) for _ in range(2)]
     to = ",".join(f"127.0.0.1:{port}" for port in [*apps, _free_port()])
     port = start(*_program("hello-replicas", "proxy.py", "--to", to))
@@ -102,7 +102,7 @@ def test_it_gives_each_connection_to_the_next_replica(start: Start) -> None:
     assert sorted(answers) == [(0, b""), (200, b"Hello, World!"), (200, b"Hello, World!")]
 
 
-def test_a_framework_gives_the_four_answers_of_server_overhead(start: Start) -> None:
+def test_a_framework_server_passes_the_four_checks_of_server_overhead(start: Start) -> None:
     folder = str(SUITES / "server-overhead" / "python")
     gunicorn = (sys.executable, "-m", "gunicorn", "--log-level", "warning", "-k", "gthread")
     port = start(*gunicorn, "app_django:app", "--chdir", folder, "--bind", "127.0.0.1:{port}")

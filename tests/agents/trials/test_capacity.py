@@ -35,25 +35,25 @@ def rates_of(probes):
     return [rate for rate, _ in probes]
 
 
-def test_it_starts_low_and_doubles_until_a_probe_fails():
+def test_search_starts_low_and_doubles_until_a_probe_fails():
     probes, _ = search(exact(1_500))
     assert rates_of(probes)[:5] == [100, 200, 400, 800, 1_600]
     assert 800 < rates_of(probes)[5] < 1_600
 
 
-def test_it_tries_the_highest_rate_and_says_that_it_held_there():
+def test_search_reports_that_the_highest_rate_held():
     probes, outcome = search(exact(1e9), high=1_000)
     assert rates_of(probes) == [100, 200, 400, 800, 1_000]
     assert outcome == {"capacity": None, "low": 1_000, "high": None, "stopped": "at the limit"}
 
 
-def test_it_goes_down_to_a_sixteenth_where_the_start_fails():
+def test_search_goes_down_to_a_sixteenth_where_the_start_fails():
     probes, outcome = search(exact(1))
     assert rates_of(probes) == [100, 50, 25, 12.5, 6.25]
     assert outcome == {"capacity": None, "low": None, "high": 6.25, "stopped": "below the start"}
 
 
-def test_it_finds_a_capacity_below_the_start():
+def test_search_finds_a_capacity_below_the_start():
     _, outcome = search(exact(30))
     assert outcome["stopped"] == "converged"
     assert outcome["capacity"] == pytest.approx(30, rel=0.04)
@@ -61,24 +61,24 @@ def test_it_finds_a_capacity_below_the_start():
 
 @pytest.mark.parametrize("high", [101.0, 150.0, 1e6])
 @pytest.mark.parametrize("share", [0.07, 0.5, 0.99])
-def test_it_never_leaves_the_rates_that_it_may_try(high, share):
+def test_search_stays_within_its_rates(high, share):
     probes, _ = search(exact(share * high), high=high)
     assert all(LOW / 16 <= rate <= high for rate in rates_of(probes))
 
 
-def test_it_asks_for_whole_rates_from_a_hundred_on():
+def test_search_asks_for_whole_rates_from_a_hundred_on():
     probes, _ = search(exact(12_345.6))
     assert all(rate == int(rate) for rate in rates_of(probes))
 
 
-def test_it_confirms_at_95_per_cent_of_what_it_tells():
+def test_search_confirms_at_95_percent_of_its_result():
     probes, outcome = search(exact(7_000))
     confirmations = probes[-5:]
     assert {rate for rate, _ in confirmations} == {round(CONFIRMED_SHARE * outcome["capacity"])}
     assert all(passed for _, passed in confirmations)
 
 
-def test_it_confirms_from_the_start_after_a_confirmation_has_failed():
+def test_search_confirms_from_the_start_after_a_confirmation_has_failed():
     without, _ = search(exact(7_000))
     first = len(without) - 5
     probes, outcome = search(exact(7_000, lies={first + 3}))
@@ -104,25 +104,25 @@ def test_a_failed_confirmation_lowers_the_estimate():
 
 
 @pytest.mark.parametrize("lie", range(18))
-def test_it_comes_through_one_probe_that_says_the_opposite(lie):
+def test_search_survives_one_wrong_probe(lie):
     _, outcome = search(exact(7_000, lies={lie}))
     assert outcome["stopped"] == "converged"
     assert outcome["capacity"] == pytest.approx(7_000, rel=0.05)
 
 
-def test_it_sees_that_only_a_lie_kept_it_below_the_limit():
+def test_search_recovers_from_a_wrong_probe_at_the_limit():
     _, outcome = search(exact(1e9, lies={3}), high=1_000)
     assert outcome["stopped"] == "at the limit"
 
 
 @pytest.mark.parametrize("max_probes", [6, 8, 14])
-def test_it_keeps_to_its_budget_and_tells_no_capacity_that_it_did_not_confirm(max_probes):
+def test_search_keeps_its_budget_and_reports_only_confirmed_capacities(max_probes):
     probes, outcome = search(exact(7_000), max_probes=max_probes)
     assert len(probes) == max_probes
     assert (outcome["stopped"], outcome["capacity"]) == ("budget", None)
 
 
-def test_an_end_that_no_probe_bounds_is_unknown():
+def test_an_interval_end_without_a_probe_is_unknown():
     _, outcome = search(exact(7_000), max_probes=3)
     assert (outcome["low"], outcome["high"]) == (400, None)
     _, outcome = search(exact(1), max_probes=3)
@@ -135,13 +135,13 @@ def test_before_any_probe_nothing_is_known():
     }  # fmt: skip
 
 
-def test_it_can_do_without_confirmations():
+def test_search_works_without_confirmations():
     probes, outcome = search(exact(7_000), confirmations=0)
     assert outcome["capacity"] == pytest.approx(7_000, rel=0.04)
     assert len(probes) + 5 == len(search(exact(7_000))[0])
 
 
-def test_it_asks_for_the_same_rate_until_it_is_told():
+def test_search_repeats_a_rate_until_it_has_its_result():
     rates = CapacitySearch(LOW, HIGH, AMPLE, 5)
     assert [rates.next_rate(), rates.next_rate()] == [100, 100]
     with pytest.raises(ValueError, match="unexpected probe at 200: expected 100"):
@@ -150,7 +150,7 @@ def test_it_asks_for_the_same_rate_until_it_is_told():
     assert rates.next_rate() == 200
 
 
-def test_it_hears_nothing_after_its_end():
+def test_search_ignores_results_after_its_end():
     rates = CapacitySearch(LOW, HIGH, 1, 5)
     rates.add_probe(LOW, True)
     assert rates.next_rate() is None
@@ -169,12 +169,12 @@ def test_it_hears_nothing_after_its_end():
         ((1, 10, 24, -1), "confirmations"),
     ],
 )
-def test_it_refuses_what_it_cannot_search(arguments, said):
+def test_search_refuses_what_it_cannot_search(arguments, said):
     with pytest.raises(ValueError, match=said):
         CapacitySearch(*arguments)
 
 
-def test_it_does_the_same_for_the_same_answers():
+def test_search_is_deterministic():
     assert search(exact(7_000, lies={4, 9})) == search(exact(7_000, lies={4, 9}))
 
 
@@ -212,7 +212,7 @@ def found():
     return searches
 
 
-def test_it_always_comes_to_an_end_that_it_can_vouch_for(found):
+def test_search_always_ends_with_a_confirmed_result(found):
     assert {one.outcome["stopped"] for one in found} == {"converged"}
     for one in found:
         rates = rates_of(one.probes[-5:])
@@ -220,25 +220,25 @@ def test_it_always_comes_to_an_end_that_it_can_vouch_for(found):
         assert all(passed for _, passed in one.probes[-5:])
 
 
-def test_its_median_error_is_about_one_per_cent(found):
+def test_search_median_error_is_about_one_per_cent(found):
     assert statistics.median(one.error for one in found) <= 0.011
 
 
-def test_its_error_is_one_per_cent_in_quadratic_mean_also(found):
+def test_search_error_has_a_root_mean_square_of_one_percent(found):
     assert math.sqrt(statistics.mean(one.error**2 for one in found)) <= 0.014
 
 
-def test_it_leans_to_neither_side(found):
+def test_search_has_no_bias(found):
     leaning = statistics.mean(one.outcome["capacity"] / one.truth - 1 for one in found)
     assert abs(leaning) <= 0.003
 
 
-def test_its_interval_covers_the_truth_nine_times_in_ten(found):
+def test_search_interval_covers_the_truth_nine_times_in_ten(found):
     covered = [one.outcome["low"] <= one.truth <= one.outcome["high"] for one in found]
     assert 0.85 <= statistics.mean(covered) <= 0.96
 
 
-def test_its_interval_is_under_four_per_cent_and_holds_the_estimate(found):
+def test_search_interval_is_under_four_per_cent_and_holds_the_estimate(found):
     for one in found:
         low, capacity, high = (one.outcome[key] for key in ("low", "capacity", "high"))
         assert low < capacity < high < 1.04 * low
@@ -262,5 +262,5 @@ def _while_doubled(rates):
         yield later
 
 
-def test_its_outcome_travels_as_json(found):
+def test_search_outcome_is_json(found):
     assert json.loads(json.dumps(found[0].outcome)) == found[0].outcome

@@ -58,7 +58,7 @@ def search_of(step: Step) -> dict[str, Any]:
     return result
 
 
-def test_it_finds_where_the_objective_fails(host: AgentHost) -> None:
+def test_capacity_search_finds_where_the_objective_fails(host: AgentHost) -> None:
     telling = "open('starts', 'a').write('x')"
     host.send_source({"server.py": SERVER.format(extra=telling)})
     step = host.run_round(a_plan(a_searching_trial(host.send_tool(FAKE))))
@@ -85,7 +85,7 @@ def test_it_finds_where_the_objective_fails(host: AgentHost) -> None:
     assert phases[-1] == "cooling"
 
 
-def test_it_warms_up_in_each_probe(host: AgentHost) -> None:
+def test_capacity_search_warms_up_in_each_probe(host: AgentHost) -> None:
     warming = a_load(
         "{python}", "-c", "print(open('warmed', 'a').write('x'))", "{probe_rate}", kind="warmup"
     )
@@ -97,7 +97,7 @@ def test_it_warms_up_in_each_probe(host: AgentHost) -> None:
     assert (step.folder / "trials/t1/warmed").read_text() == "xxx"
 
 
-def test_it_takes_the_end_of_a_server_for_too_much_load(host: AgentHost) -> None:
+def test_capacity_search_counts_a_server_that_ended_as_overload(host: AgentHost) -> None:
     killing = FAKE + (
         "if float(rate) > 1000:\n"
         "    import os, time\n"
@@ -119,7 +119,7 @@ def test_it_takes_the_end_of_a_server_for_too_much_load(host: AgentHost) -> None
     assert 950 <= result["search"]["capacity"] <= 1050
 
 
-def test_it_fails_where_no_probe_comes_to_its_end(host: AgentHost) -> None:
+def test_capacity_search_fails_if_no_probe_ends(host: AgentHost) -> None:
     killing = FAKE + "import os; os.kill(int(open(sys.argv[4]).read()), 9)\n"
     telling = "open('pid', 'w').write(str(os.getpid()))"
     host.send_source({"server.py": SERVER.format(extra=telling)})
@@ -129,7 +129,7 @@ def test_it_fails_where_no_probe_comes_to_its_end(host: AgentHost) -> None:
     assert "-9" in step.only("trial_failed")["message"]
 
 
-def test_it_takes_a_wrong_answer_after_a_load_for_too_much(host: AgentHost) -> None:
+def test_capacity_search_counts_a_wrong_response_after_a_load_as_overload(host: AgentHost) -> None:
     spoiling = FAKE + "if float(rate) > 1000: open(sys.argv[4], 'w').close()\n"
     turning = SERVER.replace(
         'b"Hello, World!"', 'b"Oops" if os.path.exists("spoilt") else b"Hello, World!"'
@@ -145,7 +145,7 @@ def test_it_takes_a_wrong_answer_after_a_load_for_too_much(host: AgentHost) -> N
     assert all("'Oops'" in probe["why"] for probe in missed)
 
 
-def test_it_takes_a_tool_that_does_not_end_for_too_much_load(host: AgentHost) -> None:
+def test_capacity_search_counts_a_tool_that_hangs_as_overload(host: AgentHost) -> None:
     hanging = FAKE + "import time\nif float(rate) > 100: time.sleep(300)\n"
     load = {**LOAD, "wall_limit_s": 5.0}
     search = a_search(FAST, max_probes=3)
@@ -157,7 +157,7 @@ def test_it_takes_a_tool_that_does_not_end_for_too_much_load(host: AgentHost) ->
     assert len(result["loads"]) == 2
 
 
-def test_it_fails_where_the_tool_fails(host: AgentHost) -> None:
+def test_capacity_search_fails_where_the_tool_fails(host: AgentHost) -> None:
     failing = FAKE + "if float(rate) > 300: sys.exit('no more ports')"
     step = host.run_round(a_plan(a_searching_trial(host.send_tool(failing))))
     failed = step.only("trial_failed")
@@ -166,13 +166,13 @@ def test_it_fails_where_the_tool_fails(host: AgentHost) -> None:
     assert not (step.folder / "trials/t1/result.json").exists()
 
 
-def test_it_fails_where_the_answer_is_wrong_before_any_load(host: AgentHost) -> None:
+def test_capacity_search_fails_where_the_answer_is_wrong_before_any_load(host: AgentHost) -> None:
     wrong = a_check(response={"text": "Good day"})
     step = host.run_round(a_plan(a_searching_trial(host.send_tool(FAKE), checks=[wrong])))
     assert step.only("trial_failed")["code"] == "wrong_answer"
 
 
-def test_it_finds_what_a_slow_server_can_bear(host: AgentHost, oha: str) -> None:
+def test_capacity_search_finds_the_capacity_of_a_slow_server(host: AgentHost, oha: str) -> None:
     host.send_source({"server.py": SLOW})
     load = a_load(
         *("{tool}", "--no-tui", "--output-format", "json", "-o", "{out}", "--db-url", "{rows}"),
@@ -199,7 +199,7 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
 
 
 @needs_linux
-def test_it_searches_on_two_hosts(pair: Pair) -> None:
+def test_capacity_search_searches_on_two_hosts(pair: Pair) -> None:
     trial = a_far_trial(
         pair.a.send_tool(FAKE), loads=[LOAD], search=a_search(FAST, max_probes=6), checks=[]
     )

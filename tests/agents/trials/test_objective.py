@@ -36,7 +36,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("reduced", "term", "holds"), CASES.values(), ids=CASES)
-def test_it_judges_a_probe_of_twenty_requests(
+def test_objective_is_evaluated_on_a_probe_of_twenty_requests(
     reduced: dict[str, Any], term: tuple[str, str, float], holds: bool
 ) -> None:
     verdict = evaluate([Objective(*term)], Probe(reduced, None, due=20))
@@ -44,18 +44,18 @@ def test_it_judges_a_probe_of_twenty_requests(
     assert term[0] in verdict.why
 
 
-def test_it_counts_those_that_were_not_answered_among_the_failed() -> None:
+def test_objective_counts_requests_without_a_response_as_failed() -> None:
     term = Objective("success", ">=", 0.9)
     assert evaluate([term], Probe(rows(*MOST_FAST), 0, due=10)).passed
     assert not evaluate([term], Probe(rows(*MOST_FAST), 2, due=10)).passed
 
 
-def test_it_says_which_of_several_was_missed() -> None:
+def test_objective_names_the_term_that_was_missed() -> None:
     terms = [Objective("latency.p50", "<", 0.5), Objective("latency.p99", "<", 0.05)]
     verdict = evaluate(terms, Probe(rows(*MOST_FAST), None, due=10))
     assert verdict == (False, "latency.p99 0.1 is not < 0.05")
 
 
-def test_it_refuses_an_objective_that_it_does_not_know() -> None:
+def test_an_unknown_objective_is_refused() -> None:
     with pytest.raises(ValueError, match=r"cpu\.total"):
         evaluate([Objective("cpu.total", "<", 1.0)], Probe(rows(1), None, due=1))

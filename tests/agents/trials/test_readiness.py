@@ -48,7 +48,7 @@ def ready(**changes: Any) -> Ready:
     [(http1(SITE), "h1"), (http2(SITE), "h2")],
     ids=["h1", "h2c"],
 )
-def test_it_wants_the_status_and_the_body(speak: Speak, protocol: str) -> None:
+def test_readiness_needs_the_status_and_the_body(speak: Speak, protocol: str) -> None:
     with serving(speak) as port:
 
         def said(**changes: Any) -> str | None:
@@ -61,7 +61,7 @@ def test_it_wants_the_status_and_the_body(speak: Speak, protocol: str) -> None:
     assert SITE.asked[-1].headers["accept-encoding"] == "identity"
 
 
-def test_it_wants_a_call_that_ends_well() -> None:
+def test_readiness_of_grpc_needs_a_successful_call() -> None:
     with serving(http2(SITE)) as port:
 
         def said(path: str) -> str | None:
@@ -72,7 +72,7 @@ def test_it_wants_a_call_that_ends_well() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h2", "grpc"])
-def test_it_is_content_with_a_connection_where_there_is_no_path(protocol: str) -> None:
+def test_readiness_without_a_path_needs_only_a_connection(protocol: str) -> None:
     anyone = ready(path=None, protocol=protocol)
     with serving(saying()) as port:
         assert ready_problem(LOOPBACK, port, anyone, None) is None
@@ -85,7 +85,9 @@ def test_it_is_content_with_a_connection_where_there_is_no_path(protocol: str) -
 @pytest.mark.parametrize(
     ("protocol", "said"), [("h1", None), ("h2", "HTTP/1.1 instead of HTTP/2 (ALPN)")]
 )
-def test_it_wants_a_handshake_with_tls(tmp_path: Path, protocol: str, said: str | None) -> None:
+def test_readiness_with_tls_needs_a_handshake(
+    tmp_path: Path, protocol: str, said: str | None
+) -> None:
     certificates = make_certificates([], now=datetime.now(UTC))
     wanted = ready(path=None, protocol=protocol, tls=True)
     with serving(http1(SITE), tls_of(certificates, tmp_path, "http/1.1")) as port:

@@ -94,7 +94,7 @@ def failed(step: Step, code: str) -> dict[str, Any]:
     return found
 
 
-def test_it_starts_three_replicas_and_tells_the_server_their_addresses(host: AgentHost) -> None:
+def test_three_replicas_start_and_the_server_gets_their_addresses(host: AgentHost) -> None:
     trial = a_trial(
         host.send_tool(),
         services=[a_service("app", count=3, limits=limits(open_files=200)), a_service("front")],
@@ -113,7 +113,7 @@ def test_it_starts_three_replicas_and_tells_the_server_their_addresses(host: Age
     assert applied["service:app:3"]["open_files"] == 200
 
 
-def test_it_gives_the_load_the_words_of_services(host: AgentHost) -> None:
+def test_placeholders_of_services_are_filled_in_for_the_load(host: AgentHost) -> None:
     load = a_load("{tool}", "{out}", "{rows}", "{app_host}", "{app_port}", "{app_addresses}")
     trial = a_trial(
         host.send_tool(),
@@ -126,7 +126,7 @@ def test_it_gives_the_load_the_words_of_services(host: AgentHost) -> None:
     assert (address, addresses) == ("127.0.0.1", f"127.0.0.1:{port}")
 
 
-def test_it_asks_a_service_for_its_answer(host: AgentHost) -> None:
+def test_readiness_of_a_service_is_checked(host: AgentHost) -> None:
     ready = {"path": "/hello", "status": 200, "timeout_s": 10}
     web = a_service("web", argv=["{python}", "plain.py", "{port}"], ready=ready)
     sources = {"server.py": SERVER.format(extra=""), "plain.py": SERVER.format(extra="")}
@@ -134,7 +134,7 @@ def test_it_asks_a_service_for_its_answer(host: AgentHost) -> None:
     assert host.run_round(a_plan(a_trial(host.send_tool(), services=[web]))).named("trial_done")
 
 
-def test_it_shows_what_a_service_said_that_did_not_start(host: AgentHost) -> None:
+def test_the_output_of_a_service_that_does_not_start_is_shown(host: AgentHost) -> None:
     broken = a_service("db", argv=["{python}", "-c", "import sys; sys.exit('no data folder')"])
     trial = a_trial(host.send_tool(), services=[a_service("app"), broken])
     found = failed(host.run_round(a_plan(trial)), "service_not_ready")
@@ -143,7 +143,7 @@ def test_it_shows_what_a_service_said_that_did_not_start(host: AgentHost) -> Non
     assert order_of(host.root) == ["start app", "end app"]
 
 
-def test_it_gives_up_on_a_service_that_is_never_ready(host: AgentHost) -> None:
+def test_a_service_that_is_never_ready_fails_the_trial(host: AgentHost) -> None:
     nap = ["{python}", "-c", "print('loading', flush=True); __import__('time').sleep(60)"]
     ready = {"path": None, "status": 200, "timeout_s": 0.3}
     trial = a_trial(host.send_tool(), services=[a_service("db", argv=nap, ready=ready)])
@@ -152,13 +152,13 @@ def test_it_gives_up_on_a_service_that_is_never_ready(host: AgentHost) -> None:
     assert "loading" in found["output"]
 
 
-def test_it_says_that_a_services_program_is_missing(host: AgentHost) -> None:
+def test_a_missing_program_of_a_service_is_reported(host: AgentHost) -> None:
     trial = a_trial(host.send_tool(), services=[a_service("db", argv=["no-such-program"])])
     found = failed(host.run_round(a_plan(trial)), "service_not_ready")
     assert "no-such-program" in found["message"]
 
 
-def test_it_fails_a_trial_whose_service_died_under_load(host: AgentHost) -> None:
+def test_a_service_that_dies_under_load_fails_the_trial(host: AgentHost) -> None:
     killing = a_load(
         "{python}",
         "-c",
@@ -196,7 +196,7 @@ while True:
 
 
 @needs_linux
-def test_it_does_not_take_a_services_orphan_for_the_servers(host: AgentHost) -> None:
+def test_an_orphan_of_a_service_does_not_count_for_the_server(host: AgentHost) -> None:
     host.send_source({"server.py": SERVER.format(extra="")})
     argv = ["{python}", "-c", SPINNING, "{bind}", "{port}", "{trial_dir}/spinning"]
     wait = "import subprocess, sys, time; time.sleep(1.2); subprocess.call(sys.argv[1:])"
@@ -219,7 +219,7 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
 
 
 @needs_linux
-def test_it_runs_services_on_both_hosts(pair: Pair) -> None:
+def test_services_run_on_both_hosts(pair: Pair) -> None:
     """The server on b, replicas on b, and one that needs no tree on the lead."""
     near = a_service(
         "near",

@@ -45,13 +45,13 @@ def go(tmp_path: Path) -> Path:
     return asked
 
 
-def test_it_builds_by_go_once(go: Path, tmp_path: Path) -> None:
+def test_a_go_tool_is_built_once(go: Path, tmp_path: Path) -> None:
     kept = find(GHZ)
     assert kept == tmp_path / "cache/pitwall/tools/ghz-0.93.0/ghz" == find(GHZ)
     assert go.read_text() == ("install github.com/bojand/ghz/cmd/ghz@v0.93.0 -trimpath 0 here\n")
 
 
-def test_it_builds_for_this_machine_whatever_the_environment_says(
+def test_a_go_tool_is_built_for_this_machine_despite_goos_and_goarch(
     go: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOOS", "plan9")
@@ -60,12 +60,12 @@ def test_it_builds_for_this_machine_whatever_the_environment_says(
     assert go.read_text() == "install go.k6.io/k6@v1.8.1 -trimpath 0 here\n"
 
 
-def test_it_says_what_to_install_where_there_is_no_go() -> None:
+def test_missing_go_is_reported_with_what_to_install() -> None:
     with pytest.raises(ToolError, match=r"no go to build it with. Install ghz .* or Go .*PITWALL_"):
         find(GHZ)
 
 
-def test_it_says_what_to_do_without_a_network_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_missing_network_is_reported_and_leaves_no_files(tmp_path: Path) -> None:
     program(tmp_path / "bin" / "go", "echo dial tcp: lookup proxy.golang.org: no such host; exit 1")
     with pytest.raises(ToolError, match="no such host") as caught:
         find(K6)
@@ -74,14 +74,14 @@ def test_it_says_what_to_do_without_a_network_and_leaves_nothing(tmp_path: Path)
     assert left == {"k6-1.8.1.lock", "k6-1.8.1-build.log"}
 
 
-def test_it_takes_a_fit_one_of_path_and_no_old_one(go: Path, tmp_path: Path) -> None:
+def test_a_suitable_tool_on_path_is_used_and_an_old_one_not(go: Path, tmp_path: Path) -> None:
     mine = program(tmp_path / "bin" / "k6", "echo 'k6 v1.9.0 (go1.26, linux/amd64)'")
     assert find(K6) == mine
     program(tmp_path / "bin" / "k6", "echo 'k6 v0.49.0 (go1.21, linux/amd64)'")
     assert find(K6) == cached(K6)
 
 
-def test_one_that_cannot_be_had_does_not_keep_the_others_away(go: Path, tmp_path: Path) -> None:
+def test_an_unavailable_tool_does_not_stop_the_others(go: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "devstack.tools", "oha", "ghz", "k6"],
         cwd=ROOT,
@@ -95,5 +95,5 @@ def test_one_that_cannot_be_had_does_not_keep_the_others_away(go: Path, tmp_path
 
 
 @pytest.mark.parametrize("name", list(SUPPLIES))
-def test_it_asks_for_what_the_adapter_asks_for(name: str) -> None:
+def test_required_versions_are_those_of_the_adapter(name: str) -> None:
     assert SUPPLIES[name].oldest == TOOLS[name].minimum_version

@@ -68,7 +68,7 @@ def site(tmp_path) -> Iterator[tuple[str, Path]]:
         server.shutdown()
 
 
-def test_it_takes_the_binary_that_the_setting_names(monkeypatch, tmp_path):
+def test_the_configured_binary_is_used(monkeypatch, tmp_path):
     named = fake_oha(tmp_path / "mine", "1.15.2")
     monkeypatch.setenv("PITWALL_OHA", str(named))
     assert find(OHA) == named
@@ -77,35 +77,35 @@ def test_it_takes_the_binary_that_the_setting_names(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("version", "complaint"), [("1.13.0", "is oha 1.13.0; Pitwall needs 1.14.0"), ("x", "not run")]
 )
-def test_it_refuses_a_named_binary_that_is_not_fit(monkeypatch, tmp_path, version, complaint):
+def test_an_unsuitable_configured_binary_is_refused(monkeypatch, tmp_path, version, complaint):
     monkeypatch.setenv("PITWALL_OHA", str(fake_oha(tmp_path / "mine", version)))
     with pytest.raises(ToolError, match=complaint):
         find(OHA)
 
 
-def test_it_takes_a_fit_binary_of_path(tmp_path):
+def test_a_suitable_binary_on_path_is_used(tmp_path):
     on_path = fake_oha(tmp_path / "bin" / "oha", "1.14.0")
     assert find(OHA) == on_path
 
 
-def test_it_says_what_to_install_where_there_is_nothing():
+def test_a_missing_binary_is_reported_with_what_to_install():
     with pytest.raises(ToolError, match="no cargo"):
         find(OHA)
 
 
-def test_it_says_so_too_where_path_has_an_old_one_only(tmp_path):
+def test_an_old_binary_on_path_is_reported_with_what_to_install(tmp_path):
     fake_oha(tmp_path / "bin" / "oha", "1.6.0")
     with pytest.raises(ToolError, match="no cargo"):
         find(OHA)
 
 
-def test_it_prefers_the_cache_to_path(tmp_path):
+def test_the_cache_is_preferred_to_path(tmp_path):
     fake_oha(tmp_path / "bin" / "oha", "1.15.0")
     kept = keep(OHA, fake_oha(tmp_path / "new", "1.16.0"))
     assert find(OHA) == kept == tmp_path / "cache/pitwall/tools/oha-1.16.0-http3/oha"
 
 
-def test_it_does_not_run_a_cached_binary_that_was_changed(tmp_path):
+def test_a_changed_cached_binary_is_not_run(tmp_path):
     kept = keep(OHA, fake_oha(tmp_path / "new", "1.16.0"))
     program(kept, f"touch {tmp_path / 'ran'}; echo oha 1.16.0")
     with pytest.raises(ToolError, match="no cargo"):
@@ -113,7 +113,7 @@ def test_it_does_not_run_a_cached_binary_that_was_changed(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_it_keeps_a_download_of_the_known_digest(monkeypatch, tmp_path, site):
+def test_a_download_with_the_known_digest_is_kept(monkeypatch, tmp_path, site):
     url, served = site
     digest = hashlib.sha256(served.read_bytes()).hexdigest()
     entry = {"version": "1.14.0", "url": url, "sha256": digest}
@@ -122,7 +122,7 @@ def test_it_keeps_a_download_of_the_known_digest(monkeypatch, tmp_path, site):
     assert cached(OHA) is not None
 
 
-def test_it_runs_nothing_of_a_download_with_another_digest(monkeypatch, tmp_path, site):
+def test_a_download_with_another_digest_is_not_run(monkeypatch, tmp_path, site):
     url, served = site
     entry = {"version": "1.14.0", "url": url, "sha256": "0" * 64}
     monkeypatch.setattr(releases, "RELEASES", known(tmp_path, entry))
@@ -135,7 +135,7 @@ def test_it_runs_nothing_of_a_download_with_another_digest(monkeypatch, tmp_path
     ]
 
 
-def test_it_builds_once_for_two_checkouts(tmp_path):
+def test_two_checkouts_share_one_build(tmp_path):
     cargo = (
         f'echo run >> {tmp_path / "builds"}; sleep 0.3; mkdir -p "$9/bin"; '
         'printf "#!/bin/sh\\necho oha 1.16.0\\n" > "$9/bin/oha"; chmod +x "$9/bin/oha"'
@@ -154,7 +154,7 @@ def test_it_builds_once_for_two_checkouts(tmp_path):
     assert any("about 4 minutes" in err for _, err in said)
 
 
-def test_it_shows_why_a_build_failed_and_leaves_no_half_of_it(tmp_path):
+def test_a_failed_build_is_reported_and_leaves_no_files(tmp_path):
     program(tmp_path / "bin" / "cargo", "echo error: linker cc not found; exit 101")
     with pytest.raises(ToolError, match="linker cc not found"):
         find(OHA)
@@ -162,7 +162,7 @@ def test_it_shows_why_a_build_failed_and_leaves_no_half_of_it(tmp_path):
     assert left == {"oha-1.16.0-http3.lock", "oha-1.16.0-http3-build.log"}
 
 
-def test_it_clears_away_what_an_ended_build_left(tmp_path):
+def test_files_of_an_ended_build_are_removed(tmp_path):
     left = folder_of(OHA).with_name("oha-1.16.0-http3-staging-x") / "target"
     left.mkdir(parents=True)
     with pytest.raises(ToolError, match="no cargo"):
@@ -170,7 +170,7 @@ def test_it_clears_away_what_an_ended_build_left(tmp_path):
     assert not left.parent.exists()
 
 
-def test_every_known_release_names_a_digest_and_a_fit_version():
+def test_every_known_release_has_a_digest_and_a_suitable_version():
     listed = json.loads((ROOT / "devstack/tools/oha_releases.json").read_text())["releases"]
     for entry in listed.values():
         assert len(bytes.fromhex(entry["sha256"])) == 32
@@ -179,7 +179,7 @@ def test_every_known_release_names_a_digest_and_a_fit_version():
     assert os.path.basename(listed["Darwin-arm64"]["url"]) == "oha-macos-arm64"
 
 
-def test_what_is_built_can_speak_http3(tmp_path):
+def test_a_built_oha_supports_http3(tmp_path):
     cargo = (
         f'echo "$@" > {tmp_path / "asked"}; mkdir -p "$9/bin"; '
         'printf "#!/bin/sh\\necho oha 1.16.0\\n" > "$9/bin/oha"; chmod +x "$9/bin/oha"'

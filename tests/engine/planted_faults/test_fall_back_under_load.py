@@ -1,6 +1,6 @@
 """A server that speaks HTTP/2 with whoever comes alone, and HTTP/1.1 with a crowd.
 
-One that always falls back is found by the checks before the load (test_protocols.py).
+One that always falls back is found by the checks before the load (tests/engine/test_protocols.py).
 """
 
 import sys
@@ -36,7 +36,7 @@ def run(lab: Laboratory) -> Run:
     return lab.measure("fall-back", SOURCE % sys.executable)
 
 
-def test_a_tool_that_falls_back_with_the_server_tells_it(lab: Laboratory, run: Run) -> None:
+def test_a_load_tool_that_falls_back_with_the_server_reports_it(lab: Laboratory, run: Run) -> None:
     liar, honest = lab.pair(run, client="k6")
     said = reason(liar, "protocol")
     assert said.startswith("h1")
@@ -47,7 +47,7 @@ def test_a_tool_that_falls_back_with_the_server_tells_it(lab: Laboratory, run: R
 
 
 @pytest.mark.parametrize("client", ["oha", "h2load"])
-def test_a_tool_that_does_not_fall_back_is_not_answered(
+def test_a_load_tool_that_does_not_fall_back_gets_no_response(
     lab: Laboratory, run: Run, client: str
 ) -> None:
     liar, honest = lab.pair(run, client=client)

@@ -67,7 +67,9 @@ def left_alone(lab: Laboratory) -> Run:
     return lab.measure("left-alone", definition(SLOW))
 
 
-def test_a_load_tool_that_is_starved_of_cpu(lab: Laboratory, starved: Run, left_alone: Run) -> None:
+def test_a_load_tool_without_cpu_time_is_detected(
+    lab: Laboratory, starved: Run, left_alone: Run
+) -> None:
     trial = lab.trial(starved, "liar")
     if "cpu_quota" in available()[1]:
         assert "of its CPU quota of 0.02" in reason(trial, "tool_bound")
@@ -80,7 +82,7 @@ def test_a_load_tool_that_is_starved_of_cpu(lab: Laboratory, starved: Run, left_
     assert not {"tool_bound", "quota_refused"} & codes(lab.trial(left_alone, "honest"))
 
 
-def test_a_busy_neighbour(lab: Laboratory, disturbed: Run, left_alone: Run) -> None:
+def test_a_busy_neighbour_is_detected(lab: Laboratory, disturbed: Run, left_alone: Run) -> None:
     said = reason(lab.trial(disturbed, "liar"), "busy_neighbour")
     assert f"{NEIGHBOUR} " in said.partition("most of all")[2]
     assert "stop other programs on the host" in said

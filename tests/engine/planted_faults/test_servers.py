@@ -30,7 +30,7 @@ def patient(lab: Laboratory) -> Run:
     return lab.measure("patient", definition(PATIENT, "slows", takes_s=0.02))
 
 
-def test_every_hundredth_request_refused(lab: Laboratory, closed: Run) -> None:
+def test_a_refusal_of_every_hundredth_request_is_detected(lab: Laboratory, closed: Run) -> None:
     liar, honest = (
         lab.trial(closed, "liar", lie="refuses"),
         lab.trial(closed, "honest", lie="refuses"),
@@ -44,7 +44,7 @@ def test_every_hundredth_request_refused(lab: Laboratory, closed: Run) -> None:
     lab.check_left_out(closed, lie="refuses")
 
 
-def test_a_body_that_is_shorter_under_load(lab: Laboratory, closed: Run) -> None:
+def test_a_body_that_is_shorter_under_load_is_detected(lab: Laboratory, closed: Run) -> None:
     """Nobody said how long it has to be, and pages do change: it makes nobody invalid by itself."""
     liar, honest = (
         lab.trial(closed, "liar", lie="shortens"),
@@ -58,7 +58,7 @@ def test_a_body_that_is_shorter_under_load(lab: Laboratory, closed: Run) -> None
     assert "response_changed" not in codes(honest)
 
 
-def test_a_body_that_is_shorter_than_the_definition_says(lab: Laboratory, open_: Run) -> None:
+def test_a_body_shorter_than_defined_is_detected(lab: Laboratory, open_: Run) -> None:
     liar, honest = (
         lab.trial(open_, "liar", lie="shortens"),
         lab.trial(open_, "honest", lie="shortens"),
@@ -69,7 +69,9 @@ def test_a_body_that_is_shorter_than_the_definition_says(lab: Laboratory, open_:
     lab.check_left_out(open_, lie="shortens")
 
 
-def test_a_rate_that_cannot_be_reached(lab: Laboratory, open_: Run, patient: Run) -> None:
+def test_a_rate_that_cannot_be_reached_is_detected(
+    lab: Laboratory, open_: Run, patient: Run
+) -> None:
     liar = lab.trial(open_, "liar", lie="queues")
     said = reason(liar, "underdelivered")
     assert "of the offered 400/s was answered well, the server is saturated" in said
@@ -80,7 +82,7 @@ def test_a_rate_that_cannot_be_reached(lab: Laboratory, open_: Run, patient: Run
     assert "underdelivered" not in codes(lab.trial(patient, "honest", lie="slows"))
 
 
-def test_a_server_that_slows_down(lab: Laboratory, patient: Run) -> None:
+def test_a_server_that_slows_down_is_detected(lab: Laboratory, patient: Run) -> None:
     liar, honest = (
         lab.trial(patient, "liar", lie="slows"),
         lab.trial(patient, "honest", lie="slows"),

@@ -43,7 +43,7 @@ def searched(lab: Laboratory) -> Run:
     return lab.measure("search", definition(SEARCH), baseline="late", contender="queues")
 
 
-def test_a_server_that_freezes_hides_from_a_closed_load_only(lab: Laboratory, stepped: Run) -> None:
+def test_a_freezing_server_is_hidden_only_from_a_closed_load(lab: Laboratory, stepped: Run) -> None:
     """For 200 ms of each 2.2 s nobody is answered: who waits for answers asks little meanwhile."""
     trial = lab.trial(stepped, "freezes")
     found = [p99_of(step) for step in steps_of(trial)]
@@ -99,7 +99,7 @@ def test_the_capacity_is_found_in_the_history(lab: Laboratory, searched: Run) ->
     )
 
 
-def test_a_search_without_a_result_says_what_to_do(lab: Laboratory, searched: Run) -> None:
+def test_a_search_without_a_result_reports_a_fix(lab: Laboratory, searched: Run) -> None:
     trial = lab.trial(searched, "late")
     assert "lower search.low or ask for less" in reason(trial, "search_open")
     assert trial.validity == "invalid"

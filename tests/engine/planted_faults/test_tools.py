@@ -84,24 +84,24 @@ def failed(run: Run, lie: str) -> Trial:
         ("list", "unreadable", "oha's output is a list, expected an object"),
     ],
 )
-def test_a_report_that_is_none_gives_no_numbers(run: Run, lie: str, code: str, said: str) -> None:
+def test_an_invalid_tool_report_gives_no_values(run: Run, lie: str, code: str, said: str) -> None:
     trial = failed(run, lie)
     assert trial.reasons == [code]
     assert said in trial.message
 
 
-def test_a_report_of_other_requests(lab: Laboratory, run: Run) -> None:
+def test_a_tool_report_of_other_requests_is_detected(lab: Laboratory, run: Run) -> None:
     for trial in lab.pair(run, lie="others"):
         assert "tell of different requests" in reason(trial, "parse_mismatch")
         assert trial.validity == "invalid"
     lab.check_left_out(run, lie="others")
 
 
-def test_the_same_tool_is_believed_where_it_does_not_lie(lab: Laboratory, run: Run) -> None:
+def test_the_same_tool_without_a_fault_is_valid(lab: Laboratory, run: Run) -> None:
     for trial in lab.pair(run, lie="none"):
         assert "parse_mismatch" not in codes(trial)
 
 
-def test_the_run_says_what_failed(run: Run) -> None:
+def test_the_run_reports_what_failed(run: Run) -> None:
     assert run.state == "finished"
     assert run.message.count("every trial failed; the last: ") == 5

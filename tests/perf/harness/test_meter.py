@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 BURN = "import time\nwhile time.process_time() < 0.3: pass\n"
 
 
-def test_it_returns_the_value_and_counts_the_children():
+def test_meter_returns_the_value_and_counts_the_children():
     def work():
         return subprocess.run([sys.executable, "-c", BURN]).returncode
 
@@ -25,7 +25,7 @@ def test_it_returns_the_value_and_counts_the_children():
     assert done.cpu_s >= 0.3
 
 
-def test_it_counts_and_ends_what_the_work_left_behind(tmp_path):
+def test_meter_counts_and_ends_remaining_processes(tmp_path):
     program = BURN + f"open({str(tmp_path / 'burnt')!r}, 'w').close()\ntime.sleep(600)\n"
     script = f'{sys.executable} -c "$0" & echo $! >{tmp_path / "pid"}'
 
@@ -40,7 +40,7 @@ def test_it_counts_and_ends_what_the_work_left_behind(tmp_path):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
-def test_it_tells_what_went_wrong_in_the_work():
+def test_meter_reports_an_error_of_the_work():
     def work():
         raise ValueError("a broken alternative")
 
@@ -48,6 +48,6 @@ def test_it_tells_what_went_wrong_in_the_work():
         metered(work, limit_s=60)
 
 
-def test_it_ends_work_that_takes_too_long():
+def test_meter_ends_work_that_takes_too_long():
     with pytest.raises(WorkFailedError, match="longer than it may"):
         metered(lambda: time.sleep(600), limit_s=0.1)

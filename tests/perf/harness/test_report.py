@@ -14,19 +14,19 @@ from perf.harness.report import Wanted, verdict
         ("<=", 1.05, 1.06, False),
     ],
 )
-def test_it_is_met_where_the_figure_is_on_the_right_side(relation, limit, value, met):
+def test_a_target_is_met_on_the_right_side_of_its_limit(relation, limit, value, met):
     answer = verdict("x", {"a": value}, {"a": Wanted(relation=relation, limit=limit)})
     assert answer["met"] is met
     assert answer["wanted"] == {"a": f"{relation} {limit}"}
 
 
-def test_it_takes_no_account_of_a_figure_that_is_only_reported():
+def test_a_value_without_a_target_does_not_count():
     wanted = {"a": None, "b": Wanted(relation="<=", limit=1)}
     answer = verdict("x", {"a": 100, "b": 0.5}, wanted)
     assert answer["met"] is True
     assert answer["wanted"] == {"a": None, "b": "<= 1"}
 
 
-def test_it_refuses_a_figure_that_nobody_asked_for():
+def test_an_unknown_value_is_refused():
     with pytest.raises(ValueError, match="differ"):
         verdict("x", {"a": 1, "b": 2}, {"a": None})

@@ -73,12 +73,12 @@ def give_email(personas: Personas, name: str = "bob") -> User:
     return user
 
 
-def test_it_offers_the_provider_only_where_one_is_configured(db: None, client: Client) -> None:
+def test_the_provider_is_offered_only_if_configured(db: None, client: Client) -> None:
     assert "Sign in with" not in client.get(LOGIN).content.decode()
     assert client.post(reverse("openid_connect_login")).status_code == 404
 
 
-def test_it_links_the_account_with_the_verified_address_and_leads_on(
+def test_an_account_is_linked_by_its_verified_email_address(
     provider: Provider, personas: Personas, client: Client
 ) -> None:
     assert "Sign in with Example" in client.get(LOGIN).content.decode()
@@ -98,7 +98,7 @@ def test_it_links_the_account_with_the_verified_address_and_leads_on(
 
 
 @pytest.mark.parametrize("claim", [{"email_verified": False}, {"email_verified": "no"}])
-def test_an_address_that_is_not_verified_links_nothing(
+def test_an_unverified_email_address_links_nothing(
     claim: dict[str, Any], provider: Provider, personas: Personas, client: Client, settings: Any
 ) -> None:
     give_email(personas)
@@ -110,7 +110,7 @@ def test_an_address_that_is_not_verified_links_nothing(
     assert User.objects.get(username="ada").email == ""
 
 
-def test_an_address_of_two_users_links_neither(
+def test_an_email_address_of_two_users_links_neither(
     provider: Provider, personas: Personas, client: Client
 ) -> None:
     give_email(personas, "bob")
@@ -125,7 +125,7 @@ def test_an_address_of_two_users_links_neither(
     assert signed_in(client) == "bob"
 
 
-def test_whoever_had_the_account_before_its_address_was_proven_is_out(
+def test_earlier_access_to_a_linked_account_ends(
     provider: Provider, personas: Personas, client: Client
 ) -> None:
     """Mallory invited ada@example.org, accepted it herself, and left every way in that there is."""
@@ -156,7 +156,7 @@ def test_whoever_had_the_account_before_its_address_was_proven_is_out(
     assert Authenticator.objects.count() == 1
 
 
-def test_linking_by_address_can_be_forbidden(
+def test_linking_by_email_address_can_be_disabled(
     provider: Provider, personas: Personas, client: Client, settings: Any
 ) -> None:
     give_email(personas)
@@ -189,7 +189,7 @@ def test_a_new_account_has_no_team_and_no_password(
     ],
     ids=str,
 )
-def test_it_believes_no_token_that_is_not_right(
+def test_an_invalid_id_token_is_refused(
     lie: dict[str, Any], provider: Provider, personas: Personas, client: Client
 ) -> None:
     give_email(personas)
@@ -209,7 +209,7 @@ def test_a_code_from_another_browser_is_refused(
     assert (answer.status_code, signed_in(client)) == (401, None)
 
 
-def test_it_says_when_the_provider_is_away(
+def test_an_unavailable_provider_is_reported(
     provider: Provider, client: Client, settings: Any, db: None
 ) -> None:
     settings.OIDC_SERVER_URL = "http://127.0.0.1:9"
@@ -218,7 +218,7 @@ def test_it_says_when_the_provider_is_away(
     assert "Example returned an invalid response" in answer.content.decode()
 
 
-def test_a_user_links_and_unlinks_by_themselves(provider: Provider, personas: Personas) -> None:
+def test_a_user_links_and_unlinks_an_account(provider: Provider, personas: Personas) -> None:
     alice, bob = Client(), Client()
     for browser, member in ((alice, personas.alice), (bob, personas.bob)):
         User.objects.filter(pk=member.user.pk).update(password=make_password(PASSWORD))

@@ -62,9 +62,7 @@ def turn_on(client: Client) -> tuple[str, list[str]]:
     return secret[1], re.findall(r"<li><code>(\d{8})</code>", shown)
 
 
-def test_a_secret_that_is_being_set_up_lies_sealed_in_the_session(
-    personas: Personas, client: Client
-) -> None:
+def test_a_secret_during_setup_is_sealed_in_the_session(personas: Personas, client: Client) -> None:
     log_in(client)
     confirm(client, ON, password=PASSWORD)
     (shown,) = re.findall(r"<pre[^>]*>([A-Z2-7]{32})</pre>", client.get(ON).content.decode())
@@ -93,7 +91,7 @@ def test_an_old_hash_becomes_argon2_at_the_next_log_in(
     assert client.get(reverse("runs")).status_code == 200
 
 
-def test_a_new_password_ends_the_other_sessions_and_stands_in_the_audit_log(
+def test_a_new_password_ends_other_sessions_and_is_audited(
     personas: Personas, client: Client
 ) -> None:
     elsewhere = Client()
@@ -136,7 +134,7 @@ def test_the_second_factor_is_asked_for_after_the_password(
     assert "9 recovery codes" in client.get(reverse("account")).content.decode()
 
 
-def test_it_is_turned_off_only_by_who_confirms(personas: Personas, client: Client) -> None:
+def test_disabling_a_second_factor_needs_confirmation(personas: Personas, client: Client) -> None:
     log_in(client)
     _, codes = turn_on(client)
     browser = Client()
@@ -152,9 +150,7 @@ def test_it_is_turned_off_only_by_who_confirms(personas: Personas, client: Clien
     assert AuditEntry.objects.get(action="second-factor.off").actor == personas.alice.user
 
 
-def test_who_lost_the_phone_is_let_in_by_whoever_runs_the_machine(
-    personas: Personas, client: Client
-) -> None:
+def test_an_operator_can_reset_a_second_factor(personas: Personas, client: Client) -> None:
     log_in(client)
     turn_on(client)
     call_command("remove_second_factor", "alice", stdout=StringIO())
@@ -164,7 +160,7 @@ def test_who_lost_the_phone_is_let_in_by_whoever_runs_the_machine(
         call_command("remove_second_factor", "alice")
 
 
-def test_guesses_of_a_password_are_limited_also_over_several_addresses(
+def test_password_attempts_are_limited_across_addresses(
     personas: Personas,
 ) -> None:
     for last in range(10):
@@ -182,7 +178,7 @@ def guess(browser: Client, times: int = 1) -> str:
     return page.content.decode()
 
 
-def test_guesses_of_strangers_do_not_lock_out_a_device_that_is_known(personas: Personas) -> None:
+def test_attempts_of_strangers_do_not_lock_out_a_known_device(personas: Personas) -> None:
     mine, of_bob, forged = Client(), Client(), Client()
     log_in(mine)
     mine.post(reverse("logout"))
@@ -202,7 +198,7 @@ def test_guesses_of_strangers_do_not_lock_out_a_device_that_is_known(personas: P
     assert "Wait five minutes" in log_in(mine).content.decode()
 
 
-def test_log_ins_and_failed_ones_are_logged_counted_and_audited(
+def test_logins_and_failed_logins_are_logged_counted_and_audited(
     personas: Personas, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -235,11 +231,11 @@ def test_log_ins_and_failed_ones_are_logged_counted_and_audited(
     "name",
     ["account", "account_change_password", "mfa_activate_totp", "mfa_view_recovery_codes"],
 )
-def test_a_visitor_sees_nothing_of_an_account(name: str, db: None, client: Client) -> None:
+def test_a_visitor_sees_no_account_pages(name: str, db: None, client: Client) -> None:
     assert client.get(reverse(name)).headers["Location"].startswith(LOGIN)
 
 
-def test_other_pages_ask_nothing_of_the_tables_of_sign_in(personas: Personas) -> None:
+def test_other_pages_do_not_query_sign_in_tables(personas: Personas) -> None:
     browser = Client()
     log_in(browser)
     with CaptureQueriesContext(connection) as queries:

@@ -45,16 +45,14 @@ def text(client: Client, url: str) -> str:
     return response.content.decode()
 
 
-def test_without_any_it_says_when_there_will_be(alice: Client) -> None:
+def test_an_empty_list_explains_when_alerts_are_raised(alice: Client) -> None:
     page = text(alice, reverse("alerts"))
     assert "No alert yet" in page
     assert f'href="{reverse("schedules")}">Make a schedule' in page
     assert 'class="count"' not in page
 
 
-def test_the_list_says_what_where_and_since_which_commit(
-    line: Line, alert: Alert, alice: Client
-) -> None:
+def test_the_list_shows_metric_place_and_commit(line: Line, alert: Alert, alice: Client) -> None:
     page = text(alice, reverse("alerts"))
     assert "Hello: Requests per second" in page
     assert "−8.0 %" in page
@@ -65,7 +63,7 @@ def test_the_list_says_what_where_and_since_which_commit(
     assert reverse("alert", args=[alert.pk]) in page
 
 
-def test_one_of_them_leads_to_its_history_its_confirmation_run_and_the_search(
+def test_an_alert_links_to_history_confirmation_run_and_bisection(
     line: Line, alert: Alert, alice: Client
 ) -> None:
     for _ in range(6):
@@ -81,7 +79,7 @@ def test_one_of_them_leads_to_its_history_its_confirmation_run_and_the_search(
     assert "it comes from" in page
 
 
-def test_its_links_lead_somewhere(alert: Alert, alice: Client) -> None:
+def test_links_of_an_alert_resolve(alert: Alert, alice: Client) -> None:
     page = text(alice, reverse("alert", args=[alert.pk]))
     for part in page.split('href="')[1:]:
         url = part.split('"')[0].replace("&amp;", "&")
@@ -89,7 +87,7 @@ def test_its_links_lead_somewhere(alert: Alert, alice: Client) -> None:
             assert alice.get(url).status_code in (200, 302), url
 
 
-def test_buttons_acknowledge_resolve_and_open_again(alert: Alert, alice: Client) -> None:
+def test_buttons_acknowledge_resolve_and_reopen(alert: Alert, alice: Client) -> None:
     url = reverse("alert-change", args=[alert.pk])
     alice.post(url, {"do": "acknowledge", "note": "on it"})
     page = text(alice, reverse("alerts"))
@@ -109,7 +107,7 @@ def test_buttons_acknowledge_resolve_and_open_again(alert: Alert, alice: Client)
     assert alert.assignee.get_username() == "bob"
 
 
-def test_a_list_is_narrowed_and_several_are_changed_at_once(
+def test_alerts_are_filtered_and_changed_in_bulk(
     alert: Alert, alice: Client, bob: Client, mallory: Client
 ) -> None:
     url, change = reverse("alerts"), reverse("alerts-change")
@@ -137,7 +135,7 @@ def test_a_list_is_narrowed_and_several_are_changed_at_once(
     assert "silenced until" in text(bob, reverse("alert", args=[alert.pk]))
 
 
-def test_it_leads_to_both_distributions_and_the_trials_of_each(
+def test_an_alert_links_to_both_distributions_and_their_trials(
     line: Line, alert: Alert, alice: Client
 ) -> None:
     page = text(alice, reverse("alert", args=[alert.pk]))
@@ -148,7 +146,7 @@ def test_it_leads_to_both_distributions_and_the_trials_of_each(
         assert reverse("history-point", args=[lead.series_id, commit.short_sha]) in page
 
 
-def test_dismissing_needs_a_reason_and_takes_its_change_points_along(
+def test_dismissing_needs_a_reason_and_dismisses_the_change_points(
     alert: Alert, alice: Client
 ) -> None:
     alice.post(reverse("alert-change", args=[alert.pk]), {"do": "dismiss", "note": "meant so"})
@@ -163,7 +161,7 @@ def test_a_change_point_can_be_measured_again(line: Line, alert: Alert, alice: C
     assert alice.post(url).status_code == 422
 
 
-def test_a_viewer_has_no_buttons_and_a_stranger_no_alert(
+def test_a_viewer_has_no_buttons_and_a_stranger_sees_no_alert(
     alert: Alert, bob: Client, mallory: Client
 ) -> None:
     url = reverse("alert", args=[alert.pk])
@@ -175,9 +173,7 @@ def test_a_viewer_has_no_buttons_and_a_stranger_no_alert(
     assert "No alert yet" in text(mallory, reverse("alerts"))
 
 
-def test_the_projects_rules_are_changed_on_their_page(
-    line: Line, alice: Client, bob: Client
-) -> None:
+def test_alert_rules_of_the_project_are_changed(line: Line, alice: Client, bob: Client) -> None:
     url = reverse("project-changes", args=["server"])
     assert "60" in text(alice, url)
     alice.post(url, {"confirm": "on", "machine_minutes_a_day": "30"})

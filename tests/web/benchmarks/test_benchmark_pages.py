@@ -14,7 +14,7 @@ from tests.web.conftest import World
 HELLO = ("server", "hello")
 
 
-def test_it_saves_a_new_version(world: World, alice: Client) -> None:
+def test_a_new_version_is_saved(world: World, alice: Client) -> None:
     source = DEFINITION.replace("rounds: 5", "rounds: 9")
     answer = alice.post(reverse("benchmark", args=HELLO), {"source": source})
 
@@ -25,7 +25,7 @@ def test_it_saves_a_new_version(world: World, alice: Client) -> None:
     assert alice.get(reverse("benchmark", args=HELLO), {"version": "7"}).status_code == 404
 
 
-def test_it_makes_no_version_of_what_was_not_edited(world: World, alice: Client) -> None:
+def test_an_unchanged_definition_creates_no_version(world: World, alice: Client) -> None:
     alice.post(reverse("benchmark", args=HELLO), {"source": DEFINITION.replace("\n", "\r\n")})
 
     assert Definition.objects.count() == 1
@@ -39,7 +39,7 @@ def test_it_makes_no_version_of_what_was_not_edited(world: World, alice: Client)
         ("version: 1", "version: [", "not valid YAML: line"),
     ],
 )
-def test_it_shows_the_path_into_the_file(
+def test_an_error_shows_the_path_into_the_file(
     old: str, new: str, words: str, world: World, alice: Client
 ) -> None:
     source = DEFINITION.replace(old, new)
@@ -53,7 +53,7 @@ def test_it_shows_the_path_into_the_file(
     assert Definition.objects.count() == 1
 
 
-def test_it_defines_a_new_benchmark(world: World, alice: Client) -> None:
+def test_a_new_benchmark_is_defined(world: World, alice: Client) -> None:
     data = {"project": "server", "slug": "hello-again", "source": DEFINITION}
     answer = alice.post(reverse("benchmark-new"), data)
 
@@ -61,14 +61,14 @@ def test_it_defines_a_new_benchmark(world: World, alice: Client) -> None:
     assert alice.get(answer.headers["Location"]).status_code == 200
 
 
-def test_it_offers_an_example_that_is_valid(world: World, alice: Client) -> None:
+def test_the_offered_example_is_valid(world: World, alice: Client) -> None:
     source = alice.get(reverse("benchmark-new")).context["form"]["source"].value()
     data = {"project": "server", "slug": "example", "source": source}
 
     assert alice.post(reverse("benchmark-new"), data).status_code == 302
 
 
-def test_it_shows_a_wrong_name_at_its_field(world: World, alice: Client) -> None:
+def test_an_invalid_name_is_shown_at_its_field(world: World, alice: Client) -> None:
     data = {"project": "server", "slug": "Hello World", "source": DEFINITION}
     page = alice.post(reverse("benchmark-new"), data).content.decode()
     start = page.index('id="id_slug_error"')
@@ -76,7 +76,7 @@ def test_it_shows_a_wrong_name_at_its_field(world: World, alice: Client) -> None
     assert "expected lower-case letters" in page[start : page.index("</p>", start)]
 
 
-def test_it_lets_viewers_look_but_not_change(world: World, bob: Client) -> None:
+def test_viewers_read_but_do_not_change_definitions(world: World, bob: Client) -> None:
     page = bob.get(reverse("benchmark", args=HELLO)).content.decode()
     changed = bob.post(reverse("benchmark", args=HELLO), {"source": DEFINITION + "\n"})
 
@@ -85,7 +85,7 @@ def test_it_lets_viewers_look_but_not_change(world: World, bob: Client) -> None:
     assert changed.status_code == 403
 
 
-def test_it_does_not_take_a_strangers_definition(world: World, mallory: Client) -> None:
+def test_a_definition_of_a_stranger_is_refused(world: World, mallory: Client) -> None:
     new = {"project": "server", "slug": "mine", "source": DEFINITION}
 
     assert mallory.post(reverse("benchmark", args=HELLO), {"source": "x: 1"}).status_code == 404
@@ -93,7 +93,7 @@ def test_it_does_not_take_a_strangers_definition(world: World, mallory: Client) 
     assert Benchmark.objects.count() == 1
 
 
-def test_it_adds_a_project(personas: Personas, alice: Client, tmp_path: Path) -> None:
+def test_a_project_is_added(personas: Personas, alice: Client, tmp_path: Path) -> None:
     make_repository(tmp_path / "code", [{"a": "1"}])
     data = {
         "slug": "code", "name": "", "repository_url": str(tmp_path / "code"),
@@ -115,7 +115,7 @@ def test_it_adds_a_project(personas: Personas, alice: Client, tmp_path: Path) ->
         ("ext::sh -c id", "expected a repository"),
     ],
 )
-def test_it_shows_a_wrong_repository_at_its_field(
+def test_an_invalid_repository_is_shown_at_its_field(
     address: str, words: str, personas: Personas, alice: Client
 ) -> None:
     data = {"slug": "code", "name": "", "repository_url": address, "default_branch": "main"}
@@ -126,7 +126,7 @@ def test_it_shows_a_wrong_repository_at_its_field(
     assert not Project.objects.exists()
 
 
-def test_it_shows_why_a_repository_cannot_be_read_and_takes_another(
+def test_an_unreadable_repository_is_reported_and_can_be_replaced(
     personas: Personas, alice: Client, bob: Client, mallory: Client, tmp_path: Path
 ) -> None:
     make_repository(tmp_path / "code", [{"a": "1"}])
@@ -162,7 +162,7 @@ def test_it_shows_why_a_repository_cannot_be_read_and_takes_another(
     assert Fetch.objects.get().clone
 
 
-def test_it_refuses_a_viewers_project(personas: Personas, bob: Client, tmp_path: Path) -> None:
+def test_a_viewer_cannot_add_a_project(personas: Personas, bob: Client, tmp_path: Path) -> None:
     make_project(personas.alice, tmp_path / "code")
     data = {"slug": "x", "name": "", "repository_url": "https://h/x", "default_branch": "main"}
 

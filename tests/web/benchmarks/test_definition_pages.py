@@ -29,7 +29,7 @@ def _import(browser: Client) -> None:
     browser.post(reverse("project-import", args=["server"]), {"path": ".pitwall.yaml"})
 
 
-def test_it_judges_a_text_without_saving_it(world: World, bob: Client) -> None:
+def test_a_definition_is_reviewed_without_saving(world: World, bob: Client) -> None:
     good = bob.post(reverse("benchmark-check"), {"source": CHANGED}).content.decode()
     bad = bob.post(reverse("benchmark-check"), {"source": CHANGED.replace(": 9", ": many")})
 
@@ -40,7 +40,7 @@ def test_it_judges_a_text_without_saving_it(world: World, bob: Client) -> None:
     assert Definition.objects.count() == 1
 
 
-def test_it_checks_in_the_page_without_scripts(world: World, alice: Client) -> None:
+def test_a_definition_is_checked_without_scripts(world: World, alice: Client) -> None:
     for address in (reverse("benchmark", args=HELLO), reverse("benchmark-new")):
         data = {"source": CHANGED, "check": "1", "project": "server", "slug": "x"}
         answer = alice.post(address, data)
@@ -49,7 +49,7 @@ def test_it_checks_in_the_page_without_scripts(world: World, alice: Client) -> N
     assert Definition.objects.count() == 1
 
 
-def test_it_compares_any_two_versions(world: World, alice: Client, bob: Client) -> None:
+def test_any_two_versions_are_compared(world: World, alice: Client, bob: Client) -> None:
     alice.post(reverse("benchmark", args=HELLO), {"source": CHANGED})
     alice.post(reverse("benchmark", args=HELLO), {"source": DEFINITION})
     address = reverse("benchmark-diff", args=HELLO)
@@ -64,13 +64,13 @@ def test_it_compares_any_two_versions(world: World, alice: Client, bob: Client) 
     assert bob.get(address, {"from": "9"}).status_code == 404
 
 
-def test_it_tells_which_versions_are_in_use(world: World, alice: Client) -> None:
+def test_versions_in_use_are_marked(world: World, alice: Client) -> None:
     page = alice.get(reverse("benchmark", args=HELLO)).content.decode()
     assert "1 run" in page
     assert "alice" in page
 
 
-def test_it_keeps_a_definition_in_the_repository(
+def test_a_definition_is_stored_in_the_repository(
     world: World, repository: Path, alice: Client
 ) -> None:
     listed = alice.get(reverse("project-import", args=["server"])).content.decode()
@@ -90,7 +90,7 @@ def test_it_keeps_a_definition_in_the_repository(
     )
 
 
-def test_a_new_run_says_whose_definition_it_takes(
+def test_a_new_run_names_the_source_of_its_definition(
     world: World, repository: Path, alice: Client
 ) -> None:
     _import(alice)
@@ -116,7 +116,7 @@ def test_a_new_run_says_whose_definition_it_takes(
     assert f".pitwall.yaml at {sha[:10]}: rounds: expected a valid integer" in panel
 
 
-def test_it_says_that_there_is_nothing_to_import(world: World, alice: Client) -> None:
+def test_a_repository_without_definitions_is_reported(world: World, alice: Client) -> None:
     address = reverse("project-import", args=["server"])
     assert "No definition at" in alice.get(address).content.decode()
     assert "there is no commit" in alice.get(address, {"ref": "nowhere"}).content.decode()
@@ -126,7 +126,7 @@ def test_it_says_that_there_is_nothing_to_import(world: World, alice: Client) ->
 
 
 @pytest.mark.parametrize("suite", suites(), ids=lambda suite: suite.slug)
-def test_it_shows_each_suite_and_begins_with_it(suite, world: World, alice: Client) -> None:
+def test_each_suite_is_shown_and_can_be_a_template(suite, world: World, alice: Client) -> None:
     page = alice.get(reverse("catalogue-suite", args=[suite.slug]))
     form = alice.get(reverse("benchmark-new"), {"suite": suite.slug}).context["form"]
 
@@ -137,14 +137,14 @@ def test_it_shows_each_suite_and_begins_with_it(suite, world: World, alice: Clie
     assert alice.post(reverse("benchmark-new"), data).status_code == 302
 
 
-def test_it_lists_the_catalogue(world: World, bob: Client) -> None:
+def test_the_catalogue_is_listed(world: World, bob: Client) -> None:
     page = bob.get(reverse("catalogue")).content.decode()
     assert "Known latency" in page
     assert "Use this suite" not in page
     assert bob.get(reverse("catalogue-suite", args=["nothing"])).status_code == 404
 
 
-def test_it_refuses_viewers_and_hides_from_strangers(
+def test_viewers_are_refused_and_strangers_find_nothing(
     world: World, repository: Path, bob: Client, mallory: Client
 ) -> None:
     address = reverse("project-import", args=["server"])

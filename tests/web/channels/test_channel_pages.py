@@ -27,7 +27,7 @@ def make(client: Client, **changes: Any) -> Any:
     return client.post(reverse("channels"), data)
 
 
-def test_a_delivery_is_made_looked_at_and_replayed(personas: Personas, alice: Client) -> None:
+def test_a_delivery_is_sent_shown_and_redelivered(personas: Personas, alice: Client) -> None:
     with receiving(answers=[500]) as receiver:
         make(alice, target=f"{receiver.url}/s3cret")
         channel = Channel.objects.get()
@@ -57,7 +57,7 @@ def test_a_delivery_is_made_looked_at_and_replayed(personas: Personas, alice: Cl
     assert AuditEntry.objects.filter(action="delivery.replayed").count() == 1
 
 
-def test_it_shows_a_secret_once_and_the_address_never(personas: Personas, alice: Client) -> None:
+def test_the_secret_is_shown_once_and_the_address_never(personas: Personas, alice: Client) -> None:
     made = make(alice)
     secret = re.search(r'<pre class="code secret">([^<]+)</pre>', made.content.decode())
     pages = [made, alice.get(reverse("channels"))]
@@ -80,21 +80,21 @@ def test_it_shows_a_secret_once_and_the_address_never(personas: Personas, alice:
         ("kind", "fax"),
     ],
 )
-def test_it_refuses_what_cannot_be(
+def test_invalid_channels_are_refused(
     personas: Personas, alice: Client, field: str, value: Any
 ) -> None:
     assert make(alice, **{field: value}).status_code == 422
     assert not Channel.objects.exists()
 
 
-def test_each_name_is_there_once(personas: Personas, alice: Client) -> None:
+def test_names_of_channels_are_unique(personas: Personas, alice: Client) -> None:
     make(alice)
 
     assert make(alice).status_code == 422
     assert Channel.objects.count() == 1
 
 
-def test_viewers_look_and_strangers_do_not(
+def test_viewers_read_channels_and_strangers_do_not(
     personas: Personas, alice: Client, bob: Client, mallory: Client
 ) -> None:
     make(alice)
@@ -118,7 +118,7 @@ def test_viewers_look_and_strangers_do_not(
     assert Channel.objects.get().enabled
 
 
-def test_it_is_turned_off_and_deleted(personas: Personas, alice: Client) -> None:
+def test_a_channel_is_disabled_and_deleted(personas: Personas, alice: Client) -> None:
     make(alice)
     channel = Channel.objects.get()
     alice.post(reverse("channel-test", args=[channel.pk]))

@@ -32,7 +32,7 @@ def _metric(low: float | None, high: float | None, **changes: Any) -> MetricComp
         (-0.05, 0.0, BAR_WIDTH / 4, BAR_WIDTH / 4, BAR_WIDTH * 0.375),
     ],
 )
-def test_it_places_an_interval_around_zero(
+def test_an_interval_is_drawn_around_zero(
     low: float, high: float, x: float, width: float, point: float
 ) -> None:
     bar = interval_bar(_metric(low, high), reach=0.1)
@@ -41,23 +41,23 @@ def test_it_places_an_interval_around_zero(
     assert (bar.x, bar.width, bar.point, bar.clipped) == (x, width, point, False)
 
 
-def test_it_clips_what_reaches_further() -> None:
+def test_longer_intervals_are_clipped() -> None:
     bar = interval_bar(_metric(-0.5, 0.5), reach=0.1)
 
     assert bar is not None
     assert (bar.x, bar.x + bar.width, bar.clipped) == (0.0, BAR_WIDTH, True)
 
 
-def test_it_draws_no_bar_of_an_unknown_interval() -> None:
+def test_an_unknown_interval_has_no_bar() -> None:
     assert interval_bar(_metric(None, None), reach=0.1) is None
 
 
-def test_it_reaches_as_far_as_the_widest_primary_interval() -> None:
+def test_the_scale_is_the_widest_primary_interval() -> None:
     metrics = [_metric(-0.2, 0.1), _metric(-0.01, 0.01), _metric(-0.9, 0.9, primary=False)]
 
     assert reach_of(metrics) == pytest.approx(0.23)
 
 
-def test_it_keeps_the_reach_within_bounds() -> None:
+def test_the_scale_has_a_minimum_and_maximum() -> None:
     assert reach_of([_metric(-0.0001, 0.0001)]) == pytest.approx(0.023)
     assert reach_of([_metric(-0.5, 40.0)]) == 4.0

@@ -14,7 +14,7 @@ def _query(world: World, **changes: Any) -> dict[str, Any]:
     return {"benchmark": "server/hello", "baseline": world.shas[0], **changes}
 
 
-def test_it_offers_only_what_was_measured(world: World, alice: Client) -> None:
+def test_only_measured_choices_are_offered(world: World, alice: Client) -> None:
     page = alice.get(reverse("compare-choose"), _query(world)).content.decode()
 
     assert '<option value="here">here</option>' in page
@@ -24,14 +24,14 @@ def test_it_offers_only_what_was_measured(world: World, alice: Client) -> None:
     assert 'name="contender_profile"' in page
 
 
-def test_a_team_without_benchmarks_is_told_where_to_begin(world: World, mallory: Client) -> None:
+def test_a_team_without_benchmarks_gets_instructions(world: World, mallory: Client) -> None:
     page = mallory.get(reverse("compare-choose")).content.decode()
 
     assert reverse("benchmark-new") in page
     assert "<fieldset" not in page
 
 
-def test_the_fields_alone_answer_htmx(world: World, alice: Client) -> None:
+def test_htmx_gets_only_the_fields(world: World, alice: Client) -> None:
     answer = alice.get(
         reverse("compare-choose"), _query(world, host="here"), headers={"HX-Request": "true"}
     )
@@ -41,7 +41,7 @@ def test_the_fields_alone_answer_htmx(world: World, alice: Client) -> None:
     assert '<option value="here" selected>' in part
 
 
-def test_it_shows_what_is_not_like_for_like_at_the_top(world: World, alice: Client) -> None:
+def test_mismatches_are_shown_at_the_top(world: World, alice: Client) -> None:
     project = Benchmark.objects.get().project
     source = DEFINITION.replace("duration_s: 0.6", "duration_s: 0.7")
     make_definition(world.alice, project, source=source)
@@ -56,9 +56,7 @@ def test_it_shows_what_is_not_like_for_like_at_the_top(world: World, alice: Clie
     assert "! unpaired" in page
 
 
-def test_a_contender_without_a_commit_is_the_baseline_with_one_thing_changed(
-    world: World, alice: Client
-) -> None:
+def test_a_contender_without_a_commit_inherits_the_baseline(world: World, alice: Client) -> None:
     assert alice.get(reverse("compare"), _query(world)).context.get("report") is None
     answer = alice.get(reverse("compare"), _query(world, contender_host="nowhere"))
 
@@ -66,7 +64,7 @@ def test_a_contender_without_a_commit_is_the_baseline_with_one_thing_changed(
     assert "no host nowhere" in answer.content.decode()
 
 
-def test_open_cases_offer_the_run_that_would_decide_them(world: World, alice: Client) -> None:
+def test_inconclusive_cases_offer_a_deciding_run(world: World, alice: Client) -> None:
     shas = world.shas[1:]
     finish_run(make_run(world.alice, shas, rounds=5), [1000, 1000], wobble=0.08)
     finish_run(make_run(world.alice, shas, rounds=5), [1000, 1300], wobble=0.08)

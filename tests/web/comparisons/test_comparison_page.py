@@ -27,7 +27,7 @@ def _page(client: Client, world: World, **changes: Any) -> Any:
     return client.get(reverse("compare"), {**query, **changes})
 
 
-def test_it_begins_with_the_verdict_in_a_sentence(world: World, alice: Client) -> None:
+def test_the_page_begins_with_the_verdict(world: World, alice: Client) -> None:
     page = _page(alice, world).content.decode()
 
     headline = page[page.index('class="headline"') : page.index("</section>")]
@@ -46,9 +46,7 @@ def _case(client: Client, world: World, *, whole: bool = True, **changes: Any) -
     )
 
 
-def test_a_row_shows_the_primary_metrics_and_leads_to_the_whole_case(
-    world: World, alice: Client
-) -> None:
+def test_a_row_shows_primary_metrics_and_links_to_the_case(world: World, alice: Client) -> None:
     page = _page(alice, world).content.decode()
     rows = page[: page.index('class="detail"')]
     assert "Requests per second" in rows
@@ -60,7 +58,7 @@ def test_a_row_shows_the_primary_metrics_and_leads_to_the_whole_case(
     assert whole.index("Latency p99") > folded
 
 
-def test_a_comparison_of_one_case_shows_it_in_full(world: World, alice: Client) -> None:
+def test_a_comparison_of_one_case_is_shown_in_full(world: World, alice: Client) -> None:
     page = _page(alice, world).content.decode()
 
     assert page.count('class="detail"') == 1
@@ -68,7 +66,7 @@ def test_a_comparison_of_one_case_shows_it_in_full(world: World, alice: Client) 
     assert "Latency p99" in page
 
 
-def test_the_part_for_htmx_is_a_row_of_the_table(world: World, alice: Client) -> None:
+def test_htmx_gets_a_table_row(world: World, alice: Client) -> None:
     part = _case(alice, world, whole=False).content.decode()
 
     assert part.strip().startswith('<tr class="detail">')
@@ -76,7 +74,7 @@ def test_the_part_for_htmx_is_a_row_of_the_table(world: World, alice: Client) ->
     assert "<html" not in part
 
 
-def test_it_says_what_survives_the_number_of_tests(world: World, alice: Client) -> None:
+def test_the_adjustment_for_multiple_tests_is_shown(world: World, alice: Client) -> None:
     page = _page(alice, world).content.decode()
 
     assert "Of 3 primary metrics 3 look changed" in page
@@ -84,7 +82,7 @@ def test_it_says_what_survives_the_number_of_tests(world: World, alice: Client) 
     assert "q = " in page
 
 
-def test_it_draws_interval_bars_on_the_side_of_the_change(world: World, alice: Client) -> None:
+def test_interval_bars_are_on_the_side_of_the_change(world: World, alice: Client) -> None:
     page = _page(alice, world).content.decode()
     places = [int(each) for each in re.findall(r'<path class="point" d="M(-?\d+) 6h0"', page)]
     bars = {row.metric.key: row.bar for row in _case(alice, world).context["case"].primary}
@@ -100,7 +98,7 @@ def _chart(page: str, kind: str) -> Any:
     return json.loads(found[1])
 
 
-def test_it_hands_both_latency_curves_to_the_chart(world: World, alice: Client) -> None:
+def test_both_latency_curves_are_passed_to_the_chart(world: World, alice: Client) -> None:
     page = _case(alice, world).content.decode()
     baseline, contender = _chart(page, "latency")["series"]
 
@@ -115,7 +113,7 @@ def test_it_hands_both_latency_curves_to_the_chart(world: World, alice: Client) 
     assert "<td" in page[page.index("Latency percentiles of both sides</caption>") :]
 
 
-def test_it_draws_the_change_of_each_percentile_with_its_band(world: World, alice: Client) -> None:
+def test_the_change_of_each_percentile_has_a_band(world: World, alice: Client) -> None:
     page = _case(alice, world).content.decode()
     middle = next(each for each in _chart(page, "quantiles")["points"] if each["label"] == "p50")
 
@@ -124,7 +122,7 @@ def test_it_draws_the_change_of_each_percentile_with_its_band(world: World, alic
     assert "from 6 blocks" in page
 
 
-def test_each_number_leads_to_what_stands_behind_it(world: World, alice: Client) -> None:
+def test_each_value_links_to_its_evidence(world: World, alice: Client) -> None:
     doubt(Trial.objects.filter(variant__commit__sha=world.shas[2]).earliest("round"), "invalid")
     page = _case(alice, world).content.decode()
     trials = re.findall(r'href="(/trials/[^"]+)"', page)
@@ -140,21 +138,21 @@ def test_each_number_leads_to_what_stands_behind_it(world: World, alice: Client)
     assert alice.get(trials[0]).status_code == 200
 
 
-def test_it_keeps_a_case_to_the_team(world: World, alice: Client, mallory: Client) -> None:
+def test_a_case_is_hidden_from_strangers(world: World, alice: Client, mallory: Client) -> None:
     found = re.search(r'<a href="(case\?[^"]*)"', _page(alice, world).content.decode())
     assert found is not None
     assert mallory.get(reverse("compare") + unescape(found[1])).status_code == 404
     assert _case(alice, world, of="nonsense").status_code == 404
 
 
-def test_it_takes_short_hashes(world: World, alice: Client) -> None:
+def test_short_hashes_are_accepted(world: World, alice: Client) -> None:
     answer = _page(alice, world, baseline=world.shas[0][:8], contender=world.shas[2][:8])
 
     assert answer.status_code == 200
     assert answer.context["report"].contender.sha == world.shas[2]
 
 
-def test_it_says_loudly_that_two_commits_were_never_measured_together(
+def test_commits_never_measured_together_show_a_warning(
     personas: Personas, alice: Client, tmp_path: Path
 ) -> None:
     project, shas = make_project(personas.alice, tmp_path / "repository")
@@ -172,7 +170,7 @@ def test_it_says_loudly_that_two_commits_were_never_measured_together(
     assert "Measure both in one run" in page
 
 
-def test_it_offers_a_run_where_one_commit_was_not_measured(
+def test_an_unmeasured_commit_offers_a_run(
     personas: Personas, alice: Client, tmp_path: Path
 ) -> None:
     project, shas = make_project(personas.alice, tmp_path / "repository")
@@ -187,33 +185,33 @@ def test_it_offers_a_run_where_one_commit_was_not_measured(
     assert "New run with these commits" in answer.content.decode()
 
 
-def test_it_says_which_commit_it_does_not_know(world: World, alice: Client) -> None:
+def test_an_unknown_commit_is_named(world: World, alice: Client) -> None:
     answer = _page(alice, world, contender="0123456789")
 
     assert answer.status_code == 404
     assert "0123456789" in answer.content.decode()
 
 
-def test_it_does_not_compare_a_commit_with_itself(world: World, alice: Client) -> None:
+def test_a_commit_is_not_compared_with_itself(world: World, alice: Client) -> None:
     answer = _page(alice, world, contender=world.shas[0])
 
     assert answer.status_code == 400
     assert "cannot be compared with itself" in answer.content.decode()
 
 
-def test_it_keeps_to_the_team_when_a_run_is_named(world: World, alice: Client) -> None:
+def test_a_run_of_another_team_is_not_found(world: World, alice: Client) -> None:
     assert _page(alice, world, run=str(world.run.pk)).status_code == 200
     assert _page(alice, world, run="nonsense").status_code == 404
 
 
-def test_it_asks_which_commits_and_offers_the_measured_ones(world: World, alice: Client) -> None:
+def test_the_form_offers_measured_commits(world: World, alice: Client) -> None:
     page = alice.get(reverse("compare")).content.decode()
 
     assert f'<option value="{world.shas[1][:10]}">' in page
     assert "3 are known" in page
 
 
-def test_it_escapes_what_people_typed(world: World, alice: Client) -> None:
+def test_user_input_is_escaped(world: World, alice: Client) -> None:
     page = _page(alice, world, contender="<script>alert(1)</script>").content.decode()
 
     assert "&lt;script&gt;alert(1)" in page

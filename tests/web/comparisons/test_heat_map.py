@@ -52,7 +52,7 @@ def _tiles(page: str) -> list[tuple[str, str, str]]:
     return [(verdict, unescape(to), re.sub(r"<[^>]+>", " ", text)) for verdict, to, text in found]
 
 
-def test_three_of_three_hundred_are_seen_at_a_glance(alice: Client, query: Any) -> None:
+def test_three_of_three_hundred_changes_are_visible(alice: Client, query: Any) -> None:
     answer = _get(alice, query)
     page = answer.content.decode()
     changed = [tile for tile in _tiles(page) if tile[0] in ("regressed", "improved")]
@@ -68,9 +68,7 @@ def test_three_of_three_hundred_are_seen_at_a_glance(alice: Client, query: Any) 
     assert "Show the other 276 equivalent" in page
 
 
-def test_a_crowded_place_leads_to_its_cases_and_a_single_one_to_its_page(
-    alice: Client, query: Any
-) -> None:
+def test_a_cell_links_to_its_cases_or_to_its_only_case(alice: Client, query: Any) -> None:
     page = _get(alice, query, rows="connections", columns="host").content.decode()
     _, crowded, _ = next(tile for tile in _tiles(page) if tile[0] == "regressed")
     inside = alice.get(reverse("compare") + crowded)
@@ -90,7 +88,7 @@ def _huge_key() -> str:
     return Case.objects.get(parameters=wanted).key
 
 
-def test_metrics_are_an_axis_and_one_case_a_place_leads_to_it(alice: Client, query: Any) -> None:
+def test_metrics_can_be_an_axis_and_a_cell_links_to_its_case(alice: Client, query: Any) -> None:
     key = _huge_key()
     page = _get(alice, query, case=key, rows="host", columns="metric").content.decode()
     found = [tile for tile in _tiles(page) if tile[0] == "regressed"]
@@ -101,7 +99,7 @@ def test_metrics_are_an_axis_and_one_case_a_place_leads_to_it(alice: Client, que
 
 
 @pytest.mark.parametrize("verdict", ["regressed", "equivalent"])
-def test_rows_are_chosen_by_their_verdict(alice: Client, query: Any, verdict: str) -> None:
+def test_rows_are_filtered_by_verdict(alice: Client, query: Any, verdict: str) -> None:
     page = _get(alice, query, verdict=verdict)
     chosen = page.context["chosen"]
 
@@ -111,7 +109,7 @@ def test_rows_are_chosen_by_their_verdict(alice: Client, query: Any, verdict: st
     assert {each.title: each.cases for each in chosen.filters}["all"] == 300
 
 
-def test_nonsense_in_the_address_counts_as_not_asked(alice: Client, query: Any) -> None:
+def test_invalid_parameters_are_ignored(alice: Client, query: Any) -> None:
     said = {"rows": "<b>", "columns": "'", "metric": "x", "verdict": "bad", "row": "<script>x"}
     page = _get(alice, query, **said).content.decode()
 
@@ -119,7 +117,7 @@ def test_nonsense_in_the_address_counts_as_not_asked(alice: Client, query: Any) 
     assert len(_tiles(page)) == 30
 
 
-def test_it_is_taken_along_as_markdown_csv_and_json(
+def test_the_comparison_is_exported_as_markdown_csv_and_json(
     alice: Client, bob: Client, mallory: Client, query: Any
 ) -> None:
     label = Case.objects.get(key=_huge_key()).label
@@ -142,7 +140,7 @@ def test_it_is_taken_along_as_markdown_csv_and_json(
     assert _get(mallory, query, format="csv").status_code == 404
 
 
-def test_what_people_named_is_no_formula_and_no_markup(alice: Client, query: Any) -> None:
+def test_names_are_exported_without_formulas_and_markup(alice: Client, query: Any) -> None:
     case = Case.objects.get(key=_huge_key())
     case.label, case.parameters = "=1+1|<img>`@ada", {**case.parameters, "size": "=cmd"}
     case.save()
@@ -160,5 +158,5 @@ def test_what_people_named_is_no_formula_and_no_markup(alice: Client, query: Any
     ("text", "safe"),
     [("=1", "'=1"), ("+a", "'+a"), (" @x", "' @x"), ("-3", "-3"), ("-a", "'-a"), ("a=b", "a=b")],
 )
-def test_texts_of_csv_are_no_formulas(text: str, safe: str) -> None:
+def test_csv_texts_are_not_formulas(text: str, safe: str) -> None:
     assert safe_text(text) == safe

@@ -71,7 +71,7 @@ def schedule(world: World) -> Schedule:
     return create_schedule(member=world.alice, new=new)
 
 
-def test_a_push_is_fetched_and_its_commits_are_queued_at_once(
+def test_a_push_is_fetched_and_its_commits_are_queued_immediately(
     world: World, alice: Client, schedule: Schedule, tmp_path: Any
 ) -> None:
     secret = connect(alice)
@@ -97,7 +97,7 @@ def test_a_push_is_fetched_and_its_commits_are_queued_at_once(
     assert "fetching main" in alice.get(PAGE).content.decode()
 
 
-def test_a_delivery_counts_once(world: World, alice: Client, schedule: Schedule) -> None:
+def test_a_webhook_is_processed_once(world: World, alice: Client, schedule: Schedule) -> None:
     secret = connect(alice)
     send(secret, PUSH)
     Schedule.objects.update(next_at=utc_now() + timedelta(hours=1))
@@ -108,7 +108,7 @@ def test_a_delivery_counts_once(world: World, alice: Client, schedule: Schedule)
     assert due_schedules() == 1
 
 
-def test_a_captured_push_under_another_id_starts_nothing(
+def test_a_replayed_push_with_another_id_starts_nothing(
     world: World, alice: Client, schedule: Schedule, tmp_path: Any
 ) -> None:
     """The id of a delivery is in a header, which the forge does not sign."""
@@ -124,7 +124,7 @@ def test_a_captured_push_under_another_id_starts_nothing(
         assert Run.objects.count() == before + 1, "of the new commit, once"
 
 
-def test_it_believes_no_payload_about_the_repository(
+def test_the_repository_of_a_payload_is_not_trusted(
     world: World, alice: Client, schedule: Schedule
 ) -> None:
     secret = connect(alice)
@@ -136,7 +136,7 @@ def test_it_believes_no_payload_about_the_repository(
     assert not Fetch.objects.exclude(next_at=None).exists()
 
 
-def test_it_refuses_what_is_not_signed_with_the_secret(world: World, alice: Client) -> None:
+def test_an_unsigned_webhook_is_refused(world: World, alice: Client) -> None:
     secret = connect(alice)
 
     assert send("pwforge_other", PUSH).status_code == 403
@@ -148,7 +148,7 @@ def test_it_refuses_what_is_not_signed_with_the_secret(world: World, alice: Clie
     assert Client().get(reverse("forge-hook", args=[uuid4()])).status_code == 405
 
 
-def test_it_shows_the_secret_once_and_the_token_never(world: World, alice: Client) -> None:
+def test_the_secret_is_shown_once_and_the_token_never(world: World, alice: Client) -> None:
     secret = connect(alice)
     page = alice.get(PAGE)
     connection = Connection.objects.get()
@@ -169,7 +169,7 @@ def test_it_shows_the_secret_once_and_the_token_never(world: World, alice: Clien
     assert send(secret, PUSH).status_code == 200
 
 
-def test_a_new_secret_makes_the_old_one_void(world: World, alice: Client) -> None:
+def test_a_new_secret_invalidates_the_old_one(world: World, alice: Client) -> None:
     old = connect(alice)
     page = alice.post(f"{PAGE}/secret").content.decode()
     new = re.search(r'<pre class="code secret">([^<]+)</pre>', page)
@@ -191,7 +191,9 @@ def test_a_new_secret_makes_the_old_one_void(world: World, alice: Client) -> Non
         ("budget_minutes", "0"),
     ],
 )
-def test_it_refuses_what_cannot_be(world: World, alice: Client, field: str, value: str) -> None:
+def test_invalid_connections_are_refused(
+    world: World, alice: Client, field: str, value: str
+) -> None:
     answer = alice.post(PAGE, {**FIELDS, field: value})
 
     assert answer.status_code == 422
@@ -220,7 +222,7 @@ def test_a_member_approves_the_commit_of_a_fork_on_the_page(world: World, alice:
     assert AuditEntry.objects.filter(action="benchmark_request.approved").count() == 1
 
 
-def test_viewers_look_and_strangers_do_not(
+def test_viewers_read_connections_and_strangers_do_not(
     world: World, alice: Client, bob: Client, mallory: Client
 ) -> None:
     connect(alice)
@@ -242,7 +244,7 @@ def test_viewers_look_and_strangers_do_not(
     assert Connection.objects.count() == 1
 
 
-def test_it_is_disconnected(world: World, alice: Client) -> None:
+def test_a_connection_is_removed(world: World, alice: Client) -> None:
     connect(alice)
     alice.post(f"{PAGE}/remove")
 

@@ -27,7 +27,7 @@ def _notes(client: Client, metric: str = "requests.rate") -> list[tuple[int, str
     return [(each["at"], each["text"]) for each in told]
 
 
-def test_a_note_is_on_the_chart_in_the_table_and_at_the_point(
+def test_an_annotation_is_on_the_chart_in_the_table_and_at_the_point(
     world: World, alice: Client, bob: Client
 ) -> None:
     assert _write(alice, world, "New <b>kernel</b>").url == "/history/?x=1"
@@ -42,7 +42,7 @@ def test_a_note_is_on_the_chart_in_the_table_and_at_the_point(
 
 
 @pytest.mark.parametrize(("of", "elsewhere"), [("series", 0), ("case", 1), ("project", 1)])
-def test_a_note_is_shown_as_far_as_it_is_of(
+def test_an_annotation_is_shown_only_within_its_scope(
     world: World, alice: Client, of: str, elsewhere: int
 ) -> None:
     _write(alice, world, "New kernel", of)
@@ -50,7 +50,7 @@ def test_a_note_is_shown_as_far_as_it_is_of(
     assert len(_notes(alice, "latency.p99")) == elsewhere
 
 
-def test_a_note_at_a_commit_that_was_not_measured_stands_at_the_next_one(
+def test_an_annotation_at_an_unmeasured_commit_is_shown_at_the_next_one(
     world: World, alice: Client
 ) -> None:
     _write(alice, world, "New kernel", "project")
@@ -64,7 +64,7 @@ def test_a_note_at_a_commit_that_was_not_measured_stands_at_the_next_one(
     assert f"written at <code>{world.shas[1][:10]}</code>" in point.content.decode()
 
 
-def test_members_edit_and_delete_viewers_do_not_and_strangers_see_nothing(
+def test_members_edit_and_delete_viewers_read_and_strangers_see_nothing(
     world: World, alice: Client, bob: Client, mallory: Client
 ) -> None:
     assert _write(bob, world, "x").status_code == 403
@@ -88,7 +88,7 @@ def test_members_edit_and_delete_viewers_do_not_and_strangers_see_nothing(
     assert (len(kept.json()["annotations"]), anew.json()["annotations"]) == (1, [])
 
 
-def test_the_table_knows_one_thing_that_a_note_is_of(world: World) -> None:
+def test_the_database_requires_exactly_one_scope(world: World) -> None:
     series, commit = _series(), Commit.objects.get(sha=world.shas[0])
     with pytest.raises(IntegrityError, match="annotation_of_one_thing"), transaction.atomic():
         Annotation.objects.create(

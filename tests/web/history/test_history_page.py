@@ -50,7 +50,7 @@ def test_the_chart_fetches_one_point_a_commit_oldest_first(world: World, alice: 
     assert all(half_width > 0 for half_width in points["half_width"])
 
 
-def test_each_row_leads_to_the_comparison_with_the_point_before(
+def test_each_row_links_to_the_comparison_with_the_previous_point(
     world: World, alice: Client
 ) -> None:
     newest, middle, oldest = _page(alice).context["rows"]
@@ -60,7 +60,7 @@ def test_each_row_leads_to_the_comparison_with_the_point_before(
     assert alice.get(newest.compare_url).status_code == 200
 
 
-def test_it_has_a_table_with_the_same_numbers(world: World, alice: Client) -> None:
+def test_the_table_has_the_values_of_the_chart(world: World, alice: Client) -> None:
     page = _page(alice, metric="latency.p50").content.decode()
 
     for sha in world.shas:
@@ -68,27 +68,27 @@ def test_it_has_a_table_with_the_same_numbers(world: World, alice: Client) -> No
     assert " ms" in page
 
 
-def test_it_falls_back_where_a_choice_is_unknown(world: World, alice: Client) -> None:
+def test_an_unknown_choice_falls_back_to_the_default(world: World, alice: Client) -> None:
     answer = _page(alice, metric="no.such", host="nowhere", case="none", branch="none", table="9")
 
     assert answer.status_code == 200
     assert answer.context["history"].key == "requests.rate"
 
 
-def test_it_says_that_a_metric_was_not_measured(world: World, alice: Client) -> None:
+def test_an_unmeasured_metric_is_reported(world: World, alice: Client) -> None:
     page = _page(alice, metric="memory.server_peak").content.decode()
 
     assert "was not measured for this case" in page
 
 
-def test_it_says_that_an_unknown_benchmark_is_not_there(world: World, alice: Client) -> None:
+def test_an_unknown_benchmark_is_not_found(world: World, alice: Client) -> None:
     answer = alice.get(reverse("history"), {"benchmark": "server/none"})
 
     assert answer.status_code == 404
     assert "the team has no benchmark none" in answer.content.decode()
 
 
-def test_metrics_beside_each_other_have_a_chart_each(world: World, alice: Client) -> None:
+def test_several_metrics_have_a_chart_each(world: World, alice: Client) -> None:
     answer = _page(alice, metric=["requests.rate", "latency.p99"], table="2")
 
     config = answer.context["config"]
@@ -112,7 +112,7 @@ def test_the_table_is_paged(world: World, alice: Client, monkeypatch: pytest.Mon
     assert "before" not in second.context["newest"]
 
 
-def test_it_sends_the_data_compressed_and_only_once(world: World, alice: Client) -> None:
+def test_chart_data_are_compressed_and_cached(world: World, alice: Client) -> None:
     address = reverse("history-data", args=[_series().pk])
     first = alice.get(address, headers={"accept-encoding": "gzip"})
 
@@ -137,9 +137,7 @@ def test_a_stranger_sees_no_series(world: World, mallory: Client, bob: Client) -
         assert bob.get(address).status_code == 200
 
 
-def test_it_marks_changes_outliers_and_where_a_history_begins_anew(
-    world: World, alice: Client
-) -> None:
+def test_changes_outliers_and_baselines_are_marked(world: World, alice: Client) -> None:
     _change(world, 2, message="three pairs of trials")
     commit = Commit.objects.get(sha=world.shas[1])
     Baseline.objects.create(series=_series(), commit=commit, reason="a new server")
@@ -187,14 +185,14 @@ def test_a_member_has_both_commits_measured_again(world: World, alice: Client, b
     assert alice.post(address).status_code == 409
 
 
-def test_nobody_is_led_elsewhere(world: World, alice: Client) -> None:
+def test_redirects_stay_on_the_site(world: World, alice: Client) -> None:
     change = _change(world, 2, state="open")
     address = reverse("history-dismiss", args=[change.pk])
     answer = alice.post(address, {"reason": "x", "back": "https://example.org/"})
     assert answer.url == reverse("history")
 
 
-def test_what_is_kept_is_made_anew_when_anything_moved(world: World, alice: Client) -> None:
+def test_cached_parts_are_rendered_again_after_a_change(world: World, alice: Client) -> None:
     address = reverse("history-data", args=[_series().pk])
 
     def told() -> Any:

@@ -21,7 +21,7 @@ def _address(world: World, page: str = "history-point", place: int = 1, **found:
     return reverse(page, args=[series.pk, world.shas[place][:8]])
 
 
-def test_it_names_the_trials_behind_a_point(world: World, alice: Client) -> None:
+def test_trials_of_a_point_are_listed(world: World, alice: Client) -> None:
     answer = alice.get(_address(world))
     page = answer.content.decode()
 
@@ -39,13 +39,13 @@ def test_the_panel_is_a_part_of_the_page(world: World, alice: Client) -> None:
     assert "6 trials behind it" in panel
 
 
-def test_a_hash_that_is_not_there_is_not_found(world: World, alice: Client) -> None:
+def test_an_unknown_hash_is_not_found(world: World, alice: Client) -> None:
     series = Series.objects.get(metric__key="requests.rate")
     assert alice.get(reverse("history-point", args=[series.pk, "0" * 8])).status_code == 404
     assert alice.get(reverse("history-commit", args=[series.pk, "0" * 8])).status_code == 404
 
 
-def test_it_tells_what_a_commit_is(world: World, alice: Client) -> None:
+def test_the_commit_of_a_point_is_shown(world: World, alice: Client) -> None:
     facts = alice.get(_address(world, "history-commit")).json()
 
     assert (facts["commit"], facts["subject"], facts["author"]) == (
@@ -55,7 +55,7 @@ def test_it_tells_what_a_commit_is(world: World, alice: Client) -> None:
     )
 
 
-def test_a_history_begins_anew_for_a_series_or_its_case(
+def test_a_baseline_is_set_for_a_series_or_its_case(
     world: World, alice: Client, bob: Client
 ) -> None:
     address = _address(world, "history-baseline")
@@ -78,7 +78,7 @@ def test_a_history_begins_anew_for_a_series_or_its_case(
     assert list(Baseline.objects.all()) == [first]
 
 
-def test_it_shows_what_others_told_of_their_trials(world: World, alice: Client) -> None:
+def test_metadata_of_external_trials_are_shown(world: World, alice: Client) -> None:
     case = Series.objects.first().case
     host = host_told(member=world.alice, name="ci")
     with transaction.atomic():

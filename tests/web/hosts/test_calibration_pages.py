@@ -57,14 +57,14 @@ def _preview(client: Client, world: World, **changes: str) -> str:
     return answer.content.decode()
 
 
-def test_a_host_that_was_never_calibrated_says_so(world: World, alice: Client) -> None:
+def test_a_host_without_a_calibration_is_reported(world: World, alice: Client) -> None:
     assert "Not calibrated yet, so the detectable changes are unknown" in _section(alice, world)
     panel = _preview(alice, world)
     assert "(by earlier runs there)" in panel
     assert f'href="{_address(world)}#noise"' in panel
 
 
-def test_it_is_calibrated_and_says_what_it_sees(world: World, alice: Client) -> None:
+def test_a_calibrated_host_shows_the_smallest_change(world: World, alice: Client) -> None:
     run = _ask(alice, world)
     assert (run.rounds, run.variants.get().commit.sha) == (10, world.shas[-1])
     assert "It is being calibrated with Hello: the run is queued" in _text(_section(alice, world))
@@ -82,9 +82,7 @@ def test_it_is_calibrated_and_says_what_it_sees(world: World, alice: Client) -> 
     assert "5 pairs" in text
 
 
-def test_it_says_what_drifts_from_the_first_of_a_pair_to_the_second(
-    world: World, alice: Client
-) -> None:
+def test_drift_within_pairs_is_shown(world: World, alice: Client) -> None:
     run = finish_run(_ask(alice, world), [1000])
     rates = {
         trial.pk: {"requests.rate": 1000 + trial.round + (0 if trial.round % 2 else 100)}
@@ -100,12 +98,12 @@ def test_it_says_what_drifts_from_the_first_of_a_pair_to_the_second(
     assert "2 rounds" in drifting[0]
 
 
-def test_no_field_of_the_page_has_the_id_of_another(world: World, alice: Client) -> None:
+def test_ids_of_the_page_are_unique(world: World, alice: Client) -> None:
     ids = re.findall(r' id="([^"]+)"', alice.get(_address(world)).content.decode())
     assert sorted(set(ids)) == sorted(ids)
 
 
-def test_its_history_is_a_chart_with_a_table(world: World, alice: Client) -> None:
+def test_the_history_of_calibrations_is_a_chart_with_a_table(world: World, alice: Client) -> None:
     first = _calibrate(alice, world)
     snapshot = HostSnapshot.objects.create(host=world.host, facts={}, fingerprint="new")
     HostChange.objects.create(
@@ -131,7 +129,7 @@ def test_its_history_is_a_chart_with_a_table(world: World, alice: Client) -> Non
     assert "before the host changed" in rows[1]
 
 
-def test_another_series_can_be_chosen(world: World, alice: Client) -> None:
+def test_another_series_can_be_selected(world: World, alice: Client) -> None:
     calibration = _calibrate(alice, world)
     (case,) = calibration.readings
     wanted = f"{calibration.benchmark_id}-{case}-latency.p50"
@@ -141,7 +139,7 @@ def test_another_series_can_be_chosen(world: World, alice: Client) -> None:
     assert alice.get(_address(world), {"series": "nonsense"}).status_code == 200
 
 
-def test_a_plan_says_what_its_host_sees(world: World, alice: Client) -> None:
+def test_a_plan_shows_the_smallest_change(world: World, alice: Client) -> None:
     _calibrate(alice, world)
     text = _text(_preview(alice, world))
     assert re.search(
@@ -151,7 +149,7 @@ def test_a_plan_says_what_its_host_sees(world: World, alice: Client) -> None:
     )
 
 
-def test_it_begins_with_what_the_golden_job_measures(world: World, alice: Client) -> None:
+def test_the_form_defaults_to_the_golden_run(world: World, alice: Client) -> None:
     new = NewGolden(benchmark="hello", commit=world.shas[1], every_hours=1)
     set_golden(member=world.alice, host_id=world.host.pk, new=new)
     assert f'value="{world.shas[1][:10]}"' in _section(alice, world)
@@ -166,7 +164,7 @@ def test_it_begins_with_what_the_golden_job_measures(world: World, alice: Client
         ({"benchmark": "server/none"}, "benchmark", "valid choice"),
     ],
 )
-def test_it_shows_an_error_at_its_field(
+def test_an_error_is_shown_at_its_field(
     changes: dict[str, str], field: str, words: str, world: World, alice: Client
 ) -> None:
     data = {"benchmark": "server/hello", "commit": "", "pairs": "5", **changes}
@@ -178,7 +176,7 @@ def test_it_shows_an_error_at_its_field(
     assert not Run.objects.filter(trigger="calibration").exists()
 
 
-def test_viewers_look_and_strangers_find_nothing(
+def test_viewers_read_calibrations_and_strangers_find_none(
     world: World, alice: Client, bob: Client, mallory: Client
 ) -> None:
     _calibrate(alice, world)
@@ -192,7 +190,7 @@ def test_viewers_look_and_strangers_find_nothing(
     assert Run.objects.filter(trigger="calibration").count() == 1
 
 
-def test_a_run_of_one_commit_can_be_asked_for_again(world: World, alice: Client) -> None:
+def test_a_run_of_one_commit_can_be_repeated(world: World, alice: Client) -> None:
     run = _ask(alice, world)
     page = alice.get(reverse("run-new"), {"again": str(run.pk)})
     assert page.status_code == 200

@@ -70,7 +70,7 @@ def _change(client: Client, host: Host, **changes: Any) -> Any:
     return client.post(reverse("host-ssh", args=[host.pk]), way | changes)
 
 
-def test_it_asks_for_the_key_and_makes_the_host_ready_when_all_steps_are_through(
+def test_a_host_is_ready_after_its_key_is_confirmed_and_all_checks_pass(
     server: SshServer, host: Host, alice: Client
 ) -> None:
     page = _check(alice, host)
@@ -95,7 +95,7 @@ def test_it_asks_for_the_key_and_makes_the_host_ready_when_all_steps_are_through
     assert host.snapshots.count() == 1
 
 
-def test_a_failed_step_says_how_to_mend_it_and_nothing_is_lost(
+def test_a_failed_check_shows_a_fix_and_keeps_earlier_results(
     server: SshServer, host: Host, alice: Client
 ) -> None:
     Host.objects.update(port=1, login="nobody-here", python="python9", host_key=server.host_key)
@@ -126,7 +126,7 @@ def test_a_failed_step_says_how_to_mend_it_and_nothing_is_lost(
     ("address", "message", "command"),
     [("no-such-host.invalid", "has no address", "getent hosts no-such-host.invalid")],
 )
-def test_it_tells_a_wrong_name_from_a_closed_port(
+def test_a_wrong_name_and_a_closed_port_are_distinguished(
     address: str, message: str, command: str, host: Host, alice: Client
 ) -> None:
     Host.objects.update(address=address)
@@ -135,9 +135,7 @@ def test_it_tells_a_wrong_name_from_a_closed_port(
     assert command in page
 
 
-def test_another_key_is_asked_for_and_never_taken_by_itself(
-    server: SshServer, host: Host, alice: Client
-) -> None:
+def test_a_changed_host_key_must_be_confirmed(server: SshServer, host: Host, alice: Client) -> None:
     Host.objects.update(host_key=HostKey.parse(server.other_host_key).line, python="python9")
     page = _check(alice, host)
     assert _outcomes(host)["key"] == "action_required"
@@ -149,7 +147,7 @@ def test_another_key_is_asked_for_and_never_taken_by_itself(
     }  # fmt: skip
 
 
-def test_only_a_person_releases_what_was_quarantined(host: Host) -> None:
+def test_only_a_user_releases_a_quarantined_host(host: Host) -> None:
     passed = Finding(outcome=CheckOutcome.PASSED, message="it is there")
     for state, then in (("quarantined", "quarantined"), ("unreachable", "ready")):
         Host.objects.update(state=state, host_key="ssh-ed25519 AAAA")
@@ -160,7 +158,7 @@ def test_only_a_person_releases_what_was_quarantined(host: Host) -> None:
         assert host.state == then
 
 
-def test_a_script_asks_again_while_a_worker_tries(host: Host, alice: Client) -> None:
+def test_the_page_polls_while_checks_run(host: Host, alice: Client) -> None:
     address = reverse("host-checks", args=[host.pk])
     assert 'hx-trigger="load, submit"' in alice.get(address).content.decode()
     part = alice.post(address, headers={"HX-Request": "true"}).content.decode()
@@ -177,7 +175,7 @@ def test_a_script_asks_again_while_a_worker_tries(host: Host, alice: Client) -> 
     assert "load delay" not in part
 
 
-def test_checks_are_carried_out_by_one_worker_and_not_for_ever(host: Host, alice: Client) -> None:
+def test_checks_run_on_one_worker_for_a_limited_time(host: Host, alice: Client) -> None:
     alice.post(reverse("host-checks", args=[host.pk]))
     assert due_requests() == [host.pk]
     for tries in range(1, MAX_TRIES + 1):
@@ -192,7 +190,7 @@ def test_checks_are_carried_out_by_one_worker_and_not_for_ever(host: Host, alice
     assert due_requests() == []
 
 
-def test_viewers_try_nothing_and_strangers_find_nothing(
+def test_viewers_cannot_start_checks_and_strangers_find_nothing(
     host: Host, bob: Client, mallory: Client
 ) -> None:
     for name in ("host-checks", "host-pin", "host-ssh"):
@@ -209,7 +207,7 @@ def test_viewers_try_nothing_and_strangers_find_nothing(
     assert (host.host_key, _outcomes(host)) == ("", {})
 
 
-def test_a_host_at_work_is_left_alone(world: World, alice: Client) -> None:
+def test_a_busy_host_is_not_checked(world: World, alice: Client) -> None:
     HostLease.objects.create(host=world.host, job=world.run.jobs.get())
     address = reverse("host-checks", args=[world.host.pk])
     assert alice.post(address).status_code == 409

@@ -40,7 +40,7 @@ def _profile(personas: Personas) -> None:
 
 
 @pytest.mark.usefixtures("_profile")
-def test_it_takes_a_stored_key(server: SshServer, alice: Client, personas: Personas) -> None:
+def test_a_stored_key_is_used(server: SshServer, alice: Client, personas: Personas) -> None:
     stored = add_credential(member=personas.alice, name="team key")
     data = _data(server, key_source="stored", credential=str(stored.pk), private_key="")
     alice.post(reverse("host-new"), {**data, "run_as": "bench"})
@@ -63,7 +63,7 @@ def test_it_takes_a_stored_key(server: SshServer, alice: Client, personas: Perso
         ("private_key", "", "Required for the selected option"),
     ],
 )
-def test_it_shows_an_error_at_its_field(
+def test_an_error_is_shown_at_its_field(
     field: str, value: str, words: str, server: SshServer, alice: Client
 ) -> None:
     answer = alice.post(reverse("host-new"), _data(server, **{field: value}))
@@ -76,9 +76,7 @@ def test_it_shows_an_error_at_its_field(
 
 
 @pytest.mark.usefixtures("_profile")
-def test_it_keeps_the_key_that_it_made_when_the_name_is_taken(
-    server: SshServer, alice: Client
-) -> None:
+def test_the_generated_key_is_kept_when_the_name_is_taken(server: SshServer, alice: Client) -> None:
     """The key made meanwhile is chosen for another try."""
     alice.post(reverse("host-new"), _data(server, key_source="generate", private_key=""))
     Credential.objects.update(name="another")
@@ -94,27 +92,27 @@ def test_it_keeps_the_key_that_it_made_when_the_name_is_taken(
 
 
 @pytest.mark.usefixtures("_profile")
-def test_it_never_sends_a_pasted_key_back(server: SshServer, alice: Client) -> None:
+def test_a_pasted_key_is_never_sent_back(server: SshServer, alice: Client) -> None:
     for changes in ({"port": "1"}, {"name": ""}):
         page = alice.post(reverse("host-new"), _data(server, **changes)).content.decode()
         assert "PRIVATE KEY" not in page
 
 
 @pytest.mark.usefixtures("_profile")
-def test_it_lets_only_admins_add_hosts(server: SshServer, bob: Client) -> None:
+def test_only_admins_add_hosts(server: SshServer, bob: Client) -> None:
     assert bob.get(reverse("host-new")).status_code == 403
     assert bob.post(reverse("host-new"), _data(server)).status_code == 403
     assert not Host.objects.exists()
 
 
-def test_it_shows_what_the_host_said_of_itself(world: World, alice: Client) -> None:
+def test_facts_of_the_host_are_shown(world: World, alice: Client) -> None:
     page = alice.get(reverse("host", args=[world.host.pk])).content.decode()
 
     assert "Test CPU" in page
     assert reverse("run", args=[world.run.pk]) in page
 
 
-def test_it_removes_a_host_but_keeps_its_results(
+def test_a_removed_host_keeps_its_results(
     world: World, alice: Client, bob: Client, mallory: Client
 ) -> None:
     address = reverse("host-remove", args=[world.host.pk])
@@ -125,7 +123,7 @@ def test_it_removes_a_host_but_keeps_its_results(
     assert world.host.state == "retired"
 
 
-def test_it_adds_a_profile(personas: Personas, alice: Client, bob: Client) -> None:
+def test_a_profile_is_added(personas: Personas, alice: Client, bob: Client) -> None:
     data = {"slug": "t490s", "name": "ThinkPad T490s", "memory_gib": "16", "cores": "4"}
     assert alice.post(reverse("profiles"), data).headers["Location"] == reverse("profiles")
     profile = personas.alice.team.profiles.get()

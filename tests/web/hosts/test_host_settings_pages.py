@@ -58,7 +58,7 @@ def _buttons(page: str) -> set[str]:
         ("retired", {"Activate"}, set()),
     ],
 )
-def test_it_offers_only_what_can_be_done(
+def test_only_possible_actions_are_offered(
     state: str, admin: set[str], member: set[str], world: World, alice: Client, bob: Client
 ) -> None:
     Host.objects.update(state=state)
@@ -72,7 +72,7 @@ def test_it_offers_only_what_can_be_done(
     assert "Set up a golden run" not in page
 
 
-def test_it_is_drained_released_and_retired(world: World, alice: Client) -> None:
+def test_a_host_is_drained_released_and_retired(world: World, alice: Client) -> None:
     alice.post(_address(world, "host-maintenance"), {"reason": "new fan"})
     assert "alice: new fan" in _page(alice, world)
     alice.post(_address(world, "host-release"))
@@ -109,7 +109,7 @@ def test_viewers_change_nothing_and_strangers_find_nothing(
     assert not GoldenCheck.objects.exists()
 
 
-def test_it_changes_how_a_host_is_used(world: World, alice: Client) -> None:
+def test_host_settings_are_changed(world: World, alice: Client) -> None:
     data = {
         **CARE,
         "tags": "rack-2, quiet",
@@ -146,7 +146,7 @@ def test_it_changes_how_a_host_is_used(world: World, alice: Client) -> None:
         ({"run_as": "root"}, "run_as", "must not run as root"),
     ],
 )
-def test_it_shows_an_error_at_its_field_and_keeps_what_was_typed(
+def test_an_error_is_shown_at_its_field_and_input_is_kept(
     changes: dict[str, str], field: str, words: str, world: World, alice: Client
 ) -> None:
     answer = alice.post(
@@ -162,7 +162,7 @@ def test_it_shows_an_error_at_its_field_and_keeps_what_was_typed(
     assert Host.objects.get().data_address == ""
 
 
-def test_it_sets_watches_and_removes_a_golden_job(world: World, alice: Client) -> None:
+def test_a_golden_run_is_set_shown_and_removed(world: World, alice: Client) -> None:
     data = {
         "benchmark": "server/hello",
         "commit": world.shas[0][:10],
@@ -195,7 +195,7 @@ def test_it_sets_watches_and_removes_a_golden_job(world: World, alice: Client) -
         ({"every_hours": "999999"}, "every_hours"),
     ],
 )
-def test_it_says_what_a_golden_job_lacks(
+def test_missing_fields_of_a_golden_run_are_reported(
     changes: dict[str, str], field: str, world: World, alice: Client
 ) -> None:
     data = {"benchmark": "server/hello", "commit": world.shas[0], "every_hours": "24"}
@@ -209,7 +209,7 @@ def test_it_says_what_a_golden_job_lacks(
     assert not GoldenCheck.objects.exists()
 
 
-def test_the_list_says_what_runs_what_it_is_for_and_when(world: World, alice: Client) -> None:
+def test_the_list_shows_jobs_purpose_and_hours(world: World, alice: Client) -> None:
     later = (utc_now() + timedelta(days=2)).strftime("%a").lower()
     Host.objects.update(tags=["quiet"], open_hours=later)
     HostLease.objects.create(host=world.host, job=world.run.jobs.get())
@@ -221,7 +221,7 @@ def test_the_list_says_what_runs_what_it_is_for_and_when(world: World, alice: Cl
     assert "opens <time" in page
 
 
-def test_the_list_shows_a_fleet_at_a_glance(
+def test_the_list_summarises_the_fleet(
     world: World, alice: Client, bob: Client, mallory: Client, django_assert_max_num_queries: Any
 ) -> None:
     make_run(world.alice, world.shas[:2])
@@ -282,7 +282,7 @@ def test_a_sparkline_begins_at_zero(values: list[float], points: str | None) -> 
     assert (drawn and drawn.points) == points
 
 
-def test_it_shows_facts_in_groups_and_why_one_is_unknown(world: World, alice: Client) -> None:
+def test_facts_are_grouped_and_unknown_ones_have_a_reason(world: World, alice: Client) -> None:
     facts = {
         "cpu_model": "Test CPU 9000",
         "memory_bytes": 16 * 2**30,
@@ -304,9 +304,7 @@ def test_it_shows_facts_in_groups_and_why_one_is_unknown(world: World, alice: Cl
     assert "<dt>not found</dt><dd>ghz</dd>" in page
 
 
-def test_it_shows_how_a_host_changed_and_where_it_is_not_its_profile(
-    world: World, alice: Client
-) -> None:
+def test_changes_and_differences_from_the_profile_are_shown(world: World, alice: Client) -> None:
     save_profile(member=world.alice, slug="any", name="Any machine", cores=4)
     record_snapshot(host=world.host, facts={"fingerprint": "a", "kernel": "6.1", "cores": 4})
     assert "History of changes" not in _page(alice, world)
@@ -321,16 +319,14 @@ def test_it_shows_how_a_host_changed_and_where_it_is_not_its_profile(
 @pytest.mark.parametrize(
     ("off_s", "words"), [(3600, "1 h 00 min ahead"), (-90, "1 min 30 s behind"), (5, "")]
 )
-def test_it_says_how_far_the_clock_of_a_host_is_off(
-    off_s: float, words: str, world: World, alice: Client
-) -> None:
+def test_clock_skew_is_shown(off_s: float, words: str, world: World, alice: Client) -> None:
     now = utc_now()
     assert clock_off({"time": now.timestamp() + off_s}, now) == words
     record_snapshot(host=world.host, facts={"time": utc_now().timestamp() + off_s})
     assert ("Its clock was" in _page(alice, world)) == bool(words)
 
 
-def test_the_history_marks_where_the_host_changed(world: World, alice: Client) -> None:
+def test_the_history_marks_host_changes(world: World, alice: Client) -> None:
     record_snapshot(host=world.host, facts={"fingerprint": "a", "memory_bytes": 8 * 2**30})
     address = f"{reverse('history')}?benchmark=server/hello"
     assert alice.get(address).context["history"].breaks == ()
@@ -344,7 +340,7 @@ def test_the_history_marks_where_the_host_changed(world: World, alice: Client) -
     assert "memory <code>8.00 GiB</code> → <code>16.0 GiB</code>" in page.content.decode()
 
 
-def test_it_fills_the_form_of_a_profile_to_be_changed(
+def test_the_profile_form_has_the_current_values(
     personas: Personas, alice: Client, mallory: Client
 ) -> None:
     save_profile(

@@ -34,7 +34,7 @@ def sections(client: Client) -> dict[str, str]:
     }
 
 
-def test_it_says_all_that_is_on_each_sheet(world: World, alice: Client) -> None:
+def test_the_page_shows_the_whole_description_of_each_tool(world: World, alice: Client) -> None:
     shown = sections(alice)
     assert list(shown) == list(TOOLS)
     for sheet in tool_sheets():
@@ -43,7 +43,7 @@ def test_it_says_all_that_is_on_each_sheet(world: World, alice: Client) -> None:
         assert all(" ".join(each.split()) in shown[sheet.name] for each in sheet.caveats)
 
 
-def test_it_says_which_hosts_have_a_tool(world: World, alice: Client, mallory: Client) -> None:
+def test_hosts_with_a_tool_are_shown(world: World, alice: Client, mallory: Client) -> None:
     HostSnapshot.objects.create(host=world.host, facts=FACTS, fingerprint="e" * 64)
     shown = sections(alice)
 
@@ -54,7 +54,7 @@ def test_it_says_which_hosts_have_a_tool(world: World, alice: Client, mallory: C
     assert "/opt/oha" not in sections(mallory)["oha"]
 
 
-def test_it_says_how_wrong_a_tool_was(world: World, alice: Client, mallory: Client) -> None:
+def test_the_error_of_a_tool_is_shown(world: World, alice: Client, mallory: Client) -> None:
     assert "Not measured yet" in sections(alice)["oha"]
     make_known(Run.objects.get(pk=world.run.pk), {"latency.p50": 0.004})
     Trial.objects.update(provenance={"tool": {"name": "oha", "version": "1.16.0"}})
@@ -69,13 +69,13 @@ def test_it_says_how_wrong_a_tool_was(world: World, alice: Client, mallory: Clie
     assert "Not measured yet" in sections(mallory)["oha"]
 
 
-def test_the_trial_leads_to_its_tool(world: World, alice: Client) -> None:
+def test_a_trial_links_to_its_tool(world: World, alice: Client) -> None:
     trial = Trial.objects.filter(job__run=world.run)[0]
     page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
     assert f'href="{reverse("load-tools")}#oha"' in page
 
 
-def test_a_new_run_leads_to_the_tools(world: World, alice: Client) -> None:
+def test_a_new_run_links_to_the_tools(world: World, alice: Client) -> None:
     assert (
         f'href="{reverse("load-tools")}"'
         in (alice.get(reverse("run-new")).content.decode().partition("<main")[2])

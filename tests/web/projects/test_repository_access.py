@@ -23,7 +23,7 @@ def project(world: World) -> Project:
     return project
 
 
-def test_a_maintainer_generates_a_key_and_everybody_sees_its_public_half(
+def test_a_maintainer_generates_a_key_and_everybody_sees_the_public_key(
     project: Project, alice: Client, bob: Client, mallory: Client
 ) -> None:
     assert "Generate a deploy key" in alice.get(PAGE).content.decode()

@@ -38,14 +38,14 @@ def test_an_admin_changes_the_retention(world: World, alice: Client) -> None:
     assert 'value="10"' in answer
 
 
-def test_a_mistake_is_told_at_its_field(world: World, alice: Client) -> None:
+def test_an_error_is_shown_at_its_field(world: World, alice: Client) -> None:
     answer = alice.post(PAGE, {**FORM, "trials_days": "5"})
     assert answer.status_code == 422
     assert "single trials cannot go before distributions" in answer.content.decode()
     assert not Retention.objects.exists()
 
 
-def test_viewers_look_and_strangers_do_not(
+def test_viewers_read_the_retention_and_strangers_do_not(
     world: World, alice: Client, bob: Client, mallory: Client
 ) -> None:
     page = bob.get(PAGE).content.decode()
@@ -64,7 +64,7 @@ def test_viewers_look_and_strangers_do_not(
     assert not Pin.objects.exists()
 
 
-def test_a_commit_and_a_run_are_kept_for_ever(world: World, alice: Client, bob: Client) -> None:
+def test_a_commit_and_a_run_are_pinned(world: World, alice: Client, bob: Client) -> None:
     alice.post(reverse("project-pin", args=["server"]), {"ref": world.shas[0], "reason": "1.0"})
     run = alice.post(
         reverse("run-keep", args=[world.run.pk]), {"reason": "the report"}, follow=True
@@ -82,14 +82,14 @@ def test_a_commit_and_a_run_are_kept_for_ever(world: World, alice: Client, bob: 
     assert [each.reason for each in Pin.objects.all()] == ["the report"]
 
 
-def test_a_pin_without_a_commit_is_told(world: World, alice: Client) -> None:
+def test_a_pin_without_a_commit_is_refused(world: World, alice: Client) -> None:
     pins = reverse("project-pin", args=["server"])
     answer = alice.post(pins, {"ref": "nowhere", "reason": "x"})
     assert answer.status_code == 422
     assert "there is no commit, branch or tag nowhere" in answer.content.decode()
 
 
-def test_the_project_tells_what_was_removed(world: World, bob: Client) -> None:
+def test_the_project_page_reports_removed_data(world: World, bob: Client) -> None:
     pruned(world)
 
     page = bob.get(PAGE).content.decode()
@@ -99,7 +99,7 @@ def test_the_project_tells_what_was_removed(world: World, bob: Client) -> None:
     assert reverse("run", args=[world.run.pk]) in page
 
 
-def test_a_trial_says_what_was_removed_and_when(world: World, alice: Client) -> None:
+def test_a_trial_page_reports_removed_data_with_the_time(world: World, alice: Client) -> None:
     trial = pruned(world)
     today = f"{utc_now():%Y-%m-%d}"
 
@@ -121,7 +121,7 @@ def test_a_trial_says_what_was_removed_and_when(world: World, alice: Client) -> 
     assert alice.get(reverse("trial", args=[trial.pk]) + "?load=0").status_code == 200
 
 
-def test_a_comparison_draws_the_merged_distributions(world: World, alice: Client) -> None:
+def test_a_comparison_uses_the_merged_distributions(world: World, alice: Client) -> None:
     query = f"?benchmark=server/hello&baseline={world.shas[0]}&contender={world.shas[2]}"
     page = alice.get(reverse("compare") + query).content.decode()
     case = re.search(r'<a href="(case\?[^"]*)"', page)
@@ -136,7 +136,7 @@ def test_a_comparison_draws_the_merged_distributions(world: World, alice: Client
     assert 'data-chart="latency"' in after.content.decode()
 
 
-def test_no_page_fails_where_single_trials_are_gone(world: World, alice: Client) -> None:
+def test_no_page_fails_after_trials_were_removed(world: World, alice: Client) -> None:
     alice.post(PAGE, FORM)
     trial = pruned(world)
 

@@ -43,14 +43,16 @@ def text(client: Client, address: str) -> str:
     return html.unescape(" ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split()))
 
 
-def test_it_lists_the_sources(source: UUID, alice: Client, bob: Client, mallory: Client) -> None:
+def test_sources_are_listed(source: UUID, alice: Client, bob: Client, mallory: Client) -> None:
     for client in (alice, bob):
         page = text(client, reverse("references"))
         assert "A report https://example.org/report csv 122 1" in page
     assert "Nothing imported yet" in text(mallory, reverse("references"))
 
 
-def test_it_shows_figures_with_units_and_what_is_unknown(source: UUID, bob: Client) -> None:
+def test_reference_results_are_shown_with_units_and_unknown_values(
+    source: UUID, bob: Client
+) -> None:
     address = reverse("reference", args=[source])
     page = text(bob, address)
     assert "overhead system flask small-box latency.p99 4.50 ms v1 –" in page
@@ -60,7 +62,7 @@ def test_it_shows_figures_with_units_and_what_is_unknown(source: UUID, bob: Clie
     assert "Page 1 of 2" in page
 
 
-def test_it_finds_figures_by_words(source: UUID, alice: Client) -> None:
+def test_reference_results_are_found_by_words(source: UUID, alice: Client) -> None:
     page = text(alice, f"{reverse('reference', args=[source])}?q=FLASK+p99")
     assert "1 of them match" in page
     assert "axum" not in page
@@ -69,12 +71,14 @@ def test_it_finds_figures_by_words(source: UUID, alice: Client) -> None:
     assert "No results match" in text(alice, f"{reverse('reference', args=[source])}?q=zzz")
 
 
-def test_a_stranger_finds_none(source: UUID, mallory: Client, client: Client) -> None:
+def test_a_stranger_finds_no_reference_results(
+    source: UUID, mallory: Client, client: Client
+) -> None:
     assert mallory.get(reverse("reference", args=[source])).status_code == 404
     assert client.get(reverse("reference", args=[source])).status_code == 302
 
 
-def test_a_member_removes_a_source_with_its_figures(
+def test_a_member_removes_a_source_with_its_reference_results(
     source: UUID, alice: Client, bob: Client, mallory: Client
 ) -> None:
     address = reverse("reference-remove", args=[source])
@@ -92,7 +96,7 @@ def uploaded(content: bytes = CSV.encode(), **changes: str) -> dict[str, Any]:
     return {"file": file, "format": "csv", **changes}
 
 
-def test_a_member_uploads_a_file_and_again_without_doubling(alice: Client) -> None:
+def test_a_repeated_upload_duplicates_nothing(alice: Client) -> None:
     address = reverse("reference-import")
     assert "multipart/form-data" in alice.get(address).content.decode()
     for told in ("2 added, 0 changed, 0", "0 added, 0 changed, 2"):
@@ -103,7 +107,7 @@ def test_a_member_uploads_a_file_and_again_without_doubling(alice: Client) -> No
     assert ReferenceResult.objects.count() == 2
 
 
-def test_an_upload_fills_in_what_the_file_leaves_open(alice: Client) -> None:
+def test_an_upload_fills_in_missing_fields(alice: Client) -> None:
     content = b"metric,value\nlatency.p99,-7\nx,-7\ny,3\n"
     given = {
         "source": "By hand", "suite": "own", "profile": "box", "commit": "v2",
@@ -137,7 +141,7 @@ def test_an_upload_fills_in_what_the_file_leaves_open(alice: Client) -> None:
         (CSV.encode(), {"source": "x" * 101}, "at most 100 characters"),
     ],
 )
-def test_it_says_what_is_wrong_with_an_upload(
+def test_errors_of_an_upload_are_reported(
     content: bytes, changes: dict[str, str], words: str, alice: Client
 ) -> None:
     answer = alice.post(reverse("reference-import"), uploaded(content, **changes))
@@ -146,14 +150,14 @@ def test_it_says_what_is_wrong_with_an_upload(
     assert not ReferenceResult.objects.exists()
 
 
-def test_an_upload_has_a_limit(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_an_upload_is_limited(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forms, "MAX_UPLOAD_BYTES", 10)
     answer = alice.post(reverse("reference-import"), uploaded())
     assert answer.status_code == 422
     assert "Use manage.py import_results" in answer.content.decode()
 
 
-def test_a_member_imports_the_figures_of_a_suite(alice: Client, bob: Client) -> None:
+def test_a_member_imports_the_reference_results_of_a_suite(alice: Client, bob: Client) -> None:
     assert "Import its results" in alice.get(reverse("references")).content.decode()
     assert "Import its results" not in bob.get(reverse("references")).content.decode()
     address = reverse("reference-catalogue")
@@ -168,7 +172,7 @@ def test_a_member_imports_the_figures_of_a_suite(alice: Client, bob: Client) -> 
     assert alice.get(address).status_code == 405
 
 
-def test_who_may_only_look_imports_nothing(bob: Client, client: Client) -> None:
+def test_a_viewer_cannot_import(bob: Client, client: Client) -> None:
     assert bob.post(reverse("reference-import"), uploaded()).status_code == 403
     assert bob.post(reverse("reference-catalogue"), {"suite": "protocols"}).status_code == 403
     assert client.post(reverse("reference-import"), uploaded()).status_code == 302

@@ -38,7 +38,7 @@ def text_of(client: Client, address: str, status: int = 200) -> str:
     return answer.content.decode()
 
 
-def test_it_lists_reports_and_shows_one(saved: SavedReport, bob: Client) -> None:
+def test_reports_are_listed_and_shown(saved: SavedReport, bob: Client) -> None:
     assert "How fast" in text_of(bob, reverse("reports"))
     page = text_of(bob, reverse("report", args=["fast"]))
     assert "Rate (1/s)" in page
@@ -50,7 +50,7 @@ def test_it_lists_reports_and_shows_one(saved: SavedReport, bob: Client) -> None
     assert "6 trials behind it" in text_of(bob, point[1])
 
 
-def test_a_stranger_sees_nothing_of_it(saved: SavedReport, mallory: Client) -> None:
+def test_a_stranger_sees_no_report(saved: SavedReport, mallory: Client) -> None:
     assert "How fast" not in text_of(mallory, reverse("reports"))
     for name in ("report", "report-edit", "report-delete"):
         answer = mallory.post(reverse(name, args=["fast"]))
@@ -59,14 +59,16 @@ def test_a_stranger_sees_nothing_of_it(saved: SavedReport, mallory: Client) -> N
     assert SavedReport.objects.get().slug == "fast"
 
 
-def test_a_viewer_may_not_write(saved: SavedReport, bob: Client) -> None:
+def test_a_viewer_cannot_write_reports(saved: SavedReport, bob: Client) -> None:
     assert bob.post(reverse("report-save"), {"name": "x", "source": TEXT}).status_code == 403
     assert bob.post(reverse("report-edit", args=["fast"]), {"source": TEXT}).status_code == 403
     assert bob.post(reverse("report-delete", args=["fast"])).status_code == 403
 
 
 @pytest.mark.parametrize("address", ["/reports/fast.csv", "/reports/fast/?format=csv"])
-def test_it_is_exported_by_its_address(saved: SavedReport, alice: Client, address: str) -> None:
+def test_a_report_is_exported_by_its_address(
+    saved: SavedReport, alice: Client, address: str
+) -> None:
     rows = list(csv.reader(io.StringIO(text_of(alice, address))))
     assert rows[0][:4] == ["rank", "Connections", "Commit", "Rate (1/s)"]
     assert float(rows[1][3]) == pytest.approx(850, rel=0.01)
@@ -76,7 +78,7 @@ def test_it_is_exported_by_its_address(saved: SavedReport, alice: Client, addres
     text_of(alice, "/reports/fast.pdf", 404)
 
 
-def test_its_address_asks_for_another_commit(
+def test_the_address_of_a_report_selects_another_commit(
     saved: SavedReport, world: World, alice: Client
 ) -> None:
     page = text_of(alice, f"/reports/fast/?commit={world.shas[0][:10]}")
@@ -89,7 +91,7 @@ def test_its_address_asks_for_another_commit(
     assert text_of(alice, "/reports/fast/?host=nowhere", 404)
 
 
-def test_dimensions_are_chosen_by_a_form(world: World, alice: Client) -> None:
+def test_dimensions_are_selected_by_a_form(world: World, alice: Client) -> None:
     page = text_of(
         alice,
         "/reports/new?benchmark=server/hello&row=connections&across=commit"
@@ -106,7 +108,7 @@ def test_dimensions_are_chosen_by_a_form(world: World, alice: Client) -> None:
     assert len(told["tables"][0]["rows"]) == 3
 
 
-def test_the_form_holds_hosts_against_one_of_them(world: World, alice: Client) -> None:
+def test_the_form_compares_hosts_with_one_of_them(world: World, alice: Client) -> None:
     make_local_host(world.alice, "there")
     finish_run(make_run(world.alice, world.shas[:1], hosts=("there",)), [2000])
     asked = f"/reports/new?row=host&metric=requests.rate&against=here&commit={world.shas[0]}"
@@ -119,13 +121,13 @@ def test_the_form_holds_hosts_against_one_of_them(world: World, alice: Client) -
     assert "those of another machine, at another time" in page
 
 
-def test_it_answers_htmx_with_the_form_and_the_table_alone(world: World, alice: Client) -> None:
+def test_htmx_gets_only_the_form_and_the_table(world: World, alice: Client) -> None:
     answer = alice.get("/reports/new?row=connections", headers={"HX-Request": "true"})
     assert b"<form" in answer.content
     assert b"<html" not in answer.content
 
 
-def test_what_was_chosen_is_saved(world: World, alice: Client) -> None:
+def test_the_selection_is_saved(world: World, alice: Client) -> None:
     page = alice.get("/reports/new?row=connections&best=on&relative=on")
     source = page.context["yaml"]
     answer = alice.post(reverse("report-save"), {"name": "mine", "source": source})
@@ -134,7 +136,9 @@ def test_what_was_chosen_is_saved(world: World, alice: Client) -> None:
     assert AuditEntry.objects.filter(action="report.created", subject="mine").exists()
 
 
-def test_its_text_is_changed_and_what_is_wrong_is_said(saved: SavedReport, alice: Client) -> None:
+def test_the_text_of_a_report_is_changed_and_errors_are_reported(
+    saved: SavedReport, alice: Client
+) -> None:
     address = reverse("report-edit", args=["fast"])
     assert "How fast" in text_of(alice, address)
     wrong = alice.post(address, {"name": "fast", "source": TEXT.replace("Rate}", "R8}")})
@@ -150,7 +154,7 @@ def test_its_text_is_changed_and_what_is_wrong_is_said(saved: SavedReport, alice
     assert "\r" not in report.source
 
 
-def test_a_name_is_taken_once_and_is_a_name(saved: SavedReport, alice: Client) -> None:
+def test_names_of_reports_are_unique_and_valid(saved: SavedReport, alice: Client) -> None:
     for name, words in (("fast", "already"), ("Not A Name", "short name"), ("new", "short name")):
         answer = alice.post(reverse("report-save"), {"name": name, "source": TEXT})
         assert answer.status_code == 422
@@ -158,7 +162,7 @@ def test_a_name_is_taken_once_and_is_a_name(saved: SavedReport, alice: Client) -
     assert SavedReport.objects.count() == 1
 
 
-def test_it_is_deleted(saved: SavedReport, alice: Client) -> None:
+def test_a_report_is_deleted(saved: SavedReport, alice: Client) -> None:
     assert alice.get(reverse("report-delete", args=["fast"])).status_code == 405
     assert alice.post(reverse("report-delete", args=["fast"])).status_code == 302
     assert not SavedReport.objects.exists()

@@ -50,7 +50,7 @@ def jobs_on(page: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", found[1]).split())
 
 
-def test_it_shows_what_is_wanted_until_a_host_is_chosen(
+def test_the_request_is_shown_until_a_host_is_assigned(
     world: World, alice: Client, spare: Host
 ) -> None:
     run = make_run(world.alice, world.shas[:2], hosts=("profile:t490s",))
@@ -66,13 +66,13 @@ def test_it_shows_what_is_wanted_until_a_host_is_chosen(
     assert "<dt>Host</dt><dd>any T490s</dd>" in single
 
 
-def test_it_names_a_host_of_several_jobs_once(world: World, alice: Client) -> None:
+def test_a_host_of_several_jobs_is_named_once(world: World, alice: Client) -> None:
     first = world.run.jobs.get()
     Job.objects.create(run=world.run, host=first.host, state="finished")
     assert "<td>here</td>" in alice.get(reverse("runs")).content.decode()
 
 
-def test_it_shows_who_plays_which_role(world: World, alice: Client, spare: Host) -> None:
+def test_hosts_are_shown_with_their_roles(world: World, alice: Client, spare: Host) -> None:
     roles = {"target": "here", "generator": "tag:load"}
     run = make_run(world.alice, world.shas[:2], hosts=(), placements=(roles,))
     assert "target here generator any tagged load" in jobs_on(page_of(run, alice))
@@ -82,15 +82,13 @@ def test_it_shows_who_plays_which_role(world: World, alice: Client, spare: Host)
     assert "target here generator spare of any tagged load" in jobs_on(page_of(run, alice))
 
 
-def test_it_says_why_a_job_waits(world: World, alice: Client, spare: Host) -> None:
+def test_the_wait_reason_of_a_job_is_shown(world: World, alice: Client, spare: Host) -> None:
     run = make_run(world.alice, world.shas[:2], hosts=("spare",))
     Host.objects.filter(pk=spare.pk).update(state="quarantined", message="slower by 9 %")
     assert "spare is quarantined: slower by 9 %" in jobs_on(page_of(run, alice))
 
 
-def test_it_says_which_attempt_it_is_and_when_the_next_one_comes(
-    world: World, alice: Client
-) -> None:
+def test_the_attempt_and_the_next_one_are_shown(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2])
     later = utc_now() + timedelta(minutes=5)
     Job.objects.filter(run=run).update(
@@ -104,7 +102,7 @@ def test_it_says_which_attempt_it_is_and_when_the_next_one_comes(
     assert "here: the connection was lost" in text
 
 
-def test_it_shows_builds_with_the_end_of_their_logs(world: World, alice: Client) -> None:
+def test_builds_are_shown_with_the_end_of_their_logs(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas)
     log = "\n".join(f"line {number} <b>" for number in range(1000)) + "\n\x1b[31mred\x1b[0m\n"
     make_build(run, log=log, log_offset=len(log))
@@ -120,7 +118,7 @@ def test_it_shows_builds_with_the_end_of_their_logs(world: World, alice: Client)
     assert "made before" in text
 
 
-def test_the_live_panel_moves_with_the_builds(world: World, alice: Client) -> None:
+def test_the_live_panel_updates_with_the_builds(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2])
     address = reverse("run-progress", args=[run.pk])
     build = make_build(run)
@@ -132,7 +130,7 @@ def test_the_live_panel_moves_with_the_builds(world: World, alice: Client) -> No
     assert len(set(tags)) == 4
 
 
-def test_its_queries_do_not_grow_with_its_jobs(
+def test_queries_do_not_grow_with_jobs(
     world: World, alice: Client, django_assert_max_num_queries: Any
 ) -> None:
     run = make_run(world.alice, world.shas[:2])
@@ -144,7 +142,7 @@ def test_its_queries_do_not_grow_with_its_jobs(
         page_of(run, alice)
 
 
-def test_it_shows_the_whole_log_and_follows_it(world: World, alice: Client) -> None:
+def test_the_whole_log_is_shown_and_followed(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2])
     build = make_build(run, log="\n".join(f"line {n}" for n in range(1000)), log_offset=9)
     address = reverse("build-log", args=[build.pk])
@@ -170,7 +168,7 @@ def test_a_stranger_finds_no_log(world: World, alice: Client, bob: Client, mallo
     assert [client.get(address).status_code for client in (alice, bob, mallory)] == [200, 200, 404]
 
 
-def test_it_shows_what_a_trial_was_held_to(world: World, alice: Client, spare: Host) -> None:
+def test_limits_of_a_trial_are_shown(world: World, alice: Client, spare: Host) -> None:
     trial = world.run.jobs.get().trials.first()
     assert trial is not None
     applied = {
@@ -193,7 +191,7 @@ def test_it_shows_what_a_trial_was_held_to(world: World, alice: Client, spare: H
     assert "affinity throttled 7 times cpu quota not held: no &lt;group&gt;" in text
 
 
-def test_it_says_for_which_cases_a_build_is(world: World, alice: Client) -> None:
+def test_cases_of_a_build_are_shown(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2])
     build = make_build(run, recipe="r1", label="system axum, hyper", log="x", log_offset=1)
     make_build(run, recipe="r2", label="system flask")
@@ -205,7 +203,7 @@ def test_it_says_for_which_cases_a_build_is(world: World, alice: Client) -> None
     assert "for system axum, hyper" in whole
 
 
-def test_it_counts_what_is_unsupported_and_says_why(world: World, alice: Client) -> None:
+def test_unsupported_cases_are_counted_with_the_reason(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2])
     trial = run.jobs.get().trials.first()
     assert trial is not None
@@ -219,7 +217,7 @@ def test_it_counts_what_is_unsupported_and_says_why(world: World, alice: Client)
     assert 'data-state="unsupported"' in single
 
 
-def test_a_trial_tells_what_its_server_was_made_with(world: World, alice: Client) -> None:
+def test_a_trial_shows_its_build_provenance(world: World, alice: Client) -> None:
     trial = world.run.jobs.get().trials.filter(state="measured")[0]
     trial.provenance |= {
         "programs": {"python3.11": "3.11.2", "go": None},

@@ -42,9 +42,7 @@ def _error_of(page: str, field: str) -> str:
     return page[page.index(">", start) + 1 : page.index("</p>", start)]
 
 
-def test_it_previews_cases_trials_and_time_before_anything_starts(
-    world: World, alice: Client
-) -> None:
+def test_cases_trials_and_duration_are_previewed(world: World, alice: Client) -> None:
     before = Run.objects.count()
     panel = alice.post(reverse("run-preview"), _data(world), **HTMX).content.decode()
 
@@ -55,7 +53,7 @@ def test_it_previews_cases_trials_and_time_before_anything_starts(
     assert Run.objects.count() == before
 
 
-def test_it_previews_as_a_whole_page_without_scripts(world: World, alice: Client) -> None:
+def test_the_preview_is_a_whole_page_without_scripts(world: World, alice: Client) -> None:
     answer = alice.post(reverse("run-preview"), _data(world))
     page = answer.content.decode()
 
@@ -65,7 +63,7 @@ def test_it_previews_as_a_whole_page_without_scripts(world: World, alice: Client
     assert 'value="main"' in page
 
 
-def test_it_warns_of_too_few_rounds(world: World, alice: Client) -> None:
+def test_too_few_rounds_give_a_warning(world: World, alice: Client) -> None:
     panel = alice.post(reverse("run-preview"), _data(world, rounds="2"), **HTMX).content.decode()
 
     assert "with 2 rounds no verdict can be given" in panel
@@ -80,7 +78,7 @@ def test_it_warns_of_too_few_rounds(world: World, alice: Client) -> None:
         ("hosts", ["elsewhere"], "elsewhere is not one of the available choices"),
     ],
 )
-def test_it_shows_an_error_at_its_field(
+def test_an_error_is_shown_at_its_field(
     field: str, value: Any, words: str, world: World, alice: Client
 ) -> None:
     data = _data(world, **{field: value})
@@ -95,7 +93,7 @@ def test_it_shows_an_error_at_its_field(
     assert words in _error_of(started.content.decode(), field)
 
 
-def test_it_says_nothing_of_fields_that_are_not_filled_in_yet(world: World, alice: Client) -> None:
+def test_empty_fields_have_no_errors_in_the_preview(world: World, alice: Client) -> None:
     data = _data(world, baseline="", contender="", hosts=[])
     panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
 
@@ -104,14 +102,14 @@ def test_it_says_nothing_of_fields_that_are_not_filled_in_yet(world: World, alic
     assert "Enter a contender" in panel
 
 
-def test_it_names_both_commits_that_are_the_same(world: World, alice: Client) -> None:
+def test_equal_commits_are_named(world: World, alice: Client) -> None:
     data = _data(world, contender=world.shas[0])
     page = alice.post(reverse("run-new"), data).content.decode()
 
     assert "which is in this run already" in _error_of(page, "contender")
 
 
-def test_it_starts_the_run_and_leads_to_it(world: World, alice: Client) -> None:
+def test_a_started_run_is_opened(world: World, alice: Client) -> None:
     answer = alice.post(reverse("run-new"), _data(world, second_contender=world.shas[1]))
     run = Run.objects.order_by("-created_at").first()
 
@@ -124,7 +122,7 @@ def test_it_starts_the_run_and_leads_to_it(world: World, alice: Client) -> None:
     assert run.trigger == "web"
 
 
-def test_it_refuses_a_viewer(world: World, bob: Client) -> None:
+def test_a_viewer_cannot_start_a_run(world: World, bob: Client) -> None:
     before = Run.objects.count()
     answer = bob.post(reverse("run-new"), _data(world))
 
@@ -133,30 +131,28 @@ def test_it_refuses_a_viewer(world: World, bob: Client) -> None:
     assert Run.objects.count() == before
 
 
-def test_it_does_not_take_another_teams_benchmark(world: World, mallory: Client) -> None:
+def test_the_benchmark_of_another_team_is_refused(world: World, mallory: Client) -> None:
     answer = mallory.post(reverse("run-new"), _data(world))
 
     assert answer.status_code == 422
     assert Run.objects.exclude(pk=world.run.pk).count() == 0
 
 
-def test_it_offers_branches_and_commits(world: World, alice: Client) -> None:
+def test_branches_and_commits_are_offered(world: World, alice: Client) -> None:
     page = alice.get(reverse("run-new")).content.decode()
 
     assert '<option value="main">branch</option>' in page
     assert f'<option value="{world.shas[1][:10]}">version 2</option>' in page
 
 
-def test_it_offers_the_commits_of_the_benchmark_that_was_chosen(
-    world: World, alice: Client
-) -> None:
+def test_commits_of_the_selected_benchmark_are_offered(world: World, alice: Client) -> None:
     panel = alice.post(reverse("run-preview"), _data(world), **HTMX).content.decode()
 
     assert '<datalist id="refs" hx-swap-oob="true">' in panel
     assert '<option value="main">' in panel
 
 
-def test_it_fills_the_form_in_to_run_again(world: World, alice: Client) -> None:
+def test_the_form_is_prefilled_for_a_rerun(world: World, alice: Client) -> None:
     page = alice.get(reverse("run-new"), {"again": str(world.run.pk)}).content.decode()
 
     assert f'value="{world.shas[0][:10]}"' in page
@@ -186,9 +182,7 @@ def _asked(run: Run) -> list[dict[str, str]]:
     return [{place.role: place.wanted for place in job.placements.all()} for job in run.jobs.all()]
 
 
-def test_it_says_how_many_hosts_are_free_now(
-    world: World, alice: Client, fleet: list[Host]
-) -> None:
+def test_the_number_of_free_hosts_is_shown(world: World, alice: Client, fleet: list[Host]) -> None:
     Host.objects.filter(name="right").update(state="maintenance")
     Host.objects.filter(name="here").update(open_hours=_tomorrow())
     make_run(world.alice, world.shas[:2], hosts=("left",))
@@ -208,7 +202,7 @@ def _tomorrow() -> str:
     return DAYS[(utc_now().weekday() + 3) % 7]
 
 
-def test_it_does_not_offer_a_retired_host(world: World, alice: Client, fleet: list[Host]) -> None:
+def test_a_retired_host_is_not_offered(world: World, alice: Client, fleet: list[Host]) -> None:
     Host.objects.filter(name="left").update(state="retired")
     page = alice.get(reverse("run-new")).content.decode()
 
@@ -217,7 +211,9 @@ def test_it_does_not_offer_a_retired_host(world: World, alice: Client, fleet: li
     assert not re.search(r'value="profile:t490s"\s+disabled', page)
 
 
-def test_it_asks_for_any_host_of_a_profile(world: World, alice: Client, fleet: list[Host]) -> None:
+def test_any_host_of_a_profile_can_be_requested(
+    world: World, alice: Client, fleet: list[Host]
+) -> None:
     alice.post(reverse("run-new"), _data(world, hosts=["profile:t490s", "here"], priority="high"))
     run = Run.objects.latest("created_at")
 
@@ -225,7 +221,7 @@ def test_it_asks_for_any_host_of_a_profile(world: World, alice: Client, fleet: l
     assert sorted(each["target"] for each in _asked(run)) == ["host:here", "profile:t490s"]
 
 
-def test_it_makes_a_choice_a_placement_of_several_hosts(
+def test_a_selection_becomes_a_placement_of_several_hosts(
     world: World, alice: Client, fleet: list[Host]
 ) -> None:
     data = _data(world, hosts=["right"], generator="tag:load")
@@ -236,9 +232,7 @@ def test_it_makes_a_choice_a_placement_of_several_hosts(
     ]
 
 
-def test_it_takes_placements_as_they_are_written(
-    world: World, alice: Client, fleet: list[Host]
-) -> None:
+def test_written_placements_are_accepted(world: World, alice: Client, fleet: list[Host]) -> None:
     written = "target=left generator=right\n\n target=profile:t490s\n"
     alice.post(reverse("run-new"), _data(world, hosts=[], placements=written))
 
@@ -261,7 +255,7 @@ def test_it_takes_placements_as_they_are_written(
         ({"baseline": "", "contender": "main~2"}, "baseline", "has no parent; name a baseline"),
     ],
 )
-def test_it_shows_what_is_wrong_with_placements_where_it_was_asked_for(
+def test_errors_of_placements_are_shown_at_their_field(
     changes: dict[str, Any],
     field: str,
     words: str,
@@ -275,15 +269,13 @@ def test_it_shows_what_is_wrong_with_placements_where_it_was_asked_for(
     assert words in _error_of(answer.content.decode(), field)
 
 
-def test_it_compares_with_the_parent_where_no_baseline_is_named(
-    world: World, alice: Client
-) -> None:
+def test_the_parent_is_the_default_baseline(world: World, alice: Client) -> None:
     panel = alice.post(reverse("run-preview"), _data(world, baseline=""), **HTMX).content.decode()
 
     assert re.search(rf"<code>{world.shas[1][:10]}</code> <span class=\"muted\">baseline", panel)
 
 
-def test_it_previews_jobs_and_machine_time_and_warns(
+def test_the_preview_shows_jobs_machine_time_and_warnings(
     world: World, alice: Client, fleet: list[Host]
 ) -> None:
     Host.objects.filter(name="right").update(open_hours=_tomorrow())
@@ -305,7 +297,7 @@ def test_it_previews_jobs_and_machine_time_and_warns(
         ({"placements": ({"target": "left", "generator": "right"},)}, {"left"}),
     ],
 )
-def test_it_asks_for_the_same_placements_again(
+def test_a_rerun_has_the_same_placements(
     asked: dict[str, Any], fields: set[str], world: World, alice: Client, fleet: list[Host]
 ) -> None:
     run = make_run(world.alice, world.shas[:2], priority="low", **{"hosts": (), **asked})
@@ -316,7 +308,7 @@ def test_it_asks_for_the_same_placements_again(
     assert ('<option value="right" selected>' in page) == ("placements" in asked)
 
 
-def test_it_asks_again_for_placements_that_differ(
+def test_a_rerun_keeps_placements_that_differ(
     world: World, alice: Client, fleet: list[Host]
 ) -> None:
     asked = ({"target": "left", "generator": "right"}, {"target": "tag:load"})
@@ -327,7 +319,7 @@ def test_it_asks_again_for_placements_that_differ(
     assert not re.search(r'name="hosts" value="[^"]+" checked', page)
 
 
-def test_it_measures_one_commit_alone(world: World, alice: Client) -> None:
+def test_one_commit_alone_is_measured(world: World, alice: Client) -> None:
     data = _data(world, contender="", cases="connections == 4")
     panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
     assert "One commit is measured alone, without a comparison." in panel
@@ -343,7 +335,7 @@ def test_it_measures_one_commit_alone(world: World, alice: Client) -> None:
     assert "alone</span>" in alice.get(reverse("runs")).content.decode()
 
 
-def test_it_shows_a_wrong_expression_at_its_field(world: World, alice: Client) -> None:
+def test_an_invalid_expression_is_shown_at_its_field(world: World, alice: Client) -> None:
     data = _data(world, cases="speed == 1")
     preview = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
 
@@ -367,9 +359,7 @@ def _grid_data(world: World, grid: str, *boxes: str, **changes: Any) -> dict[str
     return _data(world, grid=grid, boxes=boxes, **changes)
 
 
-def test_it_measures_the_cases_whose_boxes_are_checked(
-    world: World, alice: Client, grid: str
-) -> None:
+def test_cases_with_checked_boxes_are_measured(world: World, alice: Client, grid: str) -> None:
     chosen = ("0.0", "1.0", "2.1", "size.1")
     panel = alice.post(
         reverse("run-preview"), _grid_data(world, grid, *chosen), **HTMX
@@ -386,7 +376,7 @@ def test_it_measures_the_cases_whose_boxes_are_checked(
     assert again.context["form"]["cases"].value() == ""
 
 
-def test_all_boxes_are_all_cases_and_none_is_an_error(
+def test_all_boxes_are_all_cases_and_no_box_is_an_error(
     world: World, alice: Client, grid: str
 ) -> None:
     page = alice.get(reverse("run-new")).content.decode()
@@ -399,7 +389,7 @@ def test_all_boxes_are_all_cases_and_none_is_an_error(
         assert "Choose at least one case" in _error_of(answer.content.decode(), "cases")
 
 
-def test_headings_choose_rows_and_columns_without_scripts(
+def test_headings_select_rows_and_columns_without_scripts(
     world: World, alice: Client, grid: str
 ) -> None:
     every = ["0.0", "0.1", "1.0", "1.1", "2.0", "2.1", "size.0", "size.1"]
@@ -415,7 +405,7 @@ def test_headings_choose_rows_and_columns_without_scripts(
         assert re.findall(r'name="boxes" value="([^"]+)"[^>]* checked', page) == expected
 
 
-def test_a_large_grid_is_sent_whole(world: World, alice: Client) -> None:
+def test_a_large_grid_is_submitted_completely(world: World, alice: Client) -> None:
     axes = f"connections: {[*range(1, 41)]}\n  size: {[*range(40)]}"
     source = DEFINITION.replace("connections: [4]", axes)
     make_definition(world.alice, world.run.definition.benchmark.project, source=source)
@@ -436,7 +426,7 @@ def test_a_grid_of_other_cases_starts_nothing(world: World, alice: Client, grid:
     assert "<strong>12 cases" in panel
 
 
-def test_it_computes_the_rounds_for_a_wanted_resolution(world: World, alice: Client) -> None:
+def test_rounds_follow_from_the_target_resolution(world: World, alice: Client) -> None:
     data = _data(world, until="resolution", resolution="0.3", rounds="3")
     panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
     found = re.search(r"(\d+) rounds detect changes of 0.3 % in requests per second on here", panel)
@@ -452,7 +442,7 @@ def test_it_computes_the_rounds_for_a_wanted_resolution(world: World, alice: Cli
     assert "how noisy here is with this benchmark is not known" in _error_of(page, "resolution")
 
 
-def test_it_says_when_a_run_would_be_done(world: World, alice: Client) -> None:
+def test_the_expected_end_of_a_run_is_shown(world: World, alice: Client) -> None:
     waiting = make_run(world.alice, world.shas[:2], rounds=100)
     Job.objects.filter(run=waiting).update(expected_s=7200)
     low = make_run(world.alice, world.shas[:2], priority="low")
@@ -465,7 +455,7 @@ def test_it_says_when_a_run_would_be_done(world: World, alice: Client) -> None:
     assert "2 queued, 4 h 00 min" in _places(alice.get(reverse("run-new")).content.decode())["here"]
 
 
-def test_it_finds_commits_by_what_is_typed(
+def test_commits_are_found_by_typed_text(
     world: World, alice: Client, bob: Client, mallory: Client
 ) -> None:
     git(Path(world.run.definition.benchmark.project.repository_url), "tag", "v1.0", "main~1")
@@ -483,7 +473,7 @@ def test_it_finds_commits_by_what_is_typed(
     assert found(mallory, "main") == []
 
 
-def test_it_starts_the_same_run_again_at_once(
+def test_the_same_run_is_started_again_immediately(
     world: World, alice: Client, bob: Client, mallory: Client, fleet: list[Host]
 ) -> None:
     asked = ({"target": "left", "generator": "right"}, {"target": "tag:load"})
@@ -502,7 +492,7 @@ def test_it_starts_the_same_run_again_at_once(
     assert commits[0] == commits[1]
 
 
-def test_a_run_of_a_branch_goes_on_when_the_fetch_has_ended(world: World, personas: Any) -> None:
+def test_a_run_of_a_branch_continues_after_the_fetch(world: World, personas: Any) -> None:
     """The page shows the state of the fetch, and has all that was sent."""
     browser = Client()
     browser.force_login(personas.alice.user)

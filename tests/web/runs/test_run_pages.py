@@ -23,7 +23,7 @@ def _running(world: World) -> Run:
     return run
 
 
-def test_it_polls_while_the_run_goes_on(world: World, alice: Client) -> None:
+def test_the_page_polls_while_the_run_is_active(world: World, alice: Client) -> None:
     run = _running(world)
     page = alice.get(reverse("run", args=[run.pk])).content.decode()
 
@@ -34,14 +34,14 @@ def test_it_polls_while_the_run_goes_on(world: World, alice: Client) -> None:
     assert '<meta http-equiv="refresh"' in page
 
 
-def test_nothing_counts_down_before_a_run_begins(world: World, alice: Client) -> None:
+def test_no_countdown_is_shown_before_a_run_begins(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2])
     page = alice.get(reverse("run", args=[run.pk])).content.decode()
     assert "after it starts" in page
     assert "data-seconds-left" not in page
 
 
-def test_it_names_the_reports_in_which_the_run_can_be_seen(world: World, alice: Client) -> None:
+def test_reports_that_include_the_run_are_listed(world: World, alice: Client) -> None:
     text = "{version: 1, title: Fast, tables: [{rows: [commit], columns: [{metric: latency.p50}]}]}"
     source = text.replace("version: 1,", "version: 1, benchmark: server/hello,")
     save_report(member=world.alice, source=source, slug="fast")
@@ -51,7 +51,7 @@ def test_it_names_the_reports_in_which_the_run_can_be_seen(world: World, alice: 
     assert "only <a" in alice.get(address).content.decode()
 
 
-def test_it_answers_304_until_something_moves(world: World, alice: Client) -> None:
+def test_the_page_responds_304_until_something_changes(world: World, alice: Client) -> None:
     run = _running(world)
     address = reverse("run-progress", args=[run.pk])
     first = alice.get(address)
@@ -66,7 +66,7 @@ def test_it_answers_304_until_something_moves(world: World, alice: Client) -> No
     assert moved.headers["ETag"] != tag
 
 
-def test_it_sends_the_tag_of_what_the_page_shows(world: World, alice: Client) -> None:
+def test_the_etag_matches_the_content_of_the_page(world: World, alice: Client) -> None:
     run = _running(world)
     page = alice.get(reverse("run", args=[run.pk])).content.decode()
     tag = alice.get(reverse("run-progress", args=[run.pk])).headers["ETag"]
@@ -74,7 +74,7 @@ def test_it_sends_the_tag_of_what_the_page_shows(world: World, alice: Client) ->
     assert f"If-None-Match&quot;: &quot;\\&quot;{tag.strip(chr(34))}\\&quot;" in page
 
 
-def test_it_asks_no_more_once_the_run_has_ended(world: World, alice: Client) -> None:
+def test_polling_stops_after_the_run_ended(world: World, alice: Client) -> None:
     panel = alice.get(reverse("run-progress", args=[world.run.pk]), HTTP_HX_REQUEST="true")
     page = alice.get(reverse("run", args=[world.run.pk])).content.decode()
 
@@ -83,7 +83,7 @@ def test_it_asks_no_more_once_the_run_has_ended(world: World, alice: Client) -> 
     assert "hx-get" not in panel.content.decode() + page
 
 
-def test_it_shows_verdicts_that_lead_to_the_comparison(world: World, alice: Client) -> None:
+def test_verdicts_link_to_the_comparison(world: World, alice: Client) -> None:
     page = alice.get(reverse("run", args=[world.run.pk])).content.decode()
 
     assert 'data-verdict="regressed"' in page
@@ -91,7 +91,7 @@ def test_it_shows_verdicts_that_lead_to_the_comparison(world: World, alice: Clie
     assert f"contender={world.shas[2]}&amp;run={world.run.pk}" in page
 
 
-def test_it_shows_why_a_job_failed(world: World, alice: Client) -> None:
+def test_the_reason_of_a_failed_job_is_shown(world: World, alice: Client) -> None:
     run = _running(world)
     Job.objects.filter(run=run).update(state="failed", message="oha is missing: <install> it")
     page = alice.get(reverse("run", args=[run.pk])).content.decode()
@@ -99,7 +99,7 @@ def test_it_shows_why_a_job_failed(world: World, alice: Client) -> None:
     assert "oha is missing: &lt;install&gt; it" in page
 
 
-def test_it_shows_why_a_trial_is_suspect(world: World, alice: Client) -> None:
+def test_the_reason_of_a_suspect_trial_is_shown(world: World, alice: Client) -> None:
     trial = world.run.jobs.get().trials.first()
     assert trial is not None
     Trial.objects.filter(pk=trial.pk).update(validity="suspect", reasons=[STEAL])
@@ -110,7 +110,7 @@ def test_it_shows_why_a_trial_is_suspect(world: World, alice: Client) -> None:
     assert "took 3 % of the CPUs&#x27; time" in page
 
 
-def test_it_cancels(world: World, alice: Client) -> None:
+def test_a_run_is_cancelled(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2])
     answer = alice.post(reverse("run-cancel", args=[run.pk]))
     run.refresh_from_db()
@@ -122,16 +122,14 @@ def test_it_cancels(world: World, alice: Client) -> None:
     assert "0 of 1 done" in page
 
 
-def test_it_says_that_an_ended_run_cannot_be_cancelled(world: World, alice: Client) -> None:
+def test_an_ended_run_cannot_be_cancelled(world: World, alice: Client) -> None:
     answer = alice.post(reverse("run-cancel", args=[world.run.pk]))
 
     assert answer.status_code == 409
     assert "this run has ended already" in answer.content.decode()
 
 
-def test_it_lets_neither_viewer_nor_stranger_cancel(
-    world: World, bob: Client, mallory: Client
-) -> None:
+def test_viewers_and_strangers_cannot_cancel(world: World, bob: Client, mallory: Client) -> None:
     run = make_run(world.alice, world.shas[:2])
 
     assert bob.post(reverse("run-cancel", args=[run.pk])).status_code == 403
@@ -140,18 +138,18 @@ def test_it_lets_neither_viewer_nor_stranger_cancel(
     assert run.cancel_requested_at is None
 
 
-def test_it_cancels_by_post_only(world: World, alice: Client) -> None:
+def test_cancelling_needs_post(world: World, alice: Client) -> None:
     assert alice.get(reverse("run-cancel", args=[world.run.pk])).status_code == 405
 
 
-def test_it_wants_the_forms_own_token(world: World) -> None:
+def test_cancelling_needs_the_csrf_token(world: World) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(world.alice.user)
 
     assert client.post(reverse("run-cancel", args=[world.run.pk])).status_code == 403
 
 
-def test_it_cancels_one_case_for_members_only(
+def test_only_members_cancel_a_case(
     world: World, alice: Client, bob: Client, mallory: Client
 ) -> None:
     run = make_run(world.alice, world.shas[:2])
@@ -173,7 +171,7 @@ def test_it_cancels_one_case_for_members_only(
     assert "– cancelled" in " ".join(re.sub(r"<[^>]+>", "", live.content.decode()).split())
 
 
-def test_the_grid_tells_what_changed_on_which_host_while_the_run_goes_on(
+def test_the_grid_shows_changes_by_host_while_the_run_is_active(
     world: World, alice: Client
 ) -> None:
     make_local_host(world.alice, "there")
@@ -207,7 +205,7 @@ def test_the_grid_tells_what_changed_on_which_host_while_the_run_goes_on(
     assert "No trial of a case has failed." in failed
 
 
-def test_it_shows_all_of_a_trial(world: World, alice: Client) -> None:
+def test_a_trial_is_shown_completely(world: World, alice: Client) -> None:
     trial = world.run.jobs.get().trials.first()
     assert trial is not None
     page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
@@ -219,7 +217,7 @@ def test_it_shows_all_of_a_trial(world: World, alice: Client) -> None:
     assert "tool.json" in page
 
 
-def test_it_hands_out_the_raw_files(world: World, alice: Client) -> None:
+def test_raw_files_are_downloaded(world: World, alice: Client) -> None:
     trial = world.run.jobs.get().trials.first()
     assert trial is not None
     answer = alice.get(reverse("trial-artifact", args=[trial.pk, "tool.json"]))

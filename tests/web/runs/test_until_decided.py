@@ -27,7 +27,7 @@ def _words(page: str) -> str:
     return " ".join(page.split())
 
 
-def test_the_preview_tells_a_range(world: World, alice: Client) -> None:
+def test_the_preview_shows_a_range(world: World, alice: Client) -> None:
     page = alice.post(reverse("run-preview"), _data(world, budget="30"), **HTMX).content.decode()
     assert "5 to 20" in page
     assert "interim analyses after 5, 7, 10, 15, 20" in page
@@ -35,7 +35,7 @@ def test_the_preview_tells_a_range(world: World, alice: Client) -> None:
     assert "30 min 00 s" in page
 
 
-def test_it_starts_a_run_until_decided_within_a_budget(world: World, alice: Client) -> None:
+def test_a_run_until_decided_is_started_with_a_budget(world: World, alice: Client) -> None:
     answer = alice.post(reverse("run-new"), _data(world, budget="30", rounds="15"))
     assert answer.status_code == 302
     run = Run.objects.latest("created_at")
@@ -45,7 +45,7 @@ def test_it_starts_a_run_until_decided_within_a_budget(world: World, alice: Clie
     assert 'value="30.0"' in again
 
 
-def test_an_older_form_still_asks_for_rounds(world: World, alice: Client) -> None:
+def test_an_older_form_still_requests_rounds(world: World, alice: Client) -> None:
     data = _data(world, rounds="6")
     del data["until"]
     alice.post(reverse("run-new"), data)
@@ -53,7 +53,7 @@ def test_an_older_form_still_asks_for_rounds(world: World, alice: Client) -> Non
     assert (run.until, run.budget_s, run.rounds) == ("rounds", None, 6)
 
 
-def test_what_makes_no_sense_is_said_at_its_field(world: World, alice: Client) -> None:
+def test_an_invalid_combination_is_shown_at_its_field(world: World, alice: Client) -> None:
     page = alice.post(reverse("run-new"), _data(world, contender="")).content.decode()
     start = page.index('id="id_until_error"')
     assert "nothing to decide" in page[start : start + 300]
@@ -77,7 +77,7 @@ def _look(run: Run, **found: Any) -> None:
     InterimAnalysis.objects.create(job=job, case=trial.case, **values)
 
 
-def test_the_run_page_tells_what_a_case_still_needs(world: World, alice: Client) -> None:
+def test_the_run_page_shows_the_blocks_still_needed(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2], until="decided")
     page = _words(alice.get(reverse("run", args=[run.pk])).content.decode())
     assert "until decided, at most 20 rounds" in page
@@ -91,9 +91,7 @@ def test_the_run_page_tells_what_a_case_still_needs(world: World, alice: Client)
     assert "10 of at most 40 trials" in page
 
 
-def test_the_run_page_tells_what_was_decided_and_what_was_not_needed(
-    world: World, alice: Client
-) -> None:
+def test_the_run_page_shows_decisions_and_skipped_rounds(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2], until="decided")
     trials = run.jobs.get().trials
     trials.filter(round__lte=7).update(state="measured", validity="valid")
@@ -114,7 +112,7 @@ def test_the_run_page_tells_what_was_decided_and_what_was_not_needed(
     assert "given up" not in listed
 
 
-def test_a_schedule_can_go_on_until_decided(world: World, alice: Client) -> None:
+def test_a_schedule_can_run_until_decided(world: World, alice: Client) -> None:
     data = _data(world, name="nightly", when="cron", cron="0 3 * * *", budget="45")
     assert alice.post(reverse("run-new"), data).status_code == 302
     schedule = Schedule.objects.get()

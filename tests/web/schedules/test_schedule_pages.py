@@ -18,7 +18,7 @@ def _data(**changes: Any) -> dict[str, Any]:
     return {**given, **changes}
 
 
-def test_it_makes_switches_and_deletes_a_schedule(world: World, alice: Client) -> None:
+def test_a_schedule_is_created_enabled_disabled_and_deleted(world: World, alice: Client) -> None:
     alice.post(reverse("run-new"), _data(pairwise="on"))
     schedule = Schedule.objects.get()
     assert (schedule.cron, schedule.contender_ref, schedule.enabled) == ("0 3 * * *", "main", True)
@@ -44,7 +44,7 @@ def test_it_makes_switches_and_deletes_a_schedule(world: World, alice: Client) -
         ("baseline", "gone", "there is no commit, branch or tag gone"),
     ],
 )
-def test_it_shows_an_error_at_its_field(
+def test_an_error_is_shown_at_its_field(
     field: str, value: Any, words: str, world: World, alice: Client
 ) -> None:
     answer = alice.post(reverse("run-new"), _data(**{field: value}))
@@ -56,14 +56,14 @@ def test_it_shows_an_error_at_its_field(
     assert not Schedule.objects.exists()
 
 
-def test_it_says_that_a_name_is_taken(world: World, alice: Client) -> None:
+def test_a_taken_name_is_reported(world: World, alice: Client) -> None:
     alice.post(reverse("run-new"), _data())
     page = alice.post(reverse("run-new"), _data()).content.decode()
 
     assert "has a schedule named nightly already" in page
 
 
-def test_it_refuses_viewers_and_strangers(
+def test_viewers_and_strangers_are_refused(
     world: World, alice: Client, bob: Client, mallory: Client
 ) -> None:
     alice.post(reverse("run-new"), _data())
@@ -77,7 +77,7 @@ def test_it_refuses_viewers_and_strangers(
     assert schedule.enabled
 
 
-def test_the_form_of_a_run_makes_schedules(world: World, alice: Client) -> None:
+def test_the_run_form_creates_schedules(world: World, alice: Client) -> None:
     for changes, kept in (
         ({"when": "nightly", "at": "02:30"}, {"cron": "30 2 * * *", "name": "nightly"}),
         (
@@ -99,7 +99,7 @@ def test_the_form_of_a_run_makes_schedules(world: World, alice: Client) -> None:
     assert "profile:any" in page
 
 
-def test_it_says_what_a_schedule_needs(world: World, alice: Client) -> None:
+def test_missing_fields_of_a_schedule_are_reported(world: World, alice: Client) -> None:
     for changes, field, words in (
         ({"when": "commits", "branch": "gone"}, "branch", "there is no"),
         ({"when": "commits", "branch": ""}, "branch", "Enter a branch"),

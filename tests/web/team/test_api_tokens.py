@@ -15,7 +15,7 @@ from tests.web.conftest import signed_in
 CI = {"name": "CI", "scopes": ["read", "run"]}
 
 
-def test_it_shows_a_new_token_once(personas: Personas, alice: Client) -> None:
+def test_a_new_token_is_shown_once(personas: Personas, alice: Client) -> None:
     made = alice.post(reverse("settings"), CI)
     secret = re.search(r'<pre class="code secret">([^<]+)</pre>', made.content.decode())
     assert secret is not None
@@ -27,7 +27,7 @@ def test_it_shows_a_new_token_once(personas: Personas, alice: Client) -> None:
     assert "CI" in later
 
 
-def test_it_revokes_a_token(personas: Personas, alice: Client) -> None:
+def test_a_token_is_revoked(personas: Personas, alice: Client) -> None:
     alice.post(reverse("settings"), CI)
     token = ApiToken.objects.get()
     alice.post(reverse("token-revoke", args=[token.pk]))
@@ -37,14 +37,14 @@ def test_it_revokes_a_token(personas: Personas, alice: Client) -> None:
     assert alice.post(reverse("token-revoke", args=[token.pk])).status_code == 404
 
 
-def test_it_wants_a_name(personas: Personas, alice: Client) -> None:
+def test_a_token_needs_a_name(personas: Personas, alice: Client) -> None:
     answer = alice.post(reverse("settings"), {**CI, "name": " "})
 
     assert answer.status_code == 422
     assert not ApiToken.objects.exists()
 
 
-def test_it_refuses_viewers_and_strangers(
+def test_viewers_and_strangers_cannot_create_tokens(
     personas: Personas, alice: Client, bob: Client, mallory: Client
 ) -> None:
     alice.post(reverse("settings"), CI)
@@ -57,7 +57,7 @@ def test_it_refuses_viewers_and_strangers(
     assert token.revoked_at is None
 
 
-def test_it_says_what_a_token_may_and_until_when(
+def test_scopes_and_expiry_of_a_token_are_shown(
     personas: Personas, alice: Client, settings: Any, tmp_path: Path
 ) -> None:
     settings.ALLOW_LOCAL_REPOSITORIES = True

@@ -44,20 +44,22 @@ def _clear() -> None:
 
 
 @pytest.mark.parametrize("attempt", [_change, _rename, _delete, _clear])
-def test_the_database_refuses_to_change_it(log: Personas, attempt: Callable[[], None]) -> None:
+def test_the_database_refuses_to_change_the_audit_log(
+    log: Personas, attempt: Callable[[], None]
+) -> None:
     before = list(AuditEntry.objects.order_by("pk").values())
     with pytest.raises(IntegrityError, match="only ever added to"), transaction.atomic():
         attempt()
     assert list(AuditEntry.objects.order_by("pk").values()) == before
 
 
-def test_a_user_may_go_and_their_name_stays(log: Personas) -> None:
+def test_the_name_of_a_removed_user_stays(log: Personas) -> None:
     AuditEntry.objects.get(actor_name="carol").actor.delete()
     entry = AuditEntry.objects.get(actor_name="carol")
     assert (entry.actor, entry.subject) == (None, "=1+1")
 
 
-def test_a_whole_team_goes_on_purpose(log: Personas) -> None:
+def test_removing_a_team_removes_its_audit_log(log: Personas) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         Team.objects.get(slug="blue").delete()
     remove_team(team=Team.objects.get(slug="blue"))
@@ -80,7 +82,7 @@ def test_a_whole_team_goes_on_purpose(log: Personas) -> None:
         ("until=9999-12-31&since=2000-01-01&action=token", {"token.created"}),
     ],
 )
-def test_it_is_searched_and_exported(
+def test_the_audit_log_is_searched_and_exported(
     query: str, shown: set[str], log: Personas, alice: Client
 ) -> None:
     page = alice.get(f"{reverse('audit')}?{query}").content.decode()
@@ -94,12 +96,12 @@ def test_it_is_searched_and_exported(
 ALL = ("host.added", "host.quarantined", "token.created")
 
 
-def test_what_a_spreadsheet_would_compute_is_text(log: Personas, alice: Client) -> None:
+def test_formulas_are_exported_as_text(log: Personas, alice: Client) -> None:
     assert "'=1+1" in _file(alice, "csv", "")
     assert '"=1+1"' in _file(alice, "jsonl", "")
 
 
-def test_it_has_pages(log: Personas, alice: Client) -> None:
+def test_the_audit_log_is_paged(log: Personas, alice: Client) -> None:
     for number in range(60):
         record_audit(member=log.alice, action="host.changed", subject=f"number {number}")
     first = alice.get(f"{reverse('audit')}?action=host").content.decode()
@@ -109,7 +111,7 @@ def test_it_has_pages(log: Personas, alice: Client) -> None:
     assert "number 3<" in alice.get(f"{reverse('audit')}?action=host&page=2").content.decode()
 
 
-def test_it_says_which_token_did_it(log: Personas, alice: Client) -> None:
+def test_the_audit_log_names_the_token(log: Personas, alice: Client) -> None:
     secret = create_token(member=log.alice, name="the robot").secret
     headers = {"Authorization": f"Bearer {secret}"}
     body = {"name": "child", "scopes": ["read"]}
@@ -122,7 +124,7 @@ def test_it_says_which_token_did_it(log: Personas, alice: Client) -> None:
     assert {each["action"] for each in rest["entries"]} == {*ALL}
 
 
-def test_it_is_for_maintainers(log: Personas, bob: Client, mallory: Client) -> None:
+def test_only_maintainers_read_the_audit_log(log: Personas, bob: Client, mallory: Client) -> None:
     assert bob.get(reverse("audit")).status_code == 403
     assert bob.get(reverse("audit-export", args=["csv"])).status_code == 403
     assert "carol" not in mallory.get(reverse("audit")).content.decode()

@@ -27,7 +27,9 @@ def invited(browser: Client, **changes: str) -> str:
     return found[1]
 
 
-def test_somebody_new_makes_an_account_and_is_in(personas: Personas, alice: Client) -> None:
+def test_an_invited_person_creates_an_account_and_is_a_member(
+    personas: Personas, alice: Client
+) -> None:
     link, dora = invited(alice), Client()
     account = {"username": "dora", "password": PASSWORD, "again": PASSWORD}
     assert "alice invites you to the team" in dora.get(link).content.decode()
@@ -42,7 +44,7 @@ def test_somebody_new_makes_an_account_and_is_in(personas: Personas, alice: Clie
     assert link.rsplit("/", 1)[1] not in str(list(Invitation.objects.values()))
 
 
-def test_somebody_of_another_team_joins_and_switches(
+def test_a_user_of_another_team_joins_and_switches(
     personas: Personas, alice: Client, mallory: Client
 ) -> None:
     mallory.post(invited(alice, role="viewer"))
@@ -57,7 +59,7 @@ def test_somebody_of_another_team_joins_and_switches(
 
 
 @pytest.mark.parametrize("ending", ["withdrawn_at", "used_at", "expires_at"])
-def test_an_invitation_ends(ending: str, alice: Client, mallory: Client) -> None:
+def test_an_invitation_expires(ending: str, alice: Client, mallory: Client) -> None:
     link = invited(alice)
     Invitation.objects.update(**{ending: utc_now()})
     assert mallory.get(link).status_code == 410
@@ -65,7 +67,7 @@ def test_an_invitation_ends(ending: str, alice: Client, mallory: Client) -> None
     assert Membership.objects.filter(user__username="mallory").count() == 1
 
 
-def test_it_withdraws_and_is_refused_to_others(
+def test_invitations_are_withdrawn_and_only_by_authorised_members(
     personas: Personas, alice: Client, bob: Client, mallory: Client
 ) -> None:
     link = invited(alice, email="dora@example.org")
@@ -78,7 +80,9 @@ def test_it_withdraws_and_is_refused_to_others(
     assert mallory.get(link).status_code == 410
 
 
-def test_it_mails_the_link_where_there_is_a_mail_server(alice: Client, settings: object) -> None:
+def test_the_invitation_is_mailed_if_there_is_a_mail_server(
+    alice: Client, settings: object
+) -> None:
     link = invited(alice, email="dora@example.org")
     assert mail.outbox == []
     settings.EMAIL_HOST = "mail.example.org"  # type: ignore[attr-defined]
@@ -89,7 +93,7 @@ def test_it_mails_the_link_where_there_is_a_mail_server(alice: Client, settings:
     assert link not in mail.outbox[0].body
 
 
-def test_a_team_sends_so_many_mails_an_hour_and_no_more(
+def test_mails_of_a_team_are_limited_per_hour(
     personas: Personas, alice: Client, mallory: Client, settings: Any
 ) -> None:
     settings.EMAIL_HOST, settings.EMAILS_AN_HOUR = "mail.example.org", 3
@@ -106,7 +110,7 @@ def test_a_team_sends_so_many_mails_an_hour_and_no_more(
 
 
 @pytest.mark.parametrize("password", ["elevenchars", "dora-example", "123456789012"])
-def test_a_password_that_is_guessed_is_refused(alice: Client, password: str) -> None:
+def test_a_common_password_is_refused(alice: Client, password: str) -> None:
     link = invited(alice)
     account = {"username": "dora-example", "password": password, "again": password}
     answer = Client().post(link, account)
@@ -114,7 +118,7 @@ def test_a_password_that_is_guessed_is_refused(alice: Client, password: str) -> 
     assert not User.objects.filter(username="dora-example").exists()
 
 
-def test_maintainers_look_after_viewers_and_members_owners_after_all(
+def test_maintainers_manage_viewers_and_members_and_owners_manage_all(
     personas: Personas, alice: Client
 ) -> None:
     maintainer = signed_in(add_member(personas.alice, "mia", Role.MAINTAINER))
@@ -129,7 +133,7 @@ def test_maintainers_look_after_viewers_and_members_owners_after_all(
     assert dict(roles) == {"alice": "owner", "bob": "member", "mia": "viewer"}
 
 
-def test_a_team_keeps_an_owner(personas: Personas, alice: Client) -> None:
+def test_a_team_must_keep_an_owner(personas: Personas, alice: Client) -> None:
     assert _change(alice, "alice", "member") == 409
     answer = alice.post(reverse("team-leave"))
     assert answer.status_code == 409
@@ -141,7 +145,7 @@ def test_a_team_keeps_an_owner(personas: Personas, alice: Client) -> None:
     assert alice.get(reverse("overview")).status_code == 403
 
 
-def test_a_removed_member_and_their_tokens_are_out(personas: Personas, alice: Client) -> None:
+def test_a_removed_member_loses_access_and_tokens(personas: Personas, alice: Client) -> None:
     carol = add_member(personas.alice, "carol", Role.MEMBER)
     secret = create_token(member=carol, name="CI").secret
     headers = {"Authorization": f"Bearer {secret}"}
@@ -155,7 +159,7 @@ def test_a_removed_member_and_their_tokens_are_out(personas: Personas, alice: Cl
     assert AuditEntry.objects.filter(action="member.removed", subject="carol").exists()
 
 
-def test_it_lists_the_members(personas: Personas, bob: Client, mallory: Client) -> None:
+def test_members_are_listed(personas: Personas, bob: Client, mallory: Client) -> None:
     page = bob.get(reverse("members")).content.decode()
     assert "alice" in page
     assert "Viewer" in page

@@ -33,7 +33,7 @@ def quota(*words: str) -> str:
     return out.getvalue()
 
 
-def test_it_refuses_another_host_beyond_the_limit(world: World, settings: Any) -> None:
+def test_a_host_above_the_quota_is_refused(world: World, settings: Any) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "hosts": 1}
     with pytest.raises(QuotaExceededError, match="may have 1 host and has 1; retire one"):
         make_local_host(world.alice, name="another")
@@ -44,9 +44,7 @@ def test_it_refuses_another_host_beyond_the_limit(world: World, settings: Any) -
         release_host(member=world.alice, host_id=world.host.pk)
 
 
-def test_it_refuses_a_run_that_the_queue_has_no_room_for(
-    world: World, alice: Client, settings: Any
-) -> None:
+def test_a_run_above_the_queue_quota_is_refused(world: World, alice: Client, settings: Any) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "queued_minutes": 1}
     make_run(world.alice, world.shas, rounds=2)
     before = Run.objects.count()
@@ -60,7 +58,7 @@ def test_it_refuses_a_run_that_the_queue_has_no_room_for(
     assert Run.objects.count() == before
 
 
-def test_it_refuses_a_run_when_raw_output_takes_all_that_it_may(world: World) -> None:
+def test_a_run_above_the_storage_quota_is_refused(world: World) -> None:
     trial = world.run.jobs.get().trials.first()
     Artifact.objects.create(
         trial=trial, name="big", sha256="0" * 64, size=2**21, compressed=b"x" * 2**20
@@ -84,7 +82,7 @@ def sent(world: World, *marks: str) -> list[ResultIn]:
     ]  # fmt: skip
 
 
-def test_it_refuses_what_an_import_would_add_beyond_the_limit(world: World, tmp_path: Path) -> None:
+def test_an_import_above_the_quota_is_refused(world: World, tmp_path: Path) -> None:
     quota("--storage-mib", "1")
     team, before = world.alice.team, Reading.objects.count()
     raw = measure_storage(team)
@@ -120,7 +118,7 @@ def test_it_refuses_what_an_import_would_add_beyond_the_limit(world: World, tmp_
     assert 9 * 150 < measure_storage(team) - with_file < 9 * 450
 
 
-def test_it_shows_a_team_what_it_uses(
+def test_use_of_quotas_is_shown(
     world: World, alice: Client, bob: Client, mallory: Client, client: Client
 ) -> None:
     quota("--hosts", "4")
@@ -136,9 +134,7 @@ def test_it_shows_a_team_what_it_uses(
         quota("--hosts", "many")
 
 
-def test_a_run_has_no_more_trials_than_it_may_on_all_hosts_together(
-    world: World, settings: Any
-) -> None:
+def test_the_trials_of_a_run_are_limited_over_all_hosts(world: World, settings: Any) -> None:
     settings.MAX_TRIALS = 10
     make_local_host(world.alice, name="second")
     assert make_run(world.alice, world.shas[:2], rounds=5)
@@ -164,7 +160,7 @@ def test_names_of_other_machines_and_profiles_are_limited(world: World, settings
     assert not HardwareProfile.objects.filter(slug="one-more").exists()
 
 
-def test_every_team_has_limits_from_the_start(world: World) -> None:
+def test_every_team_has_quotas_from_the_start(world: World) -> None:
     quotas = load_quotas(world.alice.team)
     assert (quotas.hosts, quotas.queued_minutes, quotas.storage_mib) == (50, 20_160, 51_200)
     assert quotas.mirrors_mib == 51_200

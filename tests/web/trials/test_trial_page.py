@@ -34,7 +34,7 @@ def provenance(trial: Trial, **more: Any) -> None:
     Trial.objects.filter(pk=trial.pk).update(provenance={**trial.provenance, **more})
 
 
-def test_it_says_why_it_is_invalid_and_what_to_do(trial: Trial, alice: Client) -> None:
+def test_an_invalid_trial_shows_reasons_and_fixes(trial: Trial, alice: Client) -> None:
     doubt(trial, "invalid", ERRORS, STEAL)
     page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
     text = text_of(alice, trial)
@@ -45,7 +45,7 @@ def test_it_says_why_it_is_invalid_and_what_to_do(trial: Trial, alice: Client) -
     assert "Measured ✕ invalid" in text
 
 
-def test_it_shows_the_protocol_asked_for_and_the_one_spoken(trial: Trial, alice: Client) -> None:
+def test_requested_and_used_protocol_are_shown(trial: Trial, alice: Client) -> None:
     assert "Protocol used unknown: reported by neither the load tool nor a check" in text_of(
         alice, trial
     )
@@ -57,7 +57,7 @@ def test_it_shows_the_protocol_asked_for_and_the_one_spoken(trial: Trial, alice:
     assert "not what was asked for" not in text_of(alice, trial)
 
 
-def test_it_shows_the_checks_before_and_after(trial: Trial, alice: Client) -> None:
+def test_checks_before_and_after_the_load_are_shown(trial: Trial, alice: Client) -> None:
     right = {
         "name": "load", "when": "before", "problem": None, "protocol": "h1", "status": 200,
         "length": 13, "encoding": "identity",
@@ -72,7 +72,7 @@ def test_it_shows_the_checks_before_and_after(trial: Trial, alice: Client) -> No
     assert "the load's own request after ✕ status 500 <instead of> 200 h1 500 13 identity" in text
 
 
-def test_it_shows_each_load_with_what_the_objective_says(trial: Trial, alice: Client) -> None:
+def test_each_load_is_shown_with_its_objective(trial: Trial, alice: Client) -> None:
     fast = {"requests.rate": 100.0, "latency.p50": 0.001, "latency.p99": 0.004}
     slow = {"requests.rate": 350.0, "latency.p50": 0.02, "latency.p99": 0.25, "requests.errors": 3}
     leave_load(trial, 0, rate=100.0, passed=True, readings=fast)
@@ -101,7 +101,7 @@ def test_a_single_load_has_no_table_of_loads(trial: Trial, alice: Client) -> Non
     assert "js/loads.js" not in page
 
 
-def test_what_an_answer_cost_is_told_or_why_it_is_unknown(trial: Trial, alice: Client) -> None:
+def test_the_cost_of_a_response_or_its_reason_is_shown(trial: Trial, alice: Client) -> None:
     record_again({trial.pk: {"memory.server_peak": 2.0**20, "cost.money_per_1m": 0.25}})
     usage = {"reasons": {"services_cpu_s": "the definition has no services"}}
     ambient = {"a": {"energy_j": None, "reasons": {"energy_j": "no permission to read RAPL"}}}
@@ -116,11 +116,11 @@ def test_what_an_answer_cost_is_told_or_why_it_is_unknown(trial: Trial, alice: C
     assert "Price of the hosts for a million answers 0.25 for 1M answers" in text
 
 
-def test_it_names_the_profile_without_a_price(trial: Trial, alice: Client) -> None:
+def test_a_profile_without_a_price_is_named(trial: Trial, alice: Client) -> None:
     assert "unknown: the hardware profile Any machine has no price an hour" in text_of(alice, trial)
 
 
-def test_it_shows_how_the_host_was_against_what_is_good(trial: Trial, alice: Client) -> None:
+def test_the_environment_is_shown_next_to_expected_values(trial: Trial, alice: Client) -> None:
     doubt(trial, "suspect", STEAL)
     before = {"busy_share": 0.02, "load1": 1.5, "cpus": 2, "pressure": None,
               "reasons": {"pressure": "the kernel has no PSI"}}  # fmt: skip
@@ -142,14 +142,14 @@ def test_it_shows_how_the_host_was_against_what_is_good(trial: Trial, alice: Cli
     assert "Clock 1800 to 2400 MHz" in text
 
 
-def test_it_says_of_each_latency_how_the_load_was_put(trial: Trial, alice: Client) -> None:
+def test_each_latency_names_its_load_model(trial: Trial, alice: Client) -> None:
     text = text_of(alice, trial)
     assert "Latency p99 closed loop" in text
     assert "slow answers delay the next request, so waiting is undercounted" in text
     assert "Requests per second closed loop" not in text
 
 
-def test_it_reads_any_percentile(trial: Trial, alice: Client) -> None:
+def test_any_percentile_is_computed(trial: Trial, alice: Client) -> None:
     found = Histogram.decode(bytes(trial.histograms.get(kind="ok").encoded))
     text = text_of(alice, trial, percentiles="12.5, 99.9")
     expected = found.percentile(12.5) / 1e3
@@ -162,11 +162,11 @@ def test_it_reads_any_percentile(trial: Trial, alice: Client) -> None:
 
 
 @pytest.mark.parametrize("asked", ["100", "0", "-3", "p50", "50,,99", "nan"])
-def test_it_says_what_is_no_percentile(trial: Trial, alice: Client, asked: str) -> None:
+def test_an_invalid_percentile_is_reported(trial: Trial, alice: Client, asked: str) -> None:
     assert "expected numbers above 0 and below 100" in text_of(alice, trial, percentiles=asked)
 
 
-def test_it_reads_one_of_several_loads(trial: Trial, alice: Client) -> None:
+def test_one_of_several_loads_is_selected(trial: Trial, alice: Client) -> None:
     leave_load(trial, 0, latencies_us=[1000], readings={})
     leave_load(trial, 1, latencies_us=[2000], readings={})
     text = text_of(alice, trial, percentiles="50", load="1")
@@ -176,7 +176,7 @@ def test_it_reads_one_of_several_loads(trial: Trial, alice: Client) -> None:
     assert "Of 100 good answers" in text
 
 
-def test_it_keeps_the_warm_up_apart(trial: Trial, alice: Client) -> None:
+def test_the_warm_up_is_shown_separately(trial: Trial, alice: Client) -> None:
     second = {"answered": 900, "p50_us": 1000, "p99_us": 4000}
     warmup = {"answered": 700, "p50_us": 3000, "p99_us": None}
     late = {"answered": 2, "p50_us": 9000, "p99_us": None}
@@ -195,7 +195,7 @@ def test_it_keeps_the_warm_up_apart(trial: Trial, alice: Client) -> None:
     assert '"warmup": 1' in page
 
 
-def test_it_tells_how_requests_ended(trial: Trial, alice: Client) -> None:
+def test_outcomes_of_requests_are_shown(trial: Trial, alice: Client) -> None:
     """Of a server that answers with errors and breaks connections, as oha really reported it."""
     told = json.loads((GOLDEN / "oha_flaky.json").read_bytes())
     rows = {
@@ -220,7 +220,7 @@ def test_it_tells_how_requests_ended(trial: Trial, alice: Client) -> None:
     assert "Bytes sent unknown" in text
 
 
-def test_it_hands_out_the_distribution(trial: Trial, alice: Client, mallory: Client) -> None:
+def test_the_distribution_is_downloaded(trial: Trial, alice: Client, mallory: Client) -> None:
     stored = bytes(trial.histograms.get(kind="ok").encoded)
     address = reverse("trial-histogram", args=[trial.pk, "ok"])
     answer = alice.get(address)
@@ -232,6 +232,6 @@ def test_it_hands_out_the_distribution(trial: Trial, alice: Client, mallory: Cli
     assert mallory.get(address).status_code == 404
 
 
-def test_it_shows_trials_whose_files_are_damaged(trial: Trial, alice: Client) -> None:
+def test_trials_with_damaged_files_are_shown(trial: Trial, alice: Client) -> None:
     leave_json(trial, "result.json", {"loads": "none", "hosts": None})
     assert alice.get(reverse("trial", args=[trial.pk])).status_code == 200

@@ -24,7 +24,7 @@ def start(host: AgentHost, step: Step) -> dict[str, object]:
     return dict(json.loads(done.stdout))
 
 
-def test_it_leaves_a_supervisor_behind(host: AgentHost) -> None:
+def test_a_detached_supervisor_outlives_its_starter(host: AgentHost) -> None:
     step = host.send_plan(a_plan(a_trial(host.send_tool())))
     pid = start(host, step)["pid"]
     assert pid == int((step.folder / "supervisor.pid").read_text())
@@ -34,7 +34,7 @@ def test_it_leaves_a_supervisor_behind(host: AgentHost) -> None:
     assert start(host, step) == {"pid": pid, "already": True}
 
 
-def test_it_says_why_no_supervisor_came_to_work(host: AgentHost) -> None:
+def test_the_reason_is_reported_if_no_supervisor_starts(host: AgentHost) -> None:
     step = host.send_plan(a_plan(a_trial(host.send_tool())))
     (step.folder / "supervisor.pid.part").mkdir()  # it cannot write its pid
     error = start(host, step)["error"]

@@ -53,7 +53,7 @@ def read(sysctl: str = "", sw_vers: str = "", batteries: str = "", settings: str
     )
 
 
-def test_it_reads_apple_silicon_which_tells_neither_clocks_nor_microcode() -> None:
+def test_facts_of_apple_silicon_lack_clocks_and_microcode() -> None:
     facts = read(APPLE_SYSCTL, SW_VERS, ON_BATTERY, SETTINGS)
     assert {name: value for name, value in facts.items() if value is not None} == {
         "cpu_model": "Apple M2",
@@ -71,7 +71,7 @@ def test_it_reads_apple_silicon_which_tells_neither_clocks_nor_microcode() -> No
     }
 
 
-def test_it_reads_an_intel_mac() -> None:
+def test_facts_of_an_intel_mac_are_read() -> None:
     facts = read(INTEL_SYSCTL, batteries=ON_MAINS)
     assert (facts["clock_min_mhz"], facts["clock_max_mhz"]) == (800, 2600)
     assert (facts["clock_base_mhz"], facts["microcode"]) == (2600, "240")
@@ -79,11 +79,11 @@ def test_it_reads_an_intel_mac() -> None:
     assert facts["battery_percent"] is None
 
 
-def test_it_knows_nothing_where_macos_says_nothing() -> None:
+def test_facts_are_unknown_where_macos_reports_none() -> None:
     assert set(read().values()) == {None}
 
 
-def test_it_reads_the_process_table() -> None:
+def test_the_process_table_is_read() -> None:
     assert macos.table(PS) == {
         1: Process(1, 0, 1, None, False),
         310: Process(310, 1, 310, None, False),
@@ -91,7 +91,7 @@ def test_it_reads_the_process_table() -> None:
     }
 
 
-def test_it_reads_what_a_process_used() -> None:
+def test_usage_of_a_process_is_read() -> None:
     # struct rusage_info_v4 of <sys/resource.h>: a uuid and 35 numbers of 64 bits.
     assert ctypes.sizeof(macos.RusageInfo) == 16 + 35 * 8
     numbers = list(range(35))

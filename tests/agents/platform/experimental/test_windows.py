@@ -33,11 +33,11 @@ from agents.hostagent.platform.limits import Limits
         ("LogicalProcessor", 32),
     ],
 )
-def test_its_structures_have_the_sizes_of_64_bit_windows(name: str, size: int) -> None:
+def test_structures_have_the_sizes_of_64_bit_windows(name: str, size: int) -> None:
     assert ctypes.sizeof(getattr(windows_types, name)) == size
 
 
-def test_it_reads_what_a_job_used() -> None:
+def test_usage_of_a_job_object_is_read() -> None:
     # Ten seconds of user time, five of kernel time, in units of 100 ns.
     basic = struct.pack("<4q4I", 100_000_000, 50_000_000, 0, 0, 7, 3, 2, 0)
     moved = struct.pack("<6Q", 1, 2, 3, 4096, 8192, 5)
@@ -49,9 +49,7 @@ def test_it_reads_what_a_job_used() -> None:
 @pytest.mark.parametrize(
     ("quota", "cpus", "rate"), [(0.5, 4, 1250), (4.0, 4, 10_000), (9.0, 4, 10_000), (0.0001, 64, 1)]
 )
-def test_it_counts_a_quota_in_parts_of_the_whole_machine(
-    quota: float, cpus: int, rate: int
-) -> None:
+def test_a_quota_is_a_share_of_the_whole_machine(quota: float, cpus: int, rate: int) -> None:
     assert windows_processes.rate_of(quota, cpus) == rate
 
 
@@ -88,7 +86,7 @@ def applied(limits: Limits, job: KernelJob, monkeypatch: pytest.MonkeyPatch) -> 
     return {**windows_processes.read_limits(job), "refused": refused}  # type: ignore[arg-type]
 
 
-def test_it_reads_back_what_the_job_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_of_a_job_object_are_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = Limits(cpus=(0, 2), cpu_quota=0.5, memory_bytes=1 << 28)
     assert applied(limits, KernelJob(), monkeypatch) == {
         "mechanism": "job",
@@ -100,7 +98,7 @@ def test_it_reads_back_what_the_job_holds(monkeypatch: pytest.MonkeyPatch) -> No
     }
 
 
-def test_it_drops_no_limit_silently(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_limit_is_dropped_silently(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = Limits(cpus=(9,), cpu_quota=0.5, open_files=100)
     found = applied(limits, KernelJob("limits", "rate"), monkeypatch)
     assert (found["cpus"], found["cpu_quota"]) == (None, None)
@@ -120,19 +118,19 @@ def test_it_drops_no_limit_silently(monkeypatch: pytest.MonkeyPatch) -> None:
         ((255, 255, 255, 0), None, None),  # unknown
     ],
 )
-def test_it_reads_the_power_status(
+def test_the_power_status_is_read(
     raw: tuple[int, ...], source: str | None, percent: int | None
 ) -> None:
     status = windows_types.PowerStatus.from_buffer_copy(struct.pack("<4B2I", *raw, 0, 0))
     assert windows.power(status) == {"power_source": source, "battery_percent": percent}
 
 
-def test_it_reads_the_microcode_of_the_registry() -> None:
+def test_microcode_is_read_from_the_registry() -> None:
     assert windows.microcode(bytes.fromhex("00000000f4000000")) == "0xf4"  # Intel
     assert windows.microcode(None) is None
     assert windows.microcode(b"short") is None
 
 
-def test_it_loads_no_library_of_windows_before_it_is_asked() -> None:
+def test_windows_libraries_are_loaded_on_first_use() -> None:
     with pytest.raises(AttributeError, match="WinDLL"):
         windows_api.memory()

@@ -35,7 +35,7 @@ def a_group(folder: Path, procs: str = "", root: bool = False) -> None:
         (folder / "cgroup.type").write_text("domain\n")
 
 
-def test_it_uses_the_nearest_group_that_holds_no_processes(tmp_path: Path) -> None:
+def test_cgroup_search_uses_the_nearest_group_that_holds_no_processes(tmp_path: Path) -> None:
     hierarchy = find_hierarchy(a_system(tmp_path))
     assert hierarchy is not None
     assert hierarchy.mechanism == "cgroup2"
@@ -43,13 +43,13 @@ def test_it_uses_the_nearest_group_that_holds_no_processes(tmp_path: Path) -> No
     assert hierarchy.folders == dict.fromkeys(("cpuset", "cpu", "memory", "pids"), slice_)
 
 
-def test_it_uses_the_root_where_we_are_in_it(tmp_path: Path) -> None:
+def test_cgroup_search_uses_the_root_where_we_are_in_it(tmp_path: Path) -> None:
     hierarchy = find_hierarchy(a_system(tmp_path, own=""))
     assert hierarchy is not None
     assert set(hierarchy.folders.values()) == {tmp_path / GROUPS}
 
 
-def test_it_uses_a_delegated_group_in_which_it_is_alone(tmp_path: Path) -> None:
+def test_cgroup_search_uses_a_delegated_group_in_which_it_is_alone(tmp_path: Path) -> None:
     own = a_system(tmp_path) / GROUPS / SESSION
     (own / "cgroup.procs").write_text(f"{os.getpid()}\n")
     hierarchy = find_hierarchy(tmp_path)
@@ -61,7 +61,7 @@ def test_it_uses_a_delegated_group_in_which_it_is_alone(tmp_path: Path) -> None:
     assert (room / "cgroup.procs").read_text() == "0"
 
 
-def test_it_is_content_with_what_is_delegated(tmp_path: Path) -> None:
+def test_cgroup_search_accepts_the_delegated_controllers(tmp_path: Path) -> None:
     slice_ = a_system(tmp_path) / GROUPS / "user.slice/user-0.slice"
     (slice_ / "cgroup.controllers").write_text("cpu memory pids\n")
     hierarchy = find_hierarchy(tmp_path)
@@ -69,7 +69,7 @@ def test_it_is_content_with_what_is_delegated(tmp_path: Path) -> None:
     assert hierarchy.folders == {"cpu": slice_, "memory": slice_, "pids": slice_}
 
 
-def test_it_passes_by_groups_without_controllers(tmp_path: Path) -> None:
+def test_cgroup_search_skips_groups_without_controllers(tmp_path: Path) -> None:
     slice_ = a_system(tmp_path) / GROUPS / "user.slice/user-0.slice"
     (slice_ / "cgroup.controllers").write_text("pids\n")
     hierarchy = find_hierarchy(tmp_path)
@@ -77,7 +77,7 @@ def test_it_passes_by_groups_without_controllers(tmp_path: Path) -> None:
     assert hierarchy.folders["cpu"] == slice_.parent
 
 
-def test_it_writes_limits_as_the_kernel_reads_them(tmp_path: Path) -> None:
+def test_limits_are_written_in_the_format_of_the_kernel(tmp_path: Path) -> None:
     hierarchy = find_hierarchy(a_system(tmp_path))
     assert hierarchy is not None
     group = cgroups.Group(hierarchy, ["cpuset", "cpu", "memory", "pids"])
@@ -98,7 +98,7 @@ def test_it_writes_limits_as_the_kernel_reads_them(tmp_path: Path) -> None:
     assert (group.quota(), group.memory(), group.processes()) == (1.5, 1 << 26, 500)
 
 
-def test_it_enables_only_the_controllers_that_are_off(tmp_path: Path) -> None:
+def test_only_disabled_controllers_are_enabled(tmp_path: Path) -> None:
     hierarchy = find_hierarchy(a_system(tmp_path))
     assert hierarchy is not None
     control = hierarchy.folders["memory"] / "cgroup.subtree_control"
@@ -108,7 +108,7 @@ def test_it_enables_only_the_controllers_that_are_off(tmp_path: Path) -> None:
     assert control.read_text() == "+cpu"
 
 
-def test_it_reads_what_the_kernel_counted(tmp_path: Path) -> None:
+def test_counters_of_the_kernel_are_read(tmp_path: Path) -> None:
     hierarchy = find_hierarchy(a_system(tmp_path))
     assert hierarchy is not None
     group = cgroups.Group(hierarchy, ["cpu", "memory", "pids"])
@@ -131,7 +131,7 @@ def test_it_reads_what_the_kernel_counted(tmp_path: Path) -> None:
     assert group.members() == {4242}
 
 
-def test_it_makes_one_group_a_child(tmp_path: Path) -> None:
+def test_each_child_gets_one_group(tmp_path: Path) -> None:
     hierarchy = find_hierarchy(a_system(tmp_path))
     assert hierarchy is not None
     first, second = cgroups.Group(hierarchy, ["cpu"]), cgroups.Group(hierarchy, ["cpu"])
@@ -141,7 +141,7 @@ def test_it_makes_one_group_a_child(tmp_path: Path) -> None:
     assert list(hierarchy.folders["cpu"].glob("pitwall-*")) == []
 
 
-def test_it_takes_the_old_hierarchies_where_the_new_one_has_no_controllers(tmp_path: Path) -> None:
+def test_cgroup_search_uses_v1_where_v2_has_no_controllers(tmp_path: Path) -> None:
     mounts = "".join(
         f"cgroup /{GROUPS}/{name} cgroup rw,relatime,{name} 0 0\n"
         for name in ("cpu,cpuacct", "cpuset", "memory")
@@ -165,6 +165,6 @@ def test_it_takes_the_old_hierarchies_where_the_new_one_has_no_controllers(tmp_p
     }
 
 
-def test_it_finds_no_place_where_nothing_is_mounted(tmp_path: Path) -> None:
+def test_cgroup_search_finds_nothing_where_nothing_is_mounted(tmp_path: Path) -> None:
     assert find_hierarchy(a_system(tmp_path, mounts="proc /proc proc rw 0 0\n")) is None
     assert find_hierarchy(tmp_path / "nothing") is None

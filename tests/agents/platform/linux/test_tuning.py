@@ -63,7 +63,7 @@ def state(root: Path) -> dict[str, str]:
     return {name: (root / name).read_text().strip() for name in BEFORE if (root / name).exists()}
 
 
-def test_it_sets_every_knob_and_puts_it_back(system: Path, work: Path) -> None:
+def test_tuning_sets_every_setting_and_restores_it(system: Path, work: Path) -> None:
     with apply_tuning(work, ALL, system) as said:
         assert said["applied"] == ALL
         assert said["refused"] == {}
@@ -80,13 +80,13 @@ def test_it_sets_every_knob_and_puts_it_back(system: Path, work: Path) -> None:
     assert not (work / RECORD).exists()
 
 
-def test_it_puts_back_also_after_a_failure(system: Path, work: Path) -> None:
+def test_tuning_is_restored_after_a_failure(system: Path, work: Path) -> None:
     with pytest.raises(ZeroDivisionError), apply_tuning(work, ALL, system):
         raise ZeroDivisionError
     assert state(system) == BEFORE
 
 
-def test_it_notes_the_old_values_before_it_changes_one(system: Path, work: Path) -> None:
+def test_tuning_records_the_old_values_before_the_first_change(system: Path, work: Path) -> None:
     with apply_tuning(work, {"aslr": "off"}, system):
         noted = json.loads((work / RECORD).read_text())
     assert noted["boot"] == BEFORE["proc/sys/kernel/random/boot_id"]
@@ -102,7 +102,7 @@ def test_it_notes_the_old_values_before_it_changes_one(system: Path, work: Path)
         ("overclock", "on", "unknown; there are smt, governor, turbo, aslr, swappiness"),
     ],
 )
-def test_it_refuses_what_is_no_value(
+def test_tuning_refuses_an_invalid_value(
     system: Path, work: Path, knob: str, word: str, why: str
 ) -> None:
     with apply_tuning(work, {knob: word, "aslr": "off"}, system) as said:
@@ -111,13 +111,13 @@ def test_it_refuses_what_is_no_value(
     assert state(system) == BEFORE
 
 
-def test_it_refuses_a_knob_that_the_host_does_not_have(work: Path, tmp_path: Path) -> None:
+def test_tuning_refuses_a_setting_that_the_host_lacks(work: Path, tmp_path: Path) -> None:
     with apply_tuning(work, {"governor": "performance"}, tmp_path) as said:
         assert said["refused"] == {"governor": "this host has no such setting"}
     assert not (work / RECORD).exists()
 
 
-def test_it_uses_boost_where_there_is_no_intel_pstate(system: Path, work: Path) -> None:
+def test_tuning_uses_boost_where_there_is_no_intel_pstate(system: Path, work: Path) -> None:
     (system / NO_TURBO).unlink()
     put(system, f"{CPU}/cpufreq/boost", "1")
     with apply_tuning(work, {"turbo": "off"}, system):
@@ -125,7 +125,7 @@ def test_it_uses_boost_where_there_is_no_intel_pstate(system: Path, work: Path) 
     assert (system / f"{CPU}/cpufreq/boost").read_text() == "1"
 
 
-def test_it_leaves_alone_what_somebody_else_changed_meanwhile(system: Path, work: Path) -> None:
+def test_tuning_does_not_restore_what_somebody_else_changed(system: Path, work: Path) -> None:
     with apply_tuning(work, {"swappiness": "1", "aslr": "off"}, system) as said:
         put(system, SWAPPINESS, "10")
     assert state(system) == {**BEFORE, SWAPPINESS: "10"}
@@ -133,7 +133,7 @@ def test_it_leaves_alone_what_somebody_else_changed_meanwhile(system: Path, work
     assert "to '10'; before the step it was" in said["left"]["swappiness"]
 
 
-def test_it_changes_nothing_where_all_is_as_wanted(system: Path, work: Path) -> None:
+def test_tuning_changes_nothing_if_all_values_are_right(system: Path, work: Path) -> None:
     with apply_tuning(work, {"aslr": "on"}, system) as said:
         assert said["applied"] == {"aslr": "on"}
         assert not (work / RECORD).exists()
@@ -149,7 +149,7 @@ def cut_short(system: Path, work: Path) -> None:
     (work / RECORD).write_bytes(record)
 
 
-def test_it_undoes_what_a_killed_supervisor_left(system: Path, work: Path) -> None:
+def test_tuning_of_a_killed_supervisor_is_undone(system: Path, work: Path) -> None:
     cut_short(system, work)
     assert state(system) != BEFORE
     assert undo_leftover_tuning(work, system) is True
@@ -157,14 +157,14 @@ def test_it_undoes_what_a_killed_supervisor_left(system: Path, work: Path) -> No
     assert undo_leftover_tuning(work, system) is False
 
 
-def test_it_undoes_before_it_tunes_anew(system: Path, work: Path) -> None:
+def test_old_tuning_is_undone_before_new_tuning(system: Path, work: Path) -> None:
     cut_short(system, work)
     with apply_tuning(work, {"aslr": "off"}, system):
         assert state(system) == {**BEFORE, ASLR: "0"}
     assert state(system) == BEFORE
 
 
-def test_it_leaves_the_tuning_of_a_living_supervisor_alone(system: Path, work: Path) -> None:
+def test_tuning_of_a_live_supervisor_is_kept(system: Path, work: Path) -> None:
     cut_short(system, work)
     held = lock.take(work / HOST_LOCK)
     assert held is not None
@@ -173,7 +173,7 @@ def test_it_leaves_the_tuning_of_a_living_supervisor_alone(system: Path, work: P
     os.close(held)
 
 
-def test_it_writes_nothing_after_a_reboot(system: Path, work: Path) -> None:
+def test_tuning_writes_nothing_after_a_reboot(system: Path, work: Path) -> None:
     cut_short(system, work)
     put(system, "proc/sys/kernel/random/boot_id", "5f1c8f5e-0002")
     put(system, ASLR, "0")  # set by the new boot itself
@@ -182,7 +182,7 @@ def test_it_writes_nothing_after_a_reboot(system: Path, work: Path) -> None:
     assert not (work / RECORD).exists()
 
 
-def test_it_keeps_the_record_until_all_is_put_back(system: Path, work: Path) -> None:
+def test_tuning_keeps_its_record_until_all_is_restored(system: Path, work: Path) -> None:
     cut_short(system, work)
     (system / SWAPPINESS).unlink()
     (system / SWAPPINESS).mkdir()  # neither to be read nor written
@@ -195,7 +195,7 @@ def test_it_keeps_the_record_until_all_is_put_back(system: Path, work: Path) -> 
     assert not (work / RECORD).exists()
 
 
-def test_it_tells_which_knobs_can_be_set(system: Path) -> None:
+def test_tuning_lists_the_settings_that_can_be_changed(system: Path) -> None:
     assert available(system) == ["smt", "governor", "turbo", "aslr", "swappiness"]
     (system / SMT).unlink()
     assert "smt" not in available(system)
@@ -216,7 +216,7 @@ with apply_tuning(work, {"aslr": sys.argv[2]}) as said:
 
 
 @pytest.mark.skipif(not os.access(f"/{ASLR}", os.W_OK), reason="only root may set ASLR")
-def test_it_undoes_the_real_aslr_after_kill_9(work: Path) -> None:
+def test_tuning_of_aslr_is_undone_after_kill_9(work: Path) -> None:
     aslr = Path(f"/{ASLR}")
     before = aslr.read_text()
     word, other = ("off", "0\n") if before != "0\n" else ("on", "2\n")
