@@ -1,4 +1,4 @@
-"""Credentials of repositories: writes, and what a fetch reads."""
+"""Credentials of repositories: the writes, and the read before a fetch."""
 
 import re
 from functools import partial
@@ -19,7 +19,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.transport.keys import generate_key
 
-#: Of addresses of older versions, which could have a user name and a password.
+#: URLs of older versions, which could contain a user name and a password.
 SECRET_IN_URL = r"^(https?://[^/]*@|ssh://[^/@]*:[^/]*@)"
 _TOKEN = re.compile(r"[!-~]{1,500}")
 _USERNAME = re.compile(r"[!-~]{0,100}")
@@ -27,9 +27,10 @@ _MOST_MOVED = 100
 
 
 def access_of(project: Project) -> Access:
-    """What git is given for a fetch of this project; it writes down the host keys that it meets.
+    """Return what git gets for a fetch of this project: its credential and its host keys.
 
-    Nothing where the repository was changed meanwhile: a credential goes to its own server only.
+    The callbacks store the host keys that git sees. The access is empty if the repository was
+    changed in the meantime: a credential is sent only to its own server.
     """
     row = RepositoryAccess.objects.filter(
         project=project, project__repository_url=project.repository_url
@@ -50,19 +51,19 @@ def access_of(project: Project) -> Access:
 
 
 def row_of(project: Project) -> RepositoryAccess:
-    """That of the project, which is one of `project_for`; an empty one where it has none."""
+    """Return the credential of the project (from `project_for`), or an unsaved empty one."""
     rows = RepositoryAccess.objects.select_related("changed_by")
     return rows.filter(project=project).first() or RepositoryAccess(project=project)
 
 
 @transaction.atomic
 def generate_deploy_key(*, member: Member, project: Project) -> RepositoryAccess:
-    """A new key pair; one that was there before no longer opens anything."""
+    """Generate a key pair, which replaces the project's former credential."""
     member.require(Role.MAINTAINER, to="set a repository's credential")
     _lock_unchanged(project)
     if scheme_of(project) != "ssh":
         raise InvalidRequestError(
-            "a deploy key is for an address such as git@host:path; this repository's is not one: "
+            "a deploy key requires an SSH address such as git@host:path: "
             "store an access token for https, or add the project with its SSH address"
         )
     pair = generate_key()
@@ -75,7 +76,7 @@ def generate_deploy_key(*, member: Member, project: Project) -> RepositoryAccess
 def save_token(
     *, member: Member, project: Project, token: str, username: str = ""
 ) -> RepositoryAccess:
-    """A token instead of the credential that was there before."""
+    """Store a token, which replaces the project's former credential."""
     member.require(Role.MAINTAINER, to="set a repository's credential")
     _lock_unchanged(project)
     place = _place_of(project.repository_url)
@@ -83,7 +84,7 @@ def save_token(
         raise InvalidRequestError(TOKEN_NEEDS_HTTPS, field="token")
     if place is None or place.scheme == "ssh":
         raise InvalidRequestError(
-            "a token is for an address that begins with https://; generate a deploy key for SSH",
+            "a token requires an address that starts with https://; generate a deploy key for SSH",
             field="token",
         )
     if not _TOKEN.fullmatch(token):
@@ -99,16 +100,16 @@ def save_token(
 
 @transaction.atomic
 def remove_credential(*, member: Member, project: Project) -> None:
-    """The pinned host key stays."""
+    """Remove the credential; the pinned host key stays."""
     member.require(Role.MAINTAINER, to="remove a repository's credential")
     _set(member, project)
     record_audit(member=member, action="repository.credential_removed", subject=project)
 
 
 def move_secrets_out_of_urls() -> None:
-    """Seals the passwords in addresses of older versions, and removes them from there.
+    """Seal the passwords in URLs of older versions, and remove them from the URLs.
 
-    BrokenSealError where there is no key to seal with: then nothing is changed.
+    Raise BrokenSealError, and change nothing, if there is no key to seal with.
     """
     for project in projects_with_secrets().select_related("team")[:_MOST_MOVED]:
         _move_secret(project)
@@ -148,7 +149,7 @@ def _set(
     token: str = "",
     username: str = "",
 ) -> None:
-    """Replaces the credential; what is not given is removed."""
+    """Replace the credential; a part that is not given is removed."""
     row, _ = RepositoryAccess.objects.get_or_create(project=project)
     RepositoryAccess.objects.filter(pk=row.pk).update(
         sealed_private_key=seal(row, "sealed_private_key", private_key) if private_key else None,
@@ -165,9 +166,10 @@ def has_credential(project: Project) -> bool:
 
 
 def forget_other_server(project: Project, url: str) -> None:
-    """Before the project gets this address: a token and a host key belong to their server.
+    """Remove what belongs to the old server, before the project gets this URL.
 
-    A deploy key may stay, since its private half is never sent; not for an address without SSH.
+    A token and a host key belong to their server. A deploy key stays if the new URL uses SSH: its
+    private half is never sent.
     """
     old, new = _place_of(project.repository_url), _place_of(url)
     if old == new:
@@ -180,13 +182,13 @@ def forget_other_server(project: Project, url: str) -> None:
 
 
 def scheme_of(project: Project) -> str:
-    """Of its address; empty for a path of this machine and for a project without a repository."""
+    """Return the scheme of the URL; empty for a local path and without a repository."""
     place = _place_of(project.repository_url)
     return place.scheme if place else ""
 
 
 def _place_of(url: str) -> Place | None:
-    """None for what is on no server, and for an address of an older version with a password."""
+    """Return None for a local path, and for a URL of an older version that contains a password."""
     try:
         return place_of(url)._replace(host=place_of(url).host.lower())
     except InvalidRequestError:
@@ -194,7 +196,7 @@ def _place_of(url: str) -> Place | None:
 
 
 def _lock_unchanged(project: Project) -> None:
-    """The credential is for the address that the member has seen."""
+    """Lock the project; ConflictError if its URL is not the one that the member saw."""
     rows = Project.objects.select_for_update().filter(pk=project.pk)
     if not rows.filter(repository_url=project.repository_url).exists():
         raise ConflictError("the address of the repository was changed; reload the page")

@@ -1,4 +1,4 @@
-"""Services of a definition: what runs beside the server under test. No Django."""
+"""Services of a definition: processes that run in addition to the server under test. No Django."""
 
 from typing import Annotated, Literal
 
@@ -14,19 +14,19 @@ Role = Literal["target", "generator", "backend"]
 
 
 class Process(Strict):
-    """How a process is started, an argument at a time, never by a shell; `port` if it is fixed."""
+    """How to start a process: a list of arguments, never a shell; `port` if it is fixed."""
 
     start: Command
     env: Environment = {}
     port: Port | None = None
 
     def uses(self, word: str) -> bool:
-        """Whether the command or the environment names `{word}`."""
+        """Return whether the command or the environment contains the placeholder `{word}`."""
         return any(f"{{{word}}}" in text for text in [*(self.start or ()), *self.env.values()])
 
 
 class ServiceReady(Strict):
-    """What shows that a service serves; without a path, a TCP connection is enough."""
+    """How to detect that a service is ready; without a path, a TCP connection is enough."""
 
     path: Annotated[str, Field(pattern=r"^/", max_length=4096)] | None = None
     status: HttpStatus = 200
@@ -35,15 +35,14 @@ class ServiceReady(Strict):
     @model_validator(mode="after")
     def _status_needs_a_path(self) -> "ServiceReady":
         if self.path is None and self.status != 200:
-            raise ValueError("a status needs a request: give a path too")
+            raise ValueError("a status needs a request: set path as well")
         return self
 
 
 class Service(Process):
-    """`count` processes of one command, on the host that plays `role`.
+    """`count` processes of one command, on the host with this role.
 
-    They are started anew for each trial, and ready before the services after them and the server
-    are started.
+    They start again for each trial. They are ready before the next services and the server start.
     """
 
     count: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 1
@@ -55,9 +54,9 @@ class Service(Process):
     def _ports_are_possible(self) -> "Service":
         if self.port is not None and self.count > 1:
             raise ValueError(
-                f"port {self.port} can be had by one process only; leave port out, so that each "
+                f"only one process can use port {self.port}; leave port out, so that each "
                 f"of the {self.count} is given its own as {{port}}"
             )
         if self.port is None and not self.uses("port"):
-            raise ValueError("it does not know where to listen: use {port} in start or env")
+            raise ValueError("the process does not get its port: use {port} in start or env")
         return self

@@ -1,4 +1,4 @@
-"""A program whose output, files and time are bounded: git, which reads what anybody pushed."""
+"""Run git with limits on output, files, memory and time, because it reads untrusted data."""
 
 import contextlib
 import functools
@@ -12,22 +12,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, NamedTuple, Protocol
 
-#: Of a list or a file that is kept in memory; larger things go to a file.
+#: Limit of a list or a file that is kept in memory; larger data is written to a file.
 MOST_OUTPUT_BYTES = 256 << 20
-#: Of one file that it writes, where no smaller limit is given.
+#: Default limit of one file that the program writes.
 MOST_FILE_BYTES = 16 << 30
-#: Of one program, without the files that it maps to read them: a hostile pack says how much
-#: memory it needs.
+#: Limit of one program, without the files that it maps for reading: a hostile pack determines how
+#: much memory git needs.
 MOST_MEMORY_BYTES = 4 << 30
 _MOST_WORDS = 1 << 16
 _CHUNK_BYTES = 1 << 16
-#: How often the time limit and `check` are looked at while the program is silent.
+#: How often the time limit and `check` are checked while the program is silent.
 _CHECK_S = 0.5
 _PROBE_S = 10.0
 
 
 class Completed(NamedTuple):
-    """`stdout` is empty where it went to a file; `stderr` is the end of it."""
+    """`stdout` is empty if it was written to a target; `stderr` is its end."""
 
     returncode: int
     stdout: bytes
@@ -35,13 +35,13 @@ class Completed(NamedTuple):
 
 
 class Sink(Protocol):
-    """What takes the output as it comes, such as a file."""
+    """A target for the output, such as a file."""
 
     def write(self, data: bytes, /) -> object: ...
 
 
 class TooMuchError(Exception):
-    """It wrote more than there is room for; it was ended."""
+    """The program wrote more than its limit and was ended."""
 
 
 def run_bounded(
@@ -55,11 +55,11 @@ def run_bounded(
     on_stderr: Callable[[bytes], None] | None = None,
     check: Callable[[], None] | None = None,
 ) -> Completed:
-    """Run a program to its end; its standard output goes to `target`, or is returned.
+    """Run a program until it ends; its standard output is written to `target`, or returned.
 
-    `on_stderr` gets what it writes there as it comes. `check` is called about twice a second and
-    ends the program by raising. TimeoutError or TooMuchError where the program had to be ended,
-    with all that it started.
+    `on_stderr` gets the data of standard error as it arrives. `check` is called about twice a
+    second and ends the program if it raises. Raise TimeoutError or TooMuchError if the program
+    exceeded a limit; then it was ended with all processes that it started.
     """
     process = subprocess.Popen(
         [*_prefix(), *argv], env=dict(environment), start_new_session=True,
@@ -86,10 +86,11 @@ def run_bounded(
 
 @functools.cache
 def _prefix() -> tuple[str, ...]:
-    """What ends a program with ours on Linux, also where that is killed; what the program started
-    ends with its pipes. Empty where `setpriv` is missing or, as that of BusyBox, cannot do it.
+    """Return the command that ends a program with this process on Linux, even after SIGKILL.
 
-    Not by `preexec_fn`, which is unsafe in a process with threads.
+    Processes that the program started end when their pipes close. The prefix is empty if `setpriv`
+    is missing or does not support it, as that of BusyBox. `preexec_fn` is unsafe in a process with
+    threads.
     """
     path = shutil.which("setpriv")
     if path is None:
@@ -132,7 +133,7 @@ class _Words:
 def _follow(
     sinks: Mapping[IO[bytes], Callable[[bytes], None]], deadline: float, check: Callable[[], None]
 ) -> None:
-    """Hands on what the program writes until it has closed both streams."""
+    """Pass on what the program writes until it has closed both streams."""
     with selectors.DefaultSelector() as selector:
         for stream, add in sinks.items():
             selector.register(stream, selectors.EVENT_READ, add)
@@ -152,7 +153,7 @@ def _follow(
 
 
 def _limit(process: "subprocess.Popen[bytes]", file_bytes: int) -> None:
-    if hasattr(resource, "prlimit"):  # Linux; the program starts nothing so soon.
+    if hasattr(resource, "prlimit"):  # Linux; the program has started no other one yet.
         limits = {resource.RLIMIT_FSIZE: file_bytes, resource.RLIMIT_DATA: MOST_MEMORY_BYTES}
         with contextlib.suppress(ProcessLookupError):
             for limit, most in limits.items():
@@ -160,7 +161,7 @@ def _limit(process: "subprocess.Popen[bytes]", file_bytes: int) -> None:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """With its session; it is not collected before, so its number is still its own."""
+    """End the program with its session. It is not reaped yet, so its process id is valid."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -14,7 +14,7 @@ FILE = "benchmark.yaml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """One of the catalogue; `found` is a Fault for a definition that somebody broke."""
+    """A suite of the catalogue; `found` is a Fault if its definition is not valid."""
 
     slug: str
     source: str
@@ -31,7 +31,7 @@ class Suite:
 
 
 def suites() -> list[Suite]:
-    """All suites, by title."""
+    """Return all suites, ordered by title."""
     found = [_suite(path) for path in _folder().glob(f"*/{FILE}")]
     return sorted(found, key=lambda suite: suite.title.lower())
 
@@ -54,7 +54,7 @@ def _suite(path: Path) -> Suite:
 
 @lru_cache(maxsize=64)
 def _read(path: Path, _changed: int, _size: int) -> Suite:
-    """Judging a large matrix takes a while, so that it is done once for each text."""
+    """Read a suite; cached by change time and size, because a large matrix takes long to review."""
     source = path.read_text()
     readme = path.with_name("README.md")
     return Suite(

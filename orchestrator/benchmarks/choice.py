@@ -1,7 +1,8 @@
-"""Choosing cases by an expression over their parameters and labels. No Django.
+"""Select cases by an expression over their parameters and labels. No Django.
 
-`protocol == "h3" and size in ("full", "huge")`, `rate >= 1000 and not framework == "flask"`: names
-of axes and labels, texts, numbers and booleans, comparisons, `and`, `or`, `not` and parentheses.
+Examples: `protocol == "h3" and size in ("full", "huge")`, `rate >= 1000 and not framework ==
+"flask"`. Expressions contain names of axes and labels, texts, numbers, booleans, comparisons,
+`and`, `or`, `not` and parentheses.
 """
 
 import ast
@@ -30,9 +31,9 @@ Names = Mapping[str, Scalar]
 
 
 def choose(spec: Spec, cases: Sequence[CaseSpec], expression: str) -> list[CaseSpec]:
-    """The cases for which the expression holds, in their order; all where it is empty.
+    """Return the cases that the expression selects, in their order; all if it is empty.
 
-    InvalidRequestError with the field `cases` where it cannot be read, or holds for none.
+    Raise InvalidRequestError with the field `cases` if it is not valid or selects no case.
     """
     if not expression.strip():
         return list(cases)
@@ -54,10 +55,10 @@ def choose(spec: Spec, cases: Sequence[CaseSpec], expression: str) -> list[CaseS
 
 
 def condition(expression: str) -> Callable[[Names], bool]:
-    """Whether an expression holds for given names; an empty one always does.
+    """Return a function that evaluates the expression for given names; an empty one is always true.
 
-    InvalidRequestError with the field `cases`: here where it cannot be read, later where it names
-    what is not there or compares what cannot be compared.
+    Raise InvalidRequestError with the field `cases` if the expression cannot be parsed. The
+    returned function raises it for unknown names and for values that cannot be compared.
     """
     if not expression.strip():
         return lambda names: True
@@ -67,7 +68,7 @@ def condition(expression: str) -> Callable[[Names], bool]:
         try:
             return _truth(tree, names)
         except (RecursionError, ValueError) as error:
-            raise _wrong("too deep, or a number too long") from error
+            raise _wrong("it is nested too deeply, or a number is too long") from error
 
     return holds
 
@@ -79,11 +80,11 @@ def _parsed(expression: str) -> ast.expr:
         return ast.parse(expression.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         where = f" at character {error.offset}" if isinstance(error, SyntaxError) else ""
-        raise _wrong(f'not readable{where}; write such as protocol == "h3"') from error
+        raise _wrong(f'cannot be parsed{where}; an example: protocol == "h3"') from error
 
 
 def _value(node: ast.expr, names: Names) -> object:
-    """Of one node; what is not in the grammar is refused by its text."""
+    """Return the value of a node; InvalidRequestError with its text if it is not in the grammar."""
     match node:
         case ast.Constant(value=str() | int() | float() as value):
             return value
@@ -132,7 +133,7 @@ def _named(name: str, names: Names) -> Scalar:
         return name == "true"
     if name not in names:
         known = ", ".join(sorted(names)) or "none"
-        raise _wrong(f'there is no axis or label {name} (known: {known}); texts stand in "quotes"')
+        raise _wrong(f'there is no axis or label {name} (known: {known}); put texts in "quotes"')
     return names[name]
 
 

@@ -1,6 +1,6 @@
-"""A definition as runs use it: its specification, all its cases, what a trial of each takes.
+"""A definition in the form that runs use: its specification, its cases, and the time of a trial.
 
-A stored version never changes, so what was worked out of it is kept in the process.
+A stored version never changes, so the result is cached in the process.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from orchestrator.core.page_cache import kept
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expanded:
-    """`trial_s`: about how long one trial of a case takes, by the case's key."""
+    """A definition and its cases; `trial_s` maps the key of a case to the seconds of one trial."""
 
     spec: Spec
     cases: tuple[CaseSpec, ...]
@@ -24,7 +24,7 @@ class Expanded:
 
 
 def expanded(definition: Definition) -> Expanded:
-    """Shared by all who ask: to be read, not changed."""
+    """Return the expanded definition from the cache. Callers share it and must not change it."""
     stored = None if definition._state.adding else definition.digest
     return kept(("definition", definition.pk), stored, lambda: _expanded(definition))
 

@@ -1,4 +1,4 @@
-"""What is wrong with a definition, in our words and with the path into the file. No Django."""
+"""Faults of a definition: our message, and the path into the file. No Django."""
 
 import yaml
 from pydantic import ValidationError
@@ -8,7 +8,7 @@ from orchestrator.benchmarks.fields import Scalar
 
 
 def first_fault(error: ValidationError, data: object) -> tuple[str, str]:
-    """The path into `data` and what was expected there, of the fault that explains most."""
+    """Return the path into `data` and the expectation of the fault that explains most."""
     # A misspelt name explains the field that is then missing, so it comes first.
     first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
     path = _path(first["loc"], data, missing=first["type"] == "missing")
@@ -19,9 +19,9 @@ def first_fault(error: ValidationError, data: object) -> tuple[str, str]:
 
 
 def _path(location: tuple[str | int, ...], data: object, *, missing: bool) -> str:
-    """`('matrix', 'size', 2)` as `matrix.size[2]`.
+    """Return `('matrix', 'size', 2)` as `matrix.size[2]`.
 
-    The members of a union, which pydantic names in between, are no places in the data.
+    The names that pydantic inserts for members of a union are left out: they are not in the data.
     """
     text = ""
     location = tuple(part for part in location if part != "[key]")
@@ -37,7 +37,7 @@ def _path(location: tuple[str | int, ...], data: object, *, missing: bool) -> st
 
 
 def _expectation(error: ErrorDetails) -> str:
-    """What was expected and what came, in our words."""
+    """Return the expectation and the actual value, in our words."""
     if error["type"] == "extra_forbidden":
         return "there is no such field; check its spelling and position"
     if error["type"] == "missing":
@@ -49,7 +49,7 @@ def _expectation(error: ErrorDetails) -> str:
 
 
 def yaml_place(error: yaml.YAMLError) -> str:
-    """Where in the text, and what."""
+    """Return the line, the column and the problem of a YAML error."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or "it is invalid"
     return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(problem)

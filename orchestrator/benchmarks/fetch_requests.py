@@ -1,7 +1,7 @@
-"""Requests of fetches: one row a project, which the workers of fetches claim.
+"""Requests of fetches: one row per project, claimed by the fetch workers.
 
-Nobody else waits for a git server: no request, no transaction and no tick. Whoever needs the newest
-refs requests a fetch, and looks again when one that started later has ended.
+No request, transaction or tick waits for a git server. Code that needs the newest refs requests a
+fetch, and checks later whether a newer fetch has ended.
 """
 
 import logging
@@ -21,10 +21,10 @@ logger = logging.getLogger(__name__)
 
 TASK = "orchestrator.dispatch.tasks.fetch_repositories"
 
-#: After so many seconds a fetch that failed is tried again; after the last one only on request.
+#: Pauses before a failed fetch is tried again; after the last one only a request starts it.
 PAUSES_S = (5, 30, 120, 600, 3600)
 
-#: A name that the mirror does not know is looked for on the server once in so many seconds.
+#: Pause between two fetches for names that the mirror does not know.
 UNKNOWN_AGAIN = timedelta(seconds=30)
 
 MOST_REFS = 50
@@ -40,11 +40,11 @@ def request_fetch(
     since: datetime | None = None,
     clone: bool = False,
 ) -> Fetch:
-    """Has the repository fetched, also with these `refs`; the row as it is then.
+    """Request a fetch of the repository, which includes these `refs`; return its row.
 
-    A request that is not urgent waits for the end of the back-off after failures. `apart`: the
-    fetch starts so long after the one before, at the earliest. `since`: a fetch that is running
-    and started after this time is enough. `clone`: a new clone replaces the mirror first.
+    A request that is not urgent waits until the back-off after failures has ended. `apart`: the
+    least time between the starts of the previous fetch and this one. `since`: a running fetch that
+    started later is enough. `clone`: a new clone replaces the mirror first.
     """
     Fetch.objects.get_or_create(project_id=project.pk)
     fetch = Fetch.objects.select_for_update().get(pk=project.pk)
@@ -56,7 +56,7 @@ def request_fetch(
         wanted = max(now, fetch.ended_at + pause_after(1 if urgent else fetch.failures))
     if fetch.started_at is not None:
         wanted = max(wanted, fetch.started_at + apart)
-    # While it runs, its time is over, and that of a request since then is not.
+    # The time of a running fetch is in the past; that of a request after its start is not.
     is_first = fetch.next_at is None or (fetch.claim is not None and not fetch.is_requested_again)
     fetch.requested_at = now
     fetch.next_at = wanted if is_first or fetch.next_at is None else min(fetch.next_at, wanted)
@@ -68,12 +68,12 @@ def request_fetch(
 
 
 def fetch_of(project: Project) -> Fetch:
-    """The row of a project as it is; one that is not stored where nothing was ever requested."""
+    """Return the row of a project; an unsaved one if no fetch was requested yet."""
     return Fetch.objects.filter(project=project).first() or Fetch(project=project)
 
 
 def request_unknown(project: Project) -> None:
-    """As `request_fetch`, where some client names a commit that the mirror does not know."""
+    """Request a fetch because a client names a commit that the mirror does not know."""
     if fetch_of(project).state != "queued":
         request_fetch(project, urgent=False, apart=UNKNOWN_AGAIN)
 
@@ -83,7 +83,7 @@ def pause_after(failures: int) -> timedelta:
 
 
 def wake_fetcher(queue: str) -> None:
-    """Without a broker the next tick does it."""
+    """Start a fetch worker; without a broker the next tick does it."""
     try:
         current_app.send_task(TASK, queue=queue, expires=10, retry=False)
     except OperationalError as error:

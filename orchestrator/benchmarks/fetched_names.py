@@ -1,4 +1,4 @@
-"""What names of branches and tags may be resolved from: the fetch that they have to wait for."""
+"""Names of branches and tags: the fetch that they are resolved from, or have to wait for."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,17 +12,18 @@ from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError, NotReadyError
 from orchestrator.database.clock import database_now
 
-#: After so many failures in a row a request that somebody watches is refused.
+#: Failures in a row after which a request that a user waits for is rejected.
 TRIES = 3
 
-#: And one that nobody watches: no further try is planned then.
+#: The same for a request that no user waits for: then no further attempt is planned.
 TRIES_UNWATCHED = len(PAUSES_S) + 1
 
 
 class _Asked(NamedTuple):
-    """Of the request at hand: when it was first made (None: now), whether names must be newer than
-    that, also those that the mirror knows, and after how many failures it is refused.
+    """The rules of the current request.
 
+    `since` returns when it was first made (None: now). `strict`: names must come from a fetch after
+    that time, even if the mirror knows them. `tries`: the failures after which it is rejected.
     `reads`: it requests no fetch.
     """
 
@@ -36,9 +37,9 @@ _asked: ContextVar[_Asked | None] = ContextVar("asked", default=None)
 
 
 class FetchRunningError(NotReadyError):
-    """A name can be resolved only after a fetch, which whoever catches this requests.
+    """A name can be resolved only after a fetch; the code that catches this requests it.
 
-    `problem`: why the newest one failed, empty where it did not.
+    `problem`: why the last fetch failed, empty if it did not.
     """
 
     def __init__(self, project: Project, *, urgent: bool = True, problem: str = "") -> None:
@@ -55,9 +56,9 @@ class FetchRunningError(NotReadyError):
 def names_fetched_after(
     since: Callable[[], datetime | None], *, tries: int = TRIES
 ) -> Iterator[None]:
-    """Within, branches and tags are resolved from a fetch that started after this time.
+    """Within the context, resolve branches and tags from a fetch that started after this time.
 
-    `since` returns None where the request is made for the first time. `tries`: see
+    `since` returns None if the request is made for the first time. `tries`: see
     `Fetch.has_failed_since`.
     """
     token = _asked.set(_Asked(since, strict=True, tries=tries))
@@ -69,9 +70,9 @@ def names_fetched_after(
 
 @contextmanager
 def names_of_last_fetch() -> Iterator[None]:
-    """Within, names mean what they meant at the last fetch, and nothing requests one.
+    """Within the context, resolve names as of the last fetch, and request none.
 
-    A name that is unknown waits for a fetch that somebody else has requested.
+    An unknown name waits for a fetch that another request started.
     """
     token = _asked.set(_Asked(lambda: None, strict=False, tries=TRIES, reads=True))
     try:
@@ -82,8 +83,10 @@ def names_of_last_fetch() -> Iterator[None]:
 
 @contextmanager
 def names_as_fetched() -> Iterator[None]:
-    """Within, names that the mirror knows mean what they meant at the last fetch; others wait for
-    a fetch."""
+    """Within the context, resolve names that the mirror knows as of the last fetch.
+
+    Other names wait for a fetch.
+    """
     asked = _asked.get()
     token = _asked.set(asked and asked._replace(strict=False))
     try:
@@ -93,10 +96,10 @@ def names_as_fetched() -> Iterator[None]:
 
 
 def check_fetched(project: Project, *, known: bool) -> None:
-    """Returns where the mirror may be asked for a name; `known`: the mirror has it.
+    """Return if the mirror may resolve a name now; `known`: the mirror knows it.
 
-    FetchRunningError where a fetch has to end first; InvalidRequestError if it failed several
-    times.
+    Raise FetchRunningError if a fetch has to end first, and InvalidRequestError if it failed
+    several times.
     """
     asked = _asked.get()
     strict = asked is not None and asked.strict
@@ -108,7 +111,7 @@ def check_fetched(project: Project, *, known: bool) -> None:
         return
     since = asked.since() if asked else database_now() - UNKNOWN_AGAIN
     has_succeeded = since is not None and fetch.has_succeeded_since(since)
-    # A mirror may be lost, or belong to an earlier address, after a fetch that succeeded.
+    # After a fetch that succeeded, the mirror may be lost or belong to an earlier URL.
     if has_succeeded and not repository_of(project).is_empty():
         return
     has_failed = since is not None and fetch.has_failed_since(since, asked.tries if asked else 1)

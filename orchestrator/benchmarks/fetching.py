@@ -1,4 +1,4 @@
-"""The worker of fetches: it claims the rows that are due, and runs git."""
+"""The fetch worker: it claims due rows and runs git."""
 
 import logging
 import math
@@ -37,33 +37,33 @@ from orchestrator.database.row_claims import claim_of_row
 
 logger = logging.getLogger(__name__)
 
-#: A worker that has not renewed its claim for this long is taken for dead.
+#: Without a renewal of its claim for this long a worker counts as dead.
 CLAIM = timedelta(seconds=60)
 
-#: Seconds between two checks of a command whether the fetch of a worker has ended.
+#: Seconds between two checks by a command whether a worker's fetch has ended.
 COMMAND_POLL_S = 0.2
 
-#: A fetch whose mirror is in use is put back for so long.
+#: How long a fetch is postponed if its mirror is in use.
 BUSY_PAUSE = timedelta(seconds=10)
 
-#: The slots beyond this share are for teams that hold none.
+#: The slots above this share are reserved for teams that hold none.
 SHARED_SLOTS = 3 / 4
 
-#: For so long refs are fetched one by one where not all can be fetched; the next fetch goes on.
+#: Time limit for fetching refs one by one if not all can be fetched; the next fetch continues.
 REFS_S = 120.0
 
 _CLAIMING = 0x70776601
 
 
 def run_next_fetch() -> int | None:
-    """Runs one fetch that is due, to its end; the key of its project, None where none is due."""
+    """Run one due fetch until it ends; return the key of its project, or None if none is due."""
     since = time.monotonic()
     fetch = _claimed()
     if fetch is None:
         return None
     try:
         with HEARTBEAT.keeping(_claim_of(fetch, since=since)) as claim:
-            claim.begin("the fetch", math.inf)  # Its calls of git have limits of their own.
+            claim.begin("the fetch", math.inf)  # Its calls of git have separate limits.
             result = _run(fetch, claim)
     except MirrorBusyError:
         _put_back(fetch)
@@ -75,9 +75,9 @@ def run_next_fetch() -> int | None:
 
 
 def finish_fetch(project: Project) -> None:
-    """Fetches a repository and waits for the end, for commands; InvalidRequestError if it failed.
+    """Fetch a repository and wait until it ends, for commands; InvalidRequestError if it failed.
 
-    Whoever claims it first runs it: a worker, or this process.
+    The process that claims it first runs it: a worker, or this one.
     """
     since = database_now()
     request_fetch(project)
@@ -94,7 +94,7 @@ def finish_fetch(project: Project) -> None:
 
 
 def collect_garbage(project_id: int) -> None:
-    """Packs the mirror of a project again where that is due; errors are for the log alone."""
+    """Repack the mirror of a project if that is due; errors are only logged."""
     project = Project.objects.filter(pk=project_id).first()
     if project is None:
         return
@@ -106,9 +106,9 @@ def collect_garbage(project_id: int) -> None:
 
 @transaction.atomic
 def _claimed() -> Fetch | None:
-    """The fetch that is due for longest, of a team with a free slot; now it is ours."""
+    """Claim and return the fetch that has been due longest, of a team with a free slot."""
     with connection.cursor() as cursor:
-        # One at a time, so that the slots of a team are counted right.
+        # One worker at a time, so that the slots of a team are counted correctly.
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_CLAIMING])
     now = database_now()
     free = Q(claimed_until=None) | Q(claimed_until__lt=now)
@@ -116,7 +116,7 @@ def _claimed() -> Fetch | None:
     due = due.exclude(project__team__in=_teams_without_slots(now))
     for fetch in due.select_for_update(skip_locked=True, of=("self",))[:20]:
         if fetch.claim is not None:
-            # Its worker died: that counts as a failure, or it might go on so without end.
+            # Its worker died. That counts as a failure, so that it cannot repeat without limit.
             _note_failure(fetch, "the worker that fetched it ended", now)
             fetch.save()
             continue
@@ -128,7 +128,7 @@ def _claimed() -> Fetch | None:
 
 
 def _teams_without_slots(now: datetime) -> list[int]:
-    """The teams that hold as many slots as they may: one only where few are left."""
+    """Return the teams that use all their slots; each team gets one if few slots are free."""
     running = Fetch.objects.filter(claimed_until__gte=now).values_list("project__team")
     held = Counter(team for (team,) in running)
     is_nearly_full = held.total() >= settings.FETCH_SLOTS * SHARED_SLOTS
@@ -137,17 +137,16 @@ def _teams_without_slots(now: datetime) -> list[int]:
 
 
 class _Result(NamedTuple):
-    """`error` is empty where nothing went wrong; `retry`: another try may go better by itself."""
+    """`error` is empty after success; `retry`: another attempt may succeed."""
 
     error: str = ""
     retry: bool = True
 
 
 def _run(fetch: Fetch, claim: Claim) -> _Result:
-    """Fetches and files.
+    """Fetch the repository and file its commits; then `fetch.refs` are the refs that were tried.
 
-    `fetch.refs` are those that were tried afterwards. ClaimLost; MirrorBusyError where another
-    process has the mirror.
+    Raise ClaimLost, or MirrorBusyError if another process uses the mirror.
     """
     project = Project.objects.get(pk=fetch.pk)
     try:
@@ -156,7 +155,7 @@ def _run(fetch: Fetch, claim: Claim) -> _Result:
         try:
             file_default_branch(project, repository)
         except InvalidRequestError as error:
-            # Where the default branch is missing, only a push or other settings help.
+            # If the default branch is missing, only a push or new settings help.
             return _Result(str(error), retry=repository.find(project.default_branch) is not None)
     except (ClaimLost, MirrorBusyError):
         raise
@@ -169,7 +168,7 @@ def _run(fetch: Fetch, claim: Claim) -> _Result:
 
 
 def _fetch(fetch: Fetch, repository: Repository, claim: Claim) -> None:
-    """Fetches all at once, or else the branches and then the refs one by one."""
+    """Fetch everything at once; if that fails, the branches first and then the refs one by one."""
 
     def note(line: str) -> None:
         claim.check()
@@ -178,7 +177,7 @@ def _fetch(fetch: Fetch, repository: Repository, claim: Claim) -> None:
     if fetch.clone:
         repository.clone(on_progress=note)
     try:
-        # A clone has just brought the branches.
+        # A clone has already fetched the branches.
         repository.fetch(*fetch.refs, branches=not fetch.clone, on_progress=note)
     except InvalidRequestError:
         if not fetch.refs:
@@ -190,7 +189,7 @@ def _fetch(fetch: Fetch, repository: Repository, claim: Claim) -> None:
 def _fetch_refs(
     fetch: Fetch, repository: Repository, on_progress: Callable[[str], None]
 ) -> list[str]:
-    """Fetches refs one by one, those that are gone too; the ones for which there was time."""
+    """Fetch refs one by one, because some may be gone; return those that were tried in time."""
     give_up = time.monotonic() + REFS_S
     tried: list[str] = []
     for ref in fetch.refs:
@@ -205,7 +204,7 @@ def _fetch_refs(
 
 
 def _note_progress(fetch: Fetch, line: str) -> None:
-    """Writes how far git is; that it cannot be written stops no fetch."""
+    """Store the progress of git; a failure to store it does not stop the fetch."""
     try:
         Fetch.objects.filter(pk=fetch.pk, claim=fetch.claim).update(progress=line[:200])
     except DatabaseError as error:
@@ -220,7 +219,7 @@ def _claim_of(fetch: Fetch, *, since: float) -> Claim:
 
 @transaction.atomic
 def _end(ours: Fetch, error: str, *, retry: bool = True) -> None:
-    """Notes how it ended; nothing where the claim was lost meanwhile."""
+    """Store the result of the fetch; nothing if the claim was lost in the meantime."""
     fetch = Fetch.objects.select_for_update().filter(pk=ours.pk, claim=ours.claim).first()
     if fetch is None:
         logger.warning("the fetch of project %s lost its claim", ours.pk)
@@ -243,9 +242,9 @@ def _end(ours: Fetch, error: str, *, retry: bool = True) -> None:
 
 
 def _plan_next(fetch: Fetch, tried: list[str], now: datetime) -> None:
-    """The fetch after one that succeeded: for refs that were left, and for a request since then."""
+    """Plan the fetch after a successful one: for remaining refs, or for a newer request."""
     left = [ref for ref in fetch.refs if ref not in tried]
-    # They may have moved before they were requested again; those that wait come first.
+    # They may have moved before the new request. Refs that were not tried come first.
     again = [ref for ref in fetch.refs if ref in tried] if fetch.is_requested_again else []
     if left:
         fetch.next_at = now
@@ -258,7 +257,7 @@ def _plan_next(fetch: Fetch, tried: list[str], now: datetime) -> None:
 
 @transaction.atomic
 def _put_back(ours: Fetch) -> None:
-    """Frees the claim; another process has the mirror, which is no failure of its server."""
+    """Release the claim; another process uses the mirror, which is no failure of its server."""
     rows = Fetch.objects.filter(pk=ours.pk, claim=ours.claim)
     now = database_now()
     rows.update(

@@ -1,4 +1,4 @@
-"""What each field of a definition says, in one line, for editors. docs/definitions.md says more."""
+"""Descriptions of the fields of a definition in one line, for editors (docs/definitions.md)."""
 
 from collections.abc import Mapping
 
@@ -36,7 +36,7 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "start": _START,
         "env": "Environment variables for build and start; placeholders in braces are replaced.",
         "port": "A fixed port. Default: a free port, available as {port}.",
-        "install": "What it needs beside its source, in a folder of its own: {installed}. Kept "
+        "install": "Dependencies outside the source, in a separate folder: {installed}. Kept "
         "while steps, contents of files and programs stay the same.",
         "build": "Commands, each a list of arguments, executed once per commit; the result is "
         "stored.",
@@ -75,8 +75,8 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "open_files": "File descriptors.",
     },
     "RoleLimits": {
-        "target": "Of the server under test.",
-        "generator": "Of the load tool.",
+        "target": "Limits of the server under test.",
+        "generator": "Limits of the load tool.",
     },
     "Load": {
         "tool": "The load tool.",

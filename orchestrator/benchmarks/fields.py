@@ -1,4 +1,4 @@
-"""The kinds of fields that the parts of a definition share. No Django."""
+"""Field types that the parts of a definition share. No Django."""
 
 import re
 from typing import Annotated
@@ -23,16 +23,16 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
 class Strict(BaseModel):
-    """Refuses what it does not know, and never changes."""
+    """Rejects unknown fields, and is immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=False)
 
 
 def bytes_of(text: object) -> object:
-    """`"512 MiB"` as a number of bytes; anything but text is left for the model to judge."""
+    """Convert `"512 MiB"` to a number of bytes; pydantic validates all other values."""
     if not isinstance(text, str):
         return text
-    # No size needs more words, and a long one is no number.
+    # No valid size is longer, and matching a long text is slow.
     match = _SIZE.match(text) if len(text) <= 40 else None
     if match is None:
         raise ValueError(f"expected a size such as 512 MiB or 2 GiB, got {text!r}")
@@ -46,10 +46,10 @@ Size = Annotated[int, BeforeValidator(bytes_of)]
 
 
 def shown_value(value: Scalar) -> str:
-    """A value of an axis as it stands in labels and in commands."""
+    """Return a value of an axis as labels and commands show it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def refuse(path: str, problem: str) -> InvalidRequestError:
-    """The refusal of a definition at `path`."""
+    """Return the error for the field of a definition at `path`."""
     return InvalidRequestError(f"{path}: {problem}", field=path)

@@ -1,8 +1,8 @@
-"""Filing the commits of a repository: their order along the default branch, and other branches.
+"""Store the commits of a repository with their order along the default branch, and other branches.
 
-Positions are only ever added at the end where history was only appended to, so that what was
-charted by them stays where it is. After a rewritten history the commits that were dropped lose
-theirs, and what is new follows.
+If commits were only appended to history, positions are only added at the end, so that existing
+charts stay as they are. After a rewrite, commits that were dropped lose their positions, and new
+ones come last.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,23 +17,22 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotReadyError
 
 HISTORY_LIMIT = 2_000
-#: Of another branch: so far back towards the default branch are its commits filed.
+#: How far back towards the default branch the commits of another branch are stored.
 BRANCH_LIMIT = 500
 MAX_BRANCHES = 200
-#: So many commits may be ahead of the repository: clients tell of them before they are pushed.
+#: How many commits may be ahead of the repository: clients may report commits before the push.
 LATER_THAN_KNOWN = 50
-#: So often history is read again where others filed meanwhile.
+#: How often history is read again if another process stores commits at the same time.
 MOST_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _History:
-    """What git says of the default branch, as far as it changes our rows.
+    """Changes that the default branch requires in our rows.
 
-    `kept`: whether a commit that has a place is in the new history. `lost`: hashes that are no
-    longer in it. `facts` are of what is new, parents first, after `skipped` older ones that are
-    not filed. `joined` and `left`: hashes of commits to be marked as on the line of first parents,
-    and as off it.
+    `kept`: whether a commit with a position is in the new history. `lost`: hashes that are no
+    longer in it. `facts`: the new commits, parents first, after `skipped` older ones that are not
+    stored. `joined` and `left`: hashes to mark as on and as off the line of first parents.
     """
 
     kept: bool = True
@@ -45,10 +44,10 @@ class _History:
 
 
 def file_default_branch(project: Project, repository: Repository) -> None:
-    """Files what is new on the default branch, and where all branches are; fetch before.
+    """Store new commits of the default branch, and the tips of all branches; fetch before.
 
-    ConflictError where the project got another repository meanwhile; NotReadyError where others
-    file at the same time again and again.
+    Raise ConflictError if the project got another repository in the meantime, and NotReadyError if
+    other processes keep storing commits at the same time.
     """
     for _ in range(MOST_TRIES):
         project.refresh_from_db(fields=["fetched_at"])
@@ -62,7 +61,7 @@ def file_default_branch(project: Project, repository: Repository) -> None:
 
 
 def file_branch(project: Project, repository: Repository, sha: str) -> None:
-    """Files a commit of another branch and its way back to the default branch."""
+    """Store a commit of another branch and its way back to the default branch."""
     facts = repository.new_since(sha, project.default_branch, limit=BRANCH_LIMIT)
     rows = [commit_row(project, each, None) for each in facts or [repository.describe(sha)]]
     Commit.objects.bulk_create(rows, ignore_conflicts=True)
@@ -81,10 +80,9 @@ def commit_row(project: Project, facts: CommitFacts, position: int | None) -> Co
 
 
 def _newest_known(project: Project, repository: Repository) -> Commit | None:
-    """The last commit in order that was filed from the repository.
+    """Return the last commit in order that was stored from the repository.
 
-    Later ones were named by clients before they were fetched: what they said, and the places that
-    they were given, are replaced.
+    Later ones were reported by clients before the fetch: their data and positions are replaced.
     """
     ordered = project.commits.filter(position__isnull=False).order_by("-position")
     held = [each for each in ordered[:LATER_THAN_KNOWN] if repository.has(each.sha)]
@@ -92,7 +90,7 @@ def _newest_known(project: Project, repository: Repository) -> Commit | None:
 
 
 def _is_filed(commit: Commit, repository: Repository) -> bool:
-    """Whether the row says what the repository says, and its parents are known."""
+    """Return whether the row equals the commit in the repository, and its parents are known."""
     facts = repository.describe(commit.sha)
     theirs = (list(facts.parents), facts.subject, facts.committed_at)
     if theirs != (commit.parents, commit.subject, commit.committed_at):
@@ -102,7 +100,7 @@ def _is_filed(commit: Commit, repository: Repository) -> bool:
 
 
 def _read_history(project: Project, repository: Repository) -> _History:
-    """Reads git, which may take minutes: nothing is locked meanwhile."""
+    """Read git, which may take minutes, so without a lock."""
     tip = repository.find(project.default_branch)
     if tip is None:
         raise InvalidRequestError(
@@ -116,7 +114,7 @@ def _read_history(project: Project, repository: Repository) -> _History:
     rows = list(project.commits.values_list("sha", "mainline", "position"))
     lost: Collection[str] = ()
     if newest is None:
-        # Nothing is known that the new history could be measured against.
+        # No known commit to compare the new history with.
         facts = repository.history(tip, limit=HISTORY_LIMIT)
         total = repository.count(tip)
     else:
@@ -128,7 +126,7 @@ def _read_history(project: Project, repository: Repository) -> _History:
         {sha for sha, *_ in rows} | {each.sha for each in facts}, tip
     )
     inside = repository.select_reachable(marked - line, tip) if marked - line else set()
-    # What only a client told of keeps the place that it was given.
+    # Commits that only a client reported keep their positions.
     placed = {sha for sha, _, position in rows if position is not None} - set(lost)
     apart = placed - inside if newest is not None else set()
     return _History(
@@ -143,8 +141,9 @@ def _read_history(project: Project, repository: Repository) -> _History:
 
 @transaction.atomic
 def _store_history(project: Project, history: _History, tips: Sequence[tuple[str, str]]) -> bool:
-    """False, with nothing stored, where somebody else filed since the history was read."""
-    # Two at once would give the same places to different commits.
+    """Store the history; False, with nothing stored, if another process stored since it was
+    read."""
+    # Two processes at once would give the same positions to different commits.
     locked = Project.objects.select_for_update().get(pk=project.pk)
     if locked.repository_url != project.repository_url:
         raise ConflictError(
@@ -162,7 +161,7 @@ def _store_history(project: Project, history: _History, tips: Sequence[tuple[str
 
 
 def _store_positions(project: Project, history: _History) -> None:
-    """Gives places to what is new, and takes those of what the branch lost."""
+    """Give positions to new commits, and remove those of commits that the branch lost."""
     ordered = project.commits.filter(position__isnull=False)
     if history.kept:
         ordered.filter(sha__in=history.lost).update(position=None)
@@ -174,6 +173,6 @@ def _store_positions(project: Project, history: _History) -> None:
         [commit_row(project, fact, first + place) for place, fact in enumerate(history.facts)],
         update_conflicts=True,
         unique_fields=["project", "sha"],
-        # A client of the API may have named the commit before, and known no more than its hash.
+        # An API client may have reported the commit before, with its hash only.
         update_fields=["position", "parents", "subject", "author", "committed_at"],
     )

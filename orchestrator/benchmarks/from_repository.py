@@ -1,6 +1,6 @@
-"""Definitions that are kept in the measured repository, and read from it at a commit.
+"""Definitions in files of the measured repository, read at a commit.
 
-One file is one definition: `.pitwall.yaml`, and `.pitwall/<benchmark>.yaml` for further ones.
+One file is one definition: `.pitwall.yaml`, and `.pitwall/<benchmark>.yaml` for more.
 """
 
 import re
@@ -30,14 +30,14 @@ _FILE = re.compile(r"^\.pitwall(?:/(?P<slug>[a-z0-9][a-z0-9-]{0,59}))?\.yaml$")
 
 
 def definition_files(*, project: Project, ref: str = "") -> tuple[Commit, list[str]]:
-    """The definitions that a commit of the project holds (default: that of its main branch)."""
+    """Return the definition files of a commit (default: the newest one of the default branch)."""
     commit = commit_of_ref(project=project, ref=ref or project.default_branch)
     found = repository_of(project).files(commit.sha, ROOT_FILE, FOLDER)
     return commit, sorted(path for path in found if _FILE.match(path))
 
 
 def slug_of(project: Project, path: str) -> str:
-    """What a benchmark of this file is called where nobody says otherwise."""
+    """Return the default name of a benchmark in this file."""
     match = _FILE.match(path)
     return (match["slug"] if match else None) or project.slug
 
@@ -45,10 +45,10 @@ def slug_of(project: Project, path: str) -> str:
 def import_definition(
     *, member: Member, project: Project, path: str, slug: str = "", ref: str = ""
 ) -> Definition:
-    """Makes a benchmark whose definition is kept in a file of the repository from now on.
+    """Create a benchmark whose definition is from now on a file of the repository.
 
-    The file is read at `ref` (default: the main branch). A benchmark of this name that was kept in
-    Pitwall goes on, with its history.
+    The file is read at `ref` (default: the default branch). A benchmark of this name in Pitwall
+    continues with its history.
     """
     member.require(Role.MEMBER, to="import a benchmark")
     if not _FILE.match(path):
@@ -70,7 +70,7 @@ def import_definition(
 
 
 def keep_in_pitwall(*, member: Member, benchmark: Benchmark) -> None:
-    """From now on the definition is changed in Pitwall; the repository's file is read no more."""
+    """Keep the definition in Pitwall from now on; the file of the repository is not read."""
     member.require(Role.MEMBER, to="change a benchmark")
     with transaction.atomic():
         Benchmark.objects.filter(pk=benchmark.pk).update(repository_path="")
@@ -78,9 +78,9 @@ def keep_in_pitwall(*, member: Member, benchmark: Benchmark) -> None:
 
 
 def definition_at(benchmark: Benchmark, commit: Commit) -> Definition:
-    """The definition by which a commit is measured; not stored yet where the file is new.
+    """Return the definition for measuring a commit; it is unsaved if the file is new.
 
-    That of a benchmark that is kept in Pitwall is the newest version, whatever the commit.
+    For a benchmark in Pitwall, it is the newest version for every commit.
     """
     path = benchmark.repository_path
     if not path:
@@ -89,7 +89,7 @@ def definition_at(benchmark: Benchmark, commit: Commit) -> Definition:
 
 
 def store_definition(definition: Definition, *, by: User | None) -> Definition:
-    """Stores what `definition_at` gave, once; what is stored already is given back."""
+    """Store a definition from `definition_at` once; return the stored one if it exists."""
     if not definition._state.adding:
         return definition
     with transaction.atomic():

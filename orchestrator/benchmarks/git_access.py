@@ -1,7 +1,7 @@
-"""What opens a repository to git: a deploy key or a token of the project, and the server's key.
+"""Access of git to repositories: a deploy key or token of the project, the server's host key.
 
-Secrets are in files of mode 0600 in a folder that is removed with the call; the command line and
-the environment name those files only.
+Secrets are in files of mode 0600 in a folder that is removed after the call. The command line and
+the environment contain only the names of these files.
 """
 
 import fcntl
@@ -23,12 +23,12 @@ from orchestrator.transport.address import HostKey
 from orchestrator.transport.ssh import scan_host_key
 
 SCAN_TIMEOUT_S = 8.0
-#: What forges take as the user name of a token where they do not look at it.
+#: The user name that forges accept for a token if they ignore it.
 TOKEN_USER = "x-access-token"
 _PREFIX = "pitwall-git-"
 #: Held by the process that uses the folder.
 _LOCK = "lock"
-#: A folder that is younger may not have its lock yet.
+#: A younger folder may not have its lock yet.
 _NEW_S = 5.0
 TOKEN_NEEDS_HTTPS = (
     "an access token is sent over https only: change the address of the repository to https://, or "
@@ -38,7 +38,7 @@ _REFUSED = b"Host key verification failed"
 
 
 class HostKeyChangedError(InvalidRequestError):
-    """The git server shows a key that is not pinned, and may not be pinned by itself."""
+    """The git server shows a key that is not pinned, and a maintainer has to accept it."""
 
 
 def _ignore(*_: str) -> None:
@@ -47,11 +47,11 @@ def _ignore(*_: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """The credential of one project and the pinned key of its SSH server, each empty if none.
+    """The credential of a project and the pinned key of its SSH server, each empty if unset.
 
-    `on_first_key` and `on_other_key` get the line (`ssh-ed25519 AAAA…`) of a key that the server
-    showed: on the first contact, and where it is not the pinned one. Without `accepts_first_key`,
-    each key is another one while none is pinned. `on_pinned_key` is called after a call that
+    `on_first_key` and `on_other_key` get the line (`ssh-ed25519 AAAA…`) of the key that the server
+    showed: on the first contact, and if it is not the pinned one. Without `accepts_first_key`, any
+    key goes to `on_other_key` while none is pinned. `on_pinned_key` is called after a call that
     succeeded with the pinned key.
     """
 
@@ -71,7 +71,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """`config` is for git and `ssh_options` for ssh."""
+    """`config` is passed to git and `ssh_options` to ssh."""
 
     config: dict[str, str]
     ssh_options: tuple[str, ...]
@@ -80,7 +80,7 @@ class Prepared:
 
 @contextmanager
 def prepare_access(access: Access, place: Place) -> Iterator[Prepared]:
-    """The files that git and ssh read, for the time of the context."""
+    """Provide the files that git and ssh read, within the context."""
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
         folder = Path(name)
         with open(_write(folder / _LOCK, "")) as lock:
@@ -93,7 +93,7 @@ def _prepare(access: Access, place: Place, folder: Path) -> Prepared:
     known_hosts = _write(folder / "known_hosts", pinned)
     key = _write(folder / "key", access.private_key) if access.private_key else "none"
     options = (
-        # Without a key of the project there is none: ssh would look for those of the account.
+        # Without a key of the project, no file: ssh would use the keys of the account.
         f"IdentityFile={key}",
         f"UserKnownHostsFile={known_hosts}",
         f"StrictHostKeyChecking={'accept-new' if access.is_first_contact else 'yes'}",
@@ -102,7 +102,7 @@ def _prepare(access: Access, place: Place, folder: Path) -> Prepared:
 
 
 def remove_stale_files() -> None:
-    """Removes what processes of ours left that were killed: their files have secrets."""
+    """Remove folders of our processes that were killed: their files contain secrets."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError):
             facts = folder.lstat()
@@ -128,9 +128,9 @@ def _is_in_use(folder: Path) -> bool:
 def note_host_key(
     access: Access, place: Place, prepared: Prepared, port: int, done: Completed
 ) -> None:
-    """After a call of ssh: hands on the key that the server showed.
+    """After a call of ssh, pass on the key that the server showed.
 
-    HostKeyChangedError where ssh refused it; `port` leads to the server on loopback.
+    Raise HostKeyChangedError if ssh rejected it; `port` on loopback leads to the server.
     """
     if access.is_first_contact:
         words = prepared.known_hosts.read_text(errors="replace").splitlines()
@@ -158,8 +158,8 @@ def _changed(access: Access, place: Place, port: int) -> str:
         )
     pinned = HostKey.parse(access.host_key).fingerprint_sha256
     return (
-        f"the git server {place.host} shows {its_key}, but {pinned} is pinned: another machine may "
-        "stand in its place; ask whoever runs it, and let a maintainer accept the new key or keep "
+        f"the git server {place.host} shows {its_key}, but {pinned} is pinned: it may be another "
+        "machine; ask its operator, and let a maintainer accept the new key or keep "
         "the pinned one in the project's settings, under Repository access"
     )
 
@@ -171,7 +171,7 @@ def _credential_config(access: Access, place: Place, folder: Path) -> dict[str, 
         raise InvalidRequestError(TOKEN_NEEDS_HTTPS, field="token")
     host = f"[{place.host}]" if ":" in place.host else place.host
     user, token = quote(access.username or TOKEN_USER, safe=""), quote(access.token, safe="")
-    # git compares hosts as the URL has them: with the port only where the URL names it.
+    # git compares hosts as the URL contains them: with the port only if the URL has one.
     lines = (f"{place.scheme}://{user}:{token}@{each}\n" for each in (host, f"{host}:{place.port}"))
     file = _write(folder / "credentials", "".join(lines))
     return {"credential.helper": f"store --file={shlex.quote(str(file))}"}

@@ -1,7 +1,7 @@
-"""Calls of git: argument lists, an environment of known variables, limits on time and output.
+"""Calls of git with argument lists, a known environment, and limits on time and output.
 
 git sees no home folder, no configuration of the machine or its users, no SSH agent and no
-credential helper: what it may use is what a call gives it.
+credential helper: a call passes everything that git may use.
 """
 
 import os
@@ -20,12 +20,12 @@ from orchestrator.benchmarks.bounded import (
 )
 from orchestrator.core.errors import InvalidRequestError
 
-#: Of all calls but fetches, archives and bundles.
+#: Time limit of all calls except fetches, archives and bundles.
 GIT_TIMEOUT_S = 120.0
 _PROGRESS_S = 1.0
 _LONGEST_LINE = 4096
 _LONGEST_MESSAGE = 500
-#: Where programs and certificates of authorities are.
+#: Variables that locate programs and the certificates of authorities.
 _PASSED_ON = (
     "PATH", "LD_LIBRARY_PATH", "TMPDIR", "GIT_EXEC_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR",
     "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH",
@@ -45,11 +45,11 @@ def call_git(
     on_progress: Callable[[str], None] | None = None,
     size_check: Callable[[], None] | None = None,
 ) -> Completed:
-    """A call that ended; InvalidRequestError with git's own words where it failed and `check`.
+    """Return a call that ended; with `check`, a failure raises InvalidRequestError.
 
-    `config` are settings of git for this call; they are passed by the environment, which other
-    users of the machine cannot see. `on_progress` gets git's words at most once a second. `limit`
-    names the setting that `most_bytes` comes from.
+    `config` are git settings of this call; the environment passes them, which other users of the
+    machine cannot read. `on_progress` gets git's progress at most once a second. `limit` names the
+    setting that defines `most_bytes`.
     """
     progress = Progress(on_progress) if on_progress else None
     try:
@@ -68,7 +68,7 @@ def call_git(
 def _environment(config: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
     return {
         **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
-        # Not that of the account: git and curl look for files there.
+        # Not the home of the account: git and curl look for files there.
         "HOME": "/nonexistent",
         "LC_ALL": "C",
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -82,33 +82,33 @@ def _environment(config: Mapping[str, str], variables: Mapping[str, str]) -> dic
 
 
 def _refusal_of(error: Exception, timeout_s: float, limit: str) -> InvalidRequestError:
-    """The error of a call that was ended, or did not begin."""
+    """Return the error of a call that was ended or did not start."""
     if isinstance(error, TimeoutError):
         return InvalidRequestError(
             f"git did not finish within {timeout_s:g} s; is the repository's server reachable?"
         )
     if isinstance(error, TooMuchError):
-        advice = f"; whoever runs Pitwall can raise {limit}" if limit else ""
+        advice = f"; the operator of Pitwall can raise {limit}" if limit else ""
         return InvalidRequestError(f"{error}{advice}")
     words = error.strerror if isinstance(error, OSError) else ""
     return InvalidRequestError(f"git failed on the server of Pitwall: {words or error}")
 
 
 def refusal(done: Completed, *more: str) -> InvalidRequestError:
-    """The error of a call that failed: git's own words, and what else is known."""
+    """Return the error of a failed call: git's message and additional facts."""
     words = "; ".join((words_of(done.stderr), *filter(None, more)))
     return InvalidRequestError(f"git cannot read the repository: {words}")
 
 
 def words_of(stderr: bytes) -> str:
-    """The end of what git wrote, one line, without the states of progress that it overwrote."""
+    """Return the end of git's output in one line, without overwritten progress lines."""
     lines = (line.rstrip(b"\r").rpartition(b"\r")[2] for line in stderr.rstrip().split(b"\n"))
     text = " ".join(_shown(line) for line in lines if line.strip())
     return text[-_LONGEST_MESSAGE:] or "no reason given"
 
 
 class Progress:
-    """Cuts what git writes to its terminal into lines, and reports the newest once a second."""
+    """Splits git's terminal output into lines, and reports the newest once a second."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report, self._rest, self._next_at = report, b"", 0.0

@@ -1,7 +1,6 @@
 """The graph of commits: their order, the main line, branches and merges. No Django.
 
-All functions take what is known of a graph: a parent that is not among the commits is the end of
-what is known.
+All functions take the known part of a graph: a parent that is not among the commits is its end.
 """
 
 import heapq
@@ -16,7 +15,7 @@ Parents = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A commit as the graph sees it."""
+    """A commit in the graph."""
 
     sha: str
     parents: tuple[str, ...]
@@ -25,10 +24,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lanes:
-    """Where commits stand beside each other in a chart: 0 is the main line.
+    """The horizontal places of commits in a chart: 0 is the main line.
 
-    `links`: (commit, parent) for each known parent on another lane: where a branch leaves, and
-    where it is merged.
+    `links`: (commit, parent) for each known parent on another lane, where a branch starts or is
+    merged.
     """
 
     lane: Mapping[str, int]
@@ -40,7 +39,7 @@ def parents_of(nodes: Iterable[Node]) -> dict[str, tuple[str, ...]]:
 
 
 def topological(nodes: Iterable[Node]) -> list[str]:
-    """All commits, parents first; of those that may come next, the oldest."""
+    """Return all commits, parents before children; among the possible next ones the oldest."""
     known = {node.sha: node for node in nodes}
     missing = {sha: sum(p in known for p in set(node.parents)) for sha, node in known.items()}
     children = _children(parents_of(known.values()))
@@ -58,7 +57,7 @@ def topological(nodes: Iterable[Node]) -> list[str]:
 
 
 def first_parent_line(parents: Parents, tip: str) -> list[str]:
-    """From the oldest known commit to `tip`, by first parents alone; empty for an unknown tip."""
+    """Return the line of first parents up to `tip`, oldest first; empty for an unknown tip."""
     line = []
     at: str | None = tip
     while at is not None and at in parents:
@@ -68,7 +67,7 @@ def first_parent_line(parents: Parents, tip: str) -> list[str]:
 
 
 def ancestors(parents: Parents, tip: str) -> set[str]:
-    """The known commits that `tip` contains, itself among them."""
+    """Return the known commits that `tip` contains, including itself."""
     found: set[str] = set()
     todo = [tip]
     while todo:
@@ -80,9 +79,9 @@ def ancestors(parents: Parents, tip: str) -> set[str]:
 
 
 def ancestry_path(nodes: Sequence[Node], before: str, after: str) -> list[str]:
-    """The commits that contain `before` and that `after` contains, `after` itself among them.
+    """Return the commits that contain `before` and that `after` contains, including `after`.
 
-    Parents first, without `before`; empty where `after` does not contain it.
+    Parents come first, `before` is excluded; empty if `after` does not contain it.
     """
     parents = parents_of(nodes)
     inside = ancestors(parents, after)
@@ -100,13 +99,13 @@ def ancestry_path(nodes: Sequence[Node], before: str, after: str) -> list[str]:
 
 
 def main_path(parents: Parents, before: str, after: str) -> list[str]:
-    """The commits after `before` up to `after` along first parents; empty if it is not on it."""
+    """Return the commits after `before` up to `after` along first parents; empty without a path."""
     line = first_parent_line(parents, after)
     return line[line.index(before) + 1 :] if before in line else []
 
 
 def merge_base(nodes: Sequence[Node], one: str, other: str) -> str | None:
-    """The newest commit that both contain; None where they are not known to share one."""
+    """Return the newest commit that both contain; None if no common commit is known."""
     parents = parents_of(nodes)
     common = ancestors(parents, one) & ancestors(parents, other)
     ordered = topological([node for node in nodes if node.sha in common])
@@ -115,16 +114,16 @@ def merge_base(nodes: Sequence[Node], one: str, other: str) -> str | None:
 
 
 def lanes(nodes: Sequence[Node], *, tip: str) -> Lanes:
-    """Lane 0 for the first-parent line of `tip`; each other line takes the lowest free lane.
+    """Return lane 0 for the first-parent line of `tip`; each other line gets the lowest free lane.
 
-    A line runs along first parents, from the newest commit that no line has yet to the commit that
-    it left from. Lines share a lane where they do not overlap.
+    A line follows first parents, from the newest commit without a line to the commit where it
+    branched off. Lines share a lane if they do not overlap.
     """
     parents = parents_of(nodes)
     order = {sha: place for place, sha in enumerate(topological(nodes))}
     children = _children(parents)
     lane = dict.fromkeys(first_parent_line(parents, tip), 0)
-    #: For each lane but the first, the oldest place that its lines reach.
+    #: For each lane but the first, the oldest place of its lines.
     begins: list[int] = []
     for sha in sorted(order, key=order.__getitem__, reverse=True):
         if sha in lane:
@@ -145,7 +144,7 @@ def lanes(nodes: Sequence[Node], *, tip: str) -> Lanes:
 
 
 def _own_line(parents: Parents, tip: str, taken: Mapping[str, int]) -> tuple[list[str], str]:
-    """The commits from `tip` down that no line has, and the commit where they meet one."""
+    """Return the commits from `tip` down that have no line, and the commit where they meet one."""
     line: list[str] = []
     at = tip
     while at in parents and at not in taken:

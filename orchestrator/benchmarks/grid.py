@@ -1,8 +1,8 @@
-"""The cases of a definition as a grid to choose from, and the choice as an expression. No Django.
+"""The cases of a definition as a grid, and a selection of them as an expression. No Django.
 
-The two axes with most values are its rows and columns; the values of the others are chosen for the
-whole grid. What is chosen is written as an expression (benchmarks/choice.py), because that is what
-runs and schedules keep, and what still means something under a later version of the definition.
+The two axes with most values are the rows and columns. The values of other axes are selected for
+the whole grid. The selection is stored as an expression (benchmarks/choice.py): runs and schedules
+store it, and it stays meaningful under a later version of the definition.
 """
 
 from collections import defaultdict
@@ -32,11 +32,10 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """What can be chosen. `rows` and `columns` are None where fewer than two axes have a choice.
+    """The cells to select from. `rows` and `columns` are None if fewer than two axes have a choice.
 
-    `cells` holds only the cells in which there are cases; `unsupported` those of them that no host
-    can measure. `id` changes with the axes and their values: places in one grid mean nothing in
-    another.
+    `cells` contains only cells with cases; `unsupported` are those that no host can measure. `id`
+    changes with the axes and their values, because places of one grid mean nothing in another.
     """
 
     id: str
@@ -57,14 +56,14 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picked:
-    """Places of the chosen cells, and of the chosen values of each other axis by its name."""
+    """Places of the selected cells, and of the selected values of each other axis by its name."""
 
     cells: frozenset[Cell]
     values: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
 def grid_of(spec: Spec, cases: Sequence[CaseSpec]) -> Grid:
-    """`cases` are all of the definition."""
+    """Return the grid of a definition; `cases` are all its cases."""
     axes = [Axis(name=name, values=tuple(spec.values_of(name))) for name in spec.matrix]
     choices = [axis for axis in axes if len(axis.values) > 1]
     largest = sorted(choices, key=lambda axis: -len(axis.values))[:2]
@@ -86,7 +85,7 @@ def grid_of(spec: Spec, cases: Sequence[CaseSpec]) -> Grid:
 
 
 def picked_by(grid: Grid, cases: Sequence[CaseSpec], chosen: Sequence[CaseSpec]) -> Picked | None:
-    """The choice in the grid that takes exactly `chosen` of all cases; None if there is none."""
+    """Return the selection that contains exactly the `chosen` cases; None if there is none."""
     picked = Picked(
         cells=frozenset(
             _cell_of(case, grid.rows, grid.columns) for case in chosen if grid.rows is not None
@@ -102,7 +101,7 @@ def picked_by(grid: Grid, cases: Sequence[CaseSpec], chosen: Sequence[CaseSpec])
 
 
 def expression_of(grid: Grid, picked: Picked) -> str:
-    """What chooses the same cases; empty for all of them. Something of each axis must be picked."""
+    """Return an expression for the selection; empty for all cases. Each axis needs a value."""
     parts = [
         _values(axis, picked.values[axis.name])
         for axis in grid.others
@@ -120,8 +119,7 @@ def expression_of(grid: Grid, picked: Picked) -> str:
 
 
 def _cells(rows: Axis, columns: Axis, cells: frozenset[Cell], picked: frozenset[Cell]) -> str:
-    """Rows of which the same columns are chosen share a part. A cell without cases is taken along
-    wherever that makes a row whole."""
+    """Combine rows with the same selected columns; cells without cases may complete a row."""
     everywhere = frozenset(range(len(columns.values)))
     groups: dict[frozenset[int], list[int]] = defaultdict(list)
     for row in range(len(rows.values)):
@@ -168,9 +166,9 @@ def _takes(grid: Grid, picked: Picked, case: CaseSpec) -> bool:
 
 
 def toggled(grid: Grid, picked: Picked, what: str) -> Picked:
-    """All of `what` if some of it was missing, else none of it.
+    """Select all of `what` if a part of it was not selected, else deselect it.
 
-    `what` is `all`, `row.2`, `column.0` or `axis.size`; anything else changes nothing.
+    `what` is `all`, `row.2`, `column.0` or `axis.size`; other values change nothing.
     """
     kind, _, name = what.partition(".")
     if kind == "all":
@@ -188,6 +186,6 @@ def toggled(grid: Grid, picked: Picked, what: str) -> Picked:
 
 
 def cells_of(grid: Grid, kind: str, place: int) -> frozenset[Cell]:
-    """The cells of one `row` or `column`."""
+    """Return the cells of one `row` or `column`."""
     at = 0 if kind == "row" else 1
     return frozenset(cell for cell in grid.cells if cell[at] == place)

@@ -1,4 +1,4 @@
-"""Host keys of git servers that are reached by SSH: the pinned one, and another that is offered."""
+"""Host keys of git servers behind SSH: the pinned key, and a different one that is offered."""
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -14,7 +14,7 @@ from orchestrator.transport.address import HostKey
 
 @transaction.atomic
 def accept_host_key(*, member: Member, project: Project, fingerprint: str) -> None:
-    """Pins the key that the server showed last, if it is the one that the member has seen."""
+    """Pin the key that the server showed last, if it is the one that the member saw."""
     member.require(Role.MAINTAINER, to="accept a host key")
     row = RepositoryAccess.objects.select_for_update().filter(project=project).first()
     offered = row.offered_host_key if row else ""
@@ -29,7 +29,7 @@ def accept_host_key(*, member: Member, project: Project, fingerprint: str) -> No
 
 @transaction.atomic
 def keep_host_key(*, member: Member, project: Project) -> None:
-    """Drops the key that is offered; ConflictError where none is, or none is pinned."""
+    """Drop the offered key; ConflictError if none is offered or none is pinned."""
     member.require(Role.MAINTAINER, to="drop an offered host key")
     row = RepositoryAccess.objects.select_for_update().filter(project=project).first()
     if row is None or not row.host_key or not row.offered_host_key:
@@ -41,9 +41,9 @@ def keep_host_key(*, member: Member, project: Project) -> None:
 
 @transaction.atomic
 def forget_host_key(*, member: Member, project: Project) -> None:
-    """Removes the pinned key; the next one is not pinned before a maintainer accepts it.
+    """Remove the pinned key; the next one is pinned only after a maintainer accepts it.
 
-    ConflictError where none is pinned.
+    Raise ConflictError if none is pinned.
     """
     member.require(Role.MAINTAINER, to="forget a host key")
     row = RepositoryAccess.objects.select_for_update().filter(project=project).first()
@@ -57,7 +57,7 @@ def forget_host_key(*, member: Member, project: Project) -> None:
 
 
 def pin_first_key(project: Project, key: str) -> None:
-    """That of the first contact with a server; nothing where a key is or was pinned."""
+    """Pin the key of the first contact with a server; nothing if a key is or was pinned."""
     RepositoryAccess.objects.get_or_create(project=project)
     unknown = _rows_of(project).filter(host_key="", host_key_at=None)
     with transaction.atomic():
@@ -66,14 +66,14 @@ def pin_first_key(project: Project, key: str) -> None:
 
 
 def note_offered_key(project: Project, key: str) -> None:
-    """The server showed this key, which is not pinned."""
+    """Store a key that the server showed and that is not pinned."""
     _rows_of(project).update(offered_host_key=key, offered_at=utc_now())
 
 
 def drop_stale_offer(project: Project) -> None:
-    """The server showed the pinned key again: no maintainer has to decide anything."""
+    """Drop the offered key, because the server showed the pinned one again."""
     with transaction.atomic():
-        # The row alone: who changes a repository locks the project before it.
+        # Lock this row only: a change of the repository locks the project before it.
         rows = _rows_of(project).select_for_update(of=("self",))
         row = rows.exclude(offered_host_key="").first()
         if row is not None:
@@ -86,7 +86,7 @@ def projects_with_other_host_key() -> QuerySet[Project]:
 
 
 def _rows_of(project: Project) -> QuerySet[RepositoryAccess]:
-    """None where the repository was changed meanwhile."""
+    """Return the project's row; no row if the repository was changed in the meantime."""
     return RepositoryAccess.objects.filter(
         project=project, project__repository_url=project.repository_url
     )

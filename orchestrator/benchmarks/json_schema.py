@@ -1,7 +1,7 @@
-"""The JSON Schema of definitions, from which editors complete and check them. No Django.
+"""The JSON Schema of definitions, which editors use for completion and validation. No Django.
 
-It is made from the models. What those leave to validators in code is written here: sizes with a
-unit, the names of load tools, and the parts of a definition that an option may change.
+It is generated from the models. This module adds what validators in code define: sizes with a unit,
+the names of load tools, and the parts of a definition that an option may change.
 """
 
 import json
@@ -20,13 +20,15 @@ _DEFS = "#/$defs/"
 _REFERENCE = {"type": "string", "pattern": r"^\{[a-z][a-z0-9_]*\}$"}
 _SIZE = {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*([KMGT]i?)?B\s*$"}
 _CODINGS = {"type": "string", "description": "Codings separated by commas, or none."}
-#: Parts that an option changes: what it does not say stays as the definition has it.
+#: Parts that an option may change; fields that it leaves out keep the value of the definition.
 _PARTS = ("Subject", "Service", "Load")
 
 
 def definition_schema() -> Schema:
-    """A schema that takes each definition that `parse` takes; what depends on more than one place,
-    such as a word in braces without an axis, it cannot see."""
+    """Return a schema that accepts every definition that `parse` accepts.
+
+    It cannot check rules across several fields, such as placeholders without an axis.
+    """
     found = Spec.model_json_schema()
     root = {key: value for key, value in found.items() if key != "$defs"}
     models: dict[str, Schema] = {"Spec": root, **found["$defs"]}
@@ -44,12 +46,12 @@ def definition_schema() -> Schema:
 
 
 def schema_text() -> str:
-    """The document as it is committed and served."""
+    """Return the document as it is committed and served."""
     return json.dumps(definition_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def _inside(value: object) -> Iterator[Schema]:
-    """Every mapping in a schema, the outermost first."""
+    """Yield every mapping in a schema, the outermost first."""
     if isinstance(value, dict):
         yield value
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -58,7 +60,7 @@ def _inside(value: object) -> Iterator[Schema]:
 
 
 def _tidy(schema: Schema) -> None:
-    """Without titles made of field names, and with names of maps checked."""
+    """Remove titles generated from field names, and forbid other names in maps."""
     if isinstance(schema.get("title"), str):
         del schema["title"]
     if schema.get("default", ...) is None:
@@ -100,7 +102,7 @@ def _refer(field: Schema, target: str) -> None:
 
 
 def _add_part(models: dict[str, Schema], name: str) -> None:
-    """The model with nothing required, down through the mappings in it, which are merged."""
+    """Add a version of the model, and of mappings in it, without required fields."""
     if f"{name}Part" in models:
         return
     part = models[f"{name}Part"] = deepcopy(models[name])

@@ -1,4 +1,4 @@
-"""What a definition lets its processes use of a host. No Django."""
+"""Resource limits that a definition sets for its processes on a host. No Django."""
 
 from typing import Annotated
 
@@ -6,15 +6,15 @@ from pydantic import Field, model_validator
 
 from orchestrator.benchmarks.fields import Size, Strict
 
-#: A process that may not open this many files does not even start.
+#: With fewer open files a process does not even start.
 FEWEST_FILES = 16
 
 
 class Limits(Strict):
-    """Limits of one process tree; what is left out is not limited.
+    """Limits of one process tree; a missing field is not limited.
 
-    `cpus` is a number of CPUs of its own, chosen on the host; `cpu_quota` the CPU time that it may
-    use in CPUs, such as 0.5; `memory` is in bytes.
+    `cpus` is a number of exclusive CPUs, chosen on the host; `cpu_quota` is the CPU time that it
+    may use in CPUs, such as 0.5; `memory` is in bytes.
     """
 
     cpus: Annotated[int, Field(ge=1, le=1024)] | None = None
@@ -26,8 +26,8 @@ class Limits(Strict):
     def _quota_fits(self) -> "Limits":
         if self.cpus is not None and self.cpu_quota is not None and self.cpu_quota > self.cpus:
             raise ValueError(
-                f"a cpu_quota of {self.cpu_quota:g} CPUs cannot be used up on cpus: {self.cpus}; "
-                "lower the one or raise the other"
+                f"a cpu_quota of {self.cpu_quota:g} CPUs is more than cpus: {self.cpus}; "
+                "lower one or raise the other"
             )
         return self
 

@@ -1,4 +1,4 @@
-"""The load of a definition, and the answers that it expects. No Django."""
+"""The load of a definition, and the expected responses. No Django."""
 
 from typing import Annotated, Any, Literal
 
@@ -16,16 +16,16 @@ from orchestrator.benchmarks.objective import parse as parse_objective
 from orchestrator.loadtools.model import Protocol
 from orchestrator.loadtools.registry import TOOLS
 
-#: The name of an axis in braces that gives the value: `"{connections}"`.
+#: The name of an axis in braces, whose value is used: `"{connections}"`.
 Reference = Annotated[str, Field(pattern=r"^\{[a-z][a-z0-9_]*\}$")]
 #: Fields of the load that may be references.
 REFERENCES = (
     "tool", "protocol", "tls", "compression", "connections", "streams", "rate", "duration_s",
     "requests", "keepalive", "body_bytes",
 )  # fmt: skip
-#: Texts of the load in which axes are filled in.
+#: Texts of the load with placeholders of axes.
 TEXTS = ("path", "random_path", "body")
-#: What is asked for where the load names no path.
+#: The path of the request if the load has none.
 ANY_PATH = "/"
 
 HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")]
@@ -41,7 +41,7 @@ Streams = Annotated[int, Field(ge=1, le=1_000)]
 
 
 def _codings(value: object) -> object:
-    """`"gzip, br"` as a list; `none` and `identity` ask for no coding."""
+    """Split `"gzip, br"` into a list; `none` and `identity` request no coding."""
     if not isinstance(value, str) or value.startswith("{"):
         return value
     names = [name.strip() for name in value.split(",")]
@@ -52,7 +52,7 @@ Compression = Annotated[list[str], Field(max_length=10)]
 
 
 class Range(Strict):
-    """Both ends count."""
+    """Both ends are included."""
 
     min: Annotated[int, Field(ge=0)]
     max: Annotated[int, Field(ge=0)]
@@ -65,7 +65,7 @@ class Range(Strict):
 
 
 class Grpc(Strict):
-    """What is called; without `proto` (a file of the built tree) the server is asked for it."""
+    """The call; without `proto` (a file of the built tree), server reflection describes it."""
 
     call: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*/[A-Za-z_]\w*$")]
     proto: Annotated[str, Field(max_length=400)] | None = None
@@ -74,7 +74,7 @@ class Grpc(Strict):
 
 
 class Step(Strict):
-    """One load of several; what it does not say is as in the load itself."""
+    """One of several loads; missing fields have the values of the load itself."""
 
     rate: Rate | None = None
     connections: Connections | None = None
@@ -85,7 +85,7 @@ class Step(Strict):
 
 
 class Search(Strict):
-    """The highest rate at which the objective holds: probes of `probe_s` from `low` to `high`."""
+    """Search of the highest rate that meets the objective, with probes from `low` to `high`."""
 
     objective: Annotated[str, Field(min_length=1, max_length=500)]
     low: Rate = 100
@@ -103,12 +103,12 @@ class Search(Strict):
     @model_validator(mode="after")
     def _ordered(self) -> "Search":
         if self.low >= self.high:
-            raise ValueError(f"low {self.low:g} has to be less than high {self.high:g}")
+            raise ValueError(f"low {self.low:g} must be less than high {self.high:g}")
         return self
 
 
 class Load(Strict):
-    """The load that is put on the subject."""
+    """The load on the subject."""
 
     tool: str = "oha"
     protocol: Protocol | Reference = "h1"
@@ -184,7 +184,7 @@ class Load(Strict):
 
     @model_serializer(mode="wrap")
     def _canonical(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without what is not used, so that older definitions keep their digests."""
+        """Leave out unused fields, so that older definitions keep their digests."""
         data = serialize(self)
         for name in _LATER:
             if data[name] == Load.model_fields[name].default:
@@ -192,7 +192,7 @@ class Load(Strict):
         return data
 
 
-#: Fields that came after the first definitions were stored.
+#: Fields that were added after the first definitions were stored.
 _LATER = (
     "protocol", "tls", "random_path", "compression", "grpc", "command", "streams", "steps",
     "search", "primer_s", "connect_timeout_s", "response_bytes", "body_bytes",
@@ -200,7 +200,7 @@ _LATER = (
 
 
 class Check(Strict):
-    """A request that must be answered so, before and after the load; null is not judged."""
+    """A request before and after the load with its expected response; null is not checked."""
 
     path: Path = "/"
     method: Method = "GET"
@@ -219,7 +219,7 @@ class Check(Strict):
 
     @property
     def response(self) -> dict[str, Scalar] | None:
-        """The one thing that is asked of the body."""
+        """The one check of the response body."""
         given = {
             name: getattr(self, name)
             for name in ("text", "length", "sha256", "matches")

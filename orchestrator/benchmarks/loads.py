@@ -1,4 +1,4 @@
-"""From a case of a definition to what the load tool is asked to do."""
+"""Convert a case of a definition to loads for the load tool."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -15,22 +15,22 @@ from orchestrator.loadtools.metrics import PRIMARY, PRIMARY_OF_CLIENT, PRIMARY_O
 from orchestrator.loadtools.model import GrpcCall, LoadSpec, Problem
 from orchestrator.loadtools.registry import TOOLS, Adapter
 
-#: Starting, asking for readiness, stopping and collecting: what a trial costs beside its load.
+#: Overhead of a trial in addition to its load: start, readiness, stop and collection.
 TRIAL_OVERHEAD_S = 1.0
 #: A guess for loads that count requests, until the case has been measured: a slow server.
 ASSUMED_RATE = 1_000.0
-#: What the load tool has open beside its connections, rounded up.
+#: Files that the load tool opens in addition to its connections, rounded up.
 OTHER_FILES = 32
-#: What a closed load of oha over HTTP/3 waits for at its end.
+#: How long a closed load of oha over HTTP/3 waits at its end.
 QUIC_IDLE_S = 30.0
-#: Probes that a search takes as a rule, its confirmations among them.
+#: The usual number of probes of a search, including its confirmations.
 USUAL_PROBES = 20
 
 
 def load_specs_of(spec: Spec, parameters: Mapping[str, Scalar]) -> tuple[LoadSpec, ...]:
-    """The tool-neutral loads of one case: one, or as many as a stepped load has steps.
+    """Return the tool-neutral loads of one case: one, or one per step of a stepped load.
 
-    InvalidRequestError, with the field, where the tool cannot put it.
+    Raise InvalidRequestError with the field if the tool cannot create the load.
     """
     load = load_of(spec, parameters)
     whole = replace(_load_spec(load, parameters), client_measured=spec.measured == "client")
@@ -45,23 +45,23 @@ def load_specs_of(spec: Spec, parameters: Mapping[str, Scalar]) -> tuple[LoadSpe
 
 
 def most_measured_loads(spec: Spec, parameters: Mapping[str, Scalar]) -> int:
-    """How many measured loads a trial of one case has at most: its steps or probes, or one."""
+    """Return the maximum number of measured loads in a trial: its steps, its probes, or 1."""
     search = load_of(spec, parameters).search
     return search.max_probes if search else len(load_specs_of(spec, parameters))
 
 
 def tool_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Adapter:
-    """The load tool of one case."""
+    """Return the load tool of one case."""
     return TOOLS[load_of(spec, parameters).tool]
 
 
 def tools_of(spec: Spec) -> tuple[str, ...]:
-    """The load tools of all cases, by name."""
+    """Return the load tools of all cases, by name."""
     return tuple(dict.fromkeys(tool_of(spec, case.parameters).name for case in expand(spec)))
 
 
 def primary_of(spec: Spec) -> tuple[str, ...]:
-    """The metrics that decide the verdict of a case."""
+    """Return the metrics that decide the verdict of a case."""
     if spec.measured == "client":
         return PRIMARY_OF_CLIENT
     loads = [shape.load for shape in whole_shapes_of(spec)]
@@ -72,12 +72,12 @@ def primary_of(spec: Spec) -> tuple[str, ...]:
 
 
 def whole_shapes_of(spec: Spec) -> list[Spec]:
-    """The different definitions of all cases (see shapes_of)."""
+    """Return the different definitions of all cases (see shapes_of)."""
     return shapes_of(spec, [case.parameters for case in expand(spec)] if spec.options else ())
 
 
 def check_loads(spec: Spec) -> None:
-    """InvalidRequestError for the first case whose load its tool cannot put."""
+    """Raise InvalidRequestError for the first case whose load its tool cannot create."""
     shape = resolver(spec)
     for case in expand(spec):
         resolved = shape(case.parameters)
@@ -90,7 +90,7 @@ def check_loads(spec: Spec) -> None:
 
 
 def expected_trials_s(spec: Spec, cases: Iterable[CaseSpec]) -> list[float]:
-    """`expected_trial_s` of each of these cases."""
+    """Return `expected_trial_s` of each of these cases."""
     shape = resolver(spec)
     return [
         0.0
@@ -101,9 +101,9 @@ def expected_trials_s(spec: Spec, cases: Iterable[CaseSpec]) -> list[float]:
 
 
 def expected_trial_s(spec: Spec, parameters: Mapping[str, Scalar]) -> float:
-    """About how long one trial of this case takes, in seconds, start to cool-down.
+    """Estimate how long one trial of this case takes in seconds, from start to cool-down.
 
-    0 for a case that the definition itself says cannot be measured.
+    It is 0 for a case that the definition marks as unsupported.
     """
     if why_unsupported(spec, parameters):
         return 0.0
@@ -152,7 +152,7 @@ def _load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
 
 
 def _body(load: Load) -> str | None:
-    """What is sent: as written, or the alphabet over and over."""
+    """Return the body as written, or a generated one that repeats the alphabet."""
     if load.body_bytes is None:
         return load.body
     size = int(load.body_bytes)
@@ -171,7 +171,7 @@ def _step_rates(load: Load) -> list[float | None]:
 
 
 def _rate(load: Load) -> tuple[float | None, bool]:
-    """Requests a second, and whether it is the highest of a search."""
+    """Return requests per second, and whether it is the maximum of a search."""
     if load.search is not None:
         return load.search.high, True
     return (None if load.rate is None else float(load.rate)), False
@@ -200,7 +200,7 @@ def _response_bytes(expected: int | Range | None) -> tuple[int, int] | None:
 
 
 def _of_step(whole: LoadSpec, step: Step, *, first: bool) -> LoadSpec:
-    """The whole load with what the step says; only the first step has the whole warm-up."""
+    """Apply a step to the whole load; only the first step has its full warm-up."""
     rate = whole.rate if step.rate is None else float(step.rate)
     ends = step.duration_s is not None or step.requests is not None
     return replace(
@@ -219,11 +219,11 @@ def _of_step(whole: LoadSpec, step: Step, *, first: bool) -> LoadSpec:
 def _search_problems(load: Load) -> Iterator[Problem]:
     search: Search | None = load.search
     if search is not None and not TOOLS[load.tool].sheet.open_loop:
-        yield "search", f"{load.tool} cannot send at a rate without waiting for answers"
+        yield "search", f"{load.tool} cannot send at a fixed rate without waiting for responses"
 
 
 def _check_words(spec: Spec, load: LoadSpec) -> None:
-    """A word of a service would reach the tool with something else in its place."""
+    """Reject placeholders of a service: the agent would replace them before the tool gets them."""
     texts = [
         ("path", load.path),
         ("body", load.body or ""),

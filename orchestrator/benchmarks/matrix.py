@@ -1,4 +1,4 @@
-"""From a definition to its cases: the product of the axes, less and more. No Django."""
+"""Expand a definition to its cases: product of the axes, `include`, `exclude`. No Django."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ MAX_CASES = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseSpec:
-    """One cell: `key` is the hash of the parameters, 16 hexadecimal digits."""
+    """One cell: `key` is a hash of the parameters, 16 hexadecimal digits."""
 
     key: str
     parameters: Mapping[str, Scalar]
@@ -28,9 +28,9 @@ class CaseSpec:
 
 
 def expand(spec: Spec) -> list[CaseSpec]:
-    """All cases of a definition in the order of its axes, then those of `include`; at least one.
+    """Return all cases in the order of the axes, then those of `include`; at least one.
 
-    Raises InvalidRequestError when nothing is left, or when there are more than MAX_CASES.
+    Raise InvalidRequestError if no case remains, or if there are more than MAX_CASES.
     """
     size = len(spec.include)
     cells = 1
@@ -52,7 +52,7 @@ def expand(spec: Spec) -> list[CaseSpec]:
 
 
 def case_of(parameters: Mapping[str, Scalar]) -> CaseSpec:
-    """The case of these parameters: known by them alone."""
+    """Return the case with these parameters, which alone identify it."""
     label = ", ".join(f"{name} {shown_value(value)}" for name, value in parameters.items())
     return CaseSpec(
         key=digest_of(dict(parameters))[:16],
@@ -62,22 +62,22 @@ def case_of(parameters: Mapping[str, Scalar]) -> CaseSpec:
 
 
 def is_baseline(spec: Spec, parameters: Mapping[str, Scalar]) -> bool:
-    """Whether reports take this case for 100 %; never where the definition names no baseline."""
+    """Return whether this case is the 100 % of reports; False if the definition has no baseline."""
     return bool(spec.baseline) and all(
         parameters.get(axis) == value for axis, value in spec.baseline.items()
     )
 
 
 def pairwise(cases: Sequence[CaseSpec]) -> list[CaseSpec]:
-    """Fewer cases, in which each pair of values that occurs together still does, in their order.
+    """Return fewer cases that still contain each pair of values which occurs together, in order.
 
-    Greedy: again and again the first case that adds most pairs. With fewer than two axes it is each
-    single value that still occurs.
+    Greedy: repeatedly take the first case that adds most pairs. With fewer than two axes it covers
+    each value.
     """
     pairs = [_pairs(case) for case in cases]
     missing = set().union(*pairs)
     chosen: set[int] = set()
-    # What a case adds only gets less: whoever is still first when looked at again is the best.
+    # The gain of a case only falls: one that is still first when recalculated is the best.
     queue = [(-len(each), place) for place, each in enumerate(pairs)]
     heapify(queue)
     while missing:
@@ -95,7 +95,7 @@ def _pairs(case: CaseSpec) -> set[object]:
 
 
 def fill(text: str, parameters: Mapping[str, Scalar]) -> str:
-    """`text` with `{axis}` replaced by the case's value; the agent's own words stay."""
+    """Replace each `{axis}` in `text` by the value of the case; placeholders of the agent stay."""
     for name, value in parameters.items():
         text = text.replace(f"{{{name}}}", shown_value(value))
     return text
@@ -112,9 +112,9 @@ def _value_of(name: str, reference: str, parameters: Mapping[str, Scalar]) -> Sc
 
 
 def load_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
-    """The load of one case: references resolved, checked again with the values in place.
+    """Return the load of one case: references are resolved, and the result is validated again.
 
-    Raises InvalidRequestError with the axis where a value does not fit.
+    Raise InvalidRequestError with the axis if a value does not fit.
     """
     data = resolve(spec, parameters).load.model_dump()
     for name in REFERENCES:

@@ -1,8 +1,8 @@
-"""A suite in miniature: its definition with short loads and few rounds. No Django.
+"""A small version of a suite, with short loads and few rounds. No Django.
 
 `miniature.yaml` of a suite has `changes`, which are merged into the definition, and `cases`, an
-expression that chooses some of its cases. What it gives shows that a suite works on a machine; its
-figures are not those of the whole.
+expression that selects some of its cases. It shows that a suite works on a machine; its results are
+not those of the full suite.
 """
 
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ class _Miniature(Strict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Miniature:
-    """`source`: the definition, as YAML; `cases`: those of its cases that are measured."""
+    """`source`: the definition as YAML; `cases`: an expression that selects the measured cases."""
 
     source: str
     cases: str
 
 
 def miniature_of(source: str, changes: str) -> Miniature:
-    """The definition `source` in miniature, as `changes` (a `miniature.yaml`) says.
+    """Apply `changes` (the text of a `miniature.yaml`) to the definition `source`.
 
-    InvalidRequestError where that cannot be read; whether a definition comes out is for `parse`.
+    Raise InvalidRequestError if one of them cannot be read; `parse` validates the result.
     """
     try:
         whole, data = yaml_from(source), yaml_from(changes)

@@ -1,4 +1,4 @@
-"""How much of the disk mirrors may take: each one, those of a team together, and all of them."""
+"""Disk limits of mirrors: of each one, of a team's together, and the free space for all."""
 
 import shutil
 import time
@@ -14,7 +14,7 @@ from orchestrator.core.units import format_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamMirrors:
-    """The mirrors in `root` of a team's projects, and their quota in bytes; None: without limit."""
+    """The mirrors in `root` of a team's projects; their quota in bytes (None: without limit)."""
 
     team: str
     root: Path
@@ -22,7 +22,7 @@ class TeamMirrors:
     most_bytes: int | None
 
     def check(self, *, without: str = "") -> None:
-        """QuotaExceededError where they take all of the quota, not counting `without`."""
+        """Raise QuotaExceededError if they use the whole quota, not counting `without`."""
         if self.most_bytes is None:
             return
         folders = (
@@ -37,16 +37,15 @@ class TeamMirrors:
                 f"the mirrors of the repositories of {self.team} take {format_bytes(used)}, and "
                 f"the team's quota is {format_bytes(self.most_bytes)}; remove large files from "
                 "the history of a repository and choose Clone again on the page of its project, or "
-                "ask whoever runs this Pitwall for a larger quota (mirrors_mib) and fetch again"
+                "ask the operator of this Pitwall for a larger quota (mirrors_mib) and fetch again"
             )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorLimits:
-    """What is checked before and while git writes to a folder: a mirror, or a clone that
-    becomes one.
+    """The checks before and while git writes to a folder: a mirror, or a clone that becomes one.
 
-    `replaces`: the name of the mirror whose place a clone takes; it does not count for the quota.
+    `replaces`: the name of the mirror that a clone replaces; it does not count for the quota.
     """
 
     folder: Path
@@ -56,9 +55,9 @@ class MirrorLimits:
     team: TeamMirrors | None
 
     def check(self) -> None:
-        """InvalidRequestError, QuotaExceededError or NotReadyError for the limit that is exceeded.
+        """Raise InvalidRequestError, QuotaExceededError or NotReadyError for an exceeded limit.
 
-        The limit of the one mirror comes first: its message says most.
+        The limit of this mirror comes first: its message is the most specific.
         """
         check_size(self.folder, self.mirror_bytes)
         if self.team is not None:
@@ -66,8 +65,7 @@ class MirrorLimits:
         check_free(self.folder.parent, self.free_bytes)
 
     def repeated_check(self) -> Callable[[], None]:
-        """`check` for `run_bounded`: it takes a tenth of the time at most, however many files
-        there are."""
+        """Return `check` for `run_bounded`, which uses at most a tenth of the time."""
         next_check = 0.0
 
         def check() -> None:
@@ -81,7 +79,7 @@ class MirrorLimits:
 
 
 def check_size(mirror: Path, most_bytes: int) -> None:
-    """InvalidRequestError where the mirror takes more than that."""
+    """Raise InvalidRequestError if the mirror is larger than `most_bytes`."""
     if size_of(mirror) > most_bytes:
         raise InvalidRequestError(
             f"the repository needs more than {most_bytes >> 20} MiB on the server; remove large "
@@ -91,11 +89,11 @@ def check_size(mirror: Path, most_bytes: int) -> None:
 
 
 def check_free(folder: Path, least_bytes: int) -> None:
-    """NotReadyError where the disk of this folder has less free space than that."""
+    """Raise NotReadyError if the disk of this folder has less free space than `least_bytes`."""
     free = shutil.disk_usage(folder).free
     if free < least_bytes:
         raise NotReadyError(
             f"the disk of Pitwall's data folder has {format_bytes(free)} free, and "
-            f"{format_bytes(least_bytes)} have to stay free; ask whoever runs this Pitwall to free "
+            f"{format_bytes(least_bytes)} must stay free; ask the operator of this Pitwall to free "
             "space, to add a larger disk, or to lower PITWALL_MIN_FREE_DISK_MIB; then try again"
         )

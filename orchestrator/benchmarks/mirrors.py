@@ -1,4 +1,4 @@
-"""The folder of a bare mirror: its lock, its size, and what a failed fetch leaves in it."""
+"""The folder of a bare mirror: its lock, its size, and the leftovers of failed fetches."""
 
 import contextlib
 import fcntl
@@ -14,15 +14,15 @@ from typing import BinaryIO
 
 from orchestrator.core.errors import ConflictError
 
-#: How long a fetch waits for another one of the same mirror.
+#: How long a fetch waits for another fetch of the same mirror.
 LOCK_WAIT_S = 10.0
 _LOCK_TRY_S = 0.1
-#: Only a fetch makes most locks; those of single refs are held for milliseconds by others too.
+#: Only a fetch creates most locks; other calls hold those of single refs for milliseconds.
 _STALE_LOCK_S = 60.0
-#: Mirrors of older versions had no digest of the address in their names.
+#: In older versions the names of mirrors had no digest of the URL.
 _NAME = re.compile(r"([0-9]{1,18})(?:-[0-9a-f]{16})?\.git")
 
-#: Next to a mirror: a clone that is not whole yet, and what a whole one has replaced.
+#: Next to a mirror: an incomplete clone, and the mirror that a complete one replaced.
 _CLONE = ".new"
 _REPLACED = ".old"
 
@@ -32,19 +32,19 @@ class MirrorBusyError(ConflictError):
 
 
 def mirror_name(project_id: int, url: str) -> str:
-    """Of a folder in the data folder's `repositories`."""
+    """Return the name of a folder in `repositories` of the data folder."""
     return f"{project_id}-{sha256(url.encode()).hexdigest()[:16]}.git"
 
 
 def project_of_mirror(name: str) -> int | None:
-    """The id of the project that a folder is or was of; None for what is no mirror."""
+    """Return the id of the project that a folder belongs or belonged to; None for other names."""
     match = _NAME.fullmatch(name)
     return int(match[1]) if match else None
 
 
 @contextlib.contextmanager
 def lock_mirror(mirror: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
-    """The mirror is this thread's own; MirrorBusyError where another fetch does not end soon."""
+    """Lock the mirror for this thread; MirrorBusyError if another fetch does not end soon."""
     mirror.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + wait_s
     with open(f"{mirror}.lock", "w") as lock:
@@ -63,9 +63,9 @@ def lock_mirror(mirror: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
 
 @contextlib.contextmanager
 def packed_file(data_folder: Path) -> Iterator[BinaryIO]:
-    """A file for an archive or a bundle: it has no name, and ends with its process at the latest.
+    """Open a file for an archive or a bundle without a name, so that it ends with its process.
 
-    In the data folder, which has room for mirrors; the folder for temporary files may be memory.
+    It is in the data folder, which has space for mirrors; temporary files may be in memory.
     """
     folder = data_folder / "packed"
     folder.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def packed_file(data_folder: Path) -> Iterator[BinaryIO]:
 
 
 def size_of(folder: Path) -> int:
-    """The bytes that a folder takes on the disk; files that vanish meanwhile count as none."""
+    """Return the bytes that a folder uses on the disk; files that vanish meanwhile count 0."""
     total = 0
     for path, _, names in os.walk(folder):
         for name in names:
@@ -84,7 +84,7 @@ def size_of(folder: Path) -> int:
 
 
 def remove_leftovers(mirror: Path) -> None:
-    """Removes what a killed or failed fetch left: packs that are not whole, and stale locks.
+    """Remove leftovers of a killed or failed fetch: incomplete packs and stale locks.
 
     The caller holds the mirror's lock.
     """
@@ -100,17 +100,17 @@ def remove_leftovers(mirror: Path) -> None:
 
 
 def clone_of(mirror: Path) -> Path:
-    """Where a new clone is written until it takes the place of the mirror."""
+    """Return where a new clone is written until it replaces the mirror."""
     return Path(f"{mirror}{_CLONE}")
 
 
 def mirror_of_folder(name: str) -> str:
-    """The name of the mirror that a folder is, or that it is a clone or the former content of."""
+    """Return the name of the mirror for the name of a mirror, its clone or its old content."""
     return name.removesuffix(_CLONE).removesuffix(_REPLACED)
 
 
 def replace_mirror(mirror: Path) -> None:
-    """Puts its new clone in the place of the mirror, which may be missing.
+    """Replace the mirror, which may be missing, by its new clone.
 
     The caller holds the mirror's lock.
     """
@@ -122,7 +122,7 @@ def replace_mirror(mirror: Path) -> None:
 
 
 def remove_clones(mirror: Path) -> None:
-    """Removes what an ended clone left next to the mirror. The caller holds the mirror's lock."""
+    """Remove what an ended clone left next to the mirror. The caller holds the mirror's lock."""
     for suffix in (_CLONE, _REPLACED):
         shutil.rmtree(f"{mirror}{suffix}", ignore_errors=True)
 
@@ -133,7 +133,7 @@ def remove_mirror(mirror: Path) -> None:
 
 
 def _is_of_single_ref(lock: Path, mirror: Path) -> bool:
-    """Whether `Repository.bundle` may hold it, which does not take the mirror's lock."""
+    """Return whether `Repository.bundle` may hold it, which does not take the mirror's lock."""
     return lock.parent == mirror / "refs" / "pitwall"
 
 

@@ -1,4 +1,4 @@
-"""What is measured: repositories, their commits, and versioned benchmark definitions."""
+"""Projects with their repositories, commits, and versioned benchmark definitions."""
 
 from datetime import datetime
 from typing import Literal
@@ -22,19 +22,19 @@ class Project(models.Model):
     default_branch = models.CharField(max_length=200, default="main")
     fetched_at = models.DateTimeField(null=True, blank=True)
     branches = models.JSONField(
-        default=list, blank=True, help_text="[name, hash of its tip], the newest tip first."
+        default=list, blank=True, help_text="[name, hash of the tip], newest tip first."
     )
     confirm_changes = models.BooleanField(
-        default=True, help_text="Suspected changes are measured again by themselves."
+        default=True, help_text="Confirm suspected changes automatically."
     )
     bisect_changes = models.BooleanField(
-        default=True, help_text="The commit that a confirmed regression comes from is searched for."
+        default=True, help_text="Search for the commit that caused a confirmed regression."
     )
     machine_minutes_a_day = models.PositiveIntegerField(
-        default=60, help_text="What confirming and searching may take, all hosts together."
+        default=60, help_text="Machine time for confirmation and bisection, all hosts."
     )
     public_since = models.DateTimeField(
-        null=True, blank=True, help_text="Since then anybody may look at what was measured of it."
+        null=True, blank=True, help_text="Since when the project's results are public."
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -47,12 +47,12 @@ class Project(models.Model):
 
 
 class RepositoryAccess(models.Model):
-    """What opens a project's repository to git, and the key of its SSH server.
+    """The credential of a project's repository for git, and the host key of its SSH server.
 
     `sealed_private_key` belongs to `public_key`, a deploy key for SSH; `sealed_token` is for https,
-    with `username`. `host_key` is pinned since `host_key_at`; an empty one was removed then by a
-    maintainer. `offered_host_key` is another one, which the server showed at `offered_at`: nothing
-    is fetched until a maintainer accepts it, or the server shows the pinned one again.
+    with `username`. `host_key` was pinned at `host_key_at`; an empty one was removed then by a
+    maintainer. `offered_host_key` is a different key, which the server showed at `offered_at`:
+    nothing is fetched until a maintainer accepts it or the server shows the pinned key again.
     """
 
     project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="access")
@@ -75,14 +75,14 @@ class RepositoryAccess(models.Model):
 
     @property
     def kind(self) -> Literal["deploy_key", "token", "none"]:
-        """Which credential there is."""
+        """Return the kind of the credential."""
         if self.sealed_private_key is not None:
             return "deploy_key"
         return "none" if self.sealed_token is None else "token"
 
     @property
     def was_host_key_forgotten(self) -> bool:
-        """Whether a maintainer removed the pinned key: the next one has to be accepted."""
+        """Return whether a maintainer removed the pinned key: the next one needs confirmation."""
         return not self.host_key and self.host_key_at is not None
 
     @property
@@ -96,12 +96,13 @@ class RepositoryAccess(models.Model):
 
 
 class Fetch(models.Model):
-    """The fetches of a project's repository: what is requested, what runs, how the last ones ended.
+    """The fetches of a project's repository: the request, the running one, and the latest results.
 
-    One row a project. It is due from `next_at` on; null: nothing is requested. A worker holds it by
-    `claim` until `claimed_until`, and renews that while git runs. `refs` are wanted besides
-    branches and tags. `succeeded_at` and `failed_at` are when the newest fetch that ended so
-    started: what was pushed before is in it. All times are of the database's clock.
+    One row per project. It is due from `next_at` on; null: nothing is requested. A worker claims it
+    by `claim` until `claimed_until`, and renews that while git runs. `refs` are requested in
+    addition to branches and tags. `succeeded_at` and `failed_at` are the start times of the newest
+    fetches with that result, which include all earlier pushes. All times are of the database's
+    clock.
     """
 
     project = models.OneToOneField(
@@ -121,7 +122,7 @@ class Fetch(models.Model):
     progress = models.CharField(max_length=200, blank=True)
     mirror_bytes = models.BigIntegerField(null=True, blank=True)
     clone = models.BooleanField(
-        default=False, db_default=False, help_text="The next one replaces the mirror by a clone."
+        default=False, db_default=False, help_text="The next fetch replaces the mirror by a clone."
     )
 
     class Meta:
@@ -134,7 +135,7 @@ class Fetch(models.Model):
 
     @property
     def state(self) -> str:
-        """`running`, `queued`, `failed`, `done`, or `never`."""
+        """Return `running`, `queued`, `failed`, `done` or `never`."""
         if self.claim is not None:
             return "running"
         if self.next_at is not None and not self._has_ended_since_request():
@@ -149,22 +150,24 @@ class Fetch(models.Model):
 
     @property
     def is_requested_again(self) -> bool:
-        """Whether it was requested after its newest try started."""
+        """Return whether it was requested after its newest attempt started."""
         if self.requested_at is None or self.started_at is None:
             return False
         return self.requested_at > self.started_at
 
     def is_running_since(self, since: datetime) -> bool:
-        """Whether a worker runs it, and started after this time."""
+        """Return whether a worker runs it, and started after this time."""
         return self.claim is not None and self.started_at is not None and self.started_at >= since
 
     def has_succeeded_since(self, since: datetime) -> bool:
-        """Whether a try that started after this time succeeded."""
+        """Return whether an attempt that started after this time succeeded."""
         return self.succeeded_at is not None and self.succeeded_at >= since
 
     def has_failed_since(self, since: datetime, tries: int) -> bool:
-        """Whether no try that started after this time succeeded, and none is worth waiting for:
-        none is planned, or so many in a row have failed."""
+        """Return whether no attempt that started after this time succeeded, and waiting is useless.
+
+        It is useless if no attempt is planned, or after `tries` failures in a row.
+        """
         if self.failed_at is None or self.failed_at < since:
             return False
         return self.failures > 0 and (self.next_at is None or self.failures >= tries)
@@ -176,11 +179,11 @@ class Fetch(models.Model):
 
 
 class Commit(models.Model):
-    """A commit that was named in a run, or lies on the way between such commits.
+    """A commit that was named in a run, or is between such commits.
 
-    `position` counts along the topological order of the default branch, parents first; it is
-    null for commits of other branches. `mainline`: it is on the branch's line of first parents,
-    along which changes are looked for.
+    `position` counts along the topological order of the default branch, parents first; it is null
+    for commits of other branches. `mainline`: it is on the branch's line of first parents, on which
+    changes are detected.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="commits")
@@ -219,7 +222,7 @@ class Commit(models.Model):
 class Benchmark(models.Model):
     """A named thing to measure in a project; its definitions are its versions.
 
-    With `repository_path` they are read from this file of the commit that is measured.
+    With `repository_path`, they are read from this file of the measured commit.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="benchmarks")
@@ -239,7 +242,7 @@ class Benchmark(models.Model):
 class Definition(models.Model):
     """One immutable version of a benchmark's specification.
 
-    `commit` and `path` say where it was read, if it was read from the repository.
+    `commit` and `path` are its origin if it was read from the repository.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -250,7 +253,7 @@ class Definition(models.Model):
     axes = ArrayField(
         models.CharField(max_length=40),
         default=list,
-        help_text="Of the matrix, in their order: PostgreSQL does not keep that of `spec`.",
+        help_text="Axes of the matrix in order, which the JSON of `spec` does not keep.",
     )
     digest = models.CharField(max_length=64)
     commit = models.ForeignKey(
@@ -277,7 +280,7 @@ class Definition(models.Model):
 
 
 class Case(models.Model):
-    """One cell of a matrix, known by the hash of its parameters, so that its history lasts."""
+    """One cell of a matrix, identified by the hash of its parameters, with a lasting history."""
 
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="cases")
     key = models.CharField(max_length=16)
@@ -293,9 +296,9 @@ class Case(models.Model):
 
 
 class ShareLink(models.Model):
-    """A secret link to one page of a project; only the SHA-256 of its secret is kept.
+    """A secret link to one page of a project; only the SHA-256 of its secret is stored.
 
-    `page` is the name of the page's address, `parameters` what is in its path and `query` its
+    `page` is the name of the URL of the page, `parameters` are in its path and `query` is its
     query.
     """
 

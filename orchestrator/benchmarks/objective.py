@@ -1,14 +1,14 @@
-"""What a rate must allow to count as within a server's capacity, as a definition writes it.
+"""The objective of a search: the conditions under which a server can serve a rate.
 
     p99 < 50 ms and success >= 99 %
 
-Terms are joined by "and"; all must hold.
+Terms are joined by "and"; all must be true.
 
 | metric | operators | value |
 |---|---|---|
-| p50 to p99.99, mean, max: latency of good answers | < <= | a duration in us, ms or s |
-| success: share of good answers | >= > | a percentage |
-| delivered: good answers as a share of what the rate asked for | >= > | a percentage |
+| p50 to p99.99, mean, max: latency of good responses | < <= | a duration in us, ms or s |
+| success: share of good responses | >= > | a percentage |
+| delivered: good responses as a share of the requested rate | >= > | a percentage |
 
 No Django.
 """
@@ -44,17 +44,18 @@ class Term:
     value: float
 
     def as_dict(self) -> dict[str, str | float]:
-        """As it stands in the plan for the agent."""
+        """Return the term in the form of the agent's plan."""
         return {"metric": self.metric, "op": self.op, "value": self.value}
 
     def holds(self, value: float | None) -> bool:
-        """Whether it does for a reading; not for one that is unknown."""
+        """Return whether a value meets the term; an unknown value does not."""
         if value is None or math.isnan(value):
             return False
         return _OPERATORS[self.op](value, self.value)
 
 
-#: Asked for where the text does not speak of them: a rate that is refused is not carried.
+#: Default terms for metrics that the text does not mention: a server cannot serve a rate that it
+#: rejects.
 ALWAYS = (
     Term(metric="success", op=">=", value=0.99),
     Term(metric="delivered", op=">=", value=0.99),
@@ -62,9 +63,9 @@ ALWAYS = (
 
 
 def parse(text: str) -> tuple[Term, ...]:
-    """The terms in the order of the text, and those of ALWAYS that it does not speak of.
+    """Return the terms in the order of the text, then those of ALWAYS that it does not mention.
 
-    ValueError names the term that cannot be read and says what was expected.
+    Raise ValueError with the invalid term and the expected form.
     """
     if not text.strip():
         raise ValueError(f"expected an objective such as {_EXAMPLE}, got nothing")
@@ -72,20 +73,19 @@ def parse(text: str) -> tuple[Term, ...]:
     metrics = [term.metric for term in terms]
     for metric in metrics:
         if metrics.count(metric) > 1:
-            raise ValueError(f"{_name(metric)} stands there twice: keep the stricter term")
+            raise ValueError(f"{_name(metric)} is given twice: keep the stricter term")
     return (*terms, *(term for term in ALWAYS if term.metric not in metrics))
 
 
 def in_words(objective: Sequence[Term]) -> str:
-    """`p99 under 50 ms, at least 99 % good answers`."""
+    """Return a text such as `p99 under 50 ms, at least 99 % good answers`."""
     return ", ".join(map(_told, objective))
 
 
 def failed(objective: Sequence[Term], values: Mapping[str, float | None]) -> str | None:
-    """Each term that does not hold, with what was found; None where all hold.
+    """Return each term that is not met, with the value; None if all are met.
 
-    What is unknown does not hold. The agent judges its probes by the same rules (objective.py
-    there).
+    An unknown value meets no term. The agent uses the same rules for its probes (its objective.py).
     """
     missed = [term for term in objective if not term.holds(values.get(term.metric))]
     return ", ".join(_found(term, values.get(term.metric)) for term in missed) or None
@@ -123,7 +123,7 @@ def _seconds(value: str, text: str, _op: str) -> float:
         raise ValueError(
             f"in {text!r}: expected a duration above 0 in us, ms or s, such as 50 ms, got {value!r}"
         )
-    # Read with its power, and not divided: 99.9 / 100 is not 0.999.
+    # Parsed with its exponent instead of divided: 99.9 / 100 is not 0.999.
     return float(f"{found[1]}e{_POWERS[found[2]]}")
 
 
@@ -156,7 +156,7 @@ def _found(term: Term, value: float | None) -> str:
 
 
 def _quantity(metric: str, value: float) -> str:
-    """As exact as it is: what just misses a bound must not look as if it met it."""
+    """Show all digits: a value that just misses a bound must not look as if it met it."""
     if metric in _SHARES:
         return f"{value * 100:.6g} %"
     unit = "s" if value >= 1 else "ms" if value >= 1e-3 else "µs"

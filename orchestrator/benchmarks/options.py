@@ -1,4 +1,4 @@
-"""What a value of an axis changes in a definition, and what a case needs of its host. No Django."""
+"""Changes of a definition by a value of an axis, and required programs. No Django."""
 
 import re
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from pydantic import AfterValidator, Field
 
 from orchestrator.benchmarks.fields import Name, Scalar, Strict
 
-#: As it is called on the host: `python3.11`, `go`, `redis-server`.
+#: The name on the host: `python3.11`, `go`, `redis-server`.
 Program = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9._+-]{0,39}$")]
 _RELEASE = re.compile(r"\d+(?:\.\d+)*")
 
 
 def _versions(text: str) -> str:
-    """`*`, or comparisons such as `>=3.11,<4`."""
+    """Validate `*`, or comparisons such as `>=3.11,<4`."""
     if text != "*":
         try:
             SpecifierSet(text)
@@ -25,7 +25,7 @@ def _versions(text: str) -> str:
     return text
 
 
-#: For each program the versions that will do.
+#: Program → accepted versions.
 Requires = Annotated[
     dict[Program, Annotated[str, Field(max_length=100), AfterValidator(_versions)]],
     Field(max_length=20),
@@ -33,11 +33,11 @@ Requires = Annotated[
 
 
 class Option(Strict):
-    """One value of an axis: what is said here takes the place of what the definition says.
+    """The changes for one value of an axis, which override the definition.
 
-    Mappings are merged, anything else is replaced. `labels` are what reports show of the value in
-    columns of their own. `unsupported` keeps a value in the matrix that cannot be measured any
-    more, with the reason; `replacement` is the value that took its place.
+    Mappings are merged, all else is replaced. `labels` are shown in separate columns of reports.
+    `unsupported` keeps a value in the matrix that can no longer be measured, with the reason;
+    `replacement` is the value that replaced it.
     """
 
     labels: Annotated[dict[Name, Annotated[str, Field(max_length=200)]], Field(max_length=20)] = {}
@@ -51,7 +51,7 @@ class Option(Strict):
     checks: list[dict[str, Any]] | None = None
 
     def changes(self) -> dict[str, Any]:
-        """The parts of a definition that it changes."""
+        """Return the parts of a definition that it changes."""
         told: dict[str, Any] = {
             "subject": self.subject,
             "services": self.services,
@@ -64,12 +64,12 @@ class Option(Strict):
         return changed
 
 
-#: Axis → shown value → what it changes.
+#: Axis → shown value → its changes.
 Options = dict[Name, dict[Annotated[str, Field(max_length=200)], Option]]
 
 
 def merged(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """`data` with `changes` in it: mappings key by key, anything else as a whole."""
+    """Return `data` with `changes` applied: mappings are merged by key, other values replaced."""
     result = dict(data)
     for key, value in changes.items():
         old = result.get(key)
@@ -80,17 +80,17 @@ def merged(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 
 def why_unfit(version: str | None, wanted: str) -> str:
-    """What is wrong with a program of this version; empty where it will do.
+    """Return the reason why a program of this version is not accepted; empty if it is.
 
-    `wanted` is a value of Requires. Letters after a version's numbers (1.1.1w) do not count.
+    `wanted` is a value of Requires. Letters after a version's numbers (1.1.1w) are ignored.
     """
     if wanted == "*":
         return ""
     found = _RELEASE.match(version or "")
     if found is None:
-        return f"tells no version, and {wanted} is needed"
+        return f"reports no version, but {wanted} is required"
     try:
         fits = SpecifierSet(wanted).contains(Version(found.group()), prereleases=True)
     except InvalidVersion:
         fits = False
-    return "" if fits else f"is {version}, and {wanted} is needed"
+    return "" if fits else f"is {version}, but {wanted} is required"

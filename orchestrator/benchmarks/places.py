@@ -1,13 +1,13 @@
-"""From a path into a definition to the line of its text where that stands. No Django."""
+"""Find the line of a definition's text for a path into the definition. No Django."""
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 
 def line_of(source: str, path: str) -> int | None:
-    """The line (from 1) of `load.duration_s` or `matrix.size[2]`, or of what is nearest above it.
+    """Return the line (from 1) of `load.duration_s` or `matrix.size[2]`, or of its nearest parent.
 
-    Of a text that is no YAML it is the line where reading stopped; None where nothing can be said.
+    For a text that is no YAML it is the line where parsing stopped; None if no line is known.
     """
     try:
         root = yaml.compose(source, Loader=yaml.SafeLoader)
@@ -22,7 +22,7 @@ def line_of(source: str, path: str) -> int | None:
 
 
 def _deepest(node: Node, path: str) -> int | None:
-    """The line of the last step of `path` that is there; None if not even its first is."""
+    """Return the line of the last existing step of `path`; None if even the first is missing."""
     line = None
     while path:
         found = _step(node, path)
@@ -33,7 +33,7 @@ def _deepest(node: Node, path: str) -> int | None:
 
 
 def _step(node: Node, path: str) -> tuple[int, Node, str] | None:
-    """The line, the node and the rest of the path behind its first step."""
+    """Return the line, the node and the remaining path after its first step."""
     if isinstance(node, SequenceNode) and path.startswith("["):
         index, _, rest = path[1:].partition("]")
         if index.isdigit() and int(index) < len(node.value):
@@ -45,7 +45,7 @@ def _step(node: Node, path: str) -> tuple[int, Node, str] | None:
 
 
 def _key(node: MappingNode, path: str) -> tuple[int, Node, str] | None:
-    """Keys may hold dots, such as the values of an axis: the longest that fits is meant."""
+    """Return the longest key that fits: keys may contain dots, such as values of an axis."""
     fitting = [
         (key, value)
         for key, value in node.value

@@ -1,4 +1,4 @@
-"""Writes of projects: each requests the fetches that it needs, and waits for none."""
+"""Writes of projects: they request the fetches that they need, and wait for none."""
 
 from django.conf import settings
 from django.db import transaction
@@ -17,7 +17,7 @@ from orchestrator.core.errors import ConflictError, InvalidRequestError
 def create_project(
     *, member: Member, slug: str, name: str, repository_url: str, default_branch: str = "main"
 ) -> Project:
-    """A project whose first fetch is requested; `project.fetch` shows what becomes of it."""
+    """Create a project and request its first fetch; `project.fetch` shows the state."""
     member.require(Role.MEMBER, to="add a project")
     check_url(repository_url, allow_local=settings.ALLOW_LOCAL_REPOSITORIES)
     if member.team.projects.filter(slug=slug).exists():
@@ -38,10 +38,11 @@ def create_project(
 def change_repository(
     *, member: Member, project: Project, repository_url: str, default_branch: str
 ) -> Project:
-    """Another URL or default branch, fetched from now on.
+    """Set another URL or default branch, and request a fetch.
 
-    Whoever may add a project may correct it until something was measured or it has a credential;
-    then a maintainer may. A token and a pinned host key do not go to another server.
+    A user who may add projects may change it until something was measured or a credential exists;
+    then the role of maintainer is required. A token and a pinned host key are not sent to another
+    server.
     """
     project = Project.objects.select_for_update().get(pk=project.pk)
     is_measured = project.commits.filter(variants__isnull=False).exists()
@@ -61,7 +62,7 @@ def change_repository(
 
 @transaction.atomic
 def fetch_now(*, member: Member, project: Project) -> Fetch:
-    """Requests a fetch, whatever the back-off after failures."""
+    """Request a fetch, regardless of the back-off after failures."""
     member.require(Role.MEMBER, to="fetch a repository")
     record_audit(member=member, action="project.fetch_requested", subject=project)
     return request_fetch(project)
@@ -69,7 +70,7 @@ def fetch_now(*, member: Member, project: Project) -> Fetch:
 
 @transaction.atomic
 def clone_again(*, member: Member, project: Project) -> Fetch:
-    """Requests a new clone, which replaces the mirror: a history that was cleaned gets smaller."""
+    """Request a new clone, which replaces the mirror and shrinks it if history was cleaned."""
     member.require(Role.MAINTAINER, to="clone a repository again")
     record_audit(member=member, action="project.clone_requested", subject=project)
     return request_fetch(project, clone=True)

@@ -1,4 +1,4 @@
-"""What branches, tags and hashes name in a project's repository."""
+"""Resolve branches, tags and hashes of a project's repository."""
 
 import re
 
@@ -7,24 +7,24 @@ from orchestrator.benchmarks.filing import file_branch, file_default_branch
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.services import repository_of
 
-#: A name or hash, and the way from it, such as `~1`.
+#: A name or hash, and the steps from it, such as `~1`.
 _PARTS = re.compile(r"^([^~^]*)(.*)$", re.DOTALL)
 _HASH = re.compile(r"^[0-9a-f]{7,40}$")
 
 
 class Refs:
-    """Looks names up in the mirror; those that are looked up together are of one time."""
+    """Resolves names in the mirror; one object resolves each name once."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
         self._bases: dict[str, str] = {}
 
     def commit(self, ref: str) -> Commit:
-        """The commit that a branch, tag or hash names.
+        """Return the commit of a branch, tag or hash.
 
-        One that is new is filed, with those before it: along the default branch, or on the way
-        back to it. InvalidRequestError if there is none; FetchRunningError where a fetch has to
-        end before that is known.
+        A new commit is stored together with those before it, along the default branch or back to
+        it. Raise InvalidRequestError if there is none, and FetchRunningError if a fetch has to end
+        first.
         """
         ref = ref.strip()
         return self._known(ref) or self._filed(self._resolve(ref))
@@ -38,7 +38,7 @@ class Refs:
             is_hash = found is not None and _HASH.match(base) and found.startswith(base)
             if not is_hash:
                 check_fetched(self._project, known=found is not None)
-            # A fetch may have ended since the first look.
+            # A fetch may have ended since the first attempt.
             self._bases[base] = repository.resolve(base)
         return repository.resolve(f"{self._bases[base]}{way}")
 
@@ -57,5 +57,5 @@ class Refs:
 
 
 def commit_of_ref(*, project: Project, ref: str) -> Commit:
-    """`Refs.commit` of a single one."""
+    """Return `Refs.commit` of a single name."""
     return Refs(project).commit(ref)

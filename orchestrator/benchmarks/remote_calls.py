@@ -1,4 +1,4 @@
-"""Calls of git that reach the server of a repository."""
+"""Calls of git that connect to the server of a repository."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -21,10 +21,10 @@ _USER_INFO = re.compile(rb"://[^/\s]*@")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remote:
-    """Where a repository is, what opens it, and which ways git may take.
+    """The location of a repository, its credential, and the permitted connections of git.
 
-    `access` is asked before each call. `allowed`: networks of our own that the server may be in;
-    `proxy` as for `way_to`. `private`: a folder of ours, which no local repository may be in.
+    `access` is called before each call of git. `allowed`: internal networks that the server may be
+    in; `proxy` as for `way_to`. `private`: our folder, which no local repository may be in.
     """
 
     url: str
@@ -35,9 +35,9 @@ class Remote:
     access: Callable[[], Access] = Access
 
     def call(self, *args: str, config: dict[str, str], **limits: Any) -> None:
-        """A call of git with these arguments, and limits as `call_git` takes them.
+        """Call git with these arguments, and limits as for `call_git`.
 
-        InvalidRequestError where it failed, in words that have no URL of the repository.
+        Raise InvalidRequestError if it failed, with a message that does not contain the URL.
         """
         check_url(self.url, allow_local=self.allow_local)
         if self.url.startswith("/"):
@@ -70,7 +70,7 @@ class Remote:
                 raise refusal(words, problem, advice)
 
     def _refuse_private(self) -> None:
-        """Pitwall's data folder has the mirrors of all teams."""
+        """Reject paths in Pitwall's data folder, which contains the mirrors of all teams."""
         path = Path(self.url).resolve()
         if self.private is not None and path.is_relative_to(self.private.resolve()):
             raise InvalidRequestError(
@@ -79,7 +79,7 @@ class Remote:
             )
 
     def _without_url(self, stderr: bytes) -> bytes:
-        """Messages reach people who may not know where the repository is."""
+        """Remove the URL: users who may not know it see the messages."""
         for url in (self.url, self.url.removesuffix(".git")):
             stderr = stderr.replace(url.encode(), b"the repository")
         return _USER_INFO.sub(b"://", stderr)

@@ -1,8 +1,8 @@
-"""The way to a git server that somebody typed: never to one inside our own network.
+"""Connections to git servers whose URL a user typed: never to a server in the internal network.
 
-git gets no way to the network but a `Relay` that leads to the checked addresses of the one host
-that the URL names. What git, curl or ssh make of the URL does not matter then. A redirect is not
-followed: it would lead elsewhere.
+git can only connect to a `Relay`, which leads to the checked addresses of the one host in the URL.
+So it does not matter how git, curl or ssh interpret the URL. Redirects are not followed: they would
+lead elsewhere.
 """
 
 import ipaddress
@@ -19,7 +19,7 @@ from orchestrator.transport.http import DeliveryError, checked_addresses
 from orchestrator.transport.relay import SLOW_BYTES_S, SLOW_S, Relay
 
 _PORTS = {"http": 80, "https": 443, "ssh": 22}
-# A host begins with no dash: that would be an option of ssh. It has no `%`: git decodes those.
+# A host starts with no dash: that would be an option of ssh. It has no `%`: git decodes it.
 _HOST = r"(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])"
 _USER = r"(?P<user>[A-Za-z0-9_][A-Za-z0-9._-]*)@"
 _REST = r"(?::(?P<port>[0-9]{1,5}))?(?P<path>/[^\s\x00-\x1f\x7f]*)?"
@@ -43,14 +43,14 @@ class Place(NamedTuple):
 
     @property
     def known_as(self) -> str:
-        """How a `known_hosts` file names it."""
+        """Return its name in a `known_hosts` file."""
         host = self.host.lower()
         return host if self.port == _PORTS["ssh"] else f"[{host}]:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What git needs for a call: settings, environment variables; `relay` says what went wrong."""
+    """The settings and environment variables of a call of git; `relay` knows the error."""
 
     config: dict[str, str] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
@@ -58,13 +58,13 @@ class Way:
 
 
 def check_url(url: str, *, allow_local: bool) -> None:
-    """InvalidRequestError unless `url` is an https, http or ssh one, or a path where allowed."""
+    """Raise InvalidRequestError unless `url` is https, http or ssh, or an allowed path."""
     if not (allow_local and url.startswith("/")):
         place_of(url)
 
 
 def place_of(url: str) -> Place:
-    """Scheme, host and port of an address that is no path; InvalidRequestError for any other."""
+    """Return scheme, host and port of a URL that is no path; InvalidRequestError for any other."""
     match = _WEB.fullmatch(url) or _SSH.fullmatch(url) or _SHORT.fullmatch(url)
     if match is None:
         raise InvalidRequestError(_fault(url), field="repository_url")
@@ -79,11 +79,11 @@ def place_of(url: str) -> Place:
 def _fault(url: str) -> str:
     if _SECRET.match(url):
         return (
-            "an address has no user name or password in it, except git@ of SSH; after the project "
-            "was added, store an access token or a deploy key in its settings, under Repository "
+            "an address must not contain a user name or password, except git@ of SSH; add the "
+            "project, then store an access token or a deploy key in its settings, under Repository "
             "access"
         )
-    # What is misspelt may have a password as well.
+    # A misspelt URL may contain a password as well.
     got = f", got {url[:200]!r}" if "@" not in url else ""
     return (
         "expected a repository address such as https://host/path or git@host:path, with the host "
@@ -92,7 +92,7 @@ def _fault(url: str) -> str:
 
 
 def without_secret(url: str) -> str:
-    """An address of an older version without user name and password; SSH keeps its user."""
+    """Return the URL of an older version without user name and password; SSH keeps its user."""
     parts = urlsplit(url)
     user_info, _, host = parts.netloc.rpartition("@")
     if not user_info:
@@ -106,11 +106,11 @@ def without_secret(url: str) -> str:
 def way_to(
     place: Place, allowed: Sequence[str], *, ssh_options: Sequence[str], proxy: str = ""
 ) -> Iterator[Way]:
-    """How git gets to a server.
+    """Provide the connection of git to a server, within the context.
 
-    `allowed`: networks of our own that servers may be in. InvalidRequestError for any other one
-    inside, and for a name that cannot be resolved. `proxy`: an HTTP proxy of the operator's that is
-    used for http and https instead, and has to refuse inner addresses itself.
+    `allowed`: internal networks that servers may be in. Raise InvalidRequestError for other
+    internal addresses, and for a name that cannot be resolved. `proxy`: the operator's HTTP proxy
+    for http and https, which then has to block internal addresses itself.
     """
     is_web = place.scheme != "ssh"
     if proxy and is_web:
@@ -120,8 +120,8 @@ def way_to(
         addresses = checked_addresses(place.host, place.port, allowed)
     except DeliveryError as error:
         raise InvalidRequestError(str(error), field="repository_url") from error
-    # One connection of ssh lasts while git resolves deltas, for many minutes: then it has little to
-    # move but signs of life. The limit of the fetch ends it.
+    # One connection of ssh stays open while git resolves deltas for many minutes, with little
+    # traffic except keepalives. The time limit of the fetch ends it.
     slow_s = SLOW_S if is_web else None
     with Relay(place.host, place.port, addresses, socks=is_web, slow_s=slow_s) as relay:
         if is_web:

@@ -1,4 +1,4 @@
-"""git repositories: a bare mirror below the data folder, which is a cache and may be lost."""
+"""git repositories: a bare mirror in the data folder, which is a cache and may be lost."""
 
 import gzip
 import re
@@ -25,24 +25,24 @@ from orchestrator.core.errors import InvalidRequestError
 
 _ALL_REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 _REF = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._/+@~^-]{0,199}$")
-#: Of a list of hashes that is not kept: 26 million of them.
+#: Limit of a list of hashes that is not kept in memory: 26 million hashes.
 MOST_LISTED_BYTES = 1 << 30
-#: Of an archive or a bundle.
+#: Time limit of an archive or a bundle.
 PACK_TIMEOUT_S = 1800.0
-#: Of packing a mirror again, and from one time to the next.
+#: Time limit of repacking a mirror, and the least time between two.
 GC_TIMEOUT_S = 1800.0
 GC_PAUSE_S = 6 * 3600.0
 _FIELDS = "%H%x1f%P%x1f%ct%x1f%an%x1f%s"
-#: 9999-12-31: later ones have no date in Python.
+#: 9999-12-31: Python has no later dates.
 _LATEST_DATE_S = 253_402_214_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one repository may take of the server.
+    """The disk space that one repository may use.
 
-    `packed_bytes`: a commit's files unpacked, or a bundle. `free_bytes`: what has to stay free on
-    the disk.
+    `packed_bytes`: the unpacked files of a commit, or a bundle. `free_bytes`: what must stay free
+    on the disk.
     """
 
     fetch_timeout_s: float = 3600.0
@@ -53,7 +53,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitFacts:
-    """`committed_at` is within 1970 and 9999; 1970-01-01 where the commit says no readable date."""
+    """`committed_at` is in 1970 to 9999; it is 1970-01-01 if the commit has no readable date."""
 
     sha: str
     parents: tuple[str, ...]
@@ -65,7 +65,8 @@ class CommitFacts:
 class Repository:
     """Reads one repository through its mirror; every git call is an argument list with limits.
 
-    `team_mirrors` is called for each fetch: the mirrors that share a quota with this one.
+    `team_mirrors` is called for each fetch, and returns the mirrors that share a quota with this
+    one.
     """
 
     def __init__(
@@ -87,18 +88,18 @@ class Repository:
         branches: bool = True,
         on_progress: Callable[[str], None] | None = None,
     ) -> None:
-        """Brings branches, tags and `refs` (such as `refs/pull/5/head`) of the mirror up to date.
+        """Update branches, tags and `refs` (such as `refs/pull/5/head`) of the mirror.
 
-        Without `branches`, `refs` alone, where there is a mirror.
-        The first fetch is a clone that becomes the mirror at its end: a mirror that exists was
-        fetched as a whole. `on_progress` gets what git says of it, a line at most once a second.
-        InvalidRequestError with git's own words where it cannot.
+        Without `branches`, only `refs` are updated if there is a mirror. The first fetch is a clone
+        that becomes the mirror at its end, so an existing mirror is complete. `on_progress` gets
+        git's progress, a line at most once a second. Raise InvalidRequestError with git's message
+        on failure.
         """
         for ref in refs:
             if not _REF.match(ref):
                 raise InvalidRequestError(f"{ref!r} is not the name of a ref")
         with lock_mirror(self._mirror):
-            # A killed fetch may have left packs that are not whole, and a clone.
+            # A killed fetch may have left incomplete packs and a clone.
             remove_clones(self._mirror)
             remove_leftovers(self._mirror)
             if not is_repository(self._mirror):
@@ -110,20 +111,20 @@ class Repository:
                 self._update(*kept, on_progress=on_progress)
 
     def clone(self, *, on_progress: Callable[[str], None] | None = None) -> None:
-        """Replaces the mirror by a new clone, which the mirror leaves all of its room to.
+        """Replace the mirror by a new clone; the old mirror does not count for the limits.
 
-        Afterwards it lacks what no branch or tag reaches. It stays as it is where the clone fails,
-        with the same errors as `fetch`.
+        The new mirror lacks everything that no branch or tag reaches. If the clone fails, the
+        mirror stays, with the same errors as `fetch`.
         """
         with lock_mirror(self._mirror):
             remove_clones(self._mirror)
             self._clone(on_progress)
 
     def collect_garbage(self) -> None:
-        """Packs the mirror again where git says that it is due, a few times a day at most.
+        """Repack the mirror if git considers it due, at most a few times a day.
 
-        It is no part of a fetch: for a while it needs the mirror's size once more, and the limit of
-        a mirror is none for that.
+        This is separate from a fetch: it temporarily needs as much space as the mirror again,
+        beyond the limit of a mirror.
         """
         if not is_repository(self._mirror):
             return
@@ -133,7 +134,7 @@ class Repository:
                 return
             last.touch()
             try:
-                # The mirror is locked: another one that is noted in it was killed.
+                # The mirror is locked here, so a lock of gc in it belongs to a killed process.
                 call_git(
                     "--git-dir", str(self._mirror), "gc", "--auto", "--force", "--quiet",
                     config={"gc.autoDetach": "false"}, timeout_s=GC_TIMEOUT_S,
@@ -145,9 +146,9 @@ class Repository:
                 raise
 
     def resolve(self, ref: str) -> str:
-        """The full hash of a branch, tag or (abbreviated) commit of the mirror as it is.
+        """Return the full hash of a branch, tag or (abbreviated) commit of the current mirror.
 
-        It never fetches. InvalidRequestError for a name that the last fetch did not bring.
+        It never fetches. Raise InvalidRequestError for a name that the last fetch did not bring.
         """
         found = self.find(ref)
         if found is None:
@@ -158,7 +159,7 @@ class Repository:
         return found
 
     def find(self, ref: str) -> str | None:
-        """As `resolve`, but None for a name that the mirror does not know."""
+        """Like `resolve`, but return None for a name that the mirror does not know."""
         if not _REF.match(ref):
             raise InvalidRequestError(f"{ref!r} is not the name of a commit, branch or tag")
         found = self._lookup(ref)
@@ -168,20 +169,19 @@ class Repository:
         return _commit(self._git("show", "--no-patch", f"--format={_FIELDS}", sha).strip("\n"))
 
     def history(self, ref: str, *, limit: int) -> list[CommitFacts]:
-        """At most `limit` newest commits of `ref` in topological order, parents first."""
+        """Return at most `limit` newest commits of `ref` in topological order, parents first."""
         return self._log(ref, limit=limit)
 
     def count(self, ref: str, *, without: str = "") -> int:
-        """The number of commits that `ref` can reach, and `without` cannot."""
+        """Return the number of commits that are reachable from `ref`, but not from `without`."""
         return int(self._git("rev-list", "--count", *_range(ref, without), "--"))
 
     def is_empty(self) -> bool:
-        """Whether there is nothing of the repository here: no mirror, or no whole first fetch."""
+        """Return whether the mirror is missing, or its first fetch is incomplete."""
         return not self._try("for-each-ref", "--count=1")
 
     def tips(self) -> list[tuple[str, str]]:
-        """All branches with the hash of their newest commit, the newest of all first; none before
-        the first fetch."""
+        """Return all branches with their tips, newest first; none before the first fetch."""
         if not is_repository(self._mirror):
             return []
         listed = self._git(
@@ -195,51 +195,51 @@ class Repository:
         return sorted(name for name, _ in self.tips())
 
     def tags(self) -> list[str]:
-        """The names of tags, the newest first."""
+        """Return the names of tags, newest first."""
         listed = self._git(
             "for-each-ref", "--sort=-creatordate", "--format=%(refname:short)", "refs/tags"
         )
         return listed.split()
 
     def tagged(self) -> set[str] | None:
-        """The hashes of what tags name, as far as the last fetch saw; None without a mirror."""
+        """Return the hashes of tagged objects as of the last fetch; None without a mirror."""
         listed = self._try("for-each-ref", "--format=%(objectname) %(*objectname)", "refs/tags")
         return None if listed is None else set(listed.split())
 
     def select_fetched(self, shas: Collection[str]) -> set[str]:
-        """Those of the hashes that branches and tags reach; empty before the first fetch."""
+        """Return those of the hashes that branches and tags reach; empty before the first fetch."""
         return self._select(shas, "--all") if is_repository(self._mirror) else set()
 
     def select_reachable(self, shas: Collection[str], ref: str, *, without: str = "") -> set[str]:
-        """Those of the hashes that `ref` can reach, and `without` cannot."""
+        """Return those of the hashes that are reachable from `ref`, but not from `without`."""
         return self._select(shas, *_range(ref, without))
 
     def select_first_parents(self, shas: Collection[str], ref: str) -> set[str]:
-        """Those of the hashes that are on the line of first parents of `ref`."""
+        """Return those of the hashes that are on the line of first parents of `ref`."""
         return self._select(shas, "--first-parent", ref)
 
     def has(self, sha: str) -> bool:
         return self._lookup(sha) is not None
 
     def merge_base(self, one: str, other: str) -> str | None:
-        """The newest commit that both contain; None where they have nothing in common."""
+        """Return the newest common commit; None if there is none."""
         found = self._try("merge-base", "--end-of-options", one, other)
         return found.split()[0] if found else None
 
     def only_in(self, ref: str, other: str) -> list[str]:
-        """The commits that `ref` contains and `other` does not."""
+        """Return the commits that `ref` contains and `other` does not."""
         return self._git("rev-list", ref, f"^{other}", "--").split()
 
     def new_since(self, ref: str, other: str, *, limit: int) -> list[CommitFacts]:
-        """As `history`, without what `other` contains."""
+        """Like `history`, without the commits of `other`."""
         return self._log(ref, f"^{other}", limit=limit)
 
     def first_parents(self, ref: str) -> list[str]:
-        """The line of first parents of `ref`, newest first."""
+        """Return the line of first parents of `ref`, newest first."""
         return self._git("rev-list", "--first-parent", ref, "--").split()
 
     def files(self, sha: str, *paths: str) -> dict[str, int]:
-        """The plain files of a commit at or below these paths, and their sizes in bytes."""
+        """Return the plain files of a commit at or below these paths, with their sizes in bytes."""
         listed = self._git("ls-tree", "-r", "-l", "-z", self.resolve(sha), "--", *paths)
         entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
         return {
@@ -249,23 +249,23 @@ class Repository:
         }
 
     def read(self, sha: str, path: str) -> bytes:
-        """The contents of a file that `files` told of."""
+        """Return the contents of a file from `files`."""
         return self._run("cat-file", "blob", f"{sha}:{path}").stdout
 
     def archive(self, sha: str, target: BinaryIO) -> None:
-        """Writes the commit's files as a .tar.gz, the same bytes each time."""
+        """Write the commit's files as a .tar.gz, with the same bytes each time."""
         with gzip.GzipFile("", "wb", 6, target, mtime=0) as packed:
             self._pack("archive", "--format=tar", sha, target=packed)
 
     def ancestors(self, sha: str, *, limit: int) -> list[str]:
-        """The commits before this one, nearest first, at most `limit`."""
+        """Return at most `limit` commits before this one, nearest first."""
         listed = self._git("rev-list", f"--max-count={limit + 1}", sha, "--")
         return [each for each in listed.split() if each != sha]
 
     def bundle(self, sha: str, target: BinaryIO, *, without: str | None = None) -> None:
-        """Writes the commit and its history as a git bundle with the ref `refs/pitwall/<sha>`.
+        """Write the commit and its history as a git bundle with the ref `refs/pitwall/<sha>`.
 
-        The history of `without`, a commit that the receiver has, is left out.
+        It leaves out the history of `without`, a commit that the receiver has.
         """
         ref = f"refs/pitwall/{sha}"
         self._git("update-ref", ref, sha)
@@ -273,7 +273,7 @@ class Repository:
         self._pack("bundle", "create", "--quiet", "-", ref, *left_out, target=target)
 
     def _select(self, shas: Collection[str], *revisions: str) -> set[str]:
-        """The whole list may have millions of hashes: it is not kept in memory."""
+        """Filter a list that may have millions of hashes, without keeping it in memory."""
         found = _Selection(shas)
         call_git(
             "--git-dir", str(self._mirror), "rev-list", *revisions, "--",
@@ -303,8 +303,8 @@ class Repository:
         return self._run(*args).stdout.decode(errors="replace")
 
     def _log(self, *revisions: str, limit: int) -> list[CommitFacts]:
-        """Parents first."""
-        # Subjects and names may have any character but NUL.
+        """Return commits, parents first."""
+        # Subjects and names may contain any character except NUL.
         log = self._git(
             "log", "-z", "--topo-order", f"--max-count={limit}", f"--format={_FIELDS}",
             *revisions, "--",
@@ -354,15 +354,15 @@ class Repository:
         self._remote.call(
             "--git-dir", str(folder), "fetch", *words, self._remote.url, *refs,
             config={
-                # As one pack: loose objects would be written one by one.
+                # One pack, because loose objects would be written one by one.
                 "fetch.unpackLimit": "1",
-                # `collect_garbage` does it, outside of the limits.
+                # `collect_garbage` does this, outside the limits.
                 "gc.auto": "0",
                 "maintenance.auto": "false",
             },
             timeout_s=self._limits.fetch_timeout_s,
             on_progress=on_progress,
-            # The check of the size comes first: it says what to do.
+            # The size check must apply first: its message states what to do.
             file_bytes=self._limits.mirror_bytes + (1 << 30),
             size_check=limits.repeated_check(),
         )  # fmt: skip
@@ -373,7 +373,7 @@ class Repository:
 
 
 class _Selection:
-    """Takes a list of hashes, one a line, and keeps those that are wanted."""
+    """Reads a list of hashes, one per line, and keeps the wanted ones."""
 
     def __init__(self, wanted: Collection[str]) -> None:
         self._wanted = {sha.encode() for sha in wanted}
@@ -401,6 +401,6 @@ def _commit(line: str) -> CommitFacts:
 
 
 def _date(seconds: str) -> datetime:
-    """Of git's `%ct`: it is empty without a readable date, and a zone does not matter to it."""
+    """Parse git's `%ct`: it is empty without a readable date, and independent of time zones."""
     known = int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 21 else 0
     return datetime.fromtimestamp(min(known, _LATEST_DATE_S), UTC)

@@ -1,4 +1,4 @@
-"""The definition of one case: what the values of its axes change is in place. No Django."""
+"""The definition of one case, with the changes of its options applied. No Django."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ _NOT_MEASURED = frozenset(
 
 
 def options_of(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Option]:
-    """For each axis whose value in this case changes something, what it changes."""
+    """Return the changes for each axis whose value in this case has some."""
     found = {
         axis: spec.options[axis].get(shown_value(parameters[axis]))
         for axis in spec.matrix
@@ -27,10 +27,10 @@ def options_of(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Option
 
 
 def resolve(spec: Spec, parameters: Mapping[str, Scalar]) -> Spec:
-    """The definition of one case, without options; its words in braces are still to be filled in.
+    """Return the definition of one case without options; its placeholders are not replaced yet.
 
-    Later axes win over earlier ones. InvalidRequestError, with the path of the option where there
-    is one, for values that give no definition together.
+    Later axes win over earlier ones. Raise InvalidRequestError for values whose combined definition
+    is not valid, with the path of the option if there is one.
     """
     if not spec.options:
         return spec
@@ -46,7 +46,7 @@ def resolve(spec: Spec, parameters: Mapping[str, Scalar]) -> Spec:
 
 
 def resolver(spec: Spec) -> Callable[[Mapping[str, Scalar]], Spec]:
-    """`resolve` for many cases: those with the same values of options share what is resolved."""
+    """Return `resolve` for many cases: cases with the same values of options share the result."""
     known: dict[tuple[str, ...], Spec] = {}
 
     def shape(parameters: Mapping[str, Scalar]) -> Spec:
@@ -59,7 +59,7 @@ def resolver(spec: Spec) -> Callable[[Mapping[str, Scalar]], Spec]:
 
 
 def shapes_of(spec: Spec, cells: Iterable[Mapping[str, Scalar]]) -> list[Spec]:
-    """The different definitions that these cases have; one where nothing depends on the case."""
+    """Return the different definitions of these cases; one if nothing depends on the case."""
     if not spec.options:
         return [spec]
     kinds = {
@@ -70,16 +70,16 @@ def shapes_of(spec: Spec, cells: Iterable[Mapping[str, Scalar]]) -> list[Spec]:
 
 
 def measured_by(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Any]:
-    """What a number of this case depends on: equal where an edit did not touch this case.
+    """Return everything that a value of this case depends on, to compare two versions.
 
-    Names, other cells of the matrix and how often it is measured are left out.
+    It leaves out names, other cells of the matrix and the number of rounds.
     """
     data = _plain(resolve(spec, parameters))
     return {key: value for key, value in data.items() if key not in _NOT_MEASURED}
 
 
 def labels_of(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, str]:
-    """What reports show of a case beside its values, such as the framework of a server."""
+    """Return what reports show of a case in addition to its values, such as a framework."""
     return {
         name: text
         for option in options_of(spec, parameters).values()
@@ -88,7 +88,7 @@ def labels_of(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, str]:
 
 
 def why_unsupported(spec: Spec, parameters: Mapping[str, Scalar]) -> str:
-    """The reason that the definition itself gives; empty where there is none."""
+    """Return the reason in the definition why a case is unsupported; empty if there is none."""
     reasons = [each.unsupported for each in options_of(spec, parameters).values()]
     return "; ".join(reason for reason in reasons if reason)
 
@@ -107,7 +107,7 @@ def _plain(spec: Spec) -> dict[str, Any]:
 def _located(
     error: InvalidRequestError, chosen: Mapping[str, Option], parameters: Mapping[str, Scalar]
 ) -> InvalidRequestError:
-    """The same refusal with the path of the option that brought the fault."""
+    """Return the same error with the path of the option that caused the fault."""
     field = error.field or ""
     for axis, option in chosen.items():
         if _names(option.changes(), field):
@@ -120,7 +120,7 @@ def _located(
 
 
 def _names(changes: Mapping[str, Any], field: str) -> bool:
-    """Whether these changes say something at this path or above it."""
+    """Return whether these changes set this path or a parent of it."""
     inside: Any = changes
     steps = list(_steps(field))
     for place, step in enumerate(steps):

@@ -1,4 +1,4 @@
-"""What the text of a definition comes to, or what is wrong with it and where. No Django."""
+"""Summary of a definition's text, or its fault with the location. No Django."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from orchestrator.benchmarks.resolved import resolver, why_unsupported
 from orchestrator.benchmarks.spec import Spec, parse
 from orchestrator.core.errors import InvalidRequestError
 
-#: Lines shown before and after the one that is wrong.
+#: Lines shown before and after the faulty one.
 AROUND = 2
 
 
@@ -35,9 +35,9 @@ class Fault:
 class Review:
     """A definition that can be saved.
 
-    `round_s`: how long one round of all cases takes for one commit. `tools`: the load tools, with
-    how many cases each measures. `requires`: program → versions → the values of axes that want it
-    (none: every case does). `unsupported`: cases that it says cannot be measured, and why.
+    `round_s`: the duration of one round of all cases for one commit. `tools`: the load tools with
+    the number of cases of each. `requires`: program → versions → the values of axes that require it
+    (none: every case does). `unsupported`: cases that cannot be measured, and why.
     """
 
     spec: Spec
@@ -49,7 +49,7 @@ class Review:
 
 
 def review(source: str) -> Review | Fault:
-    """What a person should know of a definition before it is saved."""
+    """Return what a user should know about a definition before saving it."""
     try:
         spec = parse(source)
         check_loads(spec)
@@ -59,7 +59,7 @@ def review(source: str) -> Review | Fault:
 
 
 def review_of(spec: Spec) -> Review:
-    """Of a definition that was checked before."""
+    """Return the review of a valid definition."""
     cases = expand(spec)
     reasons = [why_unsupported(spec, case.parameters) for case in cases]
     possible = [case for case, reason in zip(cases, reasons, strict=True) if not reason]

@@ -1,4 +1,4 @@
-"""What any case of a definition asks of its hosts. No Django."""
+"""Requirements of all cases of a definition for its hosts. No Django."""
 
 from orchestrator.benchmarks.auxiliary import Role
 from orchestrator.benchmarks.loads import whole_shapes_of
@@ -6,10 +6,10 @@ from orchestrator.benchmarks.spec import Spec
 
 
 def roles_of(spec: Spec) -> frozenset[Role]:
-    """The roles that some host has to play in a run of this definition."""
+    """Return the roles that a run of this definition needs hosts for."""
     return frozenset().union(*(shape.roles for shape in whole_shapes_of(spec)))
 
 
 def unbound_of(spec: Spec) -> tuple[str, ...]:
-    """The subject and the services that in some case do not say `{bind}` (see Spec.unbound)."""
+    """Return the subject and the services that lack `{bind}` in some case (see Spec.unbound)."""
     return tuple(dict.fromkeys(name for shape in whole_shapes_of(spec) for name in shape.unbound))

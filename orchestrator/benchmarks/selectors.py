@@ -12,9 +12,9 @@ from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, 
 from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.core.errors import NotFoundError
 
-#: Fewer digits of a hash name nothing.
+#: The fewest digits of a hash that identify a commit.
 LEAST_DIGITS = 7
-#: Of so many commits with the same first digits it is known that they are several.
+#: How many commits with the same first digits are loaded to detect an ambiguity.
 _MOST_ALIKE = 20
 
 
@@ -25,7 +25,7 @@ def projects_of(member: Member) -> QuerySet[Project]:
 
 
 def mirrors_bytes_of(team: Team) -> int:
-    """What the mirrors of the team's repositories took at the last fetch of each, in bytes."""
+    """Return the bytes of the mirrors of the team's repositories, each as of its last fetch."""
     fetches = Fetch.objects.filter(project__team=team)
     used: int | None = fetches.aggregate(used=Sum("mirror_bytes"))["used"]
     return used or 0
@@ -47,7 +47,7 @@ def benchmarks_of(member: Member) -> QuerySet[Benchmark]:
 
 
 def benchmarks_with_versions(member: Member) -> QuerySet[Any]:
-    """With their cases, and the number of the newest definition as `version`."""
+    """Return benchmarks with their cases, and the number of the newest definition as `version`."""
     return (
         benchmarks_of(member)
         .annotate(version=Max("definitions__version"))
@@ -56,7 +56,7 @@ def benchmarks_with_versions(member: Member) -> QuerySet[Any]:
 
 
 def benchmark_for(member: Member, slug: str, project: str | None = None) -> Benchmark:
-    """The benchmark of that name; `project` is needed only where two projects share the name."""
+    """Return the benchmark; `project` is required only if two projects share the name."""
     found = benchmarks_of(member).filter(slug=slug)
     if project:
         found = found.filter(project__slug=project)
@@ -70,7 +70,7 @@ def benchmark_for(member: Member, slug: str, project: str | None = None) -> Benc
 
 
 def benchmark_of_key(member: Member, key: str) -> Benchmark:
-    """The benchmark that `project/slug`, or `slug` alone, names."""
+    """Return the benchmark that `project/slug`, or `slug` alone, identifies."""
     project, _, slug = key.rpartition("/")
     return benchmark_for(member, slug, project or None)
 
@@ -90,7 +90,7 @@ def version_of(benchmark: Benchmark, version: int) -> Definition:
 
 
 def spec_of(definition: Definition) -> Spec:
-    """The specification of a stored definition, its axes in the order of its text."""
+    """Return the specification of a stored definition, with the axes in the order of its text."""
     data = dict(definition.spec)
     for field in ("matrix", "options"):
         if field in data:
@@ -110,24 +110,24 @@ def case_for(benchmark: Benchmark, key: str) -> Case:
 
 
 def commit_for(member: Member, benchmark: Benchmark, sha: str) -> Commit:
-    """A known commit by its hash, or by the first seven or more digits of it."""
+    """Return a known commit by its hash, or by at least the first seven digits of it."""
     return commits_for(member, benchmark, [sha])[0]
 
 
 def commits_for(member: Member, benchmark: Benchmark, shas: Sequence[str]) -> list[Commit]:
-    """`commit_for` each of these, in one query."""
+    """Return `commit_for` each of these, in one query."""
     return commits_in(member, benchmark.project, shas)
 
 
 def commits_in(member: Member, project: Project, shas: Sequence[str]) -> list[Commit]:
-    """The same of a project."""
+    """Return the commits of these hashes in a project; errors as for `commit_for`."""
     wanted = Q(pk__in=[])
     for sha in shas:
         if len(sha) >= LEAST_DIGITS:
             wanted |= Q(sha__startswith=sha.lower())
     known = project.commits.filter(wanted, member.sees("project"))
     if isinstance(member, Visitor):
-        # Not those that were filed only because they lie between measured ones.
+        # Commits of runs or with points; others are stored only because they are between them.
         has_points = Q(points__series__benchmark__project=project)
         known = known.filter(has_points | Q(variants__isnull=False)).distinct()
     found = list(known[:_MOST_ALIKE])
@@ -139,17 +139,18 @@ def _one_of(commits: Sequence[Commit], sha: str, project: Project) -> Commit:
     if not alike or len(sha) < LEAST_DIGITS:
         raise NotFoundError(f"no commit {sha or '(none)'} of {project.name} is known here")
     if len(alike) > 1:
-        raise NotFoundError(f"{sha} is the beginning of several commits; give more digits")
+        raise NotFoundError(f"{sha} matches several commits; give more digits")
     return alike[0]
 
 
 def found_commits(project: Project, text: str, limit: int = 100) -> QuerySet[Commit]:
-    """The newest known commits whose subject or author has `text`, or whose hash begins with it."""
+    """Return the newest known commits with `text` in subject or author, or at the start of the
+    hash."""
     return commits_with(project, text).order_by("-committed_at", "-position")[:limit]
 
 
 def commits_with(project: Project, text: str) -> QuerySet[Commit]:
-    """All of them, in no order."""
+    """Return all such commits, unordered."""
     commits = project.commits.all()
     if text:
         named = Q(subject__icontains=text) | Q(author__icontains=text)
@@ -158,6 +159,6 @@ def commits_with(project: Project, text: str) -> QuerySet[Commit]:
 
 
 def versions_of(benchmark: Benchmark) -> QuerySet[Any]:
-    """All definitions of a benchmark, newest first, with the number of their runs (`run_count`)."""
+    """Return all definitions of a benchmark, newest first, with `run_count`, the number of runs."""
     definitions = benchmark.definitions.select_related("created_by", "commit")
     return definitions.annotate(run_count=Count("runs")).order_by("-version")

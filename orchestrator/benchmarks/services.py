@@ -44,14 +44,17 @@ def repository_of(project: Project) -> Repository:
 
 
 def mirror_of(project: Project) -> Path:
-    """Another address has another mirror: what one server sent is not given out as another's."""
+    """Return the folder of the mirror; each URL has another, so that servers never share
+    content."""
     name = mirror_name(project.pk, project.repository_url)
     return Path(settings.DATA_DIR) / "repositories" / name
 
 
 def team_mirrors_of(project: Project) -> TeamMirrors:
-    """Those of the project's team on this machine, also of addresses that projects had before; a
-    fetch measures them on the disk, where other fetches of the team write at the same time."""
+    """Return the mirrors of the project's team on this machine, including those of former URLs.
+
+    A fetch measures them on the disk, because other fetches of the team write at the same time.
+    """
     team = project.team
     return TeamMirrors(
         team=team.name,
@@ -62,7 +65,7 @@ def team_mirrors_of(project: Project) -> TeamMirrors:
 
 
 def refs_of(project: Project) -> tuple[list[tuple[str, str]], list[str]]:
-    """Branches with their tips, and tags, of the local mirror; none where there is none yet."""
+    """Return branches with their tips, and tags, of the local mirror; none without a mirror."""
     repository = repository_of(project)
     try:
         return repository.tips(), repository.tags()
@@ -74,7 +77,7 @@ def refs_of(project: Project) -> tuple[list[tuple[str, str]], list[str]]:
 def set_change_rules(
     *, member: Member, project: Project, confirm: bool, bisect: bool, minutes_a_day: int
 ) -> Project:
-    """What Pitwall does by itself about a suspected change, and what it may cost."""
+    """Set how Pitwall reacts to a suspected change, and the machine time that it may use."""
     member.require(Role.MAINTAINER, to="change a project's settings")
     if not 0 <= minutes_a_day <= 24 * 60 * 100:
         raise InvalidRequestError(
@@ -90,17 +93,17 @@ def set_change_rules(
 
 
 def check_source(source: str) -> Spec:
-    """The specification of a text; InvalidRequestError, with the path, if it could not be run."""
+    """Return the specification of a text; InvalidRequestError with the path if it is not valid."""
     spec = parse(source)
     check_loads(spec)
     return spec
 
 
 def save_definition(*, member: Member, project: Project, slug: str, source: str) -> Definition:
-    """A new version of the benchmark's definition, or the newest one where nothing changed.
+    """Store a new version of the benchmark's definition; return the newest one if nothing changed.
 
-    InvalidRequestError, with the path into the file, for a definition that could not be run;
-    ConflictError for a benchmark whose definition is kept in the repository.
+    Raise InvalidRequestError with the path for a definition that is not valid, and ConflictError
+    for a benchmark whose definition is in the repository.
     """
     member.require(Role.MEMBER, to="change a benchmark")
     check_slug(slug)
@@ -130,7 +133,7 @@ def check_slug(slug: str) -> None:
 
 
 def locked_benchmark(*, project: Project, slug: str, title: str) -> Benchmark:
-    """The benchmark, made where it is new, with its row locked: the next version is ours."""
+    """Return the benchmark, created if it is new, with its row locked: the next version is ours."""
     benchmark, _ = Benchmark.objects.update_or_create(
         project=project, slug=slug, defaults={"title": title}
     )
@@ -138,7 +141,7 @@ def locked_benchmark(*, project: Project, slug: str, title: str) -> Benchmark:
 
 
 def next_version(*, benchmark: Benchmark, source: str, spec: Spec) -> Definition:
-    """A version that follows the newest one, not stored yet."""
+    """Return an unsaved version that follows the newest one."""
     newest = benchmark.definitions.order_by("-version").first()
     data = spec.model_dump(mode="json")
     return Definition(
@@ -152,7 +155,7 @@ def next_version(*, benchmark: Benchmark, source: str, spec: Spec) -> Definition
 
 
 def case_ids_of(*, benchmark: Benchmark, cases: Sequence[CaseSpec]) -> list[int]:
-    """The rows of these cases, in their order, made where they are new."""
+    """Return the ids of these cases in their order; new ones are created."""
     ids = _case_ids(benchmark, cases)
     new = [
         Case(
@@ -165,7 +168,7 @@ def case_ids_of(*, benchmark: Benchmark, cases: Sequence[CaseSpec]) -> list[int]
         if case.key not in ids
     ]
     if new:
-        # Somebody else may be making them as well.
+        # Another process may be creating them at the same time.
         Case.objects.bulk_create(new, ignore_conflicts=True)
         ids = _case_ids(benchmark, cases)
     return [ids[case.key] for case in cases]

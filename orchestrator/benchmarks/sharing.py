@@ -1,4 +1,4 @@
-"""What people without an account may see: public projects, and links to single pages."""
+"""What visitors without an account may see: public projects, and links to single pages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.issued_secrets import Kind, digest_of_secret, new_secret
 
 MOST_DAYS = 366
-#: Page that may be shared → the pages that belong to it.
+#: Page that can be shared → the pages that belong to it.
 SHAREABLE: Mapping[str, frozenset[str]] = {
     "run": frozenset({"run", "run-trials"}),
     "compare": frozenset({"compare", "compare-case"}),
@@ -32,7 +32,7 @@ _USE_RESOLUTION = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedPage:
-    """A page of a project as its address says it: see `ShareLink`."""
+    """A page of a project in the form of its URL: see `ShareLink`."""
 
     project: Project
     page: str
@@ -43,14 +43,14 @@ class SharedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewLink:
-    """A link just made; its secret is shown once and never again."""
+    """A new link; its secret is shown only once."""
 
     link: ShareLink
     secret: str
 
 
 def public_project(team: str, slug: str) -> Project:
-    """NotFoundError also where there is one that is not public: nobody learns that it is there."""
+    """Raise NotFoundError for a private project as well, so that nobody learns that it exists."""
     found = (
         Project.objects.select_related("team")
         .filter(team__slug=team, slug=slug, public_since__isnull=False)
@@ -62,12 +62,12 @@ def public_project(team: str, slug: str) -> Project:
 
 
 def public_address(project: Project) -> str:
-    """Where visitors find a project while it is public."""
+    """Return the URL of a project for visitors, while it is public."""
     return f"{settings.BASE_URL}/public/{project.team.slug}/{project.slug}/"
 
 
 def set_public(*, member: Member, project: Project, public: bool) -> None:
-    """Opens a project to everybody, or closes it."""
+    """Make a project public, or private again."""
     member.require(Role.MAINTAINER, to="change the visibility of a project")
     with transaction.atomic():
         rows = Project.objects.filter(pk=project.pk, team=member.team)
@@ -115,13 +115,13 @@ def revoke_share_link(*, member: Member, link_id: UUID) -> None:
 
 
 def shared_address(new: NewLink) -> str:
-    """What is passed on: it opens the page that was shared."""
+    """Return the URL to pass on, which opens the shared page."""
     path = reverse(new.link.page, kwargs=new.link.parameters)
     return f"{settings.BASE_URL}/shared/{new.secret}{path}"
 
 
 def share_links_of(member: Member) -> QuerySet[ShareLink]:
-    """Those of the team that still lead somewhere, newest first."""
+    """Return the team's links that are still valid, newest first."""
     return (
         ShareLink.objects.filter(member.sees("project"), revoked_at=None, expires_at__gt=utc_now())
         .select_related("project", "created_by")
@@ -130,22 +130,20 @@ def share_links_of(member: Member) -> QuerySet[ShareLink]:
 
 
 def shared_by(secret: str) -> ShareLink:
-    """The link of a secret; NotFoundError where it is unknown, revoked or has ended."""
+    """Return the link of a secret; NotFoundError if it is unknown, revoked or expired."""
     found = (
         ShareLink.objects.select_related("project__team")
         .filter(digest=digest_of_secret(secret), revoked_at=None, expires_at__gt=utc_now())
         .first()
     )
     if found is None:
-        raise NotFoundError(
-            "this link leads nowhere: it has ended or was revoked; ask whoever gave it to you"
-        )
+        raise NotFoundError("this link has expired or was revoked; ask for a new one")
     _note_use(found, utc_now())
     return found
 
 
 def _note_use(link: ShareLink, now: datetime) -> None:
-    """To the minute: a badge that is looked at often costs no write each time."""
+    """Store the last use by the minute: a badge that is loaded often causes no write each time."""
     if link.last_used_at and now - link.last_used_at < _USE_RESOLUTION:
         return
     stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _USE_RESOLUTION)

@@ -1,8 +1,8 @@
 """The model of a benchmark definition: strict, and without Django.
 
-A definition is YAML. `parse` turns it into a `Spec` or raises InvalidRequestError whose message
-names the path into the file and what was expected there, such as
-`load.duration_s: expected a number greater than 0, got 'soon'`.
+A definition is YAML. `parse` turns it into a `Spec` or raises InvalidRequestError, whose message
+contains the path into the file and the expectation, such as `load.duration_s: expected a number
+greater than 0, got 'soon'`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -47,14 +47,14 @@ from orchestrator.core.yaml_text import yaml_from
 from orchestrator.loadtools.metrics import metric_for
 
 MAX_SOURCE_BYTES = 256 * 1024
-#: A run has at most this many rounds.
+#: The maximum number of rounds of a run.
 MAX_ROUNDS = 100
 
 
 class Ready(Strict):
-    """The answer that shows that the server serves; it is asked for before and after each load.
+    """The response that shows that the server is ready; it is requested before and after each load.
 
-    Without a path a connection is enough (with TLS, a handshake).
+    Without a path, a connection is enough (with TLS, a handshake).
     """
 
     path: Annotated[str, Field(pattern=r"^/")] | None = "/"
@@ -64,10 +64,10 @@ class Ready(Strict):
 
 
 class Install(Strict):
-    """What the subject needs beside its source, in a folder of its own: `{installed}`.
+    """Dependencies of the subject outside its source, in a separate folder: `{installed}`.
 
-    The folder is kept on the host for as long as the steps, the contents of `files` (of the commit)
-    and the programs of the host stay the same.
+    The folder stays on the host as long as the steps, the contents of `files` (of the commit) and
+    the programs of the host stay the same.
     """
 
     steps: Annotated[list[Command], Field(min_length=1, max_length=20)]
@@ -84,12 +84,12 @@ class Install(Strict):
 
 
 class Subject(Process):
-    """What is started and asked, and how it is got and built.
+    """The server or program under test: how to install, build and start it.
 
-    Without `start` each value of some axis has to bring one (see Option).
+    Without `start`, each value of some axis has to define one (see Option).
     """
 
-    start: Command | None = None  # type: ignore[assignment]  # a process of its own has to have one
+    start: Command | None = None  # type: ignore[assignment]  # a plain Process requires it
     install: Install | None = None
     build: Annotated[list[Command], Field(max_length=20)] = []
     build_timeout_s: Annotated[float, Field(gt=0, le=7200)] = 900
@@ -97,11 +97,11 @@ class Subject(Process):
 
 
 class Spec(Strict):
-    """One version of a benchmark definition. The order of `services` is that of their start.
+    """One version of a benchmark definition. The order of `services` is the order of their start.
 
-    `known`: true values of metrics, where the server was made to have them: what a load tool says
-    beside them is the tool's own error. `measured`: the side that is of interest; the other one is
-    held constant. `baseline`: the values of axes that are the 100 % of reports.
+    `known`: true values of metrics if the server is built to have them: a load tool's difference
+    from them is its error. `measured`: the side to measure; the other is constant. `baseline`: the
+    values of axes that are the 100 % of reports.
     """
 
     version: Literal[1]
@@ -126,14 +126,14 @@ class Spec(Strict):
 
     @property
     def roles(self) -> frozenset[Role]:
-        """The roles that some host has to play in a run of this definition."""
+        """Return the roles that a run of this definition needs hosts for."""
         return frozenset({"target", "generator", *(one.role for one in self.services.values())})
 
     @property
     def unbound(self) -> tuple[str, ...]:
-        """The subject and the services whose commands do not say `{bind}`.
+        """Return the subject and the services whose commands lack `{bind}`.
 
-        Whether they can be reached from another host is for them to know.
+        Only they know whether they can be reached from another host.
         """
         processes: dict[str, Process] = {**self.services, "subject": self.subject}
         return tuple(name for name, each in processes.items() if not each.uses("bind"))
@@ -141,14 +141,14 @@ class Spec(Strict):
     @field_validator("services", mode="before")
     @classmethod
     def _from_stored(cls, data: object) -> object:
-        """Stored as a list: a JSON object does not keep the order of its keys in PostgreSQL."""
+        """Convert the stored list: PostgreSQL does not keep the order of keys in a JSON object."""
         if isinstance(data, list) and all(isinstance(one, dict) and "name" in one for one in data):
             return {one["name"]: {k: v for k, v in one.items() if k != "name"} for one in data}
         return data
 
     @model_serializer(mode="wrap")
     def _canonical(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without what is not used, so that older definitions keep their digests."""
+        """Leave out unused fields, so that older definitions keep their digests."""
         data = serialize(self)
         data["services"] = [{"name": name, **each} for name, each in data["services"].items()]
         unused = {
@@ -210,7 +210,7 @@ class Spec(Strict):
         return self
 
     def values_of(self, axis: str) -> list[Scalar]:
-        """All values of an axis, those of single cells among them."""
+        """Return all values of an axis, including those of additional cells."""
         return list(dict.fromkeys([*self.matrix[axis], *(cell[axis] for cell in self.include)]))
 
     @model_validator(mode="after")
@@ -245,7 +245,7 @@ class Spec(Strict):
 
 
 def parse(source: str) -> Spec:
-    """The specification in a YAML text; InvalidRequestError with the path if it is wrong."""
+    """Return the specification in a YAML text; InvalidRequestError with the path of a fault."""
     if len(source.encode()) > MAX_SOURCE_BYTES:
         raise InvalidRequestError(f"a definition has at most {MAX_SOURCE_BYTES // 1024} KiB")
     try:
@@ -266,9 +266,9 @@ def parse(source: str) -> Spec:
 
 
 def check_start(spec: Spec) -> None:
-    """InvalidRequestError for a definition, whole or of one case, that starts nothing.
+    """Raise InvalidRequestError if a definition, or one case of it, starts nothing.
 
-    Or that looks for what nothing installs.
+    Also raise it for a use of `{installed}` without an installation.
     """
     if spec.subject.start is None:
         raise refuse("subject.start", "this field is missing")
@@ -276,7 +276,7 @@ def check_start(spec: Spec) -> None:
         for stage in _stages(spec):
             for where, text in stage.texts:
                 if "installed" in words_in(text):
-                    raise refuse(where, "{installed} is known only where subject.install says it")
+                    raise refuse(where, "{installed} requires subject.install")
 
 
 def _names(data: dict[str, object], field: str) -> list[str]:
@@ -285,7 +285,7 @@ def _names(data: dict[str, object], field: str) -> list[str]:
 
 
 def _check_axis_names(axes: list[str], services: list[str]) -> None:
-    """Only of what is written now: the names that are taken grow with Pitwall."""
+    """Check names in new definitions only: the list of reserved names grows with Pitwall."""
     for axis in axes:
         if axis in AGENT_WORDS:
             raise refuse(f"matrix.{axis}", "this name is taken by the agent; rename the axis")
@@ -296,7 +296,7 @@ def _check_axis_names(axes: list[str], services: list[str]) -> None:
 
 
 def from_data(data: dict[str, object]) -> Spec:
-    """The specification in `data` (as stored, or as YAML gave it); raises as `parse` does."""
+    """Return the specification in `data` (stored, or parsed from YAML); errors as for `parse`."""
     try:
         return Spec.model_validate(data)
     except ValidationError as error:
@@ -305,7 +305,7 @@ def from_data(data: dict[str, object]) -> Spec:
 
 
 def _stages(spec: Spec) -> Iterator[Stage]:
-    """Every text of a definition in which words are filled in, in the order of time."""
+    """Yield every text of a definition with placeholders, in the order of their replacement."""
     install = spec.subject.install
     recipes = {"install.steps": install.steps if install else [], "build": spec.subject.build}
     texts = tuple(

@@ -1,4 +1,4 @@
-"""What a worker removes and moves now and then in the data folder and the table of projects."""
+"""Periodic clean-up by a worker in the data folder and the table of projects."""
 
 import logging
 import time
@@ -20,24 +20,24 @@ from orchestrator.core.errors import BrokenSealError
 
 logger = logging.getLogger(__name__)
 
-#: A project that is being added may not be in the table yet, and workers of an older version may
-#: work until an upgrade has ended.
+#: A new project may not be in the table yet, and workers of an older version may run until an
+#: upgrade has ended.
 ORPHAN_AGE_S = 3600.0
 
 
 def tick() -> None:
-    """Removes mirrors that no project uses, and seals passwords in addresses of older versions."""
+    """Remove mirrors that no project uses, and seal passwords in URLs of older versions."""
     for mirror in _unused(Path(settings.DATA_DIR) / "repositories"):
         _remove_unused(mirror)
     try:
         move_secrets_out_of_urls()
     except BrokenSealError as error:
-        # The doctor reports it as well.
+        # The doctor reports this as well.
         logger.warning("credentials stay in addresses of repositories: %s", error)
 
 
 def _unused(folder: Path) -> Iterator[Path]:
-    """The mirrors whose projects are gone for some time or have another mirror by now."""
+    """Yield mirrors whose projects were deleted or use another mirror, if they are old enough."""
     names = {path.name.removesuffix(".lock") for path in folder.glob("*.git*")}
     projects = {name: project_of_mirror(name) for name in sorted(names)}
     known = Project.objects.in_bulk({pk for pk in projects.values() if pk is not None})
@@ -49,7 +49,7 @@ def _unused(folder: Path) -> Iterator[Path]:
             if _are_old(path for path in (mirror, _lock_of(mirror)) if path.exists()):
                 yield mirror
         elif name == f"{pk}.git":
-            # Of an older version, whose workers read it until all are replaced.
+            # From an older version, whose workers read it until all are replaced.
             if _are_old([mirror_of(project) / "HEAD"]):
                 yield mirror
         elif name != mirror_of(project).name:
@@ -57,7 +57,7 @@ def _unused(folder: Path) -> Iterator[Path]:
 
 
 def _are_old(paths: Iterable[Path]) -> bool:
-    """Whether all of them are there, and none was changed in the last hour."""
+    """Return whether all of them exist and were not changed in the last hour."""
     newest = time.time() - ORPHAN_AGE_S
     return all(path.exists() and path.stat().st_mtime <= newest for path in paths)
 

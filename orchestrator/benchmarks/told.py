@@ -1,4 +1,4 @@
-"""Commits that a client tells of: those that no repository of ours knows yet."""
+"""Commits that a client reports, which our mirror may not know yet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from orchestrator.core.errors import InvalidRequestError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a client says of a commit; an empty branch is the project's default branch."""
+    """A commit as reported by a client; an empty branch is the project's default branch."""
 
     sha: str
     subject: str = ""
@@ -28,10 +28,10 @@ class Told:
 
 
 def commit_told(*, project: Project, told: Told) -> Commit:
-    """The commit of this hash, made where it is new.
+    """Return the commit of this hash; it is created if it is new.
 
-    What the repository says of it counts more than what the client says. Where the last fetch did
-    not bring it, another one is requested, and until then a commit of the default branch becomes
+    Data of the repository takes precedence over data of the client. If the last fetch did not bring
+    the commit, another fetch is requested, and until then a commit of the default branch counts as
     the newest one.
     """
     known = project.commits.filter(sha=told.sha).first()
@@ -41,8 +41,7 @@ def commit_told(*, project: Project, told: Told) -> Commit:
 
 
 def commits_told(*, project: Project, told: Sequence[Told]) -> dict[str, int]:
-    """Hash → id of many commits; those that are new are made in the order in which they are told,
-    as `commit_told` makes them one by one."""
+    """Return hash → id of many commits; new ones are created in order, as by `commit_told`."""
     known = _known(project, told)
     unknown = [each for each in told if each.sha not in known]
     if not unknown:
@@ -62,7 +61,7 @@ def _known(project: Project, told: Sequence[Told]) -> dict[str, int]:
 
 
 def _in_repository(project: Project, shas: Sequence[str]) -> set[str]:
-    """Those of the hashes that the last fetch brought; none where the mirror cannot be read."""
+    """Return those of the hashes that the last fetch brought; none if the mirror cannot be read."""
     if not project.repository_url:
         return set()
     try:
@@ -73,7 +72,7 @@ def _in_repository(project: Project, shas: Sequence[str]) -> set[str]:
 
 @transaction.atomic
 def _append_all(project: Project, told: Sequence[Told]) -> dict[str, int]:
-    # Whoever else tells of a new commit now waits here, and sees ours.
+    # Other requests with new commits wait here, and then see ours.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     known = _known(project, told)
     newest = project.commits.aggregate(newest=Max("position"))["newest"]
@@ -100,7 +99,7 @@ def _from_repository(project: Project, sha: str) -> Commit | None:
 
 @transaction.atomic
 def _appended(project: Project, told: Told) -> Commit:
-    # Whoever else tells of a new commit now waits here, and sees ours.
+    # Other requests with new commits wait here, and then see ours.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     known = project.commits.filter(sha=told.sha).first()
     if known is not None:
@@ -111,7 +110,7 @@ def _appended(project: Project, told: Told) -> Commit:
 
 
 def _row(project: Project, told: Told, newest: int | None) -> Commit:
-    """A commit that comes after the `newest` position, where it is of the default branch."""
+    """Return a commit after the `newest` position if it is on the default branch."""
     is_main = told.branch in ("", project.default_branch)
     return Commit(
         project=project,

@@ -1,4 +1,4 @@
-"""What changed between two texts of a definition. No Django."""
+"""Differences between two texts of a definition. No Django."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ CONTEXT = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffLine:
-    """`sign`: `+`, `-`, a space, or `@` where unchanged lines were left out."""
+    """`sign`: `+`, `-`, a space, or `@` for omitted unchanged lines."""
 
     sign: str
     old: int | None
@@ -23,7 +23,7 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseChanges:
-    """Labels of cases that came and that went, and how many go on with their history."""
+    """Labels of added and removed cases, and how many cases keep their history."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -31,7 +31,7 @@ class CaseChanges:
 
 
 def diff_lines(before: str, after: str) -> list[DiffLine]:
-    """A unified diff, line by line; empty where the texts are the same."""
+    """Return a unified diff by lines; empty if the texts are equal."""
     old, new = before.splitlines(), after.splitlines()
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     groups = list(matcher.get_grouped_opcodes(CONTEXT)) if old != new else []
@@ -44,7 +44,7 @@ def diff_lines(before: str, after: str) -> list[DiffLine]:
 
 
 def case_changes(before: Spec, after: Spec) -> CaseChanges:
-    """Cases are the same where their parameters are."""
+    """Compare cases by their parameters."""
     old = {case.key: case.label for case in expand(before)}
     new = {case.key: case.label for case in expand(after)}
     return CaseChanges(

@@ -1,4 +1,4 @@
-"""The words in braces that the agent fills in, and where a definition may use them. No Django."""
+"""Placeholders in braces of the agent, and where a definition may use them. No Django."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 #: Known before a commit is built.
 BUILD_WORDS = ("python", "port", "tool", "out", "rows", "trial_dir", "tree", "installed")
-#: Known when a process of a trial is started, such as the address that it has to listen on.
-#: `{ca}`, `{cert}` and `{key}` are the files of the job's throw-away certificates.
+#: Known when a process of a trial starts, such as the address to listen on. `{ca}`, `{cert}` and
+#: `{key}` are the files of the job's temporary certificates.
 PROCESS_WORDS = (*BUILD_WORDS, "bind", "ca", "cert", "key")
-#: All; `{address}` is where the load tool finds the server, `{probe_rate}` the rate of a probe.
+#: All: `{address}` is the server's address for the load tool, `{probe_rate}` the rate of a probe.
 AGENT_WORDS = (*PROCESS_WORDS, "address", "probe_rate")
-#: Of each service; `{redis_host}`, `{redis_port}` (of its first process), `{redis_addresses}`.
+#: Of each service: `{redis_host}`, `{redis_port}` (of its first process), `{redis_addresses}`.
 SERVICE_WORDS = ("host", "port", "addresses")
 
 _WORD = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
@@ -19,14 +19,14 @@ _WORD = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """Texts (path, text) that are filled in at one moment, and the words known then."""
+    """Texts (path, text) that are replaced at one moment, and the placeholders known then."""
 
     texts: tuple[tuple[str, str], ...]
     words: tuple[str, ...]
 
 
 def words_of(services: Iterable[str]) -> tuple[str, ...]:
-    """The words that tell where these services are."""
+    """Return the placeholders for the addresses of these services."""
     return tuple(f"{name}_{word}" for name in services for word in SERVICE_WORDS)
 
 
@@ -35,10 +35,10 @@ def words_in(text: str) -> set[str]:
 
 
 def first_problem(stages: Iterable[Stage], *, axes: Collection[str], later: Collection[str]) -> str:
-    """`path: what is wrong` for the first word that is not known at its stage; else empty.
+    """Return `path: problem` for the first placeholder that is unknown at its stage; else empty.
 
-    `later` are words that other stages know, so that the message can tell apart what does not exist
-    from what does not exist yet.
+    `later` are placeholders of other stages, so that the message can distinguish those that do not
+    exist from those that do not exist yet.
     """
     for stage in stages:
         for where, text in stage.texts:
@@ -53,7 +53,7 @@ def _complaint(word: str, stage: Stage, later: Collection[str]) -> str:
         return f"{{{word}}} is not an axis of the matrix"
     if word in later:
         return (
-            f"{{{word}}} is not known yet when this is started; known are "
+            f"{{{word}}} is not available yet at this point; available are "
             f"the axes of the matrix and {_listed(stage.words)}"
         )
     return f"{{{word}}} is neither an axis of the matrix nor one of {_listed(stage.words)}"

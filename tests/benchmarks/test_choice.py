@@ -63,8 +63,8 @@ WRONG = {
     'protokoll == "h3"': "no axis or label protokoll (known: connections, keep, language",
     "protocol == h3": "no axis or label h3",
     "protocol": "compare it with a value",
-    "protocol = 1": "not readable at character",
-    "1 +": "not readable",
+    "protocol = 1": "cannot be parsed at character",
+    "1 +": "cannot be parsed",
     "connections < 'a'": "cannot be compared",
     "connections is 1": "== rather than is",
     "__import__('os').system('true')": "is not a comparison",
@@ -72,7 +72,7 @@ WRONG = {
     "connections.real == 1": "is not a comparison",
     "(lambda: True)()": "is not a comparison",
     "system == 'x' * 10**9": "is not a comparison",
-    "(" * 500 + ")" * 500: "not readable",
+    "(" * 500 + ")" * 500: "cannot be parsed",
     "connections == " + "1" * MAX_LENGTH: "at most",
 }
 

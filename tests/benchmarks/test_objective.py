@@ -71,7 +71,7 @@ def test_a_term_is_sent_as_in_the_protocol():
         ("success >= 0.99", "in 'success >= 0.99': expected a percentage up to 100 %"),
         ("success >= 101 %", "expected a percentage up to 100 %, such as 99 %, got '101 %'"),
         ("success > 100 %", "expected a percentage under 100 %"),
-        ("p99 < 50 ms and p99.0 < 40 ms", "p99 stands there twice: keep the stricter term"),
+        ("p99 < 50 ms and p99.0 < 40 ms", "p99 is given twice: keep the stricter term"),
     ],
 )
 def test_an_invalid_term_is_named_with_the_expected_form(text, said):

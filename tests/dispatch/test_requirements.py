@@ -34,9 +34,9 @@ FACTS = {
         ({"cargo": "*"}, "it has no cargo"),
         ({"npm": ">=9"}, "it has no npm (>=9 is needed)"),
         ({"stack": "*"}, "it has no stack"),
-        ({"python3": ">=3.12"}, "its python3 is 3.11.2, and >=3.12 is needed"),
-        ({"ghc": ">=9"}, "its ghc tells no version, and >=9 is needed"),
-        ({"go": ">=2", "bun": "*"}, "its go is 1.26.1, and >=2 is needed; it has no bun"),
+        ({"python3": ">=3.12"}, "its python3 is 3.11.2, but >=3.12 is required"),
+        ({"ghc": ">=9"}, "its ghc reports no version, but >=9 is required"),
+        ({"go": ">=2", "bun": "*"}, "its go is 1.26.1, but >=2 is required; it has no bun"),
     ],
 )
 def test_missing_programs_of_a_host_are_reported(requires: dict[str, str], why: str) -> None:

@@ -57,7 +57,7 @@ def test_any_percentile_is_accepted():
         (one("metric: requests.rate, unit: ms"), "tables[0].columns[0].unit", "req/s"),
         (one("metric: requests.rate, statistic: merged"), "tables[0].columns[0].statistic",
          "percentiles"),
-        (one("metric: requests.rate, where: a ="), "tables[0].columns[0].where", "not readable"),
+        (one("metric: requests.rate, where: a ="), "tables[0].columns[0].where", "cannot be parsed"),
         (one("title: T"), "tables[0].columns[0].metric", "missing"),
         (one("difference: [A, B], title: C"), "tables[0].columns[0].difference", "no column 'A'"),
         (one("difference: [A, B]"), "tables[0].columns[0].title", "a difference needs one"),
@@ -65,7 +65,7 @@ def test_any_percentile_is_accepted():
         (WHOLE.replace("rows: [metric]", "rows: [size]"), "tables[1].columns[0].metric", "missing"),
         (WHOLE.replace("rows: [metric]", "rows: [metric, metric]"), "tables[1].rows", "twice"),
         (one("metric: requests.rate") + "    sort: X\n", "tables[0].sort.column", "no column 'X'"),
-        (WHOLE.replace("cases: size == 1024", "cases: size =="), "cases", "not readable"),
+        (WHOLE.replace("cases: size == 1024", "cases: size =="), "cases", "cannot be parsed"),
         (WHOLE.replace("published: columns", "colour: red"), "colour", "no such field"),
     ],
 )  # fmt: skip

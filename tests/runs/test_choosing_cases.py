@@ -91,7 +91,7 @@ def test_pairwise_selection_covers_each_pair_with_fewer_cases(
     [
         ("connections > 9", "it matches no case"),
         ("speed == 1", "there is no axis or label speed"),
-        ("connections ==", "not readable"),
+        ("connections ==", "cannot be parsed"),
     ],
 )
 def test_an_invalid_expression_is_refused_at_its_field(

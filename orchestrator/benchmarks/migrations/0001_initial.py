@@ -49,35 +49,35 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=list,
-                        help_text="[name, hash of its tip], the newest tip first.",
+                        help_text="[name, hash of the tip], newest tip first.",
                     ),
                 ),
                 (
                     "confirm_changes",
                     models.BooleanField(
                         default=True,
-                        help_text="Suspected changes are measured again by themselves.",
+                        help_text="Confirm suspected changes automatically.",
                     ),
                 ),
                 (
                     "bisect_changes",
                     models.BooleanField(
                         default=True,
-                        help_text="The commit that a confirmed regression comes from is searched for.",
+                        help_text="Search for the commit that caused a confirmed regression.",
                     ),
                 ),
                 (
                     "machine_minutes_a_day",
                     models.PositiveIntegerField(
                         default=60,
-                        help_text="What confirming and searching may take, all hosts together.",
+                        help_text="Machine time for confirmation and bisection, all hosts.",
                     ),
                 ),
                 (
                     "public_since",
                     models.DateTimeField(
                         blank=True,
-                        help_text="Since then anybody may look at what was measured of it.",
+                        help_text="Since when the project's results are public.",
                         null=True,
                     ),
                 ),
@@ -279,7 +279,7 @@ class Migration(migrations.Migration):
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.CharField(max_length=40),
                         default=list,
-                        help_text="Of the matrix, in their order: PostgreSQL does not keep that of `spec`.",
+                        help_text="Axes of the matrix in order, which the JSON of `spec` does not keep.",
                         size=None,
                     ),
                 ),
@@ -369,7 +369,7 @@ class Migration(migrations.Migration):
                     models.BooleanField(
                         db_default=False,
                         default=False,
-                        help_text="The next one replaces the mirror by a clone.",
+                        help_text="The next fetch replaces the mirror by a clone.",
                     ),
                 ),
             ],

@@ -1,4 +1,4 @@
-"""`manage.py definition_schema`: prints the JSON Schema of definitions, as it is committed."""
+"""`manage.py definition_schema`: prints the committed JSON Schema of definitions."""
 
 from typing import Any
 
