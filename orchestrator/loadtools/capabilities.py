@@ -1,4 +1,4 @@
-"""What of a load a tool cannot do, by its sheet: refused before anything runs, with the reason."""
+"""Loads that a tool does not support by its sheet; they are rejected before anything runs."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ PROTOCOL_TITLES: dict[tuple[Protocol, bool], str] = {
 
 
 def unsupported(name: str, sheet: Capabilities, spec: LoadSpec) -> list[Problem]:
-    """(field, what the tool `name` cannot do of this load); empty where it can do all of it."""
+    """Return (field, what the tool `name` does not support in this load); empty if nothing."""
     return [
         *_of_protocol(name, sheet, spec),
         *_of_load(name, sheet, spec),
@@ -31,18 +31,18 @@ def _of_protocol(name: str, sheet: Capabilities, spec: LoadSpec) -> Iterator[Pro
             title for each, title in PROTOCOL_TITLES.items() if each in sheet.protocols
         )
         field = "tls" if (spec.protocol, not spec.tls) in sheet.protocols else "protocol"
-        yield field, f"{name} cannot speak {PROTOCOL_TITLES[spoken]}; it can {known}"
+        yield field, f"{name} does not support {PROTOCOL_TITLES[spoken]}, only {known}"
     if spec.streams > 1 and not sheet.streams:
         yield "streams", f"{name} keeps one request at a time on a connection: use connections"
 
 
 def _of_load(name: str, sheet: Capabilities, spec: LoadSpec) -> Iterator[Problem]:
     if spec.rate is not None and not sheet.open_loop:
-        yield "rate", f"{name} cannot send at a rate without waiting for answers: leave rate out"
+        yield "rate", f"{name} cannot send at a fixed rate: leave rate out"
     if spec.duration_s is not None and not sheet.by_duration:
-        yield "duration_s", f"{name} can only be told a number of requests"
+        yield "duration_s", f"{name} supports only a number of requests"
     if spec.requests is not None and not sheet.by_count:
-        yield "requests", f"{name} can only be told a duration: use duration_s"
+        yield "requests", f"{name} supports only a duration: use duration_s"
 
 
 def _of_request(name: str, sheet: Capabilities, spec: LoadSpec) -> Iterator[Problem]:
@@ -51,10 +51,10 @@ def _of_request(name: str, sheet: Capabilities, spec: LoadSpec) -> Iterator[Prob
     if spec.method != "GET" and not sheet.methods:
         yield "method", f"{name} cannot send {spec.method}"
     if spec.headers and not sheet.headers:
-        yield "headers", f"{name} cannot send headers of its user"
+        yield "headers", f"{name} cannot send custom headers"
     if spec.body is not None and not sheet.body:
         yield "body", f"{name} cannot send a body"
     if not spec.keepalive and not sheet.keepalive_off:
-        yield "keepalive", f"{name} always keeps its connections"
+        yield "keepalive", f"{name} always keeps connections open"
     if spec.compression and not sheet.compression:
-        yield "compression", f"{name} cannot ask for a content coding"
+        yield "compression", f"{name} cannot request a content coding"

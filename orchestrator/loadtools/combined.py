@@ -1,4 +1,4 @@
-"""One reading of a trial from those of its measured loads: the steps, or the probes of a search."""
+"""Combine the readings of a trial's measured loads (steps, or probes of a search) into one."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from orchestrator.loadtools.model import (
 )
 from orchestrator.loadtools.validity import leaving_out
 
-#: What a load that is too much does to a trial: a finding of a step or a probe, no fault of it.
+#: Reasons that an excessive load causes: a finding about a step or probe, not a fault of the trial.
 CAUSED_BY_LOAD = frozenset(
     {
         "underdelivered", "transport_errors", "http_errors", "littles_law", "no_answers",
@@ -25,7 +25,7 @@ CAUSED_BY_LOAD = frozenset(
         "warm_up_too_short",
     }
 )  # fmt: skip
-#: Metrics of which each load's share counts as much as it has answers.
+#: Metrics that are averaged over loads, weighted by their number of responses.
 _PER_ANSWER = (
     "cpu.seconds_per_1k", "cpu.tool_seconds_per_1k", "cpu.services_seconds_per_1k",
     "network.bytes_per_1k", "energy.joules_per_1k", "body.bytes_per_1k",
@@ -35,7 +35,7 @@ _PEAKS = ("memory.server_peak", "memory.tool_peak", "cpu.tool_share")
 
 
 def merged(parts: Sequence[Distribution]) -> Distribution:
-    """The distribution of all their requests: exact, since these are counts of values."""
+    """Return the distribution of all their requests; exact, because it adds counts of values."""
     counts: Counter[int] = Counter()
     for part in parts:
         counts.update(dict(zip(part.value_us, part.count, strict=True)))
@@ -44,9 +44,10 @@ def merged(parts: Sequence[Distribution]) -> Distribution:
 
 
 def of_steps(steps: Sequence[TrialReading]) -> TrialReading:
-    """The steps of a stepped load as one; a step that was too much is left out of the numbers.
+    """Combine the steps of a stepped load; the values exclude steps with an excessive load.
 
-    ToolOutputError without any step. Where every step was too much, the last one stands for all.
+    If all steps are excessive, the last one represents the trial. Raise ToolOutputError without any
+    step.
     """
     if not steps:
         raise ToolOutputError("result.json: the trial has no measured load")
@@ -70,9 +71,9 @@ def of_steps(steps: Sequence[TrialReading]) -> TrialReading:
 
 
 def of_search(probes: Sequence[TrialReading], search: Mapping[str, Any]) -> TrialReading:
-    """The trial that looked for the capacity: `search` is what the agent says of it.
+    """Return the reading of a trial with a search; `search` is the agent's result.
 
-    Its readings are the capacity and nothing else: the rates of its probes are of its own choice.
+    It contains only the capacity, because the search chose the rates of its probes.
     """
     if not probes:
         raise ToolOutputError("result.json: the search has no probes")
@@ -130,7 +131,7 @@ def _of_all(kept: Sequence[TrialReading], ok: Distribution) -> dict[str, float]:
 
 
 def _reasons(loads: Sequence[TrialReading]) -> tuple[Reason, ...]:
-    """The reasons that are not about too much load, each once, with the number of loads."""
+    """Return the reasons that the load did not cause, each once with the number of its loads."""
     found: dict[str, list[Reason]] = {}
     for load in loads:
         for reason in leaving_out(load.validity, CAUSED_BY_LOAD):

@@ -1,6 +1,6 @@
-"""What answers cost: CPU, memory, bytes and energy on both sides, of the whole measuring load.
+"""Costs of the responses: CPU, memory, bytes and energy of the hosts, over the whole measured load.
 
-The warm-up that is part of a load is paid for as well, so all its answers share the bill.
+The costs include a warm-up inside the load, so they are divided by all its responses.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from orchestrator.loadtools.model import LoadFacts
 
 
 def loading_s(result: Mapping[str, Any]) -> float | None:
-    """How long the measuring load took, the tool's start and end included."""
+    """Return the duration of the measured load in seconds, including the tool's start and end."""
     started, ended = result.get("load_started_at"), result.get("load_ended_at")
     if started is None or ended is None or ended <= started:
         return None
@@ -18,7 +18,7 @@ def loading_s(result: Mapping[str, Any]) -> float | None:
 
 
 def quota_of_tool(result: Mapping[str, Any]) -> float | None:
-    """CPUs' worth of time that the load tool was held to; None without a quota that held."""
+    """Return the CPU quota of the load tool in CPUs; None without a quota in effect."""
     applied = (result.get("limits") or {}).get("tool") or {}
     quota: float | None = applied.get("cpu_quota")
     return quota
@@ -27,7 +27,7 @@ def quota_of_tool(result: Mapping[str, Any]) -> float | None:
 def costs_of(
     rows: Mapping[str, Any], result: Mapping[str, Any], load: LoadFacts
 ) -> dict[str, float]:
-    """Readings by metric key; what the host did not tell is absent."""
+    """Return readings by metric key; values that the host did not report are absent."""
     usage = result.get("usage") or {}
     answered, wall_s = rows["all"]["n"], loading_s(result)
     totals = {
@@ -51,7 +51,7 @@ def costs_of(
     if usage.get("tool_cpu_s") is not None and wall_s:
         busy_s = wall_s
         if load.duration_s is not None:
-            # A tool that waits at its end for connections to idle out would look less busy.
+            # A tool that waits at its end until connections time out would look less busy.
             busy_s = min(wall_s, load.warmup_s + load.duration_s)
         allowed = min(load.tool_cpus, quota_of_tool(result) or load.tool_cpus)
         readings["cpu.tool_share"] = usage["tool_cpu_s"] / (busy_s * allowed)
@@ -62,12 +62,12 @@ def costs_of(
 
 
 def _network_bytes(result: Mapping[str, Any]) -> float | None:
-    """Both directions, each byte once: what every host sent."""
+    """Return the bytes of both directions, each counted once: the bytes that hosts sent."""
     return _sum_of_hosts(result, "octets_out")
 
 
 def _sum_of_hosts(result: Mapping[str, Any], key: str) -> float | None:
-    """None unless every host of the trial told it."""
+    """Return None unless every host of the trial reported the value."""
     values = [host.get(key) for host in (result.get("interference") or {}).values()]
     if not values or None in values:
         return None

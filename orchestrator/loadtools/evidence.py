@@ -1,4 +1,4 @@
-"""What a verdict on a load rests on."""
+"""The data for the validity of a load."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from orchestrator.loadtools.model import Distribution, LoadFacts, LoadSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What was asked of a load, and what came.
+    """A requested load and its results.
 
-    `rows` is the agent's rows.json; `result` its result.json with the fields of the load among
-    them. `errors` is None where the tool does not tell all of them. `spoken`: every protocol that
-    the tool or a check saw, the tool first.
+    `rows` is the agent's rows.json; `result` its result.json, including the fields of the load.
+    `errors` is None if the tool does not report all errors. `spoken`: every protocol that the tool
+    or a check observed, the tool's first.
     """
 
     spec: LoadSpec
@@ -33,15 +33,15 @@ class Evidence:
 
     @property
     def samples(self) -> Sequence[Mapping[str, Any]]:
-        """Of the server's host, one a second."""
+        """Return the samples of the server's host, one per second."""
         return self.result.get("samples") or ()
 
     @property
     def before(self) -> Mapping[str, Mapping[str, Any]]:
-        """ENVIRONMENT by host (agents/hostagent/monitoring/environment.py)."""
+        """Return ENVIRONMENT by host (agents/hostagent/monitoring/environment.py)."""
         return self.result.get("hosts") or {}
 
     @property
     def during(self) -> Mapping[str, Mapping[str, Any]]:
-        """INTERFERENCE by host."""
+        """Return INTERFERENCE by host."""
         return self.result.get("interference") or {}

@@ -1,4 +1,4 @@
-"""ghz: its argv, and back from what it leaves behind. Flags as of 0.93."""
+"""ghz: its arguments, and the reading from its output. Flags as of 0.93."""
 
 import json
 from collections import Counter
@@ -20,13 +20,13 @@ from orchestrator.loadtools.problems import load_problems
 from orchestrator.loadtools.reading import reading_of
 from orchestrator.loadtools.wall import waiting_s, wall_limit_s
 
-#: Calls of which ghz keeps the time.
+#: The number of calls whose times ghz keeps.
 MAX_CALLS = 1_000_000
-#: Calls a second that ghz makes at best, with a few cores; bounds a closed loop without a guess.
+#: Maximum calls per second of ghz with a few cores; limits a closed loop without a known rate.
 FASTEST_RATE = 15_000.0
-#: It sorts and writes its calls after the load.
+#: ghz sorts and writes its calls after the load.
 _SECONDS_PER_CALL = 2e-5
-#: A primer only wakes the server up.
+#: A primer only makes the server do its initial work.
 _PRIMER_RATE = 10.0
 _DATA, _METADATA = "grpc-data.json", "grpc-metadata.json"
 
@@ -63,20 +63,20 @@ class Ghz:
     name = "ghz"
     reader = "ghz"
     sheet = SHEET
-    #: The oldest that was tried.
+    #: The oldest tested version.
     minimum_version = (0, 93, 0)
 
     def problems(self, spec: LoadSpec) -> list[Problem]:
-        """All that forbids this load with ghz; empty where it can be run."""
+        """Return all reasons why ghz cannot create this load; empty if it can."""
         found = [*load_problems(spec), *unsupported(self.name, self.sheet, spec)]
         found += _load_problems(spec)
         return found if spec.grpc is None else [*found, *_call_problems(spec, spec.grpc)]
 
     def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]:
-        """What to start, in order. The last one measures.
+        """Return the commands to start, in order. The last one measures.
 
-        With a duration the warm-up is the beginning of the one load, because ghz tells the time of
-        each call; with a count of calls it is a load of its own before.
+        With a duration, the warm-up is the beginning of the same load, because ghz reports the time
+        of each call. With a number of calls it is a separate load before.
         """
         primers = (_primer(spec, tool_cpus),) if spec.primer_s > 0 else ()
         if spec.duration_s is not None:
@@ -85,7 +85,7 @@ class Ghz:
         return (*primers, *warmups, _measure(spec, tool_cpus, 0.0))
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
-        """What is sent, so that none of it is an argument."""
+        """Return the request data as files, so that nothing of it is an argument."""
         assert spec.grpc is not None
         return {
             _DATA: json.dumps(spec.grpc.data),
@@ -93,15 +93,16 @@ class Ghz:
         }
 
     def probe(self, _spec: LoadSpec) -> tuple[str, ...] | None:
-        """The agent itself speaks gRPC."""
+        """Return None: the agent itself supports gRPC."""
         return None
 
     def parse(
         self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
     ) -> TrialReading:
-        """The canonical result of one load: ghz's report, the agent's reduced rows, its result.
+        """Return the canonical result of one load from ghz's report, the agent's rows and its
+        result.
 
-        Pure and replayable. Raises ToolOutputError where a part is missing or no JSON.
+        It is a pure function. Raise ToolOutputError if a part is missing or not valid JSON.
         """
         return reading_of(self.name, spec, report_of(report, rows), rows, result)
 
@@ -117,7 +118,7 @@ def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
         yield (
             where,
             f"about {calls:,.0f} calls expected, and ghz keeps the time of the first "
-            f"{MAX_CALLS:,}: make it shorter, or say a lower rate or expected_rate",
+            f"{MAX_CALLS:,}: make it shorter, or set a lower rate or expected_rate",
         )
 
 
@@ -136,7 +137,7 @@ def _call_problems(spec: LoadSpec, call: GrpcCall) -> Iterator[Problem]:
             yield f"grpc.import_paths[{place}]", f"{path!r}: ghz cannot take a comma in a path"
     if isinstance(call.data, list | tuple) and not call.data:
         yield "grpc.data", "an empty list: give one message at least, {} is one"
-    # ghz would fill it in as a template, and the checks would send something else.
+    # ghz would expand it as a template, and the checks would send something else.
     if "{{" in json.dumps(call.data, ensure_ascii=False):
         yield "grpc.data", "{{ in it: ghz would take it for a template"
     names = Counter(name.lower() for name, _ in spec.headers)
@@ -182,16 +183,16 @@ def _primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
 
 
 def _half_interval_s(spec: LoadSpec) -> float:
-    """ghz waits for an interval before the first call, so that the last is due at the very end."""
+    """ghz waits for an interval before the first call, so the last call is due at the very end."""
     return 0.0 if spec.rate is None or spec.searching else 0.5 / spec.rate
 
 
-#: gRPC would go through a proxy of the host's.
+#: Otherwise gRPC would use a proxy of the host.
 _ENV: Mapping[str, str] = {"NO_PROXY": "*", "no_proxy": "*"}
 
 
 def _for(seconds: float) -> tuple[str, ...]:
-    # Without "wait" what is in flight at the end is cut off, and the slowest with it.
+    # Without "wait", calls in flight at the end are cut off, including the slowest.
     return ("-z", _duration(seconds), "--duration-stop", "wait")
 
 
@@ -205,7 +206,7 @@ def _argv(spec: LoadSpec, tool_cpus: int, amount: tuple[str, ...], out: str) -> 
     if spec.rate is None:
         argv += ["-c", str(spec.at_once)]
     else:
-        # Only --async is an open loop. Its workers wait for nothing: one a connection is enough.
+        # Only --async is an open loop. Its workers never wait, so one per connection is enough.
         argv += ["-c", str(spec.connections), "-r", spec.rate_text, "--async"]
     argv += amount
     argv += ["--cacert", "{ca}"] if spec.tls else ["--insecure"]

@@ -1,4 +1,4 @@
-"""What ghz's report says once the agent has taken its details out: counts and percentiles."""
+"""ghz's report without the details that the agent removed: counts and percentiles."""
 
 import json
 from collections import Counter
@@ -18,7 +18,7 @@ _NEEDED: Mapping[str, type] = {
 
 
 def report_of(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
-    """What ghz's report says; ToolOutputError where it is none. Errors are told by the rows."""
+    """Return ghz's report; errors are in the rows. ToolOutputError if it is not valid."""
     output = _output(report)
     try:
         by_status = _answered(output)
@@ -44,7 +44,7 @@ def _output(report: bytes) -> dict[str, Any]:
 
 
 def _answered(output: Mapping[str, Any]) -> dict[int, int]:
-    """Answered calls by gRPC's numeric status: those that the client gave up are taken out."""
+    """Return responses by gRPC's numeric status, without calls that the client aborted."""
     said = Counter[int | None]()
     for name, count in output["statusCodeDistribution"].items():
         said[code_number(name)] += count
@@ -60,14 +60,14 @@ def _known(said: Mapping[int | None, int]) -> list[tuple[int, int]]:
 def _rows_match(
     output: Mapping[str, Any], by_status: Mapping[int, int], rows: Mapping[str, Any]
 ) -> bool:
-    """Whether rows and report tell of the same calls: same number, same nanoseconds."""
+    """Return whether rows and report describe the same calls: same number, same nanoseconds."""
     answered = rows["all"]["n"]
     if answered != sum(by_status.values()):
         return False
     if answered + sum(rows["errors"].values()) != output["count"]:
         return False
     told = {f"p{each['percentage']}": each["latency"] for each in _percentiles(output)}
-    # ghz cuts its seconds off at whole nanoseconds.
+    # ghz truncates its seconds to whole nanoseconds.
     return told == {name: int(value * 1e9) for name, value in rows["all"]["percentiles"].items()}
 
 

@@ -1,4 +1,4 @@
-"""h2load of nghttp2: its argv, and back from its report and its log. Flags as of 1.52."""
+"""h2load of nghttp2: its arguments, and the reading from its report and log. Flags as of 1.52."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -15,11 +15,11 @@ from orchestrator.loadtools.model import (
 from orchestrator.loadtools.problems import load_problems
 from orchestrator.loadtools.reading import reading_of
 
-#: Start, connect, write and end of the tool, beside the load itself.
+#: Overhead of the tool outside the load: start, connect, write and end.
 _SLACK_S = 15.0
-#: A count of requests without a guess of the rate.
+#: The assumed rate of a number of requests without a known rate.
 _SLOWEST_RATE = 500.0
-#: A primer only wakes the server up.
+#: A primer only makes the server do its initial work.
 _PRIMER_RATE = 10
 _BODY = "body.bin"
 
@@ -59,11 +59,11 @@ class H2load:
     name = "h2load"
     reader = "h2load"
     sheet = SHEET
-    #: The log of requests came in 1.43; this is the oldest that was tried.
+    #: The log of requests was added in 1.43; this is the oldest tested version.
     minimum_version = (1, 52, 0)
 
     def problems(self, spec: LoadSpec) -> list[Problem]:
-        """All that forbids this load with h2load; empty where it can be run."""
+        """Return all reasons why h2load cannot create this load; empty if it can."""
         return [
             *load_problems(spec),
             *unsupported(self.name, self.sheet, spec),
@@ -71,10 +71,10 @@ class H2load:
         ]
 
     def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]:
-        """What to start, in order. The last one measures.
+        """Return the commands to start, in order. The last one measures.
 
-        The warm-up is a start of its own: h2load's own warm-up leaves no trace in its log, so the
-        server's CPU time could not be shared among all answers.
+        The warm-up is a separate start. h2load's own warm-up is not in its log, so the server's CPU
+        time could not be divided by all responses.
         """
         threads = min(tool_cpus, spec.connections)
         crowd = ("-t", str(threads), "-c", str(spec.connections))
@@ -98,7 +98,7 @@ class H2load:
     def parse(
         self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
     ) -> TrialReading:
-        """The canonical result of one load. Raises ToolOutputError where the report is none."""
+        """Return the canonical result of one load; ToolOutputError if the report is not valid."""
         said, body_bytes = report_of(spec, report, rows)
         return reading_of(self.name, spec, said, {**rows, "bytes": body_bytes}, result)
 
@@ -118,7 +118,7 @@ def _timed(
 
 def _counted(spec: LoadSpec, flags: tuple[str, ...]) -> Invocation:
     requests = spec.requests or 0
-    # Without -N a server that froze is waited for without end.
+    # Without -N it would wait without limit for a server that hangs.
     amount = ("-n", str(requests), "-N", _duration(spec.request_timeout_s))
     loading_s = 3 * requests / (spec.expected_rate or _SLOWEST_RATE)
     return Invocation(
@@ -144,7 +144,7 @@ def _request(spec: LoadSpec) -> tuple[str, ...]:
 
 
 def _headers(spec: LoadSpec) -> list[tuple[str, str]]:
-    """With those that h2load would set itself under the names by which it lets them be changed."""
+    """Return the headers, including those of h2load, under the names that override them."""
     headers = [
         (":authority" if name.lower() == "host" else name, value) for name, value in spec.headers
     ]
@@ -157,14 +157,14 @@ def _headers(spec: LoadSpec) -> list[tuple[str, str]]:
 
 
 def _duration(seconds: float) -> str:
-    """h2load takes whole numbers with a unit only."""
+    """h2load accepts only whole numbers with a unit."""
     return f"{max(1, round(seconds * 1000))}ms"
 
 
 def _own_problems(spec: LoadSpec) -> list[Problem]:
     problems = []
     if spec.method == "HEAD" and spec.protocol == "h1":
-        text = "h2load cannot send HEAD over HTTP/1.1: it would wait for the body for ever"
+        text = "h2load cannot send HEAD over HTTP/1.1: it would wait for the body without end"
         problems.append(("method", text))
     for place, (name, value) in enumerate(spec.headers):
         if name.lower() == "content-length":

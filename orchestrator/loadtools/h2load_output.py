@@ -1,4 +1,4 @@
-"""What h2load's report says, whose text the agent's reader kept as it was."""
+"""h2load's report, whose text the agent's reader keeps unchanged."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _NOT_AGREED = "No supported protocol was negotiated"
 
 
 def report_of(spec: LoadSpec, tool_json: bytes, rows: Mapping[str, Any]) -> tuple[ToolReport, int]:
-    """What it says, and how many bytes of bodies came; ToolOutputError where it is no report."""
+    """Return the report and the number of body bytes; ToolOutputError if it is not valid."""
     try:
         return _report_of(spec, tool_json, rows)
     except GARBAGE as error:
@@ -70,8 +70,8 @@ def _parts(tool_json: bytes) -> tuple[str, dict[str, int]]:
 
 
 def _errors(counts: Mapping[str, int]) -> dict[str, int]:
-    """Requests by class. `unsent` are those whose connection was lost before their turn."""
-    # With a duration the total is what was done.
+    """Return requests by error class; the connection of `unsent` ones failed before sending."""
+    # With a duration, the total is the number of finished requests.
     unsent = max(0, counts["total"] - counts["started"])
     lost = counts["errored"] - counts["timeout"] - unsent
     found = {"timeout": counts["timeout"], "broken": lost, "unsent": unsent}
@@ -79,20 +79,20 @@ def _errors(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _unconnected(spec: LoadSpec, counts: Mapping[str, int], text: str) -> dict[str, int]:
-    """Connections by class, as not one of them came about."""
+    """Return connections by error class if none was established."""
     kind = "h2_protocol" if _NOT_AGREED in text else "connect"
     return {kind: counts["errored"] or spec.connections}
 
 
 def _texts(text: str) -> dict[str, tuple[str, ...]]:
-    """Why not one connection came about."""
+    """Return why no connection was established."""
     if _NOT_AGREED in text:
         return {"h2_protocol": ("TLS agreed on no protocol that was asked for (ALPN)",)}
-    return {"connect": ("no connection was made; h2load does not tell why",)}
+    return {"connect": ("no connection was made; h2load does not report why",)}
 
 
 def _readings(text: str) -> dict[str, float]:
     found = _CONNECT.search(text)
     mean_s = float(found[1]) * _SECONDS[found[2]] if found else 0.0
-    # 0us where no connection was made while it counted.
+    # It is 0us if no connection was made while h2load counted.
     return {"connect.mean": mean_s} if mean_s else {}

@@ -1,4 +1,4 @@
-"""k6: its script and argv, and back from what it leaves behind. Flags as of 1.8."""
+"""k6: its script and arguments, and the reading from its output. Flags as of 1.8."""
 
 import json
 import math
@@ -22,17 +22,17 @@ from orchestrator.loadtools.problems import load_problems
 from orchestrator.loadtools.reading import reading_of
 from orchestrator.loadtools.wall import counted_s, waiting_s, wall_limit_s
 
-#: Each request is 0.8 kB of rows on the host's disk until they are reduced.
+#: Each request temporarily uses 0.8 kB of the host's disk.
 MAX_REQUESTS = 1_000_000
-#: Requests a second that k6 makes at best, with a few cores; bounds a closed loop without a guess.
+#: Maximum requests per second of k6 with a few cores; limits a closed loop without a known rate.
 FASTEST_RATE = 15_000.0
-#: k6 writes its rows while it works.
+#: k6 writes its rows during the load.
 _SECONDS_PER_REQUEST = 2e-6
-#: Each connection is an interpreter of its own, made before the load.
+#: Each connection is a separate interpreter, created before the load.
 _SECONDS_PER_CONNECTION = 0.02
-#: k6 refuses a shorter load.
+#: k6 rejects a shorter load.
 _SHORTEST_S = 1.0
-#: A primer only wakes the server up.
+#: A primer only makes the server do its initial work.
 _PRIMER_RATE = 10.0
 _SCRIPT = Path(__file__).with_name("k6_load.js")
 
@@ -72,20 +72,20 @@ class K6:
     name = "k6"
     reader = "k6"
     sheet = SHEET
-    #: The oldest that was tried.
+    #: The oldest tested version.
     minimum_version = (1, 8, 0)
 
     def problems(self, spec: LoadSpec) -> list[Problem]:
-        """All that forbids this load with k6; empty where it can be run."""
+        """Return all reasons why k6 cannot create this load; empty if it can."""
         found = [*load_problems(spec), *unsupported(self.name, self.sheet, spec)]
         found += _load_problems(spec)
         return found if spec.grpc is None else [*found, *_call_problems(spec.grpc)]
 
     def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]:
-        """What to start, in order. The last one measures.
+        """Return the commands to start, in order. The last one measures.
 
-        With a duration the warm-up is the beginning of the one load, because rows have times; with
-        a count of requests it is a load of its own before.
+        With a duration, the warm-up is the beginning of the same load, because rows have times.
+        With a number of requests it is a separate load before.
         """
         primers = (_primer(spec, tool_cpus),) if spec.primer_s > 0 else ()
         if spec.duration_s is not None:
@@ -94,31 +94,32 @@ class K6:
         return (*primers, *warmups, _measure(spec, tool_cpus, 0.0))
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
-        """The script, always the same, and the request, which is data to it."""
+        """Return the script, which never changes, and the request as its input data."""
         return {
             "load.js": _SCRIPT.read_text(encoding="utf-8"),
             "load.json": json.dumps(_request(spec)),
-            # Else the options of the host's user would be in force.
+            # Otherwise k6 would use the options of the host's user.
             "k6.json": "{}",
         }
 
     def probe(self, _spec: LoadSpec) -> tuple[str, ...] | None:
-        """The agent itself speaks all that k6 does."""
+        """Return None: the agent itself supports all protocols of k6."""
         return None
 
     def parse(
         self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
     ) -> TrialReading:
-        """The canonical result of one load: k6's report, the agent's reduced rows, its result.
+        """Return the canonical result of one load from k6's report, the agent's rows and its
+        result.
 
-        Pure and replayable. Raises ToolOutputError where a part is missing or no JSON.
+        It is a pure function. Raise ToolOutputError if a part is missing or not valid JSON.
         """
         return reading_of(self.name, spec, report_of(report, rows), rows, result)
 
 
 def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
     if spec.searching and spec.duration_s is None:
-        yield "requests", "k6 has to know how long a searched rate is tried: use duration_s"
+        yield "requests", "k6 needs the duration of each probe of a search: use duration_s"
     elif _length_s(spec) < _SHORTEST_S:
         where = "requests" if spec.duration_s is None else "duration_s"
         yield where, f"k6 takes loads of a second or more, this one has {_length_s(spec):.3g}"
@@ -130,20 +131,20 @@ def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
         yield (
             where,
             f"about {expected:,.0f} requests expected, more than the {MAX_REQUESTS:,} that k6 may "
-            "write down: make it shorter, or say a lower rate or expected_rate",
+            "write down: make it shorter, or set a lower rate or expected_rate",
         )
     names = Counter(name.lower() for name, _ in spec.headers)
     for place, (name, _) in enumerate(spec.headers):
         if names[name.lower()] > 1:
             yield f"headers[{place}]", f"{name}: k6 can send each name once only"
     if spec.protocol == "grpc" and spec.compression:
-        yield "compression", "k6 cannot ask for a content coding over gRPC"
+        yield "compression", "k6 cannot request a content coding over gRPC"
     if spec.protocol == "grpc" and spec.body is not None:
-        yield "body", "over gRPC it is grpc.data that is sent"
+        yield "body", "over gRPC, use grpc.data instead"
 
 
 def _length_s(spec: LoadSpec) -> float:
-    """As far as it is told."""
+    """Return the length of the load as far as it is known."""
     if spec.duration_s is not None:
         return spec.warmup_s + spec.duration_s
     return (spec.requests or 0) / spec.rate if spec.rate else math.inf
@@ -196,7 +197,7 @@ def _short(
 
 
 def _shape(spec: LoadSpec, warmup_s: float) -> dict[str, Any]:
-    """k6's scenario, but for the rate, which the script adds."""
+    """Return k6's scenario without its rate, which the script adds."""
     graceful = {"gracefulStop": _ms(spec.request_timeout_s + spec.connect_timeout_s)}
     if spec.rate is not None:
         users = {"preAllocatedVUs": spec.connections, "maxVUs": spec.connections}
@@ -219,13 +220,13 @@ def _open_s(spec: LoadSpec, warmup_s: float) -> float:
         return warmup_s + spec.duration_s
     assert spec.requests is not None
     assert spec.rate is not None
-    # The last request is due half an interval before the end, and no other.
+    # The last request is due half an interval before the end, and none after it.
     return (spec.requests - 0.5) / spec.rate
 
 
 def _argv(spec: LoadSpec, shape: Mapping[str, Any], *, keeps_rows: bool) -> tuple[str, ...]:
     argv = ["{tool}", "run", "--quiet", "--no-color", "--config", "{trial_dir}/k6.json"]
-    # Its control server would take a port of the host.
+    # Its control server would use a port of the host.
     argv += ["--address=", "--include-system-env-vars=false"]
     if keeps_rows:
         argv += ["--out", "csv"]
@@ -248,7 +249,7 @@ def _env(spec: LoadSpec, tool_cpus: int) -> dict[str, str]:
         "GOMAXPROCS": str(tool_cpus),
         "K6_CSV_FILENAME": "{rows}",
         "K6_CSV_TIME_FORMAT": "unix_nano",
-        # It would fetch another k6 from the net, and tell its maker that it was used.
+        # Otherwise k6 would download another k6 and report its use to its maker.
         "K6_AUTO_EXTENSION_RESOLUTION": "false",
         "K6_NO_USAGE_REPORT": "true",
         "NO_PROXY": "*",
@@ -257,7 +258,7 @@ def _env(spec: LoadSpec, tool_cpus: int) -> dict[str, str]:
     if spec.tls:
         env["SSL_CERT_FILE"] = "{ca}"
     if spec.protocol == "h1":
-        # Over TLS it would take HTTP/2 wherever it is offered.
+        # Over TLS it would use HTTP/2 wherever the server offers it.
         env["GODEBUG"] = "http2client=0"
     return env
 
@@ -284,7 +285,7 @@ def _request(spec: LoadSpec) -> dict[str, Any]:
 
 
 def _headers(spec: LoadSpec) -> dict[str, str]:
-    """Over HTTP always with accept-encoding, as with all tools."""
+    """Return the headers; over HTTP always with accept-encoding, as with all tools."""
     own = dict(spec.headers)
     if spec.protocol == "grpc" or "accept-encoding" in {name.lower() for name in own}:
         return own

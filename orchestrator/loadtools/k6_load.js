@@ -1,11 +1,11 @@
-// What k6 runs for one load: the request of load.json in the shape that the arguments give.
+// The k6 script of one load: the request of load.json, with the scenario from the arguments.
 //
 //   SHAPE   the scenario without its rate, as JSON       RATE    iterations a second, or empty
 //   TARGET  scheme://address:port, or address:port       OUT     where the report goes
-//   TREE    where protos are looked for
+//   TREE    the folder of the proto files
 //
-// An iteration is one request. k6 itself tells of it; what it does not tell is in two metrics that
-// belong to the last request of their VU: body_bytes (by content-length) and no_answer (a reason).
+// An iteration is one request, which k6 itself reports. Two metrics of the last request of their VU
+// are added: body_bytes (by content-length) and no_answer (a reason).
 
 import grpc from 'k6/net/grpc';
 import http from 'k6/http';
@@ -15,13 +15,13 @@ import { Counter, Trend } from 'k6/metrics';
 const load = JSON.parse(open('./load.json'));
 const bodyBytes = new Trend('body_bytes');
 const noAnswer = new Counter('no_answer');
-// A closed loop would else turn as fast as it can while nothing answers.
+// Without this pause, a closed loop would run at full speed while the server does not respond.
 const REST_S = __ENV.RATE ? 0 : 0.05;
 
 function scenario() {
   const shape = JSON.parse(__ENV.SHAPE);
   if (__ENV.RATE) {
-    // k6 takes whole numbers only.
+    // k6 accepts only whole numbers.
     shape.rate = Math.round(Number(__ENV.RATE) * 1000);
     shape.timeUnit = '1000s';
   }
@@ -34,7 +34,7 @@ export const options = {
   discardResponseBodies: true,
   noConnectionReuse: !load.keepalive,
   noVUConnectionReuse: !load.keepalive,
-  // What is thrown is caught below; k6 would else log each failed request.
+  // Errors are caught below; otherwise k6 would log each failed request.
   throw: true,
 };
 

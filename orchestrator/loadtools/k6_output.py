@@ -1,4 +1,4 @@
-"""What k6's report says: how many requests, and the shortest and longest of them."""
+"""k6's report: the number of requests, and the shortest and the longest of them."""
 
 import json
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from typing import Any
 from orchestrator.loadtools.model import GARBAGE, ToolOutputError
 from orchestrator.loadtools.reading import ToolReport
 
-#: Told by k6, but not begun.
+#: k6 reports these requests, but never started them.
 _NOT_SENT = "not_sent"
 
 
 def report_of(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
-    """What k6's report says; ToolOutputError where it is none. The rest is told by the rows."""
+    """Return k6's report, which the rows complete; ToolOutputError if it is not valid."""
     output = _output(report)
     try:
         by_status = {int(status): n for status, n in output["answered"].items()}
@@ -43,7 +43,7 @@ def _output(report: bytes) -> dict[str, Any]:
 def _rows_match(
     metrics: Mapping[str, Any], by_status: Mapping[int, int], rows: Mapping[str, Any]
 ) -> bool:
-    """Whether rows and report tell of the same requests: same numbers, same extremes."""
+    """Return whether rows and report describe the same requests: same numbers, same extremes."""
     errors = rows["errors"]
     begun = rows["all"]["n"] + sum(errors.values()) - errors.get(_NOT_SENT, 0)
     return (
@@ -55,7 +55,7 @@ def _rows_match(
 
 
 def _count(metrics: Mapping[str, Any], name: str) -> int:
-    """k6 leaves out metrics that it has no value of."""
+    """Return a count; k6 leaves out metrics without a value."""
     return int(metrics[name]["values"]["count"]) if name in metrics else 0
 
 

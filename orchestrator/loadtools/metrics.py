@@ -1,4 +1,4 @@
-"""Every metric that a trial can have: key, unit, which direction is better, and its margin."""
+"""All metrics that a trial can have: key, unit, which direction is better, and margin."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ Unit = Literal["1/s", "s", "s/1k", "count", "ratio", "B", "B/s", "B/1k", "J/1k",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """`margin` is the share below which a change does not matter.
+    """`margin` is the relative change below which a change does not matter.
 
-    `informational` ones are shown, never judged: the tool's own figures, which count what they
-    should not, and what has no ratio. `from_whole_load`: includes the warm-up.
+    `informational` metrics are shown but never judged: the tool's own values, which count too much,
+    and values without a ratio. `from_whole_load`: includes the warm-up.
     """
 
     key: str
@@ -38,12 +38,12 @@ PRIMARY: Mapping[Model, tuple[str, ...]] = {
     "closed": ("requests.rate", "latency.p50", "cpu.seconds_per_1k"),
     "open": ("latency.p99", "latency.p50", "cpu.seconds_per_1k"),
 }
-#: The same where the client is what is measured.
+#: The same if the client is measured.
 PRIMARY_OF_CLIENT = ("requests.rate", "latency.p50", "cpu.tool_seconds_per_1k")
-#: The same where the load searches for the capacity.
+#: The same if the load searches for the capacity.
 PRIMARY_OF_SEARCH = ("capacity.rate",)
 
-#: What has to stand beside a latency of this model wherever it is shown.
+#: Notes that must accompany each displayed latency of this model.
 LATENCY_LABELS: Mapping[Model, str] = {
     "closed": "closed loop: slow answers delay the next request, so waiting is undercounted",
     "open": "open loop: from when the request was due",
@@ -51,17 +51,18 @@ LATENCY_LABELS: Mapping[Model, str] = {
 
 
 def percentile_key(percentile: float, prefix: str = "latency") -> str:
-    """`latency.p99.9` for 99.9."""
+    """Return `latency.p99.9` for 99.9."""
     return f"{prefix}.p{percentile:g}"
 
 
 def metric_for(key: str) -> Metric | None:
-    """The metric of that key, a script's own among them; None where nobody knows it."""
+    """Return the metric of that key, including those of scripts; None if it is unknown."""
     return METRICS.get(key) or _of_script(key)
 
 
 def metrics_of(keys: Collection[str]) -> tuple[Metric, ...]:
-    """Those of these keys that are known: in the order of the registry, then a script's own."""
+    """Return the known metrics of these keys in the order of the registry, then those of
+    scripts."""
     own = [_of_script(key) for key in sorted(keys) if key not in METRICS]
     registered = [metric for key, metric in METRICS.items() if key in keys]
     return (*registered, *(metric for metric in own if metric is not None))
@@ -76,7 +77,7 @@ def _of_script(key: str) -> Metric | None:
 
 
 def latency_label(key: str, model: Model) -> str | None:
-    """The words that belong beside a metric under this model; None where none are needed."""
+    """Return the note for a metric under this model; None if it needs none."""
     return LATENCY_LABELS[model] if key.startswith("latency.") else None
 
 

@@ -1,6 +1,6 @@
-"""What every load tool is told and what every load tool comes back with, whatever its name.
+"""Input and output of every load tool.
 
-Times are seconds, latencies in distributions whole microseconds. Unknown is None or absent.
+Times are in seconds, latencies of distributions in whole microseconds. Unknown is None or absent.
 """
 
 import math
@@ -14,20 +14,20 @@ from orchestrator.core.errors import PitwallError
 Model = Literal["closed", "open"]
 Protocol = Literal["h1", "h2", "h3", "grpc"]
 
-#: The field of a definition, and what is wrong with it.
+#: The field of a definition, and its problem.
 Problem = tuple[str, str]
 
-#: Requests that must lie beyond a percentile before it is reported.
+#: The number of requests beyond a percentile that are required to report it.
 SUPPORTING_REQUESTS = 10
 
 
 def is_supported(percentile: float, n: int) -> bool:
-    """Whether n requests can carry a percentile (0 to 100); the rule of `stats.summary`."""
-    # The hair of tolerance: 100 − 99.9 is a little under 0.1 in floating point.
+    """Return whether n requests support a percentile (0 to 100); the rule of `stats.summary`."""
+    # The tolerance is needed because 100 − 99.9 is slightly below 0.1 in floating point.
     return n * (100 - percentile) >= 100 * SUPPORTING_REQUESTS - 1e-6
 
 
-#: What reading a report, rows or a result raises that is garbage: each becomes a ToolOutputError.
+#: Exceptions from reading a corrupt report, rows or result: each becomes a ToolOutputError.
 GARBAGE = (
     LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError,
     StopIteration,
@@ -35,14 +35,14 @@ GARBAGE = (
 
 
 class ToolOutputError(PitwallError):
-    """What a load tool left behind cannot be read; the message says which part and why."""
+    """The output of a load tool cannot be read; the message contains the part and the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrpcCall:
     """`method` is `package.Service/Method`, `proto` a file in the built tree.
 
-    Without one the server is asked for it (reflection). `data` is one message, or several for a
+    Without one, server reflection describes the call. `data` is one message, or several for a
     stream of requests.
     """
 
@@ -54,16 +54,17 @@ class GrpcCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSpec:
-    """One load, for any tool. Either `duration_s` or `requests` says when it ends.
+    """One load, for any tool. It ends after `duration_s` or after `requests`; one of them is set.
 
-    Closed: each stream of each connection sends its next request when the last is answered. Open:
-    requests are due at `rate` a second, and latency counts from when they were due; with
-    `searching` the agent chooses the rate of each probe, and `rate` is the highest. `random_path`
-    is a regular expression that each request's path is made from, instead of `path`. h2 without
-    TLS is prior knowledge. `compression` is what the client accepts; None asks for none.
-    `response_bytes`: least and most body bytes of a good answer, as they come. `expected_rate` is
-    a guess of a closed loop's rate; it only bounds the number of rows and the time. `command` and
-    `parameters` are those of the tool `script`. `client_measured`: the tool is what is of interest.
+    Closed: each stream of each connection sends its next request after the previous response. Open:
+    requests are due at `rate` per second, and latency counts from the due time. With `searching`,
+    the agent chooses the rate of each probe, and `rate` is the maximum. `random_path` is a regular
+    expression that generates the path of each request, instead of `path`. h2 without TLS is prior
+    knowledge. `compression`: the codings that the client accepts; None requests none.
+    `response_bytes`: minimum and maximum body bytes of a good response, as received.
+    `expected_rate` is an estimate of a closed loop's rate, which only limits rows and time.
+    `command` and `parameters` are for the tool `script`. `client_measured`: the tool itself is
+    measured.
     """
 
     path: str
@@ -99,20 +100,21 @@ class LoadSpec:
 
     @property
     def rate_text(self) -> str:
-        """The rate for an argument: a number, or the agent's word for that of a probe."""
+        """Return the rate as an argument: a number, or the placeholder for the rate of a probe."""
         return "{probe_rate}" if self.searching else f"{self.rate:.15g}"
 
     @property
     def at_once(self) -> int:
-        """Requests that a closed loop keeps going."""
+        """Return the number of concurrent requests of a closed loop."""
         return self.connections * self.streams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """One start of the tool. `argv` holds the agent's words, such as {tool} {out} {rows} {port}.
+    """One start of the tool. `argv` contains placeholders of the agent, such as {tool} {out}
+    {port}.
 
-    Rows that start before `warmup_s` are not counted (0 where the warm-up is a start of its own).
+    Rows that start before `warmup_s` are not counted (0 if the warm-up is a separate start).
     """
 
     argv: tuple[str, ...]
@@ -127,13 +129,13 @@ Knowledge = Literal["yes", "no", "partly"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a tool can do and tell: the sheet that refuses definitions and that people read.
+    """The capabilities of a tool: users read this sheet, and definitions are checked against it.
 
-    `protocols` are pairs of protocol and TLS. `streams`: several requests at once on a connection.
-    `open_loop`: sends on time whatever the answers do, latency from the intended time. `warmup`:
-    `inside` the measured load (by the times of its rows) or a start of its own (`apart`).
-    `distribution`: `rows` (each request, with its time), `buckets` (the whole distribution without
-    times). `caveats` are what a reader of its numbers must know.
+    `protocols` are pairs of protocol and TLS. `streams`: several concurrent requests per
+    connection. `open_loop`: sends on time regardless of responses, latency counts from the due
+    time. `warmup`: `inside` the measured load (separated by the times of rows) or a separate start
+    (`apart`). `distribution`: `rows` (each request with its time), `buckets` (the whole
+    distribution without times). `caveats` are facts that a reader of its values must know.
     """
 
     protocols: frozenset[tuple[Protocol, bool]]
@@ -162,7 +164,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distribution:
-    """Distinct latencies in whole microseconds, ascending, and how often each was seen."""
+    """Distinct latencies in whole microseconds, ascending, with their counts."""
 
     value_us: tuple[int, ...] = ()
     count: tuple[int, ...] = ()
@@ -172,12 +174,12 @@ class Distribution:
         return sum(self.count)
 
     def mean_s(self) -> float | None:
-        """Seconds; None when empty."""
+        """Return seconds; None if it is empty."""
         total = sum(value * times for value, times in zip(self.value_us, self.count, strict=True))
         return total / self.n / 1e6 if self.n else None
 
     def deviation_s(self) -> float | None:
-        """Standard deviation of the sample, seconds; None under two requests."""
+        """Return the standard deviation of the sample in seconds; None below two requests."""
         if self.n < 2:
             return None
         mean_us = (self.mean_s() or 0.0) * 1e6
@@ -188,9 +190,9 @@ class Distribution:
         return math.sqrt(squares / (self.n - 1)) / 1e6
 
     def percentile_s(self, percentile: float) -> float | None:
-        """Nearest rank, ⌈percentile/100 · n⌉, in seconds; None without enough requests beyond.
+        """Return the nearest rank, ⌈percentile/100 · n⌉, in seconds.
 
-        Enough is n(1 − percentile/100) ≥ 10.
+        It is None unless at least 10 requests lie beyond it: n(1 − percentile/100) ≥ 10.
         """
         n = self.n
         if not is_supported(percentile, n):
@@ -211,7 +213,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """`code` for programs, `message` for people; `level` is what this alone makes of the trial."""
+    """`code` is for programs, `message` for users; `level` is the validity that it alone causes."""
 
     code: str
     level: Level
@@ -220,7 +222,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validity:
-    """The worst of its reasons; valid without any."""
+    """The validity by the worst reason; valid without any."""
 
     reasons: tuple[Reason, ...] = ()
 
@@ -238,7 +240,7 @@ class Validity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadFacts:
-    """The load as the tool was really asked for it, read back from its argv."""
+    """The load that the tool was actually started with, read from its arguments."""
 
     model: Model
     connections: int
@@ -254,13 +256,12 @@ class LoadFacts:
 class TrialReading:
     """The canonical result of one trial.
 
-    `readings`: metric key → value in the unit that `metrics` names; what is unknown is absent.
-    `ok` (2xx, 3xx) and `other` (any other status) are latencies after the warm-up. `by_status`,
-    `errors` (by class) and `truncated` (cut off by the end of the load, not an error) count the
-    whole load, warm-up included, because a tool gives errors no time; None is unknown.
-    `error_texts`: class → what the tool said. `protocol`: what was really spoken, as far as anybody
-    saw it. `planned`: requests due in the window of an open load, `delivered` the share of
-    them that was answered well.
+    `readings`: metric key → value in the unit of `metrics`; unknown values are absent. `ok` (2xx,
+    3xx) and `other` (any other status) are latencies after the warm-up. `by_status`, `errors` (by
+    class) and `truncated` (cut off by the end of the load, not an error) count the whole load with
+    its warm-up, because a tool reports no times of errors; None is unknown. `error_texts`: class →
+    texts of the tool. `protocol`: the protocol that was used, as far as it was observed. `planned`:
+    requests due in the window of an open load; `delivered`: the share of them with a good response.
     """
 
     tool: str

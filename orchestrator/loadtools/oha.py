@@ -1,4 +1,4 @@
-"""oha: its argv, and back from what it leaves behind. Flags as of 1.16; 1.14 is the oldest fit."""
+"""oha: its arguments, and the reading from its output. Flags as of 1.16; oldest version 1.14."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,19 +16,19 @@ from orchestrator.loadtools.oha_output import report_of
 from orchestrator.loadtools.problems import expected_rows, load_problems
 from orchestrator.loadtools.reading import reading_of
 
-#: Start, connect, write and end of the tool, beside the load itself.
+#: Overhead of the tool outside the load: start, connect, write and end.
 _SLACK_S = 10.0
-#: oha writes its rows after the run.
+#: oha writes its rows after the load.
 _SECONDS_PER_ROW = 7e-6
-#: A count of requests without a guess of the rate gets this long at least.
+#: The minimum time limit for a number of requests without a known rate.
 _UNKNOWN_LIMIT_S = 600.0
 _SLOWEST_RATE = 1_000.0
-#: A QUIC connection without a rate is waited for until it has been idle for so long.
+#: Without a rate, oha waits for a QUIC connection until it has been idle for this long.
 _QUIC_IDLE_S = 40.0
-#: A primer only wakes the server up.
+#: A primer only makes the server do its initial work.
 _PRIMER_RATE = 10.0
 _PROBE_RATE = 1_000.0
-#: Together with -n it keeps oha 1.16 from ever ending over HTTP/3.
+#: With -n it keeps oha 1.16 from ending over HTTP/3.
 _CORRECTION = "--latency-correction"
 _BODY = "body.bin"
 _LONGEST_ARGUMENT = 500
@@ -57,21 +57,21 @@ class Oha:
     name = "oha"
     reader = "oha"
     sheet = SHEET
-    #: 1.6 to 1.13 invert --latency-correction where -n and -q meet.
+    #: 1.6 to 1.13 invert --latency-correction if -n and -q are combined.
     minimum_version = (1, 14, 0)
 
     def problems(self, spec: LoadSpec) -> list[Problem]:
-        """All that forbids this load with oha; empty where it can be run."""
+        """Return all reasons why oha cannot create this load; empty if it can."""
         found = [*load_problems(spec), *unsupported(self.name, self.sheet, spec)]
         if spec.protocol == "h3" and spec.rate is not None and spec.requests is not None:
             found.append(("requests", "oha does not end over HTTP/3 at a rate: give duration_s"))
         return found
 
     def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]:
-        """What to start, in order. The last one measures.
+        """Return the commands to start, in order. The last one measures.
 
-        With a duration the warm-up is the beginning of the one load; with a count of requests it
-        is a load of its own before, because oha cannot say which of n requests to leave out.
+        With a duration, the warm-up is the beginning of the same load. With a number of requests it
+        is a separate load before, because oha cannot exclude the first of n requests.
         """
         primers = (_primer(spec, tool_cpus),) if spec.primer_s > 0 else ()
         if spec.duration_s is not None:
@@ -83,10 +83,11 @@ class Oha:
         return {_BODY: spec.body} if _is_long(spec.body) else {}
 
     def probe(self, spec: LoadSpec) -> tuple[str, ...] | None:
-        """The argv that asks once, for protocols that nobody but the tool speaks."""
+        """Return the arguments for one request, for protocols that only the tool supports."""
         if spec.protocol != "h3":
             return None
-        # With a rate oha ends after the answer; else it waits until the connection idles out.
+        # With a rate oha ends after the response; otherwise it waits until the connection times
+        # out.
         once = replace(
             spec,
             connections=1,
@@ -102,15 +103,15 @@ class Oha:
     def parse(
         self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
     ) -> TrialReading:
-        """The canonical result of one load: oha's JSON, the agent's reduced rows, its result.
+        """Return the canonical result of one load from oha's JSON, the agent's rows and its result.
 
-        Pure and replayable. Raises ToolOutputError where a part is missing or no JSON.
+        It is a pure function. Raise ToolOutputError if a part is missing or not valid JSON.
         """
         return reading_of(self.name, spec, report_of(report, rows), rows, result)
 
 
 def _endless(spec: LoadSpec) -> list[Problem]:
-    """oha 1.16 never ends where these three meet."""
+    """Return the problem if the combination keeps oha 1.16 from ending."""
     if spec.protocol != "h3" or spec.rate is None or spec.requests is None:
         return []
     return [("requests", "oha cannot end a number of requests at a rate over h3: use duration_s")]
@@ -122,7 +123,7 @@ _KEPT = ("--output-format", "json", "-o", "{out}", "--db-url", "{rows}")
 def _measure(spec: LoadSpec, tool_cpus: int, *, warmup_s: float) -> Invocation:
     amount: tuple[str, ...]
     if spec.duration_s is not None:
-        # Without -w what is in flight at the end is cut off, and the slowest with it.
+        # Without -w, requests in flight at the end are cut off, including the slowest.
         amount = ("-z", _duration(warmup_s + spec.duration_s), "-w")
     else:
         amount = ("-n", str(spec.requests))
@@ -144,7 +145,7 @@ def _warmup(spec: LoadSpec, tool_cpus: int) -> Invocation:
 
 
 def _primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
-    """A few requests a second, so that what is made on first use is made before the warm-up."""
+    """Return a load of a few requests per second, for initial work before the warm-up."""
     gentle = replace(spec, model="open", rate=_PRIMER_RATE, searching=False, connections=1)
     amount = ("-z", _duration(spec.primer_s), "-w")
     return Invocation(
@@ -158,9 +159,9 @@ def _argv(
     spec: LoadSpec, tool_cpus: int, kept: Sequence[str], amount: Sequence[str]
 ) -> tuple[str, ...]:
     argv = ["{tool}", "--no-tui", "--no-color", *kept]
-    # It would start a thread for each core of the machine, whatever its affinity.
+    # By default it starts a thread for each core of the machine, regardless of its affinity.
     argv += ["--worker-threads", str(tool_cpus)]
-    # -t always: -w with a server that froze waits for ever.
+    # Always set -t: with -w, oha would wait without limit for a server that hangs.
     argv += ["-t", _duration(spec.request_timeout_s)]
     argv += ["--connect-timeout", _duration(spec.connect_timeout_s)]
     argv += ["-c", str(spec.connections), *amount]
@@ -177,13 +178,13 @@ def _argv(
     if _is_long(spec.body):
         argv += ["-D", f"{{trial_dir}}/{_BODY}"]
     elif spec.body is not None:
-        # Glued with =, or a body that begins with a dash would be an option.
+        # Joined with =, because a body that starts with a dash would be an option.
         argv.append(f"-d={spec.body}")
     for name, value in _headers(spec):
         argv += ["-H", f"{name}: {value}"]
     target = f"{spec.scheme}://{{address}}:{{port}}"
     if spec.random_path is not None:
-        # oha takes the dots of a URL literally by itself.
+        # oha itself takes the dots of a URL literally.
         return (*argv, "--rand-regex-url", target + spec.random_path)
     return (*argv, target + spec.path)
 
@@ -196,12 +197,12 @@ _PROTOCOLS: Mapping[str, tuple[str, ...]] = {
 
 
 def _is_long(body: str | None) -> TypeGuard[str]:
-    """Too long to be read among the arguments of a command."""
+    """Return whether the body is too long for an argument that people read."""
     return body is not None and len(body) > _LONGEST_ARGUMENT
 
 
 def _headers(spec: LoadSpec) -> list[tuple[str, str]]:
-    """The headers, always with accept-encoding: oha's own default asks for every coding."""
+    """Return the headers, always with accept-encoding: oha's default requests every coding."""
     if any(name.lower() == "accept-encoding" for name, _ in spec.headers):
         return list(spec.headers)
     codings = ", ".join(spec.compression) if spec.compression else "identity"
@@ -209,7 +210,7 @@ def _headers(spec: LoadSpec) -> list[tuple[str, str]]:
 
 
 def _duration(seconds: float) -> str:
-    """oha takes whole numbers with a unit only."""
+    """oha accepts only whole numbers with a unit."""
     return f"{max(1, round(seconds * 1000))}ms"
 
 
@@ -220,13 +221,13 @@ def _wall_limit_s(spec: LoadSpec, warmup_s: float) -> float:
 
 
 def _waiting_s(spec: LoadSpec) -> float:
-    """How long a load may go on after its last request."""
+    """Return how many seconds a load may take after its last request."""
     idle = _QUIC_IDLE_S if spec.protocol == "h3" and spec.rate is None else 0.0
     return spec.request_timeout_s + spec.connect_timeout_s + idle
 
 
 def _counted_s(spec: LoadSpec) -> float:
-    """Seconds that a count of requests may take; three times what a known rate needs."""
+    """Return the time limit of a number of requests in seconds: three times a known rate's."""
     requests = spec.requests or 0
     rate = spec.rate or spec.expected_rate
     if rate:

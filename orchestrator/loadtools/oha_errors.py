@@ -1,15 +1,15 @@
-"""oha's error texts → classes. The texts come from Rust libraries and may change with versions."""
+"""Maps oha's error texts to classes. The texts come from Rust libraries and depend on versions."""
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-#: Cut off by the end of the load: not an error of anybody.
+#: Cut off by the end of the load, which is not an error.
 TRUNCATED = "truncated"
 _MAX_TEXTS = 20
 _MAX_TEXT_LENGTH = 300
 
-#: In order: the first that matches decides.
+#: In order: the first match decides.
 _CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
     for name, pattern in (
@@ -31,14 +31,14 @@ _CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 
 
 def error_class(text: str) -> str:
-    """The class of one of oha's error texts; `other` for a text that nobody has met yet."""
+    """Return the class of one of oha's error texts; `other` for an unknown text."""
     return next((name for name, pattern in _CLASSES if pattern.search(text)), "other")
 
 
 def classify(
     distribution: Mapping[str, int],
 ) -> tuple[dict[str, int], int, dict[str, tuple[str, ...]]]:
-    """(errors by class, requests cut off by the end of the load, texts by class)."""
+    """Return (errors by class, requests cut off by the end of the load, texts by class)."""
     counts: Counter[str] = Counter()
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for text, count in distribution.items():

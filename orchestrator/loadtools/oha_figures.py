@@ -1,8 +1,8 @@
-"""All figures of oha's own JSON, as it computes them, under keys that begin with `oha.`.
+"""All values that oha's own JSON contains, under keys that start with `oha.`.
 
-They are kept so that nothing it says is lost, and never judged: any status is a success to it,
-errors and aborted requests count as requests, and the warm-up is in all of them. Its histograms
-are left out: eleven linear buckets say nothing that the rows do not.
+They are stored for completeness and never judged: oha counts any status as a success, counts errors
+and aborted requests as requests, and includes the warm-up. Its histograms are left out: the rows
+contain everything in their eleven linear buckets.
 """
 
 from collections.abc import Iterator

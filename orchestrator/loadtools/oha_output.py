@@ -1,6 +1,6 @@
-"""What oha's JSON says: counts by status, errors, and its own figures.
+"""oha's JSON: counts by status, errors, and its own values.
 
-These are kept under `oha.*` and used only to prove that rows and JSON belong together.
+Its own values are stored under `oha.*` and only used to prove that rows and JSON belong together.
 """
 
 import json
@@ -23,7 +23,7 @@ _MEANS = {
 
 
 def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
-    """What oha's JSON says; ToolOutputError where it is none."""
+    """Return the report in oha's JSON; ToolOutputError if it is not valid."""
     output = _output(tool_json)
     try:
         errors, truncated, texts = classify(output["errorDistribution"])
@@ -56,7 +56,7 @@ def _output(tool_json: bytes) -> dict[str, Any]:
 
 
 def _figures(output: Mapping[str, Any], rows: Mapping[str, Any]) -> dict[str, float]:
-    """oha's own figures; what is null, missing or not a number is left out."""
+    """Return oha's own values; null, missing and non-numeric ones are left out."""
     figures = {
         figure.key: value * figure.factor
         for figure in OHA_FIGURES
@@ -84,7 +84,7 @@ def _number(output: Mapping[str, Any], path: tuple[str, ...]) -> float | None:
 
 
 def _rows_match(output: Mapping[str, Any], rows: Mapping[str, Any]) -> bool:
-    """Whether rows and JSON tell of the same requests: same number, same bits."""
+    """Return whether rows and JSON describe the same requests: same number, same bits."""
     answered = sum(output["statusCodeDistribution"].values())
     return rows["all"]["n"] == answered and all(_same_percentiles(output, rows))
 

@@ -1,4 +1,4 @@
-"""How a load ended and what came of its requests, as reasons not to believe the trial."""
+"""Reasons against a trial from the end of its load and the results of its requests."""
 
 from collections.abc import Callable, Mapping
 
@@ -6,7 +6,7 @@ from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Reason
 from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
 
-#: A limit without which another machine is measured than the definition says.
+#: Without these limits, the host is not the machine of the definition.
 DECISIVE_LIMITS = frozenset({"cpu_quota"})
 _NEVER_ARRIVED = {"connect", "dns", "refused", "timeout", "tls", "unsent"}
 
@@ -38,7 +38,7 @@ def _server_died(evidence: Evidence) -> Reason | None:
 def _parse_mismatch(evidence: Evidence) -> Reason | None:
     if evidence.rows_match:
         return None
-    return _reason("parse_mismatch", "the tool's rows and its summary tell of different requests")
+    return _reason("parse_mismatch", "the tool's rows and its summary describe different requests")
 
 
 def _no_answers(evidence: Evidence) -> Reason | None:
@@ -105,7 +105,7 @@ def _check_failed(evidence: Evidence) -> Reason | None:
 
 
 def _link_stalled(evidence: Evidence) -> Reason | None:
-    """The hosts of a job ask each other once a second while a load runs."""
+    """The hosts of a job poll each other once a second during a load."""
     gap_s = evidence.result.get("peer_gap_s")
     if gap_s is None or not THRESHOLDS["link_stalled"].is_broken_by(gap_s):
         return None
@@ -113,7 +113,7 @@ def _link_stalled(evidence: Evidence) -> Reason | None:
 
 
 def _limits_refused(evidence: Evidence) -> Reason | None:
-    """Limits that the definition gives and that did not hold on the host."""
+    """Limits of the definition that the host did not apply."""
     refused = {
         f"{process}: {limit}": why
         for process, applied in (evidence.result.get("limits") or {}).items()

@@ -1,27 +1,27 @@
-"""What is wrong with a load, whatever the tool, found before anything runs."""
+"""Problems of a load with any tool, detected before anything runs."""
 
 import math
 import re
 
 from orchestrator.loadtools.model import LoadSpec, Problem
 
-#: Rows (answered requests) kept of one trial, warm-up included.
+#: The maximum number of rows (answered requests) of one trial, including its warm-up.
 MAX_ROWS = 5_000_000
-#: Requests a second that one core serves or asks for at best; bounds a closed loop without a guess.
+#: Maximum requests per second of one core; limits a closed loop without a known rate.
 FASTEST_RATE = 35_000.0
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~][A-Za-z0-9!#$%&'*+.^_`|~-]*\Z")
 _METHOD = re.compile(r"[A-Z]+\Z")
-#: Words that the agent replaces inside an argument.
+#: Placeholders that the agent replaces inside an argument.
 _AGENT_WORDS = re.compile(
     r"\{(python|port|tool|out|rows|trial_dir|tree|installed|bind|address|probe_rate|ca|cert|key)\}"
 )
 
 
 def load_problems(spec: LoadSpec) -> list[Problem]:
-    """(field, what is wrong and what was expected) for all that can be known before running.
+    """Return (field, problem with the expectation) for all problems that are known before running.
 
-    An empty list means that the load can be run by a tool that speaks its protocol.
+    If it is empty, a tool that supports the protocol can create the load.
     """
     return [
         *_amount_problems(spec),
@@ -33,7 +33,7 @@ def load_problems(spec: LoadSpec) -> list[Problem]:
 
 
 def expected_rows(spec: LoadSpec) -> float | None:
-    """Answered requests of the measuring load at most; None where the load has no end."""
+    """Return the maximum number of answered requests of the measured load; None without an end."""
     if spec.requests is not None:
         return float(spec.requests)
     if spec.duration_s is None:
@@ -58,7 +58,7 @@ def _amount_problems(spec: LoadSpec) -> list[Problem]:
             (
                 where,
                 f"about {rows:,.0f} requests expected, more than the {MAX_ROWS:,} that a trial "
-                "keeps: make it shorter, or say a lower rate or expected_rate",
+                "keeps: make it shorter, or set a lower rate or expected_rate",
             )
         ]
     return []
@@ -146,7 +146,7 @@ def _header_faults(name: str, value: str) -> list[str]:
 
 
 def _agent_words(text: str) -> list[str]:
-    """An argument with one of the agent's words would reach the tool with it replaced."""
+    """Return placeholders of the agent in the text, which the tool would not get."""
     found = sorted({match.group() for match in _AGENT_WORDS.finditer(text)})
     return [f"{word} in it would be replaced on the host: write it another way" for word in found]
 
@@ -162,7 +162,7 @@ def _protocol_problems(spec: LoadSpec) -> list[Problem]:
             ("streams", f"{spec.streams}: HTTP/1.1 has one request at a time on a connection")
         )
     if spec.protocol == "grpc" and spec.grpc is None:
-        problems.append(("grpc", "say what to call: grpc: {call: package.Service/Method, …}"))
+        problems.append(("grpc", "name the call: grpc: {call: package.Service/Method, …}"))
     if spec.protocol != "grpc" and spec.grpc is not None:
         problems.append(("grpc", f"the protocol is {spec.protocol}: set it to grpc"))
     return problems

@@ -1,4 +1,4 @@
-"""Whether the hosts were quiet before and while the load ran; what is not known flags nothing."""
+"""Other work on the hosts before and during the load; unknown values give no reason."""
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping
@@ -9,10 +9,10 @@ from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Reason
 from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
 
-#: Samples that are needed to say how clock and temperature went.
+#: Samples required to judge clock and temperature.
 MIN_SAMPLES = 6
 MIN_CLOCKS = 3
-#: A server that used this much of a core in the second before had its clock asked for.
+#: A server that used this much of a core in the previous second needed its clock.
 _UNDER_LOAD = 0.5
 _SCANNERS = frozenset(
     {
@@ -33,7 +33,7 @@ Facts = Mapping[str, Any]
 
 
 def _of_hosts(code: str, hosts: Mapping[str, Facts], found: Mapping[str, str]) -> Reason | None:
-    """One reason for all hosts that have it; `found`: what was seen, by host."""
+    """Return one reason for all affected hosts; `found`: the observation by host."""
     several = len(hosts) > 1
     told = [f"{what} on host {host}" if several else what for host, what in found.items()]
     return THRESHOLDS[code].reason("; ".join(told)) if told else None
@@ -42,7 +42,7 @@ def _of_hosts(code: str, hosts: Mapping[str, Facts], found: Mapping[str, str]) -
 def _measured(
     code: str, hosts: Mapping[str, Facts], key: str, says: Callable[[Any], str]
 ) -> Reason | None:
-    """Those hosts whose fact `key` breaks the threshold of the same reason."""
+    """Return a reason for the hosts whose fact `key` is beyond the threshold of `code`."""
     rule = THRESHOLDS[code]
     found = {
         host: says(facts[key]) for host, facts in hosts.items() if rule.is_broken_by(facts.get(key))
@@ -55,7 +55,7 @@ def _share(value: float) -> str:
 
 
 def _before(evidence: Evidence) -> Reason | None:
-    """One of three: they are three views of one moment."""
+    """Return at most one of three reasons, because they describe the same moment."""
     hosts = evidence.before
     return (
         _measured(
@@ -75,7 +75,7 @@ def _before(evidence: Evidence) -> Reason | None:
 
 
 def _load_before(hosts: Mapping[str, Facts]) -> Reason | None:
-    """Only where nothing better is known: it remembers the trial before."""
+    """Use the load average only if nothing better is known: it includes the previous trial."""
     loads = {
         host: {"load": facts["load1"] / facts["cpus"]}
         for host, facts in hosts.items()
@@ -107,7 +107,7 @@ def _used_by_others(code: str, evidence: Evidence) -> Reason | None:
 
 def _names(facts: Facts) -> str:
     told = [f"{each['name']} {each['cpu_s']:.2f} s" for each in facts.get("foreign") or ()]
-    return f", most of all {', '.join(told)}" if told else ""
+    return f", mostly {', '.join(told)}" if told else ""
 
 
 def _cpu_pressure(evidence: Evidence) -> Reason | None:
@@ -147,7 +147,7 @@ def _virus_scan(evidence: Evidence) -> Reason | None:
 
 
 def _clock_drop(evidence: Evidence) -> Reason | None:
-    """Of the server's host: an idle CPU may clock itself down as it likes."""
+    """Judge the server's host only: an idle CPU may lower its clock."""
     rule, clocks = THRESHOLDS["clock_drop"], list(_clocks_under_load(evidence))
     if len(clocks) < MIN_CLOCKS or not rule.is_broken_by(min(clocks) / max(clocks)):
         return None
@@ -167,7 +167,7 @@ def _clocks_under_load(evidence: Evidence) -> Iterator[float]:
 
 
 def _heating(evidence: Evidence) -> Reason | None:
-    """The last third against the one before: the first seconds warm every host up."""
+    """Compare the last third with the one before: every host warms up in the first seconds."""
     rule = THRESHOLDS["heating"]
     read = (each.get("temperature_c") for each in evidence.samples)
     known = [each for each in read if each is not None]
@@ -214,7 +214,7 @@ def _clock_stepped(evidence: Evidence) -> Reason | None:
 def _rebooted(evidence: Evidence) -> Reason | None:
     before, during = evidence.before, evidence.during
     found = {
-        host: "the number of the boot changed"
+        host: "the boot id changed"
         for host in before.keys() & during.keys()
         if None not in (boots := (before[host].get("boot_id"), during[host].get("boot_id")))
         and boots[0] != boots[1]
@@ -249,7 +249,7 @@ CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
     _counted("throttled_by_heat", "throttle_count", "times heat slowed the CPU down"),
     _on_battery,
     _counted("swapping", "swapped_pages", "pages went to or came from swap"),
-    _counted("foreign_quota", "quota_periods", "times a CPU quota from above was used up"),
+    _counted("foreign_quota", "quota_periods", "times a CPU quota of a parent group was used up"),
     _ports_exhausted,
     _counted("listen_overflow", "listen_overflows", "connections found the listen queue full"),
     _retransmissions,

@@ -1,7 +1,7 @@
-"""A trial's canonical reading, the same for every tool: rows and surroundings in, metrics out.
+"""The canonical reading of a trial, the same for every tool: from rows and environment to metrics.
 
-Every number that is judged comes from the rows that the agent reduced; what a tool says of itself
-is kept beside them and used to prove that both belong together.
+Every judged value comes from the rows that the agent reduced. The tool's own values are stored with
+them, and used to prove that both belong together.
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,12 @@ from orchestrator.loadtools.validity import Evidence, judge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolReport:
-    """What a tool's own report says. None is what it does not tell.
+    """A tool's own report. None is a value that it does not report.
 
-    `by_status` and `errors` count the whole load. `readings` are its own figures by metric key.
-    `matches`: they tell of the same requests as the rows. `protocol`: what it says it spoke.
-    `ended_s`: when it stopped counting, in seconds since the load began, where it tells.
+    `by_status` and `errors` count the whole load. `readings` are its own values by metric key.
+    `matches`: the report describes the same requests as the rows. `protocol`: the protocol that it
+    reports. `ended_s`: when it stopped counting, in seconds since the start of the load, if
+    reported.
     """
 
     by_status: Mapping[int, int] | None = None
@@ -47,10 +48,10 @@ def reading_of(
     rows: Mapping[str, Any],
     result: Mapping[str, Any],
 ) -> TrialReading:
-    """The reading of one measured load of `spec`.
+    """Return the reading of one measured load of `spec`.
 
-    `rows`: the agent's rows.json. `result`: its result.json with the fields of the load among them.
-    Raises ToolOutputError where either is not what this version's agent writes.
+    `rows`: the agent's rows.json. `result`: its result.json, including the fields of the load.
+    Raise ToolOutputError if the agent of this version could not have written one of them.
     """
     try:
         return _reading(tool, spec, report, rows, result)
@@ -137,7 +138,7 @@ def _distribution(part: Mapping[str, Any]) -> Distribution:
 
 
 def _load_facts(spec: LoadSpec, rows: Mapping[str, Any], result: Mapping[str, Any]) -> LoadFacts:
-    """What was asked for, with the rate of this probe where the rate was searched for."""
+    """Return the requested load, with the rate of this probe in a search."""
     cpus = ((result.get("limits") or {}).get("tool") or {}).get("cpus")
     return LoadFacts(
         model=spec.model,
@@ -154,10 +155,10 @@ def _load_facts(spec: LoadSpec, rows: Mapping[str, Any], result: Mapping[str, An
 def _window_end_s(
     load: LoadFacts, rows: Mapping[str, Any], result: Mapping[str, Any]
 ) -> float | None:
-    """A load with a duration ends when it was told to.
+    """Return when the window ends: for a load with a duration, after that duration.
 
-    Every request that starts before then is counted, also the last to be answered: an end at the
-    last answer would let one straggler lower the rate.
+    Every request that starts before then is counted, including the last one to be answered. If the
+    window ended at the last response, one late response would lower the rate.
     """
     if load.duration_s is not None and not result.get("hung"):
         return load.warmup_s + load.duration_s
@@ -166,7 +167,7 @@ def _window_end_s(
 
 
 def _planned(load: LoadFacts) -> float | None:
-    """Requests that were due in the window of an open load."""
+    """Return the number of requests that were due in the window of an open load."""
     if load.rate is None:
         return None
     if load.duration_s is not None:
@@ -204,7 +205,7 @@ def _from_rows(
 def _sent(
     spec: LoadSpec, ok: Distribution, load: LoadFacts, window_end_s: float | None
 ) -> dict[str, float]:
-    """Of the bodies that were answered well; a script may send what it likes."""
+    """Return metrics of the bodies of good responses; a script may send any bodies."""
     span_s = None if window_end_s is None else window_end_s - load.warmup_s
     if spec.body is None or spec.command or not span_s or not ok.n:
         return {}
@@ -214,14 +215,14 @@ def _sent(
 def _from_counts(
     by_status: Mapping[int, int] | None, errors: Mapping[str, int] | None
 ) -> dict[str, float]:
-    """Nothing is said of errors by a tool that does not tell them all."""
+    """Return no error metrics if a tool does not report all errors."""
     if errors is None:
         return {}
     failed = sum(errors.values())
     readings = {"requests.errors": float(failed)}
     done = sum((by_status or {}).values()) + failed
     if by_status is not None and done:
-        # 0 is gRPC's OK.
+        # 0 is OK in gRPC.
         good = sum(n for status, n in by_status.items() if status == 0 or 200 <= status < 400)
         readings["success.ratio"] = good / done
     return readings
@@ -230,9 +231,9 @@ def _from_counts(
 def _spoken(
     report: ToolReport, rows: Mapping[str, Any], result: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Every protocol that the load's own request was seen to go by: the tool's word first.
+    """Return every observed protocol of the load's own request, the tool's report first.
 
-    Other checks may go by another one on purpose, over TCP where the load is over HTTP/3.
+    Other checks may use another protocol on purpose: TCP for a load over HTTP/3.
     """
     seen = [report.protocol, rows.get("protocol")]
     seen += [

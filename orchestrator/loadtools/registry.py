@@ -1,4 +1,4 @@
-"""The load tools that can be named in a definition."""
+"""The load tools that a definition can name."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from orchestrator.loadtools.wrk import Wrk
 
 
 class Adapter(Protocol):
-    """A load tool: what to start for a load, and what came of it. Pure."""
+    """A load tool: the commands for a load, and the reading of its output. Pure functions."""
 
     @property
     def name(self) -> str: ...
@@ -33,17 +33,17 @@ class Adapter(Protocol):
 
     @property
     def reader(self) -> str:
-        """Who reduces on the host what it left (agents/hostagent/readers/registry.py)."""
+        """Return the reader of its output on the host (agents/hostagent/readers/registry.py)."""
 
     def problems(self, spec: LoadSpec) -> list[Problem]: ...
 
     def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]: ...
 
     def files(self, spec: LoadSpec) -> Mapping[str, str]:
-        """Texts that the tool reads, by their names in {trial_dir}."""
+        """Return texts that the tool reads, by their names in {trial_dir}."""
 
     def probe(self, spec: LoadSpec) -> tuple[str, ...] | None:
-        """The argv that asks once, for protocols that only the tool speaks."""
+        """Return the arguments for one request, for protocols that only the tool supports."""
 
     def parse(
         self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""A program of the definition as the load tool: what it is told (docs/script-tool.md)."""
+"""A program of the definition as the load tool, and its input (docs/script-tool.md)."""
 
 import json
 import re
@@ -18,16 +18,16 @@ from orchestrator.loadtools.problems import load_problems
 from orchestrator.loadtools.reading import reading_of
 from orchestrator.loadtools.script_output import report_of
 
-#: The version of what it is told.
+#: The version of its input.
 SCHEMA = 1
-#: Linux takes 128 KiB an argument.
+#: Linux allows 128 KiB per argument.
 MAX_ARGUMENT_BYTES = 120_000
 _SLACK_S = 30.0
-#: A count of requests without a guess of the rate: of all connections, and of each stream.
+#: Assumed rates of a number of requests without a known rate: of all connections, of each stream.
 _SLOWEST_RATE, _SLOWEST_RATE_OF_ONE = 100.0, 5.0
 _PRIMER_RATE = 10.0
 _AGENT_WORD = re.compile(r"\{[a-z_][a-z0-9_]*\}")
-#: A file of the tree as one would name it where the server is started.
+#: A file of the tree, written relative to the folder of the server.
 _RELATIVE_FILE = re.compile(r"(\./)?[\w-]+(/[\w.-]+)*\.(py|js|mjs|ts|rb|pl|sh|lua|php|jar)\Z")
 
 SHEET = Capabilities(
@@ -58,21 +58,21 @@ SHEET = Capabilities(
 
 
 class Script:
-    """The adapter of programs that come with a definition."""
+    """The adapter of programs that belong to a definition."""
 
     name = "script"
     reader = "script"
     sheet = SHEET
-    #: Whatever the program is; its own version is the commit's.
+    #: Any version: the program's version is that of the commit.
     minimum_version = (0, 0, 0)
 
     def problems(self, spec: LoadSpec) -> list[Problem]:
-        """All that forbids this load with a script; empty where it can be started."""
+        """Return all reasons why this load cannot be started with a script; empty if it can."""
         problems = [*load_problems(spec), *unsupported(self.name, self.sheet, spec)]
         return problems or list(_own_problems(spec))
 
     def invocations(self, spec: LoadSpec, _tool_cpus: int) -> tuple[Invocation, ...]:
-        """What to start, in order. The last one measures; its warm-up is its beginning."""
+        """Return the commands to start, in order. The last one measures, after its warm-up."""
         measure = _start(spec, "measure", _loading_s(spec))
         if spec.primer_s <= 0:
             return (measure,)
@@ -86,7 +86,7 @@ class Script:
         return {}
 
     def probe(self, spec: LoadSpec) -> tuple[str, ...] | None:
-        """Over HTTP/3 the program itself is what asks once."""
+        """Return the arguments for one request over HTTP/3, which only the program can send."""
         if spec.protocol != "h3":
             return None
         once = replace(
@@ -98,7 +98,7 @@ class Script:
     def parse(
         self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
     ) -> TrialReading:
-        """The canonical result of one load. Raises ToolOutputError where it tells of no metric."""
+        """Return the canonical result of one load; ToolOutputError if it contains no metric."""
         return reading_of(self.name, spec, report_of(report, rows), rows, result)
 
 
@@ -113,7 +113,7 @@ def _start(spec: LoadSpec, kind: Literal["primer", "measure"], loading_s: float)
 
 
 def asked(spec: LoadSpec) -> str:
-    """The JSON object that the program gets as its last argument; the agent fills its words in.
+    """Return the JSON object that is the program's last argument, with placeholders of the agent.
 
     The fields are those of docs/script-tool.md.
     """
@@ -170,11 +170,11 @@ def _loading_s(spec: LoadSpec) -> float:
 
 def _own_problems(spec: LoadSpec) -> Iterator[Problem]:
     if not spec.command:
-        yield "command", 'say what to start: command: ["{python}", "{tree}/client.py"]'
+        yield "command", 'name the program: command: ["{python}", "{tree}/client.py"]'
     for place, word in enumerate(spec.command):
         if _RELATIVE_FILE.match(word):
             file = word.removeprefix("./")
-            text = f"{word} is looked for in the trial's folder: write {{tree}}/{file}"
+            text = f"{word} is relative to the trial's folder: write {{tree}}/{file}"
             yield f"command[{place}]", text
     for name, value in spec.parameters.items():
         if isinstance(value, str) and (found := _AGENT_WORD.search(value)):
@@ -182,5 +182,5 @@ def _own_problems(spec: LoadSpec) -> Iterator[Problem]:
             yield f"parameters.{name}", text
     size = len(asked(spec).encode())
     if size > MAX_ARGUMENT_BYTES:
-        text = f"all that the program is told has {size:,} bytes, more than {MAX_ARGUMENT_BYTES:,}"
+        text = f"the program's input has {size:,} bytes, more than {MAX_ARGUMENT_BYTES:,}"
         yield "body", f"{text}: put a large body into a file of the tree"

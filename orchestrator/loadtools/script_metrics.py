@@ -1,4 +1,4 @@
-"""Metrics that a definition's own load tells, under keys that begin with `script.`.
+"""Metrics that a definition's own load program reports, under keys that start with `script.`.
 
 The end of the key is its unit: `script.upload_s`, `script.page_bytes`, `script.pages_per_s`,
 `script.hit_ratio`, `script.retries_count`.
@@ -13,7 +13,7 @@ _KEY = re.compile(r"script\.([a-z][a-z0-9_]{0,39}?)_(per_s|s|bytes|ratio|count)\
 
 
 class Suffix(NamedTuple):
-    """`judged`: which way is better is known, so that commits can be compared by it."""
+    """`judged`: the better direction is known, so commits can be compared by the metric."""
 
     unit: Literal["1/s", "s", "B", "ratio", "count"]
     better: Literal["higher", "lower"]
@@ -24,21 +24,22 @@ SUFFIXES = {
     "per_s": Suffix("1/s", "higher", True),
     "s": Suffix("s", "lower", True),
     "bytes": Suffix("B", "lower", True),
-    # A share of hits or of errors, a number of pages or of retries: nobody but the author knows.
+    # Whether more is better is unknown: it may be a share of hits or errors, a number of pages or
+    # retries.
     "ratio": Suffix("ratio", "higher", False),
     "count": Suffix("count", "lower", False),
 }
 
 
 class OwnMetric(NamedTuple):
-    """What a key says of itself."""
+    """A metric that is defined by its key."""
 
     title: str
     suffix: Suffix
 
 
 def own_metric(key: str) -> OwnMetric | None:
-    """None where the key is no `script.<name>` with a unit at its end."""
+    """Return None if the key is not `script.<name>` with a unit at its end."""
     found = _KEY.match(key)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What a script's output said beside its requests, as the agent's reader kept it."""
+"""A script's output in addition to its requests, as the agent's reader keeps it."""
 
 import json
 from collections.abc import Mapping
@@ -9,12 +9,12 @@ from orchestrator.loadtools.model import GARBAGE, ToolOutputError
 from orchestrator.loadtools.reading import ToolReport
 from orchestrator.loadtools.script_metrics import PREFIX, SUFFIXES, own_metric
 
-#: Metrics of the registry that a script may tell; all others are found out by Pitwall itself.
+#: Metrics of the registry that a script may report; Pitwall determines all others itself.
 TOLD = ("latency.first_byte.", "connect.", "dns.")
 
 
 def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
-    """ToolOutputError where it is no report, or tells a reading of an unknown metric."""
+    """Return the report; ToolOutputError if it is not valid or contains an unknown metric."""
     try:
         report = json.loads(tool_json)
         ended_s = report["ended_s"]
@@ -33,7 +33,7 @@ def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
 
 
 def _by_status(rows: Mapping[str, Any]) -> dict[int, int] | None:
-    """None where the script did not tell all of them, or told words."""
+    """Return None if the script did not report all statuses, or reported them as words."""
     told = rows["by_status"]
     answered = sum(rows["ok"]["count"]) + sum(rows["other"]["count"])
     if told is None or sum(told.values()) != answered or not all(map(str.isdigit, told)):
@@ -42,23 +42,23 @@ def _by_status(rows: Mapping[str, Any]) -> dict[int, int] | None:
 
 
 def _success(rows: Mapping[str, Any]) -> dict[str, float]:
-    """What is good is what the script calls so, whatever the status."""
+    """Return the share of good responses, which the script defines regardless of the status."""
     good, other = sum(rows["ok"]["count"]), sum(rows["other"]["count"])
     done = good + other + sum((rows["errors"] or {}).values())
     return {"success.ratio": good / done} if done else {}
 
 
 def _may_tell(key: str) -> bool:
-    """True, or ToolOutputError."""
+    """Return True, or raise ToolOutputError."""
     if own_metric(key) is not None or (key in METRICS and key.startswith(TOLD)):
         return True
     if key in METRICS:
         raise ToolOutputError(
-            f"the script tells a reading of {key}, which Pitwall finds out itself from the "
+            f"the script reports {key}, which Pitwall determines itself from the "
             f"requests: leave it out, or call it {PREFIX}<name>"
         )
     endings = ", ".join(f"_{ending}" for ending in SUFFIXES)
     raise ToolOutputError(
-        f"the script tells a reading of {key}, which is no metric: its own are called "
+        f"the script reports {key}, which is no metric: its own metrics are called "
         f"{PREFIX}<name> in small letters, digits and _, and end with their unit, one of {endings}"
     )

@@ -1,4 +1,4 @@
-"""Whether the load was the one that was asked for, and whether the tool could measure it."""
+"""Whether the load was as requested, and whether the tool was able to measure it."""
 
 import statistics
 from collections.abc import Callable, Mapping
@@ -10,24 +10,24 @@ from orchestrator.loadtools.model import Reason
 from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
 from orchestrator.stats.steady import drift, mser5
 
-#: Looks at the connections that are needed to say anything.
+#: Samples of the connections required for a reason.
 MIN_LOOKS = 3
-#: Before that connections are still being opened.
+#: Until then, connections are still being opened.
 _OPENED_S = 0.5
-#: The median of fewer answers than this says little of their second.
+#: The median of fewer responses is not representative of their second.
 _MIN_ANSWERS = 10
-#: Fewer requests in turn on each connection, and its beginning and end are much of the window.
+#: With fewer consecutive requests per connection, its beginning and end are much of the window.
 _FEWEST_IN_TURN = 20
 
 
 def _protocol(evidence: Evidence) -> Reason | None:
     asked = evidence.spec.protocol
-    # gRPC is HTTP/2 to whoever does not look inside.
+    # gRPC is HTTP/2 for tools that do not look inside.
     good = {"grpc", "h2"} if asked == "grpc" else {asked}
     others = [spoken for spoken in evidence.spoken if spoken not in good]
     if not others:
         return None
-    found = f"{', '.join(others)} was spoken instead of {asked}"
+    found = f"{', '.join(others)} was used instead of {asked}"
     return THRESHOLDS["protocol"].reason(found)
 
 
@@ -44,9 +44,9 @@ def _response_size(evidence: Evidence) -> Reason | None:
 
 
 def _checked_sizes(evidence: Evidence) -> tuple[int, int] | None:
-    """What the load's own request was answered with, where all its answers should be the same.
+    """Return the body sizes in checks of the load's own request, if its responses should not vary.
 
-    Tools differ in whether they count bytes before or after a content coding is undone.
+    Tools differ in whether they count bytes before or after decoding a content coding.
     """
     if evidence.spec.random_path is not None or evidence.spec.protocol == "grpc":
         return None
@@ -61,7 +61,7 @@ def _span(low: int, high: int) -> str:
 
 
 def _connections_missing(evidence: Evidence) -> Reason | None:
-    """An open loop may need fewer than it was given, HTTP/3 has none that the kernel counts."""
+    """Skip open loops, which may need fewer, and HTTP/3, which has no TCP connections."""
     spec, asked = evidence.spec, evidence.load.connections
     counts = [
         sample["connections"]
@@ -78,7 +78,7 @@ def _connections_missing(evidence: Evidence) -> Reason | None:
 
 
 def _tool_bound(evidence: Evidence) -> Reason | None:
-    """A client that is measured itself may be as busy as it can."""
+    """Skip a client that is measured itself: it may be fully busy."""
     rule, share = THRESHOLDS["tool_bound"], evidence.tool_share
     if evidence.spec.client_measured or share is None or not rule.is_broken_by(share):
         return None
@@ -101,7 +101,7 @@ def _shared_cpus(evidence: Evidence) -> Reason | None:
 
 
 def _cpus(applied: Mapping[str, Any]) -> frozenset[int]:
-    """Empty: on any."""
+    """Return the CPU numbers; empty for any CPU."""
     return frozenset(applied.get("cpus") or ())
 
 
@@ -110,9 +110,9 @@ def _numbers(cpus: frozenset[int]) -> str:
 
 
 def _littles_law(evidence: Evidence) -> Reason | None:
-    """Closed loops; connecting for each request is outside of what most tools call its latency.
+    """Check closed loops with kept connections: the latency of most tools excludes connecting.
 
-    Of a client that is measured itself, all that it does outside of its requests is of interest.
+    If the client itself is measured, its work outside of requests is part of the result.
     """
     mean_s = evidence.ok.mean_s()
     if evidence.spec.client_measured:
@@ -136,7 +136,7 @@ def _littles_law(evidence: Evidence) -> Reason | None:
 
 
 def _no_steady_state(evidence: Evidence) -> Reason | None:
-    """The rate of a closed loop, the median latency of an open one, second by second."""
+    """Check the rate of a closed loop, or the median latency of an open one, by seconds."""
     what, values = _series(evidence)
     moved = None if None in values else drift(values)
     if moved is None:
@@ -150,7 +150,7 @@ def _no_steady_state(evidence: Evidence) -> Reason | None:
 
 
 def _series(evidence: Evidence) -> tuple[str, list[float]]:
-    # The last one ends with the window, not with its second.
+    # The last slice ends with the window, so it may be shorter than a second.
     slices = list(evidence.rows.get("slices") or ())[:-1]
     if evidence.load.model == "closed":
         return "rate", [each.get("ok") for each in slices]
@@ -158,7 +158,7 @@ def _series(evidence: Evidence) -> tuple[str, list[float]]:
 
 
 def _warm_up_too_short(what: str, values: list[float], moved: float) -> Reason | None:
-    """By MSER-5, where it also matters: noise alone is often denied a steady state."""
+    """Apply MSER-5, if it changes the result: noise alone often looks like no steady state."""
     rule, found = THRESHOLDS["warm_up_too_short"], mser5(values)
     if found.reason == "no steady state" and rule.is_broken_by(abs(moved)):
         share = quantity(abs(moved), "share")

@@ -50,22 +50,22 @@ class ToolSheet:
 
 
 def tool_sheets() -> list[ToolSheet]:
-    """The sheets of all tools that a definition can name."""
+    """Return the sheets of all tools that a definition can name."""
     return [_sheet(tool) for tool in TOOLS.values()]
 
 
 def protocols_of(sheet: Capabilities) -> list[str]:
-    """The titles of the protocols, in the order of their age."""
+    """Return the titles of the protocols, from oldest to newest."""
     return [title for each, title in PROTOCOL_TITLES.items() if each in sheet.protocols]
 
 
 def version_text(tool: Adapter) -> str:
-    """The oldest supported version; "any" if the tool has no versions."""
+    """Return the oldest supported version; "any" if the tool has no versions."""
     return ".".join(map(str, tool.minimum_version)) if any(tool.minimum_version) else "any"
 
 
 def document() -> str:
-    """The text of docs/load-tools.md."""
+    """Return the text of docs/load-tools.md."""
     return _HEAD + "\n".join(_section(each) for each in tool_sheets())
 
 

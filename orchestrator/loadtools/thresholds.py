@@ -15,11 +15,10 @@ Unit = Literal["share", "cores", "s", "°C", "count"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """`value` is the last acceptable one, in `unit`; `bound` is the side of the limit.
+    """`value` is the last acceptable value in `unit`; `bound` is the side of the limit.
 
-    None: nothing is measured, the fact alone decides. INVALID is a hard reason, SUSPECT a soft one;
-    soft ones of one `cause` count as one. `why` is the reason of the threshold, `advice` what to
-    do about it.
+    None: the fact alone decides, without a value. INVALID is a hard reason, SUSPECT a soft one;
+    soft reasons with the same `cause` count as one. `why` explains the threshold, `advice` the fix.
     """
 
     code: str
@@ -34,24 +33,24 @@ class Threshold:
 
     @property
     def text(self) -> str:
-        """`at most 5 % of a core`; "" without a value."""
+        """Return `at most 5 % of a core`; "" without a value."""
         return "" if self.value is None else f"at {self.bound} {quantity(self.value, self.unit)}"
 
     def is_broken_by(self, measured: float | None) -> bool:
-        """An unknown value breaks no threshold."""
+        """Return whether a value is beyond the threshold; an unknown value is not."""
         if measured is None or self.value is None:
             return False
         return measured > self.value if self.bound == "most" else measured < self.value
 
     def reason(self, found: str) -> Reason:
-        """`found` describes the observed value."""
+        """Return a reason; `found` describes the observed value."""
         limit = f" (limit: {self.text})" if self.text else ""
         message = f"{found}{limit}: {self.advice}"
         return Reason(code=self.code, level=self.level, message=message)
 
 
 def quantity(value: float, unit: Unit) -> str:
-    """A number with its unit, for people."""
+    """Return a number with its unit, for people."""
     if unit == "share":
         return f"{value * 100:.3g} %"
     if unit == "cores":
@@ -400,7 +399,7 @@ _OF_THE_HOSTS = (
     ),
 )
 
-#: By code, in the order in which they are shown.
+#: By code, in display order.
 THRESHOLDS: Mapping[str, Threshold] = MappingProxyType(
     {each.code: each for each in (*_OF_THE_LOAD, *_OF_THE_HOSTS)}
 )

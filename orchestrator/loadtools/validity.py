@@ -1,6 +1,6 @@
-"""May a trial be believed? Facts of its environment and of its load; never its value.
+"""Judge whether a trial is valid, from facts of its environment and load; never from its values.
 
-The thresholds are in thresholds.py. What is unknown is no reason.
+The thresholds are in thresholds.py. Unknown facts give no reason.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,7 +15,7 @@ _CHECKS = (*outcome.CHECKS, *shape.CHECKS, *quiet.CHECKS)
 
 
 def judge(evidence: Evidence) -> Validity:
-    """All reasons not to believe the trial, or to be careful; none at all: it is valid.
+    """Return all reasons why the trial is suspect or invalid; without any it is valid.
 
     Soft reasons of one cause make it suspect, of several causes invalid.
     """
@@ -24,7 +24,7 @@ def judge(evidence: Evidence) -> Validity:
 
 
 def leaving_out(validity: Validity, codes: Collection[str]) -> tuple[Reason, ...]:
-    """Its reasons without these: several soft ones count as such only where several are left."""
+    """Return the reasons without these codes, and count the remaining soft ones again."""
     gone = {*codes, "several_flags"}
     left = [reason for reason in validity.reasons if reason.code not in gone]
     return (*left, *_together(left))

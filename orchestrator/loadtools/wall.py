@@ -1,20 +1,20 @@
-"""How long a start of a load tool may take before it is ended."""
+"""The time limit of a start of a load tool."""
 
 from orchestrator.loadtools.model import LoadSpec
 from orchestrator.loadtools.problems import expected_rows
 
-#: Start, connect, write and end of the tool, beside the load itself.
+#: Overhead of the tool outside the load: start, connect, write and end.
 _SLACK_S = 10.0
-#: A count of requests without a guess of the rate gets this long at least.
+#: The minimum time limit for a number of requests without a known rate.
 _UNKNOWN_LIMIT_S = 600.0
 _SLOWEST_RATE = 1_000.0
 
 
 def wall_limit_s(spec: LoadSpec, warmup_s: float, seconds_per_row: float) -> float:
-    """Seconds until the slowest good end of the measuring load.
+    """Return the time limit of the measured load in seconds.
 
-    `warmup_s`: as far as it is inside of the load. `seconds_per_row`: what the tool needs after
-    the load for each request.
+    `warmup_s`: the part of the warm-up inside the load. `seconds_per_row`: the tool's time per
+    request after the load.
     """
     loading = counted_s(spec) if spec.duration_s is None else warmup_s + spec.duration_s
     writing = seconds_per_row * (expected_rows(spec) or 0.0)
@@ -22,12 +22,12 @@ def wall_limit_s(spec: LoadSpec, warmup_s: float, seconds_per_row: float) -> flo
 
 
 def waiting_s(spec: LoadSpec) -> float:
-    """Of a start that ends by a duration, beside that duration."""
+    """Return the seconds that a start with a duration may take in addition to it."""
     return spec.request_timeout_s + spec.connect_timeout_s + _SLACK_S
 
 
 def counted_s(spec: LoadSpec) -> float:
-    """Seconds that a count of requests may take; three times what a known rate needs."""
+    """Return the time limit of a number of requests in seconds: three times a known rate's."""
     requests = spec.requests or 0
     rate = spec.rate or spec.expected_rate
     if rate:

@@ -1,4 +1,4 @@
-"""wrk: its argv and its Lua, and back from the report that the Lua writes. As of 4.1.0."""
+"""wrk: its arguments and Lua script, and the reading from the script's report. As of 4.1.0."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -25,7 +25,7 @@ from orchestrator.loadtools.wrk_script import (
     primer_script,
 )
 
-#: Start and end of the tool, and writing its report, beside the load itself.
+#: Overhead of the tool outside the load: start, end, and writing its report.
 _SLACK_S = 20.0
 
 SHEET = Capabilities(
@@ -67,11 +67,11 @@ class Wrk:
     name = "wrk"
     reader = "wrk"
     sheet = SHEET
-    #: The layout that the script reads, and what it undoes, are those of 4.1.
+    #: The script depends on the memory layout and the latency correction of 4.1.
     minimum_version = (4, 1, 0)
 
     def problems(self, spec: LoadSpec) -> list[Problem]:
-        """All that forbids this load with wrk; empty where it can be run."""
+        """Return all reasons why wrk cannot create this load; empty if it can."""
         return [
             *load_problems(spec),
             *unsupported(self.name, self.sheet, spec),
@@ -79,7 +79,7 @@ class Wrk:
         ]
 
     def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]:
-        """What to start, in order. The last one measures."""
+        """Return the commands to start, in order. The last one measures."""
         threads = threads_of(spec, tool_cpus)
         starts = []
         if spec.primer_s > 0:
@@ -99,7 +99,7 @@ class Wrk:
     def parse(
         self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
     ) -> TrialReading:
-        """The canonical result of one load. Raises ToolOutputError where the report is none."""
+        """Return the canonical result of one load; ToolOutputError if the report is not valid."""
         told, said = report_of(report, rows)
         try:
             own = {**result, "tool_cpus": threads_of(spec, int(result.get("tool_cpus") or 1))}
@@ -109,7 +109,7 @@ class Wrk:
 
 
 def threads_of(spec: LoadSpec, tool_cpus: int) -> int:
-    """As many as share the connections evenly: wrk would leave the rest of the division out."""
+    """Return the most threads that share the connections evenly: wrk would ignore the remainder."""
     most = min(tool_cpus, spec.connections)
     return next(n for n in range(most, 0, -1) if spec.connections % n == 0)
 
@@ -141,5 +141,5 @@ def _own_problems(spec: LoadSpec) -> list[Problem]:
         if (value := getattr(spec, name)) is not None and value != round(value)
     ]
     if spec.method == "HEAD":
-        problems.append(("method", "wrk cannot send HEAD: it would wait for the body for ever"))
+        problems.append(("method", "wrk cannot send HEAD: it would wait for the body without end"))
     return problems

@@ -1,4 +1,4 @@
-"""What the report of wrk's script says, as the agent's reader left it."""
+"""The report of wrk's script, as the agent's reader keeps it."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from orchestrator.loadtools.reading import ToolReport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrkReport:
-    """`bad` answers had a status above 399, `late` ones came after the time-out."""
+    """`bad` responses had a status above 399, `late` ones came after the timeout."""
 
     answered: int
     duration_s: float
@@ -21,17 +21,17 @@ class WrkReport:
 
 
 def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> tuple[WrkReport, ToolReport]:
-    """ToolOutputError where the report is none."""
+    """Return both reports; ToolOutputError if the output is not valid."""
     told = _told(tool_json)
     try:
-        # A late answer counts as answered, and has no latency.
+        # A late response counts as answered, and has no latency.
         matches = rows["all"]["n"] == told.answered - told.late
     except GARBAGE as error:
         raise ToolOutputError(f"rows.json of the trial: {type(error).__name__}: {error}") from error
     try:
         readings = _readings(told)
     except ArithmeticError as error:
-        raise ToolOutputError(f"wrk's report has a number that is none: {error}") from error
+        raise ToolOutputError(f"wrk's report has an invalid number: {error}") from error
     return told, ToolReport(readings=readings, matches=matches, ended_s=told.duration_s)
 
 
@@ -57,9 +57,9 @@ def _told(tool_json: bytes) -> WrkReport:
 
 
 def _readings(told: WrkReport) -> dict[str, float]:
-    """What is known of the good answers though nobody knows which they were."""
+    """Return metrics of the good responses that are known without knowing which ones they are."""
     if told.bad and told.late:
-        # One answer may have been both.
+        # A response may be both.
         return {}
     good = told.answered - told.bad - told.late
     readings = {"requests.ok": float(good)}
@@ -70,11 +70,11 @@ def _readings(told: WrkReport) -> dict[str, float]:
 
 
 def with_status_errors(reading: TrialReading, told: WrkReport) -> TrialReading:
-    """The reading with words that say how many answers were bad, which rows cannot tell."""
+    """Return the reading with the number of bad responses, which rows do not contain."""
     if not told.bad:
         return reading
     message = (
-        f"{told.bad} of {told.answered} answers had a status above 399; wrk does not tell which, "
+        f"{told.bad} of {told.answered} answers had a status above 399; wrk does not report which, "
         "so the latencies of the good ones are unknown"
     )
     reasons = tuple(_said(reason, message) for reason in reading.validity.reasons)

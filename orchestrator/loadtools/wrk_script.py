@@ -1,19 +1,20 @@
-"""The Lua that wrk runs: the request, byte for byte, and a report that leaves nothing out.
+"""The Lua script of wrk: the exact bytes of the request, and a complete report.
 
-wrk's own report has four percentiles. `done` is handed the whole distribution, but its documented
-way to it, `latency(i)`, looks from the start each time: 13 s for the 62,705 distinct values of 6 s
-with a server that froze now and then, where reading wrk's array through LuaJIT's ffi takes 1 ms.
-The array's minimum and maximum are compared with the documented ones before it is believed.
+wrk's own report has four percentiles. `done` gets the whole distribution, but its documented
+access, `latency(i)`, searches from the start each time. That took 13 s for the 62,705 distinct
+values of 6 s with a server that hung now and then. Reading wrk's array through LuaJIT's ffi takes 1
+ms. The script compares the array's minimum and maximum with the documented ones before it uses the
+array.
 """
 
 from orchestrator.loadtools.model import LoadSpec
 
 LOAD, PRIMER = "load.lua", "primer.lua"
-#: Where the report goes; without it none is written.
+#: Where the script writes the report; without it, it writes none.
 OUT = "PITWALL_OUT"
-#: wrk does not tell a script how many connections it was asked for.
+#: wrk does not pass the number of requested connections to a script.
 CONNECTIONS = "PITWALL_CONNECTIONS"
-#: A primer's requests a second.
+#: Requests per second of a primer.
 PRIMER_RATE = 10
 
 _REQUEST = """\
@@ -87,12 +88,12 @@ end
 
 
 def load_script(spec: LoadSpec) -> str:
-    """Sends the load's request and writes the report as one JSON object to $PITWALL_OUT."""
+    """Return a script that sends the request, and writes a JSON report to $PITWALL_OUT."""
     return _request(spec) + _REPORT
 
 
 def primer_script(spec: LoadSpec) -> str:
-    """Sends the same request, PRIMER_RATE times a second at most on each connection."""
+    """Return a script that sends at most PRIMER_RATE requests per second on each connection."""
     return _request(spec) + _DELAY.format(milliseconds=1000 // PRIMER_RATE)
 
 
@@ -120,12 +121,12 @@ def _line(name: str, value: str) -> str:
 
 
 def lua_string(text: str) -> str:
-    """A literal of exactly the bytes that are `text` in UTF-8, whatever is in it."""
+    """Return a Lua literal of exactly the UTF-8 bytes of `text`."""
     return '"' + "".join(map(_escaped, text.encode())) + '"'
 
 
 def _escaped(byte: int) -> str:
     if 32 <= byte < 127 and byte not in b'"\\':
         return chr(byte)
-    # Three digits always, so that a digit that follows is not taken for one of them.
+    # Always three digits, so that a following digit is not part of the escape.
     return f"\\{byte:03d}"

@@ -40,8 +40,8 @@ def test_a_script_may_report_values_that_pitwall_cannot_measure(key, tmp_path):
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("requests.rate", "which Pitwall finds out itself"),
-        ("cpu.seconds_per_1k", "which Pitwall finds out itself"),
+        ("requests.rate", "which Pitwall determines itself"),
+        ("cpu.seconds_per_1k", "which Pitwall determines itself"),
         ("script.upload", "is no metric.*_per_s, _s, _bytes, _ratio, _count"),
         ("upload_s", "is no metric"),
     ],

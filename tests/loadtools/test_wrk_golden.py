@@ -82,7 +82,7 @@ def test_bad_responses_are_only_counted(tmp_path):
     assert not [key for key in reading.readings if key.startswith("latency.")]
     (reason,) = (each for each in reading.validity.reasons if each.code == "http_errors")
     assert str(report["errors"]["status"]) in reason.message
-    assert "wrk does not tell which" in reason.message
+    assert "wrk does not report which" in reason.message
 
 
 def test_the_rate_uses_the_real_duration(tmp_path):

@@ -84,7 +84,7 @@ def test_a_load_tool_without_cpu_time_is_detected(
 
 def test_a_busy_neighbour_is_detected(lab: Laboratory, disturbed: Run, left_alone: Run) -> None:
     said = reason(lab.trial(disturbed, "liar"), "busy_neighbour")
-    assert f"{NEIGHBOUR} " in said.partition("most of all")[2]
+    assert f"{NEIGHBOUR} " in said.partition("mostly")[2]
     assert "stop other programs on the host" in said
     lab.check_left_out(disturbed, lie="honest")
     # What is said of this trial is for the machine to know, but it had no such neighbour.

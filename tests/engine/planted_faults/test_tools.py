@@ -92,7 +92,7 @@ def test_an_invalid_tool_report_gives_no_values(run: Run, lie: str, code: str, s
 
 def test_a_tool_report_of_other_requests_is_detected(lab: Laboratory, run: Run) -> None:
     for trial in lab.pair(run, lie="others"):
-        assert "tell of different requests" in reason(trial, "parse_mismatch")
+        assert "describe different requests" in reason(trial, "parse_mismatch")
         assert trial.validity == "invalid"
     lab.check_left_out(run, lie="others")
 
