@@ -50,7 +50,8 @@ class Bundle(NamedTuple):
 
 
 def build_bundle() -> Bundle:
-    """All modules of this package and PACKAGES, run by `python3 <name> COMMAND`; reproducible.
+    """Bundle all modules of this package and PACKAGES, run by `python3 <name> COMMAND`;
+    reproducible.
 
     PackageNotFoundError if one of PACKAGES is not installed.
     """

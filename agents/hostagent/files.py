@@ -15,7 +15,7 @@ FULL_BYTES = 1024 * 1024
 
 
 def no_space(root: Path) -> str:
-    """The error message if the disk is full, else "".
+    """Return the error message if the disk is full, else "".
 
     On a full disk most programs fail without a message.
     """
@@ -62,7 +62,7 @@ def append_file(source: Path, target: Path) -> None:
 
 
 def tail_bytes(path: Path, limit: int) -> bytes:
-    """The last `limit` bytes of the file; empty if it does not exist."""
+    """Return the last `limit` bytes of the file; empty if it does not exist."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - limit))

@@ -21,7 +21,8 @@ PATIENCE_S = 0.5
 
 
 def take(path: Path, note: str = "", patience_s: float = 0.0) -> Optional[int]:
-    """A descriptor that holds the lock until it is closed, or None if another process holds it.
+    """Return a descriptor that holds the lock until it is closed, or None if another process holds
+    it.
 
     `note` becomes the text of the file, for `holder`. It waits up to `patience_s` for the lock.
     """
@@ -39,7 +40,7 @@ def take(path: Path, note: str = "", patience_s: float = 0.0) -> Optional[int]:
 
 
 def _try(fd: int, shared: bool = False) -> bool:
-    """Windows has no shared lock here: two checks exclude each other for an instant."""
+    """Try to lock. Windows has no shared lock here: checks exclude each other for an instant."""
     try:
         if fcntl:
             fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
@@ -53,7 +54,7 @@ def _try(fd: int, shared: bool = False) -> bool:
 
 
 def is_held(path: Path) -> bool:
-    """True while a process holds the lock; the check takes a shared lock for an instant."""
+    """Return True while a process holds the lock; the check takes a shared lock for an instant."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -65,7 +66,7 @@ def is_held(path: Path) -> bool:
 
 
 def holder(path: Path) -> str:
-    """The note of the last holder, or ""."""
+    """Return the note of the last holder, or ""."""
     with contextlib.suppress(OSError):
         return path.read_text("utf-8", "replace").strip()
     return ""

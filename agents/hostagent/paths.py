@@ -23,7 +23,7 @@ _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\Z")
 
 
 def checked_id(text: str) -> str:
-    """`text` if it can be one component of a path; BadArgument otherwise."""
+    """Return `text` if it can be one component of a path; BadArgument otherwise."""
     if not _ID.match(text):
         raise BadArgument(
             f"{text!r} cannot name a file: use letters, digits, '.', '_' and '-', no leading dot"
@@ -32,7 +32,7 @@ def checked_id(text: str) -> str:
 
 
 def below(root: Path, relative: str) -> Path:
-    """The path `relative` below `root`; BadArgument if it is absolute or leads elsewhere."""
+    """Return the path `relative` below `root`; BadArgument if it is absolute or leads elsewhere."""
     parts = relative.split("/")
     if os.path.isabs(relative) or not all(parts) or any(part in (".", "..") for part in parts):
         raise BadArgument(f"{relative!r} is not a path below the work directory")
@@ -93,7 +93,7 @@ class StepDir:
 
 
 def all_steps(root: Path) -> list[StepDir]:
-    """Every step below the work directory, sorted by job and step."""
+    """Return every step below the work directory, sorted by job and step."""
     found = [path for path in sorted(root.glob("jobs/*/*/")) if path.name != TLS]
     return [StepDir(root, *names) for names in map(_names, found) if all(map(_ID.match, names))]
 
@@ -103,13 +103,13 @@ def _names(path: Path) -> tuple[str, str]:
 
 
 def build_dir(root: Path, tree: str) -> Path:
-    """The folder of a build that a plan names as `builds/<id>` (or as `builds/<id>/tree`)."""
+    """Return the folder of a build that a plan names `builds/<id>` or `builds/<id>/tree`."""
     path = below(root, tree)
     return path.parent if path.name == "tree" else path
 
 
 def tree_dir(root: Path, tree: str) -> Path:
-    """The checked-out commit in the build folder: the folder of servers and build steps."""
+    """Return the checked-out commit in the build folder: the folder of servers and build steps."""
     return build_dir(root, tree) / "tree"
 
 
@@ -118,19 +118,19 @@ def install_dir(root: Path, name: str) -> Path:
 
 
 def installed_for(root: Path, tree: str) -> Optional[str]:
-    """The name of the install of a tree of the plan; None without one."""
+    """Return the name of the install of a tree of the plan; None without one."""
     with contextlib.suppress(FileNotFoundError):
         return (build_dir(root, tree) / NOTE).read_text("ascii").strip() or None
     return None
 
 
 def stdout_of(out: Path) -> Path:
-    """The stdout of a load tool, next to its report: `tool-2.stdout` for `tool-2.json`."""
+    """Return the stdout of a load tool, next to its report: `tool-2.stdout` for `tool-2.json`."""
     return out.with_suffix(".stdout")
 
 
 def host_lock(root: Path) -> Path:
-    """The lock of the supervisor that works below this directory; its text names the step."""
+    """Return the lock of the supervisor that works below this directory; it contains the step."""
     return root / "host.lock"
 
 

@@ -34,8 +34,8 @@ stdout and exits 0, or `{"error": {"code": ..., "message": ...}}` and exits 1. E
 the tuning of a dead supervisor.
 
     facts                           {"facts": {...}}: the facts of the host (platform/facts.py)
-    idle-check                      {"interference": INTERFERENCE}, measured for two seconds without work of
-                                    our own (monitoring/environment.py), with temperatures and CPU time of others
+    idle-check                      {"interference": INTERFERENCE}, measured for two seconds without work
+                                    of the agent (monitoring/environment.py), with temperatures and others' CPU time
     prepare --keep-days N --limit-bytes B [--project ID --commits SHA...] [--paths PATH...]
           [--programs NAME...]      prepares a new job in one call: stop-all, prune (at most every 10 min),
                                     facts, commits, has: {"stopped": [...], "facts": {...},
@@ -140,8 +140,8 @@ SEARCH: {"objective": [{"metric": "latency.p99" | "latency.mean" | "latency.max"
          "max_probes": 24, "confirmations": 5}
   trials/capacity.py computes the next rate, which is {probe_rate} in the argv of each load. The server is
   restarted for each probe. latency.p<percent> is by nearest rank; success = good / (good + other + errors, if
-  rows or report contain them). A probe that fails for another reason than its load fails the trial, and so does
-  a search in which no probe finished.
+  rows or report contain them). The trial fails if a probe fails for another reason than its load, or if no probe
+  finished.
 
 The processes of a service are "service:<name>:<n>", n from 1.
 
@@ -153,23 +153,34 @@ script in place of a load tool. With "run_as" it runs as that user, and load too
 Then its {trial_dir}, TMPDIR and HOME differ from the trial's folder and the login's home
 (sandbox/directories.py), and {ca}, {cert} and {key} are copies that it may read.
 
-Placeholders that are replaced in each argument and environment value, never by a shell:
-{python} {port} {tool} {out} {rows} {trial_dir} {tree} {installed} {probe_rate}; {ca}, {cert} and {key} are the job's PEM files;
-{bind} is the address on which a server of this host must listen, and {address} that of the server under test
-for the lead (both 127.0.0.1 if the plan has one host; {address} has brackets if it is IPv6);
-for each service NAME {NAME_host}, {NAME_port} (of its first process) and {NAME_addresses}
-("host:port,host:port,…", as the server's host reaches them).
-{out} is the file of the tool's report and {rows} that of its rows, new for each load; its stdout is next to
-{out} ({trial_dir}/tool.stdout, for the second load tool-2.stdout). Loads have all placeholders; server and
-services have {python} {port} {bind} {trial_dir} {tree} {installed} {ca} {cert} {key} and those of services;
-install and build have {python} {tree} {installed}. {installed} is not replaced without an install.
+Placeholders are replaced in each argument and environment value, never by a shell:
 
-A trial: measure the environment of every host and create its folder with `files`; start the services in order,
-each ready before the next; start the server and wait until it is ready for the lead; run the checks; run the
-loads in order; run the checks again; stop all processes; reduce the output of the tool. All processes start
-again for each trial, and for each probe of a search. The files of primers and warm-ups are removed. A check with
-a problem fails the trial: "wrong_protocol" for another protocol than requested, else "wrong_answer". An h3 check
-by the tool must end within its timeout_s plus 10 s.
+    {python} {tree}              install, build, server, services, loads
+    {installed}                  the same; it is not replaced without an install
+    {port}                       server, services: the port of the process; loads: that of the server
+    {trial_dir}                  server, services, loads
+    {ca} {cert} {key}            server, services, loads: the job's PEM files
+    {bind}                       server, services, loads: the address on which a server of this host must listen;
+                                 127.0.0.1 if the plan has one host
+    {NAME_host} {NAME_port} {NAME_addresses}
+                                 server, services, loads: for each service NAME the host, the port of its first
+                                 process, and "host:port,host:port,…", as the server's host reaches them
+    {address}                    loads: the address of the server under test for the lead; in brackets if it is IPv6;
+                                 127.0.0.1 if the plan has one host
+    {tool} {probe_rate}          loads
+    {out} {rows}                 loads: the files of the tool's report and of its rows, new for each load; its stdout
+                                 is next to {out} ({trial_dir}/tool.stdout, for the second load tool-2.stdout)
+
+A trial has these steps. All processes start again for each trial, and for each probe of a search:
+
+    1. Measure the environment of every host, and create its folder with `files`.
+    2. Start the services in order, each ready before the next.
+    3. Start the server, and wait until it is ready for the lead.
+    4. Run the checks, the loads in order, and the checks again.
+    5. Stop all processes, and reduce the output of the tool. The files of primers and warm-ups are removed.
+
+A check with a problem fails the trial: "wrong_protocol" for another protocol than requested, else "wrong_answer".
+An h3 check by the tool must end within its timeout_s plus 10 s.
 
 Events (journal.jsonl), each with "t" (unix seconds, float) and "event":
 
@@ -255,7 +266,7 @@ rows.json: {"schema": 4,
 
 SLICE: {"t": 0, "answered": n, "ok": n, "bytes": n, "p50_us":…, "p90_us":…, "p99_us":…, "max_us":…}: one second,
 by end time, t counted from the start of the window (warm-up: below 0, except requests that began in it and ended
-in the window). A second in which no request ended has no slice. Null is unknown, here too.
+in the window). A second without the end of a request has no slice. Null is unknown, here too.
 """
 
 SCHEMA = 4
@@ -288,5 +299,5 @@ TRIAL_FILES = ("result.json", "tool.json", "tool.stderr", "rows.json", "server.l
 
 
 def load_files(n: int) -> tuple[str, str]:
-    """Names of the report and the reduced rows of the n-th measured load, n from 0."""
+    """Return names of the report and the reduced rows of the n-th measured load, n from 0."""
     return ("tool.json", "rows.json") if n == 0 else (f"tool-{n + 1}.json", f"rows-{n + 1}.json")

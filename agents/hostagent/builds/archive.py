@@ -75,7 +75,7 @@ def _write_file(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -
 
 
 def _inside(name: str, target: Path, named_by: str = "") -> Path:
-    """The path of `name` below `target`, its parents followed through links already written."""
+    """Return the path of `name` below `target`; its parents are followed through written links."""
     plain = os.path.normpath(name)
     path = target / plain
     parent = target if plain == "." else path.parent

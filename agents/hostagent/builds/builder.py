@@ -59,7 +59,7 @@ def ensure_build(
 
 
 def _noted_install(install: Install, step: StepDir, build: Build) -> str:
-    """The noted name: the build may have changed the files from which the name is computed."""
+    """Return the stored name: the build may have changed the files that determine the name."""
     noted = installed_for(step.root, build.tree)
     if noted is not None:
         return noted

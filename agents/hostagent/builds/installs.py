@@ -19,7 +19,7 @@ LOG = "install.log"
 
 
 def install_name(install: Install, tree: Path) -> str:
-    """The hash; BuildFailed if a file of the recipe is missing in the commit."""
+    """Return the hash; BuildFailed if a file of the recipe is missing in the commit."""
     digest = hashlib.sha256(install.key.encode())
     for file in install.files:
         try:
@@ -31,12 +31,12 @@ def install_name(install: Install, tree: Path) -> str:
 
 
 def content_folder(root: Path, name: str) -> Path:
-    """The value of `{installed}`."""
+    """Return the value of `{installed}`."""
     return install_dir(root, name) / "installed"
 
 
 def placeholders(root: Path, tree: str) -> dict[str, str]:
-    """`installed`, if the tree has an install."""
+    """Return `installed`, if the tree has an install."""
     name = installed_for(root, tree)
     return {} if name is None else {"installed": str(content_folder(root, name))}
 

@@ -105,7 +105,7 @@ def _checked_sha(text: str) -> str:
 
 
 def _git(folder: Path, words: Sequence[str], stdin: bytes = b"") -> bytes:
-    """The output of git; AgentError with its error message if it failed."""
+    """Return the output of git; AgentError with its error message if it failed."""
     home = folder.parent if folder.suffix == ".git" else folder
     try:
         done = _run(folder, words, _environment(home), stdin)
@@ -132,7 +132,7 @@ def _run(
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """The environment of git, whose home has only our configuration.
+    """Return the environment of git, whose home has only our configuration.
 
     It is a file and not `git -c`, because older versions read safe.directory only from files.
     """

@@ -13,7 +13,7 @@ DURATION_S = 2.0
 
 
 def check_idle(_root: Path, _options: Namespace) -> dict[str, Any]:
-    """{"interference": INTERFERENCE of protocol.py}, measured for DURATION_S."""
+    """Return {"interference": INTERFERENCE of protocol.py}, measured for DURATION_S."""
     monitor = InterferenceMonitor()
     end = time.monotonic() + DURATION_S
     while time.monotonic() < end:

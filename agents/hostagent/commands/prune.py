@@ -32,7 +32,7 @@ class Item(NamedTuple):
 
 
 def prune(root: Path, options: Namespace) -> dict[str, Any]:
-    """{"removed": [path], "bytes": size of what is left}."""
+    """Return {"removed": [path], "bytes": size of what is left}."""
     removed, left = remove_old_items(root, options.keep_days, options.limit_bytes)
     forget_worktrees(root)
     return {"removed": removed, "bytes": left}
@@ -65,7 +65,7 @@ def remove_old_items(
 
 
 def size(path: Path) -> int:
-    """Bytes on the disk of a file, or of all files below a folder; links are not followed."""
+    """Return the bytes on the disk of a file or folder; links are not followed."""
     total, remaining = 0, [path]
     while remaining:
         entry = remaining.pop()
@@ -113,7 +113,7 @@ def _last_poll(job: Path) -> float:
 
 
 def _last_use(path: Path) -> float:
-    """The time of the last use: of builds and installs that of `.done`, else that of a file.
+    """Return the time of the last use: of builds and installs that of `.done`, else that of a file.
 
     The access time of a folder is meaningless, because this function reads it.
     """
@@ -131,13 +131,13 @@ def _times(file: Path) -> tuple[float, float]:
 
 
 def _runs_us(path: Path) -> bool:
-    """Whether it is the running agent."""
+    """Return whether it is the running agent."""
     # Both the zip file and its unpacked folder.
     return path.parent.name == "agents" and str(path.with_suffix("")) in __file__
 
 
 def _remove(path: Path) -> bool:
-    """False if it could not be removed completely."""
+    """Return False if it could not be removed completely."""
     if path.is_dir() and not path.is_symlink():
         remove_tree(path)
     else:

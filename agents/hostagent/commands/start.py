@@ -65,7 +65,7 @@ def _running_pid(step: StepDir) -> dict[str, Any]:
 
 
 def _await_other(step: StepDir) -> dict[str, Any]:
-    """Another `start` of this step has the lock and is about to write the pid."""
+    """Return the pid that another `start` of this step is about to write; it has the lock."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline and lock.is_held(step.lock):
         if step.pid_file.exists():

@@ -72,7 +72,7 @@ class AllHosts:
             follower.heartbeat()
 
     def sleep_until(self, end: float) -> None:
-        """Sleep until that time of the monotonic clock, and check the liveness of all meanwhile."""
+        """Sleep until that time of the monotonic clock, and check the liveness of all hosts."""
         while (left := end - time.monotonic()) > 0:
             self.heartbeat()
             time.sleep(min(0.05, left))
@@ -104,7 +104,7 @@ class AllHosts:
         return RemoteHost(self.step, self._followers[label], self.heartbeat)
 
     def gap_s(self) -> Optional[float]:
-        """The longest wait for a follower's answer since the monitor began; None without one."""
+        """Return the longest wait for an answer of a follower so far; None without a follower."""
         return max((follower.longest_gap() for follower in self._followers.values()), default=None)
 
     def clear(self) -> None:
@@ -126,7 +126,7 @@ class AllHostsMonitor:
             monitor(tool, seconds)
 
     def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        """ "usage", "samples" and "interference" of LOADED, and "load_before".
+        """Return "usage", "samples" and "interference" of LOADED, and "load_before".
 
         "load_before" is the higher one of the server's host and of the lead.
         """

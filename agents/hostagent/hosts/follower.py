@@ -91,7 +91,7 @@ class Follower:
             last_message = time.monotonic()
 
     def _receive_timeout_s(self) -> float:
-        """The time until the next sample, or POLL_S without a monitor."""
+        """Return the time until the next sample, or POLL_S without a monitor."""
         if self._monitor is None:
             return POLL_S
         return 1.0 - (time.monotonic() - self._began) % 1.0

@@ -72,7 +72,7 @@ class FollowerConnection:
         self._received_at = time.monotonic()
 
     def call(self, name: str, heartbeat: Callable[[], None], **arguments: Any) -> dict[str, Any]:
-        """The answer. TrialFailed or AgentError if the follower reports one."""
+        """Return the answer. TrialFailed or AgentError if the follower reports one."""
         self._calling = True
         try:
             self._await_answer(LOST_AFTER_S, heartbeat)
@@ -132,7 +132,7 @@ class FollowerConnection:
         return answer
 
     def _await_answer(self, limit_s: float, heartbeat: Callable[[], None]) -> dict[str, Any]:
-        """The answer to the pending call, {} if there is none."""
+        """Return the answer to the pending call, {} if there is none."""
         while self._sent_at is not None:
             answer = self._receive(_SLICE_S)
             if answer is not None:

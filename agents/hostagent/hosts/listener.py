@@ -69,7 +69,8 @@ class FollowerListener:
         self._pending: dict[socket.socket, PendingConnection] = {}
 
     def accept_lead(self, wait: Callable[[], None]) -> Channel:
-        """The channel to the lead; closes all others. `wait` is called often, and may raise."""
+        """Return the channel to the lead, and close all others. `wait` is called often, may
+        raise."""
         try:
             while True:
                 wait()

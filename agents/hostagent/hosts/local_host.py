@@ -43,7 +43,7 @@ class TrialProcess:
 
     @property
     def applied(self) -> dict[str, Any]:
-        """Its limits as the kernel has them (APPLIED of protocol.py)."""
+        """Return its limits as the kernel has them (APPLIED of protocol.py)."""
         return self.child.applied
 
     @property

@@ -76,7 +76,7 @@ class RemoteHostMonitor:
             self._tool(tool, seconds)
 
     def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        """As HostMonitor.end; `tool_cpu_s` of a sample is the nearest value of this host."""
+        """Like HostMonitor.end, but `tool_cpu_s` of a sample is the nearest value of this host."""
         found = self._follower.call("end_monitor", self._heartbeat)
         for sample in found["samples"]:
             sample["tool_cpu_s"] = self._tool.cpu_s_at(sample["t"])

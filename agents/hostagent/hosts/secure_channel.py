@@ -63,7 +63,7 @@ class Handshake:
             raise PeerLost("the other side does not know this job's secret")
 
     def channel(self, connection: socket.socket) -> Channel:
-        """The channel; to be called after both proofs."""
+        """Return the channel; call this after both proofs."""
         return Channel(
             connection, self._derive(f"key of {self._me}"), self._derive(f"key of {self._other}")
         )
@@ -88,7 +88,7 @@ class LineBuffer:
         self._data += data
 
     def next(self) -> Optional[bytes]:
-        """The next complete line, or None; PeerLost if it is, or will be, too long."""
+        """Return the next complete line, or None; PeerLost if it is, or will be, too long."""
         end = self._data.find(b"\n")
         if (len(self._data) if end < 0 else end) > self._limit:
             raise PeerLost("a message is too long")
@@ -119,7 +119,7 @@ class Channel:
             raise PeerLost(f"the connection broke ({error})") from error
 
     def receive(self, timeout_s: float) -> Optional[dict[str, Any]]:
-        """The next message; None if none arrived within the time."""
+        """Return the next message; None if none arrived within the time."""
         line = self._buffer.next()
         while line is None:
             readable, _, _ = select.select([self._connection], [], [], timeout_s)
@@ -183,7 +183,7 @@ def _line(message: dict[str, str]) -> bytes:
 
 
 def _field(line: bytes, name: str) -> str:
-    """The 64 hexadecimal digits of a line of the handshake."""
+    """Return the 64 hexadecimal digits of a line of the handshake."""
     try:
         text = json.loads(line)[name]
         if len(text) == 64 and bytes.fromhex(text):

@@ -25,7 +25,7 @@ _PROTOCOL_MODULES = {"h1": ".http1", "h2": ".http2", "grpc": ".grpc"}
 def run_check(
     address: str, port: int, check: Check, ca: Optional[Path], request_by_tool: RequestByTool
 ) -> dict[str, Any]:
-    """CHECKED of protocol.py without "when". OSError without any response."""
+    """Return CHECKED of protocol.py without "when". OSError without any response."""
     if check.protocol == "h3":
         return _check_by_tool(check, request_by_tool)
     response = _send_request(address, port, check, ca)
@@ -42,7 +42,7 @@ def run_check(
 
 
 def ready_problem(address: str, port: int, ready: Ready, ca: Optional[Path]) -> Optional[str]:
-    """None if the server is ready, else its unexpected response. OSError without a response.
+    """Return None if the server is ready, else its unexpected response. OSError without a response.
 
     With gRPC it calls `path` with an empty message, which must end with OK.
     """
@@ -109,7 +109,7 @@ def _protocol_module(protocol: str) -> Any:
 
 
 def _check_by_tool(check: Check, request_by_tool: RequestByTool) -> dict[str, Any]:
-    """CHECKED from the load tool's response, of which only status and length are known."""
+    """Return CHECKED from the load tool's response; only its status and length are known."""
     response = request_by_tool(check.argv or ())
     status, length = response["status"], response["length"]
     return {

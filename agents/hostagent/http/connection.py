@@ -45,7 +45,7 @@ class Connection:
         self._sock.sendall(data)
 
     def makefile(self, *_mode: object) -> io.BufferedReader:
-        """The file from which http.client reads."""
+        """Return a file for http.client to read from."""
         return io.BufferedReader(_RawReader(self))
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ def open_connection(
 
 
 def create_tls_context(ca: Optional[Path]) -> ssl.SSLContext:
-    """A TLS context that trusts the CA of the job, or without one those of the system."""
+    """Return a TLS context that trusts the CA of the job, or without one those of the system."""
     try:
         return ssl.create_default_context(cafile=None if ca is None else str(ca))
     except OSError as error:
@@ -110,13 +110,13 @@ def _wrap_tls(sock: socket.socket, tls: ssl.SSLContext, address: str) -> ssl.SSL
 
 
 def _reason(error: ssl.SSLError) -> str:
-    """The message of OpenSSL, without the position in its source code."""
+    """Return the message of OpenSSL, without the position in its source code."""
     message = getattr(error, "verify_message", None)
     return str(message or error.reason or error).rstrip(".")
 
 
 def remaining(deadline: float) -> float:
-    """The remaining seconds; TimeoutError after the deadline."""
+    """Return the remaining seconds; TimeoutError after the deadline."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError("timed out")

@@ -14,7 +14,7 @@ class DecodingError(Exception):
 
 
 def decode_body(body: bytes, encoding: str) -> bytes:
-    """The decoded body; DecodingError if that is not possible."""
+    """Return the decoded body; DecodingError if that is not possible."""
     if encoding == "identity":
         return body
     try:
@@ -30,7 +30,7 @@ def decode_body(body: bytes, encoding: str) -> bytes:
 
 
 def _decode_gzip(body: bytes) -> bytes:
-    """All members of the gzip file, joined."""
+    """Return all members of the gzip file, joined."""
     whole = bytearray()
     while body:
         member = zlib.decompressobj(_GZIP)
@@ -40,7 +40,7 @@ def _decode_gzip(body: bytes) -> bytes:
 
 
 def _decode_deflate(body: bytes) -> bytes:
-    """With the zlib header of RFC 9110, or without it, as some servers send it."""
+    """Decode a body with the zlib header of RFC 9110, or without it, as some servers send it."""
     try:
         return _decompress(zlib.decompressobj(), body, 0)
     except zlib.error:

@@ -24,7 +24,7 @@ print(json.dumps(re.search(request["pattern"], request["text"]) is not None))
 
 
 def find_problem(check: Check, response: Response) -> Optional[str]:
-    """None if the response is as expected, else all differences as "actual instead of expected"."""
+    """Return all differences as "actual instead of expected"; None if there is none."""
     return "; ".join(_problems(check, response)) or None
 
 
@@ -83,7 +83,7 @@ def _text_mismatch(expected: str, actual: str) -> Optional[str]:
 
 
 def _common_prefix(first: str, second: str) -> int:
-    """The length of the common prefix."""
+    """Return the length of the common prefix."""
     pairs = enumerate(zip(first, second))
     return next((n for n, (a, b) in pairs if a != b), min(len(first), len(second)))
 
@@ -98,7 +98,7 @@ def _excerpt(response: Response) -> str:
 
 
 def _pattern_problem(pattern: str, text: str, timeout_s: float) -> Optional[str]:
-    """None if `pattern` matches anywhere in `text`, else the problem."""
+    """Return None if `pattern` matches anywhere in `text`, else the problem."""
     argv = [sys.executable, "-I", "-S", "-c", _PATTERN_PROGRAM]
     request = json.dumps({"pattern": pattern, "text": text})
     try:

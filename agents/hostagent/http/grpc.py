@@ -16,7 +16,7 @@ _PREFIX = struct.Struct(">BI")
 
 
 def send_request(connection: Connection, request: Request) -> Response:
-    """The response with its message as the body; errors as in http2.send_request."""
+    """Return the response with its message as the body; errors as in http2.send_request."""
     body = frame_message(request.body or b"")
     other_headers = tuple(
         pair for pair in request.headers if pair[0].lower() not in dict(_GRPC_HEADERS)

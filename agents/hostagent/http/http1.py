@@ -27,7 +27,7 @@ def check_protocol(connection: Connection) -> None:
 
 
 def send_request(connection: Connection, request: Request) -> Response:
-    """The response; OSError without one, ResponseError if it is not HTTP/1.1."""
+    """Return the response; OSError without one, ResponseError if it is not HTTP/1.1."""
     try:
         # A server that rejects the body may respond and close before it has read it.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -79,7 +79,7 @@ def _read(response: http.client.HTTPResponse) -> Response:
 
 
 def _body(response: http.client.HTTPResponse) -> tuple[bytes, Optional[str]]:
-    """The received body, and why it is incomplete, or None."""
+    """Return the received body, and why it is incomplete, or None."""
     body = bytearray()
     try:
         while len(body) <= BODY_LIMIT:

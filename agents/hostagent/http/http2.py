@@ -40,7 +40,7 @@ def check_protocol(connection: Connection) -> None:
 
 
 def send_request(connection: Connection, request: Request) -> Response:
-    """The response; OSError without one, ResponseError if it is not HTTP/2.
+    """Return the response; OSError without one, ResponseError if it is not HTTP/2.
 
     Without TLS it uses prior knowledge.
     """

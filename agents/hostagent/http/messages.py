@@ -47,7 +47,7 @@ class ResponseError(Exception):
 
 
 def join_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The headers by name in lower case; values of the same name joined as in RFC 9110."""
+    """Return the headers by name in lower case; values of the same name joined as in RFC 9110."""
     joined: dict[str, str] = {}
     for name, value in headers:
         key = name.lower()
@@ -56,7 +56,7 @@ def join_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def starts_http2(first: bytes) -> bool:
-    """Whether the first bytes of a server are a SETTINGS or GOAWAY frame on stream 0."""
+    """Return whether the first bytes of a server are a SETTINGS or GOAWAY frame on stream 0."""
     return first[3:4] in {b"\4", b"\7"} and first[5:9] == bytes(4)
 
 

@@ -38,7 +38,7 @@ class LoadFiles(NamedTuple):
         return {"out": str(self.out), "rows": str(self.raw)}
 
     def output(self) -> str:
-        """The tails of stderr and stdout of the tool."""
+        """Return the tails of stderr and stdout of the tool."""
         texts = [tail_text(self.folder / "tool.stderr"), tail_text(stdout_of(self.out))]
         return "\n".join(text for text in texts if text.strip())
 
@@ -48,13 +48,13 @@ class LoadFiles(NamedTuple):
 
 
 def measured_files(folder: Path, n: int) -> LoadFiles:
-    """The files of the n-th measured load of a trial, n from 0."""
+    """Return the files of the n-th measured load of a trial, n from 0."""
     report, rows = load_files(n)
     return LoadFiles(folder / report, (folder / rows).with_suffix(".raw"), folder / rows)
 
 
 def unmeasured_files(folder: Path, name: str) -> LoadFiles:
-    """The files of a load that are removed after it; no name is that of a measured load."""
+    """Return the files of a load that are removed after it; no name is that of a measured load."""
     return LoadFiles(*(folder / f"{name}.{ending}" for ending in ("json", "raw", "reduced")))
 
 

@@ -43,7 +43,7 @@ class LoadOutcome:
 
 
 def tool_path(root: Path, tool: Tool) -> Path:
-    """The program of the tool; TrialFailed if it is missing or not executable."""
+    """Return the program of the tool; TrialFailed if it is missing or not executable."""
     path = Path(tool.path) if os.path.isabs(tool.path) else below(root, tool.path)
     if not os.access(path, os.X_OK) or path.is_dir():
         raise TrialFailed(
@@ -54,7 +54,7 @@ def tool_path(root: Path, tool: Tool) -> Path:
 
 
 def identify_tool(tool: Tool, path: Path) -> dict[str, Any]:
-    """Name, version (null if unknown) and SHA-256 of the tool."""
+    """Return name, version (null if unknown) and SHA-256 of the tool."""
     status = path.stat()
     return {"name": tool.name, **_identity(tool.name, path, status.st_mtime_ns, status.st_size)}
 
@@ -76,7 +76,7 @@ def run_load(
     while_running: Callable[[Child, float], None],
     sandbox: Sandbox,
 ) -> LoadOutcome:
-    """Run the tool to its end; `while_running(child, seconds)` is called while it works.
+    """Run the tool until it ends; `while_running(child, seconds)` is called while it runs.
 
     `placeholders` has at least "out": the file of stdout is next to it. `path`: the first folders
     of its PATH.
@@ -117,9 +117,10 @@ class _Program(NamedTuple):
 def _program(
     step: StepDir, trial: Trial, load: Load, placeholders: Mapping[str, str], sandbox: Sandbox
 ) -> _Program:
-    """A load tool runs as the agent's login, so that measured code cannot reach it.
+    """Return the command of the tool with its user.
 
-    A script in place of a load tool is measured code itself.
+    A load tool runs as the agent's login, so that measured code cannot reach it. A script in place
+    of a load tool is measured code itself.
     """
     folder, account, home = step.trial(trial.id), None, {}
     if trial.tool.is_measured_code:
@@ -153,7 +154,7 @@ def _spawn(
 def _watch(
     child: Child, start: float, limit_s: float, while_running: Callable[[Child, float], None]
 ) -> bool:
-    """False if the tool was interrupted."""
+    """Return False if the tool was interrupted."""
     interrupted = False
     while child.exit_code is None:
         spent = time.monotonic() - start

@@ -1,1 +1,1 @@
-"""What happens on a host before a trial and while a load runs."""
+"""The state of a host before a trial, and its monitoring while a load runs."""

@@ -21,7 +21,7 @@ class CounterSnapshot(NamedTuple):
 
 
 def take_snapshot(cpus: Optional[Collection[int]]) -> CounterSnapshot:
-    """`cpus`: those whose time is counted; None = all."""
+    """Take a snapshot; `cpus`: those whose time is counted, None = all."""
     return CounterSnapshot(time.monotonic(), time.process_time(), system.counters(cpus))
 
 
@@ -38,9 +38,9 @@ def find_foreign_processes(
     after: Optional[Mapping[int, Consumer]],
     own_pids: Collection[int],
 ) -> Optional[list[ForeignProcess]]:
-    """The other processes that used CPU time, the highest first; None if unknown.
+    """Return the other processes that used CPU time, the highest first; None if unknown.
 
-    Kernel threads that handle interrupts are excluded: they mostly handle our own packets.
+    Kernel threads that handle interrupts are excluded: they mostly handle packets of the trial.
     """
     if before is None or after is None:
         return None
@@ -55,7 +55,7 @@ def find_foreign_processes(
 
 
 def _inherited(before: Mapping[int, Consumer], after: Mapping[int, Consumer]) -> dict[int, float]:
-    """By pid: the CPU time before the first snapshot of processes that ended since.
+    """Return by pid the CPU time before the first snapshot of processes that ended since.
 
     When a process ends, its CPU time is added to the parent that waits for it.
     """
@@ -71,7 +71,7 @@ def _inherited(before: Mapping[int, Consumer], after: Mapping[int, Consumer]) ->
 def foreign_cpu_s(
     foreign: Optional[list[ForeignProcess]], cpus: Optional[Collection[int]]
 ) -> Optional[float]:
-    """CPU seconds of the processes on one of these CPUs; None = on any."""
+    """Return CPU seconds of the processes on one of these CPUs; None = on any."""
     if foreign is None:
         return None
     return sum(
@@ -80,12 +80,12 @@ def foreign_cpu_s(
 
 
 def add_known(*parts: Optional[float]) -> Optional[float]:
-    """The sum; None if a part is None."""
+    """Return the sum; None if a part is None."""
     return None if None in parts else sum(part for part in parts if part is not None)
 
 
 def clamp(value: Optional[float], least: Optional[float], most: Optional[float]) -> Optional[float]:
-    """The value, limited to the bounds; `least` if it is unknown."""
+    """Return the value, limited to the bounds; `least` if it is unknown."""
     at_least = max((number for number in (value, least) if number is not None), default=None)
     return at_least if at_least is None or most is None else min(at_least, most)
 
@@ -93,10 +93,10 @@ def clamp(value: Optional[float], least: Optional[float], most: Optional[float])
 def busy_s(
     start: CounterSnapshot, end: CounterSnapshot, *, interrupts: bool = False
 ) -> Optional[float]:
-    """The busy time of the CPUs, with or without the time for interrupts.
+    """Return the busy time of the CPUs, with or without the time for interrupts.
 
-    Kernels without interrupt accounting add it to the time of processes. So the time of other
-    processes is at least the value without interrupts minus our own, and at most that with them.
+    Kernels without interrupt accounting add that time to processes. So the time of other processes
+    lies between the busy time without and with interrupts, each minus the time of this trial.
     """
     pairs = _pairs(start.counters, end.counters)
     if pairs is None:
@@ -111,7 +111,7 @@ def busy_s(
 
 
 def stolen_share(was: Counters, now: Counters, seconds: float) -> Optional[float]:
-    """The share of the CPUs' time that the hypervisor took."""
+    """Return the share of the CPUs' time that the hypervisor took."""
     pairs = _pairs(was, now)
     if pairs is None:
         return None
@@ -119,14 +119,14 @@ def stolen_share(was: Counters, now: Counters, seconds: float) -> Optional[float
 
 
 def _pairs(was: Counters, now: Counters) -> Optional[list[tuple[CpuTimes, CpuTimes]]]:
-    """Before and after, by CPU; None without times, or if the set of CPUs changed."""
+    """Return the times before and after, by CPU; None without times, or if the CPUs changed."""
     if was.cpus is None or now.cpus is None or was.cpus.keys() != now.cpus.keys():
         return None
     return [(was.cpus[cpu], now.cpus[cpu]) for cpu in was.cpus]
 
 
 def joules(was: Counters, now: Counters) -> Optional[float]:
-    """The energy of all CPU packages."""
+    """Return the energy of all CPU packages."""
     if was.energy is None or now.energy is None or was.energy.keys() != now.energy.keys():
         return None
     spent = 0.0
@@ -137,5 +137,5 @@ def joules(was: Counters, now: Counters) -> Optional[float]:
 
 
 def ratio(part: Optional[float], whole: float) -> Optional[float]:
-    """part / whole; None without a part or a positive whole."""
+    """Return part / whole; None without a part or a positive whole."""
     return None if part is None or whole <= 0 else round(max(0.0, part) / whole, 6)

@@ -1,7 +1,7 @@
 """The environment of a host before a trial, and the interference while its load runs.
 
-The validity of a trial is judged by both. On each host of the trial, once before its processes
-start (takes ENVIRONMENT_S):
+Both decide the validity of a trial. On each host of the trial, once before its processes start
+(takes ENVIRONMENT_S):
 
     measure_environment()                                   -> ENVIRONMENT
 
@@ -12,25 +12,40 @@ and around each measured load, on each host:
     monitor.sample()                         often while it runs; Sampler(…, sensors=…) does so
     monitor.end(add_known(trees.cpu_s(), tool_cpu_s), trees.pids())  -> INTERFERENCE
 
-`cpus`: all CPUs to which the processes of this host and the load tool are limited; None if one of
-them has no limit. `tool_cpu_s`: omit it if the tool ran on another host.
+`cpus`: those in the limits of this host's processes and the load tool; None if one of them has no
+limit. `tool_cpu_s`: omit it if the tool ran on another host.
 
 Both are JSON objects. A fact that cannot be read is null, with a reason in "reasons".
 
-ENVIRONMENT: "cpus" of the machine · "load1" · "run_queue" (runnable processes except ourselves)
-· "busy_share" (CPU share of all others on the whole machine during ENVIRONMENT_S) · "pressure"
-(the share of that time in which something waited for a CPU; avg10 would include the trial before)
-· "on_battery" · "temperature_c" · "clock_mhz" · "boot_id".
+ENVIRONMENT, where shares are those of ENVIRONMENT_S:
 
-INTERFERENCE: "seconds" · "cpus" (that were observed) · "steal_share" (of their time) ·
-"foreign_cpu_s", "foreign_share" (use of these CPUs by others; 0.05 = 5 % of one core) ·
-"foreign" [{"name", "cpu_s"}] (the top three others, on any CPU) · "pressure_share" (in which
-something waited for a CPU, including ourselves) · "retransmitted_share" (of TCP segments) ·
-"listen_overflows", "listen_drops" · "ports_exhausted" (at the end) · "swapped_pages" ·
-"throttle_count" (thermal) · "quota_periods" (in which a quota of a parent group was exhausted) ·
-"temperature_c", "clock_mhz" [min, max] · "clock_step_s" (of the wall clock against the monotonic
-clock) · "octets_out", "octets_in" (IP, including loopback) · "energy_j" (of the CPU packages) ·
-"on_battery" · "boot_id".
+    "cpus"                         CPUs of the machine
+    "load1"                        load average of a minute
+    "run_queue"                    runnable processes except the agent
+    "busy_share"                   CPU share of all others on the whole machine
+    "pressure"                     share of time when something waited for a CPU; avg10 would
+                                   include the trial before
+    "on_battery", "temperature_c", "clock_mhz", "boot_id"
+
+INTERFERENCE:
+
+    "seconds", "cpus"              duration, and the observed CPUs
+    "steal_share"                  share of their time that the hypervisor took
+    "foreign_cpu_s"                use of these CPUs by others
+    "foreign_share"                the same as a share; 0.05 = 5 % of one core
+    "foreign" [{"name", "cpu_s"}]  the top three others, on any CPU
+    "pressure_share"               share of time when something waited for a CPU, including the
+                                   processes of the trial
+    "retransmitted_share"          of TCP segments
+    "listen_overflows", "listen_drops", "swapped_pages"
+    "ports_exhausted"              at the end
+    "throttle_count"               thermal
+    "quota_periods"                periods that exhausted a quota of a parent group
+    "temperature_c", "clock_mhz"   [min, max]
+    "clock_step_s"                 of the wall clock against the monotonic clock
+    "octets_out", "octets_in"      IP, including loopback
+    "energy_j"                     of the CPU packages
+    "on_battery", "boot_id"
 """
 
 from __future__ import annotations
@@ -75,7 +90,7 @@ _COUNTED = ("listen_overflows", "listen_drops", "swapped_pages", "throttle_count
 
 
 def measure_environment() -> dict[str, Any]:
-    """ENVIRONMENT; takes ENVIRONMENT_S."""
+    """Return ENVIRONMENT; takes ENVIRONMENT_S."""
     start = take_snapshot(None)
     time.sleep(ENVIRONMENT_S)
     current_state, end = system.current_state(), take_snapshot(None)
@@ -109,7 +124,7 @@ class InterferenceMonitor:
         self._start_offset_s = _clock_offset_s()
 
     def sample(self) -> tuple[Optional[float], Optional[float]]:
-        """Temperature and clock, at most a second old."""
+        """Return temperature and clock, at most a second old."""
         now = time.monotonic()
         if now >= self._next_s:
             self._next_s = now + 0.9 * PERIOD_S
@@ -120,7 +135,7 @@ class InterferenceMonitor:
         return self._last_reading
 
     def end(self, own_cpu_s: Optional[float], own_pids: Collection[int]) -> dict[str, Any]:
-        """INTERFERENCE.
+        """Return INTERFERENCE.
 
         `own_cpu_s`: the CPU time of our processes on this host, without the agent; None if unknown.
         """
@@ -161,7 +176,8 @@ class InterferenceMonitor:
         own_cpu_s: Optional[float],
         own_pids: Collection[int],
     ) -> dict[str, Any]:
-        """The sum over processes, limited to the busy time of the CPUs minus our own.
+        """Return the sum over processes, limited to the busy time of the CPUs minus the time of
+        this trial.
 
         The sum misses processes that started and ended in between, and counts too much of those
         whose parent ended.
@@ -189,7 +205,7 @@ def _range(values: list[float]) -> Optional[list[float]]:
 
 
 def _clock_offset_s() -> float:
-    """Wall clock minus monotonic clock, from the fastest of five readings."""
+    """Return wall clock minus monotonic clock, from the fastest of five readings."""
     readings = []
     for _ in range(5):
         first, wall, last = time.monotonic(), time.time(), time.monotonic()
@@ -198,7 +214,7 @@ def _clock_offset_s() -> float:
 
 
 def _reasons(known: Mapping[str, Any]) -> dict[str, str]:
-    """The reason for each unknown fact."""
+    """Return the reason for each unknown fact."""
     reasons = {**_TOO_SHORT, **system.unknown_reasons()}
     if not _CLOCKS_AGREE:
         reasons["clock_step_s"] = "the clocks of this system drift apart by themselves"

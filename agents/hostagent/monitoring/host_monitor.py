@@ -15,8 +15,8 @@ from .sampler import Sampler, load1
 class MonitoredProcesses(NamedTuple):
     """The processes of a trial on one host.
 
-    `port`: that of the server. `tool`: whether the load tool runs here. `cpus`: those to which all
-    of them are limited; None if one has no limit.
+    `port`: that of the server. `tool`: whether the load tool runs here. `cpus`: those in their
+    limits; None if one of them has no limit.
     """
 
     server: Optional[Child]
@@ -49,7 +49,8 @@ class HostMonitor:
             self._interference.sample()
 
     def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        """ "usage" (None without the server) and "samples" of LOADED, "interference" of this host.
+        """Return "usage" (None without the server) and "samples" of LOADED, and "interference"
+        here.
 
         Also "load_before", and "services_cpu_s" of the services on this host.
         """

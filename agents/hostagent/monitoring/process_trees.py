@@ -1,4 +1,4 @@
-"""The process trees of our own processes, sampled once per second without a search each time."""
+"""The process trees of a trial, sampled once per second without a search each time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ProcessTree:
         self._next_s = 0.0
 
     def usage(self) -> Optional[Usage]:
-        """What its processes used so far; None if none is left."""
+        """Return the usage of its processes so far; None if all have ended."""
         if not HAS_PROC:
             return self.child.usage()
         if self._is_old():
@@ -41,7 +41,7 @@ class ProcessTree:
         return self._pids
 
     def _is_old(self) -> bool:
-        """Whether a process was started since the last search, and a search is affordable."""
+        """Return whether a process was started since the last search, and a search may run."""
         return time.monotonic() >= self._next_s and system.newest_pid() != self._newest
 
 
@@ -53,12 +53,12 @@ class ProcessTrees:
         self._before = [tree.usage() for tree in self._trees]
 
     def cpu_s(self) -> Optional[float]:
-        """CPU time since the creation; None without children, or if one is unknown."""
+        """Return CPU time since the creation; None without children, or if one is unknown."""
         self.pids()
         after = [tree.usage() for tree in self._trees]
         spent = [growth(*pair, "cpu_s") for pair in zip(self._before, after)]
         return None if None in spent or not spent else sum(spent)
 
     def pids(self) -> set[int]:
-        """All current processes of the children."""
+        """Return all current processes of the children."""
         return set().union(*(tree.search() for tree in self._trees))

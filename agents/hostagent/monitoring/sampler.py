@@ -34,7 +34,7 @@ class ToolMonitor:
         self._peak: Optional[int] = None
 
     def __call__(self, tool: Child, seconds: float) -> Optional[float]:
-        """CPU seconds so far."""
+        """Return CPU seconds so far."""
         if self._tree is None or self._tree.child is not tool:
             self._tree = ProcessTree(tool)
         usage = self._tree.usage()
@@ -45,7 +45,7 @@ class ToolMonitor:
         return cpu_s
 
     def cpu_s_at(self, seconds: float) -> Optional[float]:
-        """The reading nearest to that time; None without readings."""
+        """Return the reading nearest to that time; None without readings."""
         if not self.readings:
             return None
         return min(self.readings, key=lambda reading: abs(reading[0] - seconds))[1]
@@ -115,7 +115,7 @@ class Sampler:
         return None if None in parts else sum(parts)
 
     def usage(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
-        """The usage of the whole load; null with a reason if unknown."""
+        """Return the usage of the whole load; null with a reason if unknown."""
         self._server.search()
         after = self._server.usage()
         stolen = system.stolen_s()

@@ -1,1 +1,1 @@
-"""What depends on the operating system: processes, limits, counters and facts of a host."""
+"""Code that depends on the operating system: processes, limits, counters and facts of a host."""

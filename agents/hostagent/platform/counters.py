@@ -52,8 +52,8 @@ class Energy(NamedTuple):
 class Counters(NamedTuple):
     """None for counters that the system does not report.
 
-    `pressure_s`: time in which something waited for a CPU. `quota_periods`: periods in which a CPU
-    quota of our own group or a parent group was exhausted.
+    `pressure_s`: time when something waited for a CPU. `quota_periods`: how many periods exhausted
+    a CPU quota of the agent's group or a parent group.
     """
 
     cpus: Optional[Mapping[int, CpuTimes]] = None

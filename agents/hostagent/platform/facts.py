@@ -59,7 +59,7 @@ UNKNOWN_REASONS = {
 
 
 def gather_facts(root: Optional[Path] = None, wanted: Sequence[str] = ()) -> dict[str, Any]:
-    """All facts as one object for JSON; never fails for a fact that cannot be read.
+    """Return all facts as one object for JSON; never fails for a fact that cannot be read.
 
     `root`: the work directory, for its disk and for the cache of program versions. `wanted`: names
     of more programs to search.
@@ -96,14 +96,14 @@ def gather_facts(root: Optional[Path] = None, wanted: Sequence[str] = ()) -> dic
 
 
 def static_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of the fingerprint. Memory is rounded: it differs a little between boots."""
+    """Return the facts of the fingerprint. Memory is rounded: it differs a little between boots."""
     static = {name: facts.get(name) for name in STATIC}
     memory = static["memory_bytes"]
     return {**static, "memory_bytes": int(float(f"{memory:.3g}")) if memory else None}
 
 
 def fingerprint(static: Mapping[str, Any]) -> str:
-    """SHA-256 of the static facts: it differs for another or a changed machine."""
+    """Return SHA-256 of the static facts: it differs for another or a changed machine."""
     text = json.dumps({name: static.get(name) for name in STATIC}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -25,14 +25,14 @@ _CLOCKS = (("kvm-clock", "kvm"), ("hyperv_clocksource", "hyper-v"), ("xen", "xen
 
 
 def hypervisor(vendor_and_product: str) -> Optional[str]:
-    """From DMI's vendor and product, separated by a space; None without a known hypervisor."""
+    """Return the hypervisor by DMI's vendor and product, separated by a space; None if unknown."""
     if vendor_and_product.startswith("Amazon EC2"):
         return None if vendor_and_product.endswith(".metal") else "amazon"
     return _first(_NAMES, vendor_and_product)
 
 
 def hypervisor_of_clock(available: str) -> Optional[str]:
-    """From the available clock sources of a Linux kernel, which include that of the hypervisor."""
+    """Return the hypervisor whose clock source is available in a Linux kernel."""
     return _first(_CLOCKS, available)
 
 

@@ -60,7 +60,7 @@ class Confinement:
         self._read, self._write = os.pipe()
 
     def _make_group(self, hierarchy: Optional[CgroupHierarchy]) -> Optional[cgroups.Group]:
-        """The group with its limits; None if none is needed or none can be created."""
+        """Return the group with its limits; None if none is needed or none can be created."""
         wanted = [name for name in _CONTROLLER if getattr(self._limits, name) is not None]
         supported = [
             name for name in wanted if hierarchy and _CONTROLLER[name] in hierarchy.folders
@@ -128,7 +128,7 @@ class Confinement:
         self.close({})
 
     def applied(self) -> dict[str, Any]:
-        """APPLIED of protocol.py; call it once, after the start of the child."""
+        """Return APPLIED of protocol.py; call it once, after the start of the child."""
         os.close(self._write)
         with open(self._read, "rb") as pipe:
             report: dict[str, Any] = json.loads(pipe.read() or b'{"refused": {}}')
@@ -161,7 +161,7 @@ class Confinement:
             refused["cpus"] = f"the kernel gave CPUs {cpus}"
 
     def members(self) -> set[int]:
-        """The processes in the control group of the child, also those that left its tree."""
+        """Return the processes in the control group of the child, also those that left its tree."""
         return self._group.members() if self._group else set()
 
     def close(self, applied: dict[str, Any]) -> None:
@@ -179,7 +179,7 @@ class Confinement:
 
 
 def confine(limits: Limits, has_own_user: bool = False) -> Confinement:
-    """The confinement of one child; AgentError if the host has none of the CPUs."""
+    """Return the confinement of one child; AgentError if the host has none of the CPUs."""
     if limits.cpus is not None and hasattr(os, "sched_getaffinity"):
         _check_cpus(limits.cpus)
     needs_group = limits != NONE and limits != Limits(open_files=limits.open_files)
@@ -230,14 +230,14 @@ def _raise_limit(kind: int, wanted: int) -> None:
 
 
 def describe_exit(code: int) -> str:
-    """The exit code as text, with the limit that caused it if known."""
+    """Return the exit code as text, with the limit that caused it if known."""
     if code < 0 and -code == getattr(signal, "SIGXFSZ", None):
         return f"{code}: it wrote a file of more than {FILE_BYTES >> 30} GiB, the limit of one file"
     return str(code)
 
 
 def _own_limits() -> dict[str, Any]:
-    """The limits of the calling process, from the kernel."""
+    """Return the limits of the calling process, from the kernel."""
     return {
         "cpus": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "open_files": _soft_limit(resource.RLIMIT_NOFILE),
@@ -253,7 +253,7 @@ def _soft_limit(kind: int) -> Optional[int]:
 
 
 def available() -> tuple[str, list[str]]:
-    """The mechanism of this host, checked by creating a group, and the enforceable limits."""
+    """Return the mechanism of this host, checked by creating a group, and the possible limits."""
     hierarchy = find_hierarchy()
     try:
         if hierarchy:

@@ -24,7 +24,7 @@ class ListeningSocket(NamedTuple):
 
 
 def owns_port(child: Child, address: str, port: int) -> Optional[bool]:
-    """Whether only the child or its descendants listen on the port; None if unknown.
+    """Return whether only the child or its descendants listen on the port; None if unknown.
 
     The kernel can give two programs the same free port before they listen; only one of them gets
     it in the end.
@@ -44,7 +44,7 @@ def owns_port(child: Child, address: str, port: int) -> Optional[bool]:
 
 
 def find_listening_sockets(address: str, port: int) -> list[ListeningSocket]:
-    """The listening sockets that a connection to this address can reach."""
+    """Return the listening sockets that a connection to this address can reach."""
     forms = _address_forms(address)
     return [item for item in _all_listening_sockets(port) if item.address in forms]
 
@@ -66,7 +66,7 @@ def _all_listening_sockets(port: int) -> list[ListeningSocket]:
 
 
 def _address_forms(address: str) -> set[str]:
-    """The address as in the tables, and the wildcard addresses."""
+    """Return the address as in the tables, and the wildcard addresses."""
     packed = socket.inet_pton(address_family(address), address)
     forms = {_hex_address(packed), "0" * 32}
     if len(packed) == 4:
@@ -75,13 +75,13 @@ def _address_forms(address: str) -> set[str]:
 
 
 def _hex_address(packed: bytes) -> str:
-    """Words of 32 bits, each in the machine's byte order: 127.0.0.1 is 0100007F."""
+    """Return words of 32 bits, each in the machine's byte order: 127.0.0.1 is 0100007F."""
     words = struct.unpack(f"={len(packed) // 4}I", packed)
     return "".join(f"{word:08X}" for word in words)
 
 
 def _open_sockets(pid: int) -> set[str]:
-    """Its open sockets, such as `socket:[123]`; none if it has ended."""
+    """Return its open sockets, such as `socket:[123]`; none if it has ended."""
     sockets = set()
     try:
         for entry in os.listdir(f"/proc/{pid}/fd"):

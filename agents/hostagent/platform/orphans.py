@@ -27,7 +27,7 @@ def kill_orphans(root: Path) -> list[StepDir]:
 
 
 def _marked_below(root: Path) -> set[str]:
-    """The folders of all steps below `root` with a living process."""
+    """Return the folders of all steps below `root` with a living process."""
     start = f"{MARK}={root}{os.sep}".encode()
     steps = set()
     for name in os.listdir("/proc") if HAS_PROC else ():

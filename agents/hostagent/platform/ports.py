@@ -12,7 +12,7 @@ from .process_table import HAS_PROC
 
 
 def free_port(address: str, wanted: Optional[int]) -> int:
-    """A port of `address` that is free now; `wanted`: the only acceptable one."""
+    """Return a port of `address` that is free now; `wanted`: the only acceptable one."""
     with socket.socket(address_family(address)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -41,7 +41,7 @@ def _refusal(address: str, wanted: Optional[int], error: OSError) -> TrialFailed
 
 
 def _holder(port: int) -> str:
-    """The program that listens there, as ` by NAME (pid N)`, or "" if unknown."""
+    """Return the program that listens there, as ` by NAME (pid N)`, or "" if unknown."""
     if not HAS_PROC:
         return ""
     inodes = _listening_inodes(port)

@@ -30,7 +30,7 @@ from .usage import Usage
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_CHILD_SUBREAPER = 36
-#: Our own direct children; any other child of this process is an adopted orphan.
+#: Direct children that this process started; any other child is an adopted orphan.
 _started: set[int] = set()
 _libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
 
@@ -123,7 +123,7 @@ class Child:
             os.kill(self.pid, number)
 
     def tree(self) -> set[int]:
-        """The pids of the tree, with the adopted orphans if this child adopts."""
+        """Return the pids of the tree, with the adopted orphans if this child adopts."""
         table = snapshot()
         roots = {self.pid}
         if self._adopts and HAS_PROC:
@@ -138,7 +138,7 @@ class Child:
         return {pid for pid in family(table, roots) if pid in table} - {os.getpid()}
 
     def usage(self) -> Optional[Usage]:
-        """What the living processes of the tree used so far; None without any."""
+        """Return the usage so far of the living processes of the tree; None without any."""
         return tree_usage(self.tree())
 
     def stop(self, grace_s: float) -> None:
@@ -228,7 +228,7 @@ def kill_descendants() -> None:
 
 
 def reap_orphans(children: Iterable[int]) -> None:
-    """Reap adopted processes that have ended, but not our own `children`."""
+    """Reap adopted processes that have ended, but not the started `children`."""
     for process in snapshot().values():
         if process.zombie and process.parent == os.getpid() and process.pid not in set(children):
             with contextlib.suppress(ChildProcessError):

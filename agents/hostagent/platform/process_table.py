@@ -21,10 +21,10 @@ class Process(NamedTuple):
 
 
 def family(table: dict[int, Process], roots: Iterable[int]) -> set[int]:
-    """`roots`, their descendants, and all processes that share a session or group with them.
+    """Return `roots`, their descendants, and all processes that share a session or group with them.
 
-    Session and group 0 belong to kernel threads and processes outside our namespace, and our own
-    never belong to a child: both are ignored.
+    Two sessions and groups are ignored. 0 belongs to kernel threads and processes outside this
+    namespace, and those of the agent never belong to a child.
     """
     members = set(roots)
     while True:

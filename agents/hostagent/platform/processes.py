@@ -32,7 +32,8 @@ _KEPT_ON_WINDOWS = ("SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "TEMP", "
 def child_environment(
     step: Path, extra: Mapping[str, str], path: Sequence[str] = ()
 ) -> dict[str, str]:
-    """The environment of a child: `extra` and the few variables of ours that every program needs.
+    """Return the environment of a child: `extra` and the few variables of ours that every program
+    needs.
 
     The folders `path` come first on its PATH, unless `extra` has a PATH.
     """

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Optional
 
-#: The argument with which each load tool prints its version.
+#: The argument that prints the version, by load tool.
 ARGUMENTS = {
     "oha": "--version",
     "wrk": "--version",
@@ -32,7 +32,7 @@ _MAIN_MODULE = re.compile(rb"\nmod\t[^\t\n]+\tv(\d+\.\d+\.\d+)")
 
 
 def find_version(text: str) -> Optional[str]:
-    """The first version number in the output of a program."""
+    """Return the first version number in the output of a program."""
     found = re.search(r"\d+(?:\.\d+)+[a-z]?(?![a-z])", text) or re.search(
         r'(?<=version ")\d+', text
     )
@@ -40,7 +40,7 @@ def find_version(text: str) -> Optional[str]:
 
 
 def tool_version(name: str, path: str | Path, timeout_s: float = 10.0) -> Optional[str]:
-    """The version of the load tool `name` at `path`; None if unknown.
+    """Return the version of the load tool `name` at `path`; None if unknown.
 
     Raises OSError if it cannot be started.
     """
@@ -62,7 +62,7 @@ def tool_version(name: str, path: str | Path, timeout_s: float = 10.0) -> Option
 
 
 def module_version(path: str | Path) -> Optional[str]:
-    """The module version of an installed Go program, as its linker wrote it.
+    """Return the module version of an installed Go program, as its linker wrote it.
 
     None for other programs, and for those built from a checkout. A ghz of `go install` reports the
     version "dev", so only the file contains the version.
@@ -88,7 +88,7 @@ def _main_module(program: mmap.mmap) -> Optional[str]:
 
 
 def tool_features(name: str, path: str | Path, timeout_s: float = 5.0) -> Optional[list[str]]:
-    """The optional features of this build of the load tool, such as "http3" for oha.
+    """Return the optional features of this build of the load tool, such as "http3" for oha.
 
     None for a tool without optional features, or without an answer.
     """

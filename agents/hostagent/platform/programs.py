@@ -1,7 +1,7 @@
 """The load tools, servers, languages and other programs of a host, and their versions.
 
 They are searched on the PATH and in the folders of version managers (pyenv, rustup, Go). A query
-starts a process, so the answers are cached in `programs.json` of the work directory: a program is
+starts a process, so the answers are cached in `programs.json` of the work directory. A program is
 queried again when its file has changed, or after a day.
 """
 
@@ -83,7 +83,7 @@ class VersionQuery:
         )
 
     def answer(self, deadline: float) -> Optional[str]:
-        """The version, "" if the program reports none, None after the deadline."""
+        """Return the version, "" if the program reports none, None after the deadline."""
         try:
             output, _ = self._process.communicate(timeout=max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -111,11 +111,11 @@ class ProgramLocation(NamedTuple):
 
 
 def survey(root: Optional[Path], wanted: Sequence[str] = ()) -> dict[str, Any]:
-    """{"tools": …, "languages": …, "programs": …} by name; answers are cached below `root`.
+    """Return {"tools": …, "languages": …, "programs": …} by name; answers are cached below `root`.
 
-    A program is {"path", "version", "sha256"}, with a "reason" without a version, "features" if
-    its builds differ in features, and "beyond_path" if a shell would not find it by its name; None
-    if it was not found. Load tools, git, languages and `wanted` have the longer timeout.
+    A program is {"path", "version", "sha256"}, or None if it was not found. It has a "reason" if it
+    has no version, and "features" if its builds differ in features. It has "beyond_path" if a shell
+    would not find it by its name. Load tools, git, languages and `wanted` have the longer timeout.
     """
     known = {**NEEDED, **SERVERS, **LANGUAGES, **PYTHONS, **OTHERS}
     more = {name: _DEFAULT_ARGUMENT for name in wanted if name not in known and _NAME.match(name)}
@@ -158,7 +158,7 @@ def survey(root: Optional[Path], wanted: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def _locate(names: Iterable[str]) -> dict[str, ProgramLocation]:
-    """The programs that exist; load tools and git only on the PATH."""
+    """Return the programs that exist; load tools and git only on the PATH."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     real = [folder for folder in folders if os.path.basename(folder) != _SHIMS]
     other_path = os.pathsep.join([*real, *version_manager_folders()])
@@ -174,7 +174,7 @@ def _locate(names: Iterable[str]) -> dict[str, ProgramLocation]:
 
 
 def version_manager_folders() -> list[str]:
-    """The program folders of version managers, newer versions first."""
+    """Return the program folders of version managers, newer versions first."""
     home = Path.home()
     pythons = sorted((home / ".pyenv/versions").glob("*/bin"), key=_version_of, reverse=True)
     others = (home / ".cargo/bin", GO, home / "go/bin")
@@ -235,7 +235,7 @@ def _add_details(name: str, program: dict[str, Any]) -> None:
 
 
 def _read_cache(root: Optional[Path]) -> dict[str, Any]:
-    """The cached answers by path; none after a day."""
+    """Return the cached answers by path; none after a day."""
     with contextlib.suppress(OSError, ValueError):
         if root:
             cached: dict[str, Any] = json.loads((root / CACHE).read_bytes())

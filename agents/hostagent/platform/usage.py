@@ -22,7 +22,7 @@ class Usage(NamedTuple):
 
 
 def sum_usages(usages: list[Usage]) -> Optional[Usage]:
-    """The sum; a field that is unknown for one is unknown. None without processes."""
+    """Return the sum; a field that is unknown for one is unknown. None without processes."""
     if not usages:
         return None
     columns = {name: [getattr(usage, name) for usage in usages] for name in Usage._fields}
@@ -32,6 +32,6 @@ def sum_usages(usages: list[Usage]) -> Optional[Usage]:
 
 
 def growth(before: Optional[tuple[Any, ...]], after: Optional[tuple[Any, ...]], name: str) -> Any:
-    """The growth of a field; None if it is unknown or shrank, because a process ended."""
+    """Return the growth of a field; None if it is unknown or shrank, because a process ended."""
     was, now = getattr(before, name, None), getattr(after, name, None)
     return None if was is None or now is None or now < was else now - was

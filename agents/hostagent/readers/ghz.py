@@ -1,8 +1,8 @@
 """Reduces ghz's JSON report: its details become rows.json, the rest is the report.
 
-ghz writes one detail per call, for the first million calls: `timestamp` is its end, `latency` is
-in nanoseconds from its start by gRPC. With a rate (and --async) ghz starts calls by a schedule and
-catches up with it; then latency counts from when the call was due, and the load begins when the
+ghz writes one detail per call, for the first million calls: `timestamp` is its end, `latency` is in
+nanoseconds from its start by gRPC. With a rate (and --async) ghz starts calls by a schedule and
+catches up with it. Then latency counts from when the call was due, and the load begins when the
 first call was due. Without a rate the load begins with the first call.
 """
 
@@ -69,13 +69,13 @@ def failures(distribution: Mapping[str, int]) -> Iterator[tuple[str, str, int]]:
 
 
 def find_code(text: str) -> Optional[int]:
-    """The code in `rpc error: code = NotFound desc = …`."""
+    """Return the code in `rpc error: code = NotFound desc = …`."""
     head, _, rest = text.partition("code = ")
     return code_number(rest.partition(" ")[0]) if head == "rpc error: " else None
 
 
 def _interval_ns(rate: Optional[int]) -> Optional[int]:
-    """As ghz's own pacer computes it."""
+    """Return the interval as ghz's own pacer computes it."""
     return None if rate is None else _SECOND_NS // rate
 
 
@@ -131,7 +131,7 @@ def _outcome(status: str, error: str) -> int:
 
 
 def _epoch_ns(text: str) -> int:
-    """Nanoseconds of `2026-11-21T10:35:00.123456789+01:00`; the fraction is optional, Z allowed."""
+    """Return nanoseconds of `2026-11-21T10:35:00.123456789+01:00`; fraction optional, Z allowed."""
     zone = text[-1:] if text.endswith("Z") else text[-6:]
     fraction = text[20 : -len(zone)]
     return _second(text[:19], zone) * _SECOND_NS + int(fraction.ljust(9, "0"))
@@ -147,7 +147,7 @@ def _second(text: str, zone: str) -> int:
 
 
 def _percentiles(ordered_ns: list[int]) -> dict[str, float]:
-    """The percentiles in seconds, by ghz's rule."""
+    """Return the percentiles in seconds, by ghz's rule."""
     found = {}
     for percentile in PERCENTILES if ordered_ns else ():
         rank = percentile / 100 * len(ordered_ns)

@@ -40,13 +40,13 @@ _FAILURES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 
 
 def code_number(name: str) -> Optional[int]:
-    """The code of a name such as `NotFound`; None for a name that gRPC does not have."""
+    """Return the code of a name such as `NotFound`; None for a name that gRPC does not have."""
     return _NUMBERS.get(name)
 
 
 @functools.lru_cache(maxsize=4096)
 def failure(code: Optional[int], text: str) -> Optional[str]:
-    """The class of a call without a response; None if the server sent this code.
+    """Return the class of a call without a response; None if the server sent this code.
 
     `text` is the message of the client. An exceeded deadline is always a timeout, on both sides.
     """

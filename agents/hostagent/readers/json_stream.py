@@ -16,7 +16,8 @@ _decode = json.JSONDecoder().raw_decode
 
 
 def read_object(path: Path, array: str, add: Callable[[Any], None]) -> dict[str, Any]:
-    """The object in the file without its array `array`; `add` is called for each element of it.
+    """Return the object in the file without its array `array`; `add` is called for each element of
+    it.
 
     ValueError if it is no object, or incomplete.
     """
@@ -50,7 +51,7 @@ class _Buffer:
         self._position = 0
 
     def skip(self, token: str) -> bool:
-        """Whether `token` is next; then skip it."""
+        """Return whether `token` is next, and skip it."""
         if self._next_char() != token:
             return False
         self._position += 1

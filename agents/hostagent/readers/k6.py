@@ -1,11 +1,11 @@
 """Reduces k6's CSV rows; its report stays, with the responses by status added.
 
-k6 writes one row per metric: for each request http_req_duration (in ms, from the connection to the
-whole response) after the time for getting the connection, or grpc_req_duration; their timestamp is
-the end of the request. The metrics body_bytes and no_answer come from our script (k6_load.js) and
-belong to the last request of their VU. With a rate k6 starts requests by a schedule, and skips
-those that are due while all VUs are busy: these are errors of the class `not_sent`, and latency
-counts from when a request was due.
+k6 writes one row per metric. For each HTTP request there is http_req_duration (in ms, from the
+connection to the whole response) after the time for getting the connection; for each gRPC call,
+grpc_req_duration. Their timestamp is the end of the request. The metrics body_bytes and no_answer
+come from our script (k6_load.js) and belong to the last request of their VU. With a rate k6 starts
+requests by a schedule, and latency counts from when a request was due. It skips requests that are
+due while all VUs are busy: these are errors of the class `not_sent`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _add(counter: RequestCounter, request: _Request, is_grpc: bool) -> None:
 
 
 def _duration_ns(asked: Mapping[str, Any]) -> float:
-    """The value of `6500ms`, as our adapter writes it; infinite without a duration."""
+    """Return the value of `6500ms`, as our adapter writes it; infinite without a duration."""
     text = asked.get("duration")
     return math.inf if text is None else int(text[: -len("ms")]) * 1_000_000
 
@@ -202,13 +202,13 @@ class _Rows:
         return "grpc" if self.is_grpc else ", ".join(sorted(self._protocols)) or None
 
     def extremes(self) -> dict[str, float]:
-        """The minimum and maximum of k6's durations, in seconds."""
+        """Return the minimum and maximum of k6's durations, in seconds."""
         if self._shortest is None:
             return {}
         return {"p0": self._shortest / 1e3, "p100": self._longest / 1e3}
 
     def by_status(self) -> dict[str, int]:
-        """The number of responses by status."""
+        """Return the number of responses by status."""
         counts = Counter(self._status)
         return {str(status): counts[status] for status in sorted(counts) if status != _NO_ANSWER}
 

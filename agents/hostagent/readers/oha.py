@@ -51,7 +51,7 @@ def _count_rows(rows: Path, warmup_s: float) -> dict[str, Any]:
 
 
 def _percentiles(rows: sqlite3.Connection) -> dict[str, float]:
-    """The percentiles of all rows, by oha's rule: sorted[floor(p/100 · n)]."""
+    """Return the percentiles of all rows, by oha's rule: sorted[floor(p/100 · n)]."""
     durations = [row[0] for row in rows.execute("SELECT duration FROM oha ORDER BY duration")]
     n = len(durations)
     return {
@@ -62,7 +62,7 @@ def _percentiles(rows: sqlite3.Connection) -> dict[str, float]:
 
 
 def errors(out: Path) -> int:
-    """The number of requests of the whole load without a response, from oha's report.
+    """Return the number of requests of the whole load without a response, from oha's report.
 
     Requests in progress at the end of the load are not errors.
     """

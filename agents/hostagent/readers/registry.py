@@ -5,8 +5,8 @@ A reader is called once per measured load, after all processes of the trial were
     read(folder, out, rows, warmup_s) -> the content of rows.json (protocol.py)
 
 `folder` is the trial's, `out` the load's {out} and `rows` its {rows}, each of which may be missing;
-what the tool said on stdout is `stdout_of(out)` (paths.py). A reader may rewrite `out` smaller, or
-write it where the tool said all on stdout: afterwards it is a JSON file. The caller removes `rows`.
+the tool's stdout is `stdout_of(out)` (paths.py). Afterwards `out` must be a JSON file: a reader may
+rewrite it smaller, or write it if the tool reports on stdout. The caller removes `rows`.
 
 It raises TrialFailed("tool_failed" | "output_lost", message) for a known problem. For other invalid
 output it may raise ValueError, LookupError, TypeError, AttributeError, ArithmeticError,
@@ -45,7 +45,7 @@ _ERRORS: Mapping[str, Callable[[Path], int]] = {"oha": oha_errors}
 
 
 def count_errors(reader: str, out: Path, rows: Mapping[str, Any]) -> Optional[int]:
-    """The number of requests without a response; None if neither rows nor report contain it."""
+    """Return the number of requests without a response; None if rows and report lack it."""
     if rows["errors"] is not None:
         return sum(rows["errors"].values())
     return _ERRORS[reader](out) if reader in _ERRORS else None

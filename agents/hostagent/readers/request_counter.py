@@ -125,7 +125,7 @@ class RequestCounter:
         corrected: bool = False,
         tool_metrics: Optional[Mapping[str, float]] = None,
     ) -> dict[str, Any]:
-        """The content of rows.json.
+        """Return the content of rows.json.
 
         `n`: rows of the whole load, if it differs from the number of added ones. `percentiles`:
         {"p99": s} of all rows, as the tool defines them.
@@ -149,7 +149,7 @@ class RequestCounter:
         }
 
     def _empty_statuses(self) -> Optional[dict[str, int]]:
-        """Statuses are unknown (None), unless there was no response."""
+        """Return statuses without responses: unknown (None), unless there was no response."""
         return None if self._ok or self._other else {}
 
     def _length(self) -> Optional[dict[str, int]]:
@@ -159,7 +159,7 @@ class RequestCounter:
 
 
 def _add_sizes(total: Optional[int], size: Optional[int], count: int) -> Optional[int]:
-    """The sum; None if one is unknown."""
+    """Return the sum; None if one is unknown."""
     return None if total is None or size is None else total + size * count
 
 
@@ -187,7 +187,7 @@ def _slice(t: int, second: _Second) -> dict[str, Any]:
 
 
 def nearest_rank(pairs: list[tuple[int, int]], n: int, percentile: float) -> Optional[int]:
-    """The value at rank ceil(percentile/100 · n) of `n` in (value, count) pairs in order."""
+    """Return the value at rank ceil(percentile/100 · n) of `n` in (value, count) pairs in order."""
     # The product is rounded first: 99.9 % of 1000 is rank 999, not the 1000 of floating point.
     left = max(1, math.ceil(round(percentile * n / 100, 6)))
     for value, count in pairs:

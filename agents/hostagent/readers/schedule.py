@@ -20,7 +20,7 @@ class Schedule(NamedTuple):
 def compute_schedule(
     starts_ns: Sequence[int], skipped_ns: Sequence[int], interval_ns: float
 ) -> Schedule:
-    """When the requests that started at `starts_ns` were due; needs one started or skipped one.
+    """Compute when the requests that started at `starts_ns` were due; needs at least one request.
 
     `skipped_ns`: when the tool skipped a request that it could not send; each has its position in
     the schedule. The k-th of all is due k intervals after the first. A tool never sends early: the

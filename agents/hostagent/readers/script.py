@@ -160,7 +160,7 @@ class _ScriptOutput:
 
 
 def _optional(line: Mapping[str, Any], name: str, check: Callable[[Any, str], Any]) -> Any:
-    """None if it is missing or null."""
+    """Return None if it is missing or null."""
     value = line.get(name)
     return None if value is None else check(value, name)
 

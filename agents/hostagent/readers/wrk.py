@@ -57,13 +57,14 @@ def _counter(report: dict[str, Any], counts: dict[int, int], warmup_s: float) ->
 
 
 def interval_us(report: dict[str, Any]) -> int:
-    """Mean time between two responses on a connection, as wrk computes it; 0 without responses."""
+    """Return the mean time between two responses of a connection, by wrk's rule; 0 without any."""
     requests = report["requests"] // report["connections"]
     return int(report["duration_us"] // requests) if requests else 0
 
 
 def remove_corrections(counts: dict[int, int], interval: int) -> dict[int, int]:
-    """The measured counts, without the corrections of `stats_correct` (wrk 4.1.0, src/stats.c).
+    """Return the measured counts, without the corrections of `stats_correct` (wrk 4.1.0,
+    src/stats.c).
 
     For each value of at least two intervals, wrk adds samples that are one, two, … intervals
     lower, while they are above one interval. So additions to a value come only from larger values:

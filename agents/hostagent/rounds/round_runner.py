@@ -168,7 +168,7 @@ class TrialTask:
         return None
 
     def _blame_full_disk(self, failed: TrialFailed) -> Optional[TrialFailed]:
-        """The failure as one of the host, if its disk is full."""
+        """Return the failure as one of the host, if its disk is full."""
         why = no_space(self._all_hosts.step.root)
         if not why:
             return None

@@ -20,8 +20,10 @@ class WorkLocks:
     """The locks of the step and of the host: their holder may work below the work directory."""
 
     def __init__(self, step: StepDir) -> None:
-        """Busy, with its name, where another step holds the host; `are_held` False where this very
-        step is being carried out already."""
+        """Raise Busy, with its name, if another step holds the host.
+
+        `are_held` is False if this step runs already.
+        """
         self._fds: list[int] = []
         step_lock = lock.take(step.lock, patience_s=lock.PATIENCE_S)
         self.are_held = step_lock is not None
@@ -39,7 +41,7 @@ class WorkLocks:
         return tuple(self._fds)
 
     def release(self) -> None:
-        """The host's lock first: a step that is seen to have ended leaves the host free."""
+        """Release the host's lock first: a step that is seen to have ended leaves the host free."""
         while self._fds:
             os.close(self._fds.pop(0))
 
@@ -56,7 +58,7 @@ def run(step: StepDir, plan: Plan, ready: Callable[[], None]) -> None:
         ready()
         journal.append("supervisor_started", pid=os.getpid())
         if not plan.is_empty:
-            # Most of the agent is loaded only now: `start` has returned its answer already.
+            # Most of the agent is loaded only now, after `start` has returned its answer.
             import_module(".round_runner", __package__).run_round(step, plan, journal)
         journal.append("round_done")
     except Aborted as abort:

@@ -1,1 +1,1 @@
-"""What measured code gets: its user, directories, TLS files and placeholders."""
+"""The sandbox of measured code: its user, directories, TLS files and placeholders."""

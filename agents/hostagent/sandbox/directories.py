@@ -132,18 +132,18 @@ class Sandbox:
         return self.account.owner_note if self.account else b""
 
     def is_complete(self, done: Path) -> bool:
-        """Whether the `.done` file exists and names the current user."""
+        """Return whether the `.done` file exists and names the current user."""
         return done.exists() and done.read_bytes() == self.owner_note
 
     def placeholders(self) -> dict[str, str]:
-        """The placeholders with other values than for the agent."""
+        """Return the placeholders with other values than for the agent."""
         if self.account is None:
             return {}
         tls = {name: str(self._scratch / f"{name}.pem") for name in self._tls}
         return {"trial_dir": str(self._scratch), **tls}
 
     def environment(self, tree: str) -> dict[str, str]:
-        """HOME and TMPDIR: the home next to the tree, or the scratch folder without one."""
+        """Return HOME and TMPDIR: the home next to the tree, or the scratch folder without one."""
         if self.account is None:
             return {}
         home = build_dir(self._root, tree) / HOME
@@ -151,7 +151,7 @@ class Sandbox:
         return {"HOME": str(where), "TMPDIR": str(self._scratch)}
 
     def cwd(self, folder: Path) -> Path:
-        """The working directory of a process of the trial with this folder."""
+        """Return the working directory of a process of the trial with this folder."""
         return self._scratch if self.account else folder
 
     def _make_traversable(self, folder: Path) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 
 def fill_placeholders(argv: Sequence[str], placeholders: Mapping[str, object]) -> list[str]:
-    """`argv` with `{word}` replaced in each argument, for exactly the words given and {python}.
+    """Replace `{word}` in each argument of `argv`, only for {python} and the given words.
 
-    What a word stands for is not searched for words again.
+    Replaced values are not searched for placeholders again.
     """
     known = {"{%s}" % name: str(value) for name, value in placeholders.items()}  # noqa: UP031
     known.setdefault("{python}", sys.executable)

@@ -21,13 +21,13 @@ def write_tls(step: StepDir, plan: Plan) -> None:
 
 
 def tls_placeholders(step: StepDir, plan: Plan) -> dict[str, str]:
-    """{ca}, {cert} and {key}, if this host has them."""
+    """Return {ca}, {cert} and {key}, if this host has them."""
     pems = plan.tls._asdict() if plan.tls else {}
     return {name: str(step.tls / f"{name}.pem") for name, pem in pems.items() if pem is not None}
 
 
 def ca_file(step: StepDir, plan: Plan) -> Optional[Path]:
-    """The CA of the server under test; None without certificates."""
+    """Return the CA of the server under test; None without certificates."""
     return step.tls / "ca.pem" if plan.tls else None
 
 

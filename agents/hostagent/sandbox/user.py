@@ -45,7 +45,8 @@ class Account(NamedTuple):
 
 
 def find_account(name: str, root: Path) -> Account:
-    """The user, after the check that it can run programs and reach the work directory `root`.
+    """Return the user, after the check that it can run programs and reach the work directory
+    `root`.
 
     AgentError states the obstacle and its fix.
     """
@@ -83,7 +84,7 @@ def _obstacle(name: str) -> str:
 
 
 def _owned_path(account: Account, root: Path) -> str:
-    """The first folder of the agent that the user owns and could replace, or ""."""
+    """Return the first folder of the agent that the user owns and could replace, or ""."""
     inside = [path for path in root.iterdir() if path.name != SCRATCH] if root.is_dir() else []
     for path in (*root.parents, root, *inside):
         if path.lstat().st_uid == account.uid:
@@ -95,7 +96,7 @@ def _owned_path(account: Account, root: Path) -> str:
 
 
 def _child_obstacle(account: Account, root: Path) -> str:
-    """The obstacle that a child process finds after it switched to the user, or ""."""
+    """Return the obstacle that a child process finds after it switched to the user, or ""."""
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -121,7 +122,7 @@ def _check_as(account: Account, root: Path, write_end: int) -> None:
 
 
 def _access_obstacle(root: Path) -> str:
-    """The first folder or program that the calling process cannot use as it must, or ""."""
+    """Return the first folder or program that the calling process cannot use as it must, or ""."""
     for folder in (*reversed(root.parents), root):
         if os.access(folder, os.W_OK) and not folder.stat().st_mode & stat.S_ISVTX:
             return (

@@ -44,7 +44,7 @@ class DroppedTrials:
 
 
 def read(path: Path) -> frozenset[str]:
-    """The ids in the file; none if it is missing, or while a new one replaces it."""
+    """Return the ids in the file; none if it is missing, or while a new one replaces it."""
     try:
         return frozenset(json.loads(path.read_bytes()))
     except OSError:

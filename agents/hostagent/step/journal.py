@@ -34,7 +34,7 @@ class Journal:
 
 
 def read_from(path: Path, offset: int) -> tuple[list[dict[str, Any]], int]:
-    """Events at or after byte `offset`, and the offset after the last complete line.
+    """Return events at or after byte `offset`, and the offset after the last complete line.
 
     A line without its newline is left for the next call. A file that is missing or shorter than
     `offset` gives no events and the same offset. AgentError for a line that is no event: another

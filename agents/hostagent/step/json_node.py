@@ -64,7 +64,7 @@ class Node:
         return tuple(item.whole() for item in self.items())
 
     def optional(self, read: Callable[[Node], T]) -> Optional[T]:
-        """The result of `read`, or None if the value is null."""
+        """Return the result of `read`, or None if the value is null."""
         return None if self._value is None else read(self)
 
     def _typed(self, kind: Any, name: str) -> Any:

@@ -10,7 +10,7 @@ from ..paths import StepDir
 
 
 class Keepalive:
-    """`heartbeat` ends a step whose `keepalive` file has not changed for `silence_s`.
+    """`heartbeat` ends a step if its `keepalive` file stays unchanged for `silence_s`.
 
     The time of the file is compared only with itself, never with the clock, which may be set while
     the step runs.
@@ -23,7 +23,7 @@ class Keepalive:
         self._since = time.monotonic()
 
     def heartbeat(self) -> None:
-        """Raise Aborted("silence") if nobody has polled for `silence_s`."""
+        """Raise Aborted("silence") without a poll for `silence_s`."""
         touched = self._path.stat().st_mtime_ns if self._path.exists() else None
         if touched != self._seen:
             self._seen = touched

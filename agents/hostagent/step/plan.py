@@ -190,7 +190,7 @@ class Trial(NamedTuple):
         return sum(load.kind == "measure" for load in self.loads)
 
     def cpus_on(self, label: str, *, with_tool: bool) -> Optional[frozenset[int]]:
-        """All CPUs to which the processes on a host are limited; None if one has no limit."""
+        """Return the CPUs in the limits of all processes on a host; None if one has no limit."""
         programs: tuple[Union[Server, Service], ...] = (self.server, *self.services)
         limits = [program.limits for program in programs if program.on == label]
         if with_tool:
@@ -201,7 +201,7 @@ class Trial(NamedTuple):
         return frozenset(cpu for cpus in held for cpu in cpus)
 
     def program(self, process: str) -> Optional[Union[Server, Service]]:
-        """The server or service of a process; None if the trial has no such process."""
+        """Return the server or service of a process; None if the trial has no such process."""
         if process == SERVER:
             return self.server
         return next(
@@ -254,7 +254,7 @@ class Plan(NamedTuple):
         return tuple(label for label in self.hosts if label != self.lead)
 
     def address(self, label: str) -> str:
-        """The address on which the processes of a host listen, reachable from all hosts."""
+        """Return the address on which the processes of a host listen, reachable from all hosts."""
         return self.hosts[label].address if len(self.hosts) > 1 else LOOPBACK
 
     def trial(self, name: str) -> Optional[Trial]:

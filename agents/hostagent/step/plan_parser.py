@@ -22,7 +22,7 @@ _SHA = re.compile(r"[0-9a-f]{7,64}\Z")
 
 
 def load_plan(path: Path, root: Path) -> Plan:
-    """The checked plan of the file; BadPlan names the path in the plan and the expectation."""
+    """Return the checked plan of the file; BadPlan contains the path and the expectation."""
     try:
         node = Node(json.loads(path.read_text("utf-8")), "plan")
     except (OSError, ValueError, RecursionError) as error:

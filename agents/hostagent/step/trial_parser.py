@@ -29,12 +29,12 @@ _EXPECTED = ("text", "length", "sha256", "matches")
 
 
 def parse_label(node: Node, labels: tuple[str, ...]) -> str:
-    """The label of one of the plan's hosts."""
+    """Return the label of one of the plan's hosts."""
     return _one_of(node, labels, "plan.hosts")
 
 
 def parse_folders(node: Node) -> tuple[str, ...]:
-    """Folders of a host's PATH."""
+    """Return folders of a host's PATH."""
     folders = node.texts()
     if not all(os.path.isabs(folder) and os.pathsep not in folder for folder in folders):
         raise node.wrong("absolute paths of folders")
@@ -42,7 +42,7 @@ def parse_folders(node: Node) -> tuple[str, ...]:
 
 
 def parse_trial(node: Node, labels: tuple[str, ...]) -> Trial:
-    """The checked trial; BadPlan names the path in the plan and the expectation."""
+    """Return the checked trial; BadPlan names the path in the plan and the expectation."""
     trial = Trial(
         id=node["id"].text(),
         tree=node["tree"].text(),

@@ -51,12 +51,12 @@ class CapacityPosterior:
         self._weights = [product / total for product in products]
 
     def quantiles(self, *shares: float) -> tuple[float, ...]:
-        """The rates at these quantiles of the posterior."""
+        """Return the rates at these quantiles of the posterior."""
         sums = list(accumulate(self._weights))
         return tuple(self._quantile(share * sums[-1], sums) for share in shares)
 
     def share_above(self, rate: float) -> float:
-        """The probability that the capacity is above `rate`."""
+        """Return the probability that the capacity is above `rate`."""
         position = (math.log(rate) - self._first) / _STEP
         cell = min(len(self._weights) - 1, max(0, math.floor(position)))
         part = min(1.0, max(0.0, cell + 1 - position))
@@ -77,9 +77,9 @@ class CapacitySearch:
     of the estimate, which is the median at that time. A failed confirmation updates the posterior
     like any probe: the search continues and confirms its next estimate from the start.
 
-    A capacity c with "converged" means: c was the median of the posterior, and its 90 % interval
-    was less than 4 % wide, if the server fails as the model assumes. Independently of the model,
-    the last `confirmations` probes all ran at 0.95 · c and passed.
+    A capacity c with "converged" was the median of the posterior, with a 90 % interval less than 4
+    % wide, if the server fails as the model assumes. Independently of the model, the last
+    `confirmations` probes all ran at 0.95 · c and passed.
     """
 
     def __init__(self, low: float, high: float, max_probes: int, confirmations: int) -> None:
@@ -102,7 +102,8 @@ class CapacitySearch:
         self._stopped: Optional[str] = None
 
     def next_rate(self) -> Optional[float]:
-        """The rate of the next probe, the same until `add_probe`; None when the search has ended.
+        """Return the rate of the next probe, the same until `add_probe`; None when the search has
+        ended.
 
         A whole number from 100 on, because some load tools accept no other.
         """
@@ -123,7 +124,8 @@ class CapacitySearch:
         self._stopped = self._stop_reason()
 
     def outcome(self) -> dict[str, Any]:
-        """{"capacity": r|None, "low": r|None, "high": r|None, "stopped": why}: see protocol.py.
+        """Return {"capacity": r|None, "low": r|None, "high": r|None, "stopped": why}; see
+        protocol.py.
 
         `stopped` is
 
@@ -132,9 +134,9 @@ class CapacitySearch:
         - "below the start": it is below low / 16 of the search, which is returned as "high";
         - "budget": no estimate was confirmed within `max_probes`, or not yet.
 
-        With "converged" and "budget", "low" and "high" bound the 90 % interval of the posterior.
-        If all probes passed, the highest rate is "low"; if all failed, the lowest rate is "high";
-        the other end is None. `capacity` is None unless "converged".
+        With "converged" and "budget", "low" and "high" bound the 90 % interval of the posterior. If
+        all probes passed, the highest rate is "low"; if all failed, the lowest rate is "high"; the
+        other end is None. `capacity` is None unless "converged".
         """
         stopped = self._stopped or "budget"
         low, high = self._capacity_bounds(stopped)

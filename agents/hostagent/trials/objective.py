@@ -36,7 +36,8 @@ class Probe:
         self._due = due
 
     def value(self, metric: str) -> Optional[float]:
-        """The metric in seconds or as a share; None if unknown. ValueError: no such metric."""
+        """Return the metric in seconds or as a share, None if unknown; ValueError by other
+        names."""
         if metric == "delivered":
             return self._good / self._due
         if metric == "success":
@@ -55,7 +56,7 @@ class Probe:
 
 
 def evaluate(objective: Sequence[Objective], probe: Probe) -> Verdict:
-    """The probe passes if all terms of the objective hold; an unknown value does not hold."""
+    """Judge the probe: it passes if all terms of the objective hold; an unknown value does not."""
     values = [(term, probe.value(term.metric)) for term in objective]
     missed = [(term, value) for term, value in values if not _holds(term, value)]
     return Verdict(not missed, ", ".join(_describe(*pair) for pair in missed or values))

@@ -12,7 +12,7 @@ from ..load.load_runner import LoadOutcome, run_load
 from ..platform.processes import Child
 from ..step.plan import Load, Trial
 
-#: Called with the phase, and with the seconds for which the orchestrator should not poll.
+#: Called with the phase, and with the seconds without polls by the orchestrator.
 PhaseReporter = Callable[[str, float], None]
 
 

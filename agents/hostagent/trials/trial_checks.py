@@ -20,7 +20,7 @@ _TOOL_S = 10.0
 def run_checks(
     context: PassContext, processes: TrialProcesses, placeholders: Mapping[str, str], when: str
 ) -> list[dict[str, Any]]:
-    """CHECKED of protocol.py for each check, `when` "before" or "after" the loads.
+    """Return CHECKED of protocol.py for each check, `when` "before" or "after" the loads.
 
     Raises TrialFailed at the first check with a problem; after the loads UnderLoad.
     """

@@ -37,7 +37,7 @@ class LoadRecord(NamedTuple):
     rate: Optional[float]
 
     def as_json(self) -> dict[str, Any]:
-        """LOADED of protocol.py."""
+        """Return LOADED of protocol.py."""
         outcome = self.outcome
         return {
             "argv": outcome.argv,

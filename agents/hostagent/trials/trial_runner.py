@@ -29,7 +29,7 @@ def run_trial(all_hosts: AllHosts, trial: Trial, report: PhaseReporter) -> None:
         search_result = search(context, trial.search, record)
     stopped = time.monotonic()
     report("cooling", 0)
-    # One process reads the rows during the cooldown; most of the machine is idle meanwhile.
+    # One process reads the rows during the cooldown, when most of the machine is idle.
     for loaded in record.loads:
         if not loaded.files.reduced.exists():
             reduce_output(loaded.files, trial.tool, loaded.load, loaded.outcome.hung)

@@ -63,7 +63,7 @@ def snapshot() -> dict[int, Process]:
 
 
 def table(ps: str) -> dict[int, Process]:
-    """The processes in the output of `ps -axo pid=,ppid=,pgid=,state=`, without sessions."""
+    """Return the processes in the output of `ps -axo pid=,ppid=,pgid=,state=`, without sessions."""
     found = {}
     for line in ps.splitlines():
         pid, parent, group, state = line.split()[:4]
@@ -72,7 +72,7 @@ def table(ps: str) -> dict[int, Process]:
 
 
 def find_marked(_variable: str) -> set[int]:
-    """Always empty: macOS does not show environments."""
+    """Return nothing: macOS does not show environments."""
     return set()
 
 
@@ -85,13 +85,13 @@ def tree_usage(pids: Iterable[int]) -> Optional[Usage]:
 
 
 def _rusage(system: Any, pid: int) -> Optional[RusageInfo]:
-    """None for a process that has ended or is not ours."""
+    """Return None for a process that has ended or is not ours."""
     info = RusageInfo()
     return info if system.proc_pid_rusage(pid, _RUSAGE_INFO_V4, ctypes.byref(info)) == 0 else None
 
 
 def usage_of(info: RusageInfo, tick_s: float) -> Usage:
-    """The peak memory is that of the footprint, which excludes shared memory."""
+    """Return the usage; the peak memory is that of the footprint, which excludes shared memory."""
     ticks = info.user_time + info.system_time + info.child_user_time + info.child_system_time
     return Usage(
         cpu_s=ticks * tick_s,
@@ -170,7 +170,7 @@ def facts() -> dict[str, Any]:
 def from_output(
     *, sysctl: str, sw_vers: str, batteries: str, settings: str, now: float
 ) -> dict[str, Any]:
-    """The facts in the output of the programs; Apple silicon reports no clocks and no microcode."""
+    """Return the facts in the output of the programs; Apple silicon has no clocks and microcode."""
     values, versions = _pairs(sysctl), _pairs(sw_vers)
     booted = re.search(r"sec = (\d+)", values.get(KEYS["boot_time"], ""))
     in_vm = values.get(KEYS["in_vm"])
@@ -194,7 +194,7 @@ def from_output(
 
 
 def power(batteries: str) -> dict[str, Any]:
-    """From `pmset -g batt`."""
+    """Return the power source from `pmset -g batt`."""
     drawing = re.search(r"Now drawing from '(\w+) Power'", batteries)
     level = re.search(r"InternalBattery.*?(\d+)%", batteries)
     sources = {"AC": "mains", "Battery": "battery", "UPS": "battery"}
@@ -205,7 +205,7 @@ def power(batteries: str) -> dict[str, Any]:
 
 
 def _governor(settings: str) -> Optional[str]:
-    """From `pmset -g`: the mode that lowers the clocks."""
+    """Return the mode that lowers the clocks, from `pmset -g`."""
     found = re.search(r"^\s*lowpowermode\s+(\d)", settings, re.MULTILINE)
     return {"0": "normal", "1": "low power"}.get(found.group(1)) if found else None
 

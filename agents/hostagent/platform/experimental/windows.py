@@ -33,7 +33,7 @@ _SCHEMES = {
 
 
 def snapshot() -> dict[int, Process]:
-    """The process table; Windows has no process groups, sessions or zombies as POSIX has."""
+    """Return the process table; Windows has no process groups, sessions or zombies as POSIX has."""
     return {pid: Process(pid, parent, 0, None, False) for pid, parent in api.processes().items()}
 
 
@@ -125,7 +125,7 @@ def facts() -> dict[str, Any]:
 
 
 def _registry(path: str) -> dict[str, Any]:
-    """The values of a key below HKEY_LOCAL_MACHINE; none if the key does not exist."""
+    """Return the values of a key below HKEY_LOCAL_MACHINE; none if the key does not exist."""
     try:
         with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, path) as key:
             count = winreg.QueryInfoKey(key)[1]
@@ -141,14 +141,14 @@ def _text(value: Any) -> Optional[str]:
 
 
 def microcode(revision: Any) -> Optional[str]:
-    """From the registry value "Update Revision": eight bytes, the upper half is the number."""
+    """Parse the registry value "Update Revision": eight bytes, the upper half is the number."""
     if not isinstance(revision, bytes) or len(revision) != 8:
         return None
     return hex(int.from_bytes(revision[4:], "little") or int.from_bytes(revision[:4], "little"))
 
 
 def power(status: PowerStatus) -> dict[str, Any]:
-    """SYSTEM_POWER_STATUS, where 255 is unknown and flag 128 is no battery."""
+    """Parse SYSTEM_POWER_STATUS, where 255 is unknown and flag 128 is no battery."""
     return {
         "power_source": {0: "battery", 1: "mains"}.get(status.ACLineStatus),
         "battery_percent": (

@@ -101,7 +101,7 @@ class Job:
 
 
 def processes() -> dict[int, int]:
-    """The parent's pid by pid, of all processes."""
+    """Return the parent's pid by pid, of all processes."""
     entries = _entries(_SNAP_PROCESSES, "Process32FirstW", "Process32NextW", ProcessEntry())
     return {entry.th32ProcessID: entry.th32ParentProcessID for entry in entries}
 
@@ -115,7 +115,7 @@ def resume(pid: int) -> None:
 
 
 def process_counters(pid: int) -> Optional[tuple[float, MemoryCounters]]:
-    """CPU seconds and memory of a process; None for one that has ended or is not ours."""
+    """Return CPU seconds and memory of a process; None for one that has ended or is not ours."""
     times = (ctypes.c_uint64 * 4)()  # FILETIME: created, exited, kernel, user; in units of 100 ns
     memory = MemoryCounters()
     size = memory.cb = ctypes.sizeof(memory)
@@ -140,7 +140,7 @@ def power_status() -> PowerStatus:
 
 
 def clocks() -> list[CpuPower]:
-    """The clocks by logical CPU; empty if the system does not report them."""
+    """Return the clocks by logical CPU; empty if the system does not report them."""
     found = (CpuPower * _MAX_CPUS)()
     status = _library("powrprof").CallNtPowerInformation(
         _PROCESSOR_INFORMATION, None, 0, ctypes.byref(found), ctypes.sizeof(found)
@@ -149,7 +149,7 @@ def clocks() -> list[CpuPower]:
 
 
 def power_scheme() -> str:
-    """The GUID of the active power scheme; "" if there is none."""
+    """Return the GUID of the active power scheme; "" if there is none."""
     scheme = ctypes.c_void_p()
     if _library("powrprof").PowerGetActiveScheme(None, ctypes.byref(scheme)) or not scheme.value:
         return ""
@@ -159,7 +159,7 @@ def power_scheme() -> str:
 
 
 def cores() -> int:
-    """The number of physical cores; 0 if the system does not report it."""
+    """Return the number of physical cores; 0 if the system does not report it."""
     size = ctypes.c_uint32(0)
     _kernel().GetLogicalProcessorInformation(None, ctypes.byref(size))
     count = size.value // ctypes.sizeof(LogicalProcessor)

@@ -93,7 +93,7 @@ class Child:
         return self._job.pids()
 
     def usage(self) -> Optional[Usage]:
-        """The usage of the whole job, including processes that have ended."""
+        """Return the usage of the whole job, including processes that have ended."""
         living = tree_usage(self.tree())
         if living is None:
             return None
@@ -128,7 +128,7 @@ def kill_descendants() -> None:
 
 
 def kill_marked(_variable: str) -> bool:
-    """Always False: the kernel ends all processes of a killed supervisor with its job objects."""
+    """Return False: the kernel ends all processes of a killed supervisor with its job objects."""
     return False
 
 
@@ -154,7 +154,7 @@ def set_limits(job: Job, limits: Limits) -> dict[str, str]:
 
 
 def rate_of(quota: float, cpus: int) -> int:
-    """JOBOBJECT_CPU_RATE_CONTROL_INFORMATION.CpuRate: 10,000 is all CPUs of the machine."""
+    """Return JOBOBJECT_CPU_RATE_CONTROL_INFORMATION.CpuRate: 10,000 is all CPUs of the machine."""
     return max(1, min(_FULL_RATE, round(quota / cpus * _FULL_RATE)))
 
 
@@ -178,7 +178,7 @@ def cpus_of(mask: int) -> list[int]:
 
 
 def job_usage(counted: Accounting) -> Usage:
-    """The usage of a job: its times are in units of 100 ns; its I/O is not only that of storage."""
+    """Return the usage of a job: times are in units of 100 ns; I/O is not only that of storage."""
     basic = counted.BasicInfo
     return Usage(
         cpu_s=(basic.TotalUserTime + basic.TotalKernelTime) / 1e7,

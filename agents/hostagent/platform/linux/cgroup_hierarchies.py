@@ -1,7 +1,7 @@
 """Find where control groups can be created on a Linux host: in cgroup v2 if possible, else v1.
 
-Groups are created below our own group or a parent group, so that our own limits apply to our
-children, too. All functions accept another root of the file system.
+Groups are created below the agent's group or a parent group, so that the agent's limits apply to
+its children, too. All functions accept another root of the file system.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CgroupHierarchy(NamedTuple):
 
 
 def find_hierarchy(system: Path = Path("/")) -> Optional[CgroupHierarchy]:
-    """The hierarchy to use below the file system `system`; None if no group can be created."""
+    """Return the hierarchy below the file system `system`; None if no group can be created."""
     mounts = _mounts(read_text(system / "proc/self/mounts"))
     own = _own_groups(read_text(system / "proc/self/cgroup"))
     return _find_v2(system, mounts, own) or _find_v1(system, mounts, own)
@@ -35,7 +35,7 @@ def find_hierarchy(system: Path = Path("/")) -> Optional[CgroupHierarchy]:
 def _find_v2(
     system: Path, mounts: Mapping[str, str], own: Mapping[str, str]
 ) -> Optional[CgroupHierarchy]:
-    """v2: the nearest of our own group and its parents that can have groups with controllers."""
+    """Return the nearest group, from the agent's upwards, that can have groups with controllers."""
     if "cgroup2" not in mounts:
         return None
     top = system / mounts["cgroup2"].lstrip("/")
@@ -51,7 +51,7 @@ def _find_v2(
 
 
 def _can_delegate(folder: Path) -> bool:
-    """Writable and without other processes: only the root may have both processes and groups."""
+    """Return whether it is writable and has no other processes, which only the root may have."""
     files = (folder, folder / "cgroup.procs", folder / "cgroup.subtree_control")
     if not all(os.access(path, os.W_OK) for path in files):
         return False
@@ -73,13 +73,13 @@ def _find_v1(
 
 
 def _group_folder(top: Path, group: str) -> Path:
-    """Our own group; in a container whose root is mounted as `top` its path may not exist."""
+    """Return the agent's group; in a container with its root mounted as `top` it may not exist."""
     folder = top / group.lstrip("/")
     return folder if ".." not in folder.parts and folder.is_dir() else top
 
 
 def own_and_parent_groups(controller: str, system: Path = Path("/")) -> list[Path]:
-    """Our own group of a controller and all its visible parents, readable or not."""
+    """Return the agent's group of a controller and all its visible parents, readable or not."""
     mounts = _mounts(read_text(system / "proc/self/mounts"))
     own = _own_groups(read_text(system / "proc/self/cgroup"))
     kind = controller if controller in mounts else "cgroup2"
@@ -91,7 +91,7 @@ def own_and_parent_groups(controller: str, system: Path = Path("/")) -> list[Pat
 
 
 def _mounts(text: str) -> dict[str, str]:
-    """Mount points by "cgroup2" and by the controllers of v1, from /proc/self/mounts."""
+    """Return mount points by "cgroup2" and by the controllers of v1, from /proc/self/mounts."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         _device, point, kind, options = line.split()[:4]
@@ -103,7 +103,7 @@ def _mounts(text: str) -> dict[str, str]:
 
 
 def _own_groups(text: str) -> dict[str, str]:
-    """Our group by controller, "" for v2, from /proc/self/cgroup."""
+    """Return our group by controller, "" for v2, from /proc/self/cgroup."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         _number, controllers, path = line.split(":", 2)
@@ -112,7 +112,7 @@ def _own_groups(text: str) -> dict[str, str]:
 
 
 def read_text(path: Path) -> str:
-    """The stripped text of a file; "" if it cannot be read."""
+    """Return the stripped text of a file; "" if it cannot be read."""
     try:
         return path.read_text("utf-8").strip()
     except OSError:

@@ -80,7 +80,7 @@ class Group:
         (self._folders["pids"] / "pids.max").write_text(str(count))
 
     def quota(self) -> Optional[float]:
-        """The quota in CPUs, read from the kernel; None = no quota."""
+        """Return the quota in CPUs, read from the kernel; None = no quota."""
         folder = self._folders.get("cpu")
         if folder is None:
             return None
@@ -100,13 +100,13 @@ class Group:
         return None if text == "max" or int(text) >= _UNLIMITED else int(text)
 
     def processes(self) -> Optional[int]:
-        """The limit of processes and threads; None = no limit."""
+        """Return the limit of processes and threads; None = no limit."""
         folder = self._folders.get("pids")
         text = read_text(folder / "pids.max") if folder else "max"
         return int(text) if text.isdigit() else None
 
     def throttled(self) -> Optional[int]:
-        """The number of periods in which the quota was exhausted."""
+        """Return how many periods exhausted the quota."""
         folder = self._folders.get("cpu")
         return _count(folder / "cpu.stat", "nr_throttled") if folder else None
 
@@ -116,12 +116,12 @@ class Group:
         return _count(folder / name, "oom_kill") if folder else None
 
     def refused_forks(self) -> Optional[int]:
-        """How often the kernel refused another process or thread."""
+        """Return how often the kernel refused another process or thread."""
         folder = self._folders.get("pids")
         return _count(folder / "pids.events", "max") if folder else None
 
     def enter(self) -> dict[str, str]:
-        """Move the calling process into the group; the reasons of refusals by controller."""
+        """Move the calling process into the group; return the reasons of refusals by controller."""
         refused = {}
         for controller, folder in self._folders.items():
             try:
@@ -168,13 +168,13 @@ def _is_orphaned(folder: Path) -> bool:
 
 
 def _is_alive(pid: int) -> bool:
-    """False also for a zombie."""
+    """Return False also for a zombie."""
     state = read_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     return bool(state) and state[0] not in "ZX"
 
 
 def namespace() -> str:
-    """The number of our pid namespace: hosts that share a kernel can have equal pids."""
+    """Return the number of our pid namespace: hosts that share a kernel can have equal pids."""
     try:
         return re.sub(r"\D", "", os.readlink("/proc/self/ns/pid"))
     except OSError:
@@ -182,7 +182,7 @@ def namespace() -> str:
 
 
 def _move_to_subgroup(folder: Path) -> None:
-    """Leave our own group if we are alone in it: a v2 group has either processes or subgroups."""
+    """Leave the agent's group if it is alone in it: a v2 group has processes or subgroups."""
     is_root = not (folder / "cgroup.type").exists()
     if not is_root and read_text(folder / "cgroup.procs").split() == [str(os.getpid())]:
         subgroup = folder / f"{PREFIX}-{namespace()}-{os.getpid()}-0"
@@ -213,7 +213,7 @@ def _remove(folder: Path, deadline: float) -> bool:
 
 
 def _members(folder: Path) -> set[int]:
-    """The processes in the group, without those of other pid namespaces (0)."""
+    """Return the processes in the group, without those of other pid namespaces (0)."""
     return {int(word) for word in read_text(folder / "cgroup.procs").split()} - {0, os.getpid()}
 
 

@@ -17,7 +17,7 @@ _TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 def counters(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM) -> Counters:
-    """`cpus`: those whose times and throttling are counted; None = all of the machine."""
+    """Return the counters; `cpus`: those whose times and throttling are counted, None = all."""
     tcp = _table(read_text(system / "proc/net/snmp") or "", "Tcp")
     kernel = read_text(system / "proc/net/netstat") or ""
     listening, traffic = _table(kernel, "TcpExt"), _table(kernel, "IpExt")
@@ -50,7 +50,7 @@ def current_state(system: Path = SYSTEM) -> CurrentState:
 
 
 def times(stat: str, cpus: Optional[Collection[int]]) -> Optional[dict[int, CpuTimes]]:
-    """From the lines "cpu<n>" of /proc/stat (proc(5)).
+    """Return the times in the lines "cpu<n>" of /proc/stat (proc(5)).
 
     Idle time is exact on a tickless kernel. User and system time are sampled once per tick, which
     misses most of a server that works in short bursts.
@@ -71,7 +71,7 @@ def _pressure_s(text: str) -> Optional[float]:
 
 
 def _table(text: str, name: str) -> dict[str, int]:
-    """A table of /proc/net/{snmp,netstat}: one line with names, one with numbers."""
+    """Return a table of /proc/net/{snmp,netstat}: one line with names, one with numbers."""
     lines = [line.split()[1:] for line in text.splitlines() if line.startswith(f"{name}:")]
     return dict(zip(lines[0], map(int, lines[1]))) if len(lines) == 2 else {}
 
@@ -82,7 +82,7 @@ def _swapped(vmstat: str) -> Optional[int]:
 
 
 def _throttle_count(cpus: Optional[Collection[int]], system: Path) -> Optional[int]:
-    """The number of thermal throttlings of these CPUs, of cores and packages."""
+    """Return the number of thermal throttlings of these CPUs, of cores and packages."""
     folders = (
         sorted(system.glob(f"{_CPU}/cpu[0-9]*/thermal_throttle"))
         if cpus is None
@@ -95,7 +95,7 @@ def _throttle_count(cpus: Optional[Collection[int]], system: Path) -> Optional[i
 
 
 def _quota_periods(system: Path) -> Optional[int]:
-    """The periods in which a quota of our own group or a parent group was exhausted."""
+    """Return how many periods exhausted a quota of the agent's group or a parent group."""
     counts = [
         re.search(r"^nr_throttled (\d+)", read_text(folder / "cpu.stat") or "", re.MULTILINE)
         for folder in own_and_parent_groups("cpu", system)
@@ -105,7 +105,7 @@ def _quota_periods(system: Path) -> Optional[int]:
 
 
 def _octets(traffic: dict[str, int], system: Path, name: str) -> Optional[int]:
-    """The sum of IPv4 and IPv6, including loopback."""
+    """Return the sum of IPv4 and IPv6, including loopback."""
     if name not in traffic:
         return None
     sixth = re.search(
@@ -115,7 +115,7 @@ def _octets(traffic: dict[str, int], system: Path, name: str) -> Optional[int]:
 
 
 def _energy(system: Path) -> Optional[dict[str, Energy]]:
-    """By package (Documentation/power/powercap of the kernel); usually for root only."""
+    """Return energy by package (Documentation/power/powercap); usually readable for root only."""
     found = {}
     for zone in sorted(system.glob("sys/class/powercap/intel-rapl:*")):
         joules, wraps_at = (read_text(zone / name) for name in ("energy_uj", "max_energy_range_uj"))
@@ -127,7 +127,7 @@ def _energy(system: Path) -> Optional[dict[str, Energy]]:
 
 
 def unknown_reasons(system: Path = SYSTEM) -> dict[str, str]:
-    """Why a fact of monitoring/environment.py can be unknown here."""
+    """Return why facts of monitoring/environment.py can be unknown here."""
     has_meter = (system / "sys/class/powercap").is_dir() and any(
         system.glob("sys/class/powercap/intel-rapl:*")
     )

@@ -52,7 +52,7 @@ def facts(system: Path = SYSTEM) -> dict[str, Any]:
 
 
 def cpu_model(cpuinfo: str) -> Optional[str]:
-    """From /proc/cpuinfo; ARM kernels name the model in other fields, or not at all."""
+    """Return the model in /proc/cpuinfo; ARM kernels use other fields, or do not name it."""
     for key in ("model name", "Model", "Hardware"):
         found = _field(cpuinfo, key)
         if found:
@@ -61,7 +61,7 @@ def cpu_model(cpuinfo: str) -> Optional[str]:
 
 
 def cores(cpuinfo: str) -> Optional[int]:
-    """Physical cores: distinct (physical id, core id); None where the kernel does not number."""
+    """Return the number of distinct (physical id, core id); None if the kernel has no numbers."""
     pairs = set()
     for block in cpuinfo.split("\n\n"):
         fields = dict(re.findall(r"^(physical id|core id)\s*:\s*(\d+)$", block, re.MULTILINE))
@@ -83,7 +83,7 @@ def os_release(text: str) -> dict[str, str]:
 
 
 def turbo(system: Path) -> Optional[str]:
-    """ "on" or "off"; None without a driver that can switch it."""
+    """Return "on" or "off"; None without a driver that can switch it."""
     off = read_text(system / _CPU / "intel_pstate/no_turbo")
     on = read_text(system / _CPU / "cpufreq/boost")
     if off is not None:
@@ -92,7 +92,7 @@ def turbo(system: Path) -> Optional[str]:
 
 
 def mitigations(system: Path) -> Optional[str]:
-    """`name: state; …` of the vulnerabilities that this CPU has."""
+    """Return `name: state; …` of the vulnerabilities that this CPU has."""
     states = {path.name: read_text(path) for path in (system / _CPU / "vulnerabilities").glob("*")}
     found = [f"{name}: {state}" for name, state in sorted(states.items()) if state]
     affected = [line for line in found if not line.endswith(": Not affected")]
@@ -100,7 +100,7 @@ def mitigations(system: Path) -> Optional[str]:
 
 
 def virtualisation(system: Path, cpuinfo: str) -> Optional[str]:
-    """The hypervisor, as far as it can be detected; "none" for a physical machine."""
+    """Return the hypervisor, as far as it can be detected; "none" for a physical machine."""
     dmi = [read_text(system / _DMI / name) or "" for name in ("sys_vendor", "product_name")]
     named = hypervisors.hypervisor(" ".join(dmi)) or read_text(system / "sys/hypervisor/type")
     if "microsoft" in (read_text(system / "proc/sys/kernel/osrelease") or "").lower():
@@ -117,7 +117,7 @@ def virtualisation(system: Path, cpuinfo: str) -> Optional[str]:
 
 
 def container(system: Path) -> Optional[str]:
-    """The kind of container of this process, "none" if none is detected."""
+    """Return the kind of container of this process, "none" if none is detected."""
     if (system / ".dockerenv").exists():
         return "docker"
     if (system / "run/.containerenv").exists():
@@ -129,7 +129,7 @@ def container(system: Path) -> Optional[str]:
 
 
 def power(system: Path) -> dict[str, Any]:
-    """`power_source` "mains" or "battery", and the charge of the battery."""
+    """Return `power_source` "mains" or "battery", and the charge of the battery."""
     supplies = list((system / "sys/class/power_supply").glob("*"))
     mains = [read_text(path / "online") for path in supplies if _kind(path) in ("Mains", "USB")]
     batteries = [path for path in supplies if _kind(path) == "Battery" and not _of_device(path)]
@@ -149,25 +149,25 @@ def _kind(supply: Path) -> Optional[str]:
 
 
 def _of_device(supply: Path) -> bool:
-    """Whether it is the battery of a device, such as a mouse, and not of the machine."""
+    """Return whether it is the battery of a device, such as a mouse, and not of the machine."""
     return read_text(supply / "scope") == "Device"
 
 
 def temperatures(system: Path = SYSTEM) -> dict[str, float]:
-    """Degrees Celsius by sensor."""
+    """Return degrees Celsius by sensor."""
     read = {name: _degrees(path) for name, path in _sensors(system).items()}
     return {name: value for name, value in read.items() if value is not None}
 
 
 def temperature_c(system: Path = SYSTEM) -> Optional[float]:
-    """The hottest sensor of the CPU."""
+    """Return the temperature of the hottest sensor of the CPU."""
     read = map(_degrees, _cpu_sensors(system))
     return max((value for value in read if value is not None), default=None)
 
 
 @functools.lru_cache(maxsize=8)
 def _cpu_sensors(system: Path) -> tuple[Path, ...]:
-    """Cached, so that a sample does not search all chips again."""
+    """Return the sensors; cached, so that a sample does not search all chips again."""
     return tuple(path for name, path in _sensors(system).items() if _is_of_cpu(name))
 
 
@@ -193,7 +193,7 @@ def _degrees(path: Path) -> Optional[float]:
 
 
 def clock_mhz(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM) -> Optional[float]:
-    """The current mean clock of the first of these CPUs; None = of the machine."""
+    """Return the current mean clock of the first of these CPUs; None = of the machine."""
     paths = _clock_files(None if cpus is None else tuple(sorted(cpus)), system)
     clocks = [clock for clock in map(_mhz, paths) if clock is not None]
     return round(sum(clocks) / len(clocks), 1) if clocks else None
@@ -224,7 +224,7 @@ def _mhz(path: Path) -> Optional[float]:
 
 
 def read_text(path: Path) -> Optional[str]:
-    """The stripped text of a file; None if it is empty or cannot be read."""
+    """Return the stripped text of a file; None if it is empty or cannot be read."""
     try:
         return path.read_text("utf-8", "replace").strip() or None
     except OSError:

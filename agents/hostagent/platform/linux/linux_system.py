@@ -40,7 +40,7 @@ UNKNOWN = {
 
 
 def snapshot() -> dict[int, Process]:
-    """All processes by pid."""
+    """Return all processes by pid."""
     found = {}
     for pid in _pids():
         fields = stat_fields(pid)
@@ -51,19 +51,19 @@ def snapshot() -> dict[int, Process]:
 
 
 def stat_fields(pid: int) -> Optional[list[str]]:
-    """/proc/PID/stat from the state on (field 3 of proc(5)); None once the process is gone."""
+    """Return /proc/PID/stat from the state on (field 3 of proc(5)); None if the process is gone."""
     text = _read_proc(pid, "stat")
     return text.rpartition(")")[2].split() if text else None
 
 
 def newest_pid() -> Optional[int]:
-    """The last assigned pid or thread id: while it stays the same, no process was started."""
+    """Return the last assigned pid or thread id; it changes when a process is started."""
     words = (read_text(Path("/proc/loadavg")) or "").split()
     return int(words[4]) if len(words) > 4 else None
 
 
 def consumers() -> dict[int, Consumer]:
-    """All processes by pid, with the CPU time of each and of the children that it waited for."""
+    """Return all processes by pid, with their CPU time and that of children they waited for."""
     found = {}
     for pid in _pids():
         text = _read_proc(pid, "stat")
@@ -77,7 +77,7 @@ def consumers() -> dict[int, Consumer]:
 
 
 def find_marked(variable: str) -> set[int]:
-    """Our processes whose environment has exactly `NAME=value`."""
+    """Return our processes whose environment has exactly `NAME=value`."""
     wanted = variable.encode()
     return {pid for pid in _pids() if wanted in _environment(pid)} - {os.getpid()}
 
@@ -94,7 +94,7 @@ def _environment(pid: int) -> list[bytes]:
 
 
 def tree_usage(pids: Iterable[int]) -> Optional[Usage]:
-    """What the living processes of `pids` used so far; None if none is alive."""
+    """Return the usage so far of the living processes of `pids`; None if none is alive."""
     return sum_usages([usage for usage in map(_process_usage, pids) if usage])
 
 
@@ -117,7 +117,7 @@ def _process_usage(pid: int) -> Optional[Usage]:
 
 
 def _cpu_s(pid: int, threads: list[str], stat: list[str]) -> float:
-    """The CPU time of the process and of the children that it has waited for.
+    """Return the CPU time of the process and of the children that it has waited for.
 
     `stat` includes ended threads, but in units of 10 ms, rounded down; `schedstat` counts
     nanoseconds, but only of living threads. Neither is too high, so the larger one is better.
@@ -130,7 +130,7 @@ def _cpu_s(pid: int, threads: list[str], stat: list[str]) -> float:
 
 
 def _switches(pid: int, threads: list[str], status: str) -> tuple[int, int]:
-    """Voluntary and involuntary switches; the process status has those of the first thread."""
+    """Return voluntary and involuntary switches; the process status has only the first thread's."""
     others = [thread for thread in threads if thread != str(pid)]
     texts = [status, *filter(None, (_read_proc(pid, f"task/{thread}/status") for thread in others))]
     return (
@@ -151,19 +151,19 @@ def _sum(texts: list[str], key: str) -> int:
 
 
 def _number(text: str, key: str) -> Optional[int]:
-    """The number after `key:` at the start of a line."""
+    """Return the number after `key:` at the start of a line."""
     _, found, rest = f"\n{text}".partition(f"\n{key}:")
     return int(rest.split(None, 1)[0]) if found else None
 
 
 def stolen_s() -> Optional[float]:
-    """The time that the hypervisor took from this machine since boot; None if unknown."""
+    """Return the time that the hypervisor took from this machine since boot; None if unknown."""
     cpu = (read_text(Path("/proc/stat")) or "").partition("\n")[0].split()
     return int(cpu[8]) / os.sysconf("SC_CLK_TCK") if len(cpu) > 8 else None
 
 
 def _read_proc(pid: int, name: str) -> Optional[str]:
-    """A file of /proc/PID; None for a process that is gone. Fast, as a sample reads dozens."""
+    """Return a file of /proc/PID; None if the process is gone. Fast: a sample reads dozens."""
     try:
         with open(f"/proc/{pid}/{name}", "rb", 0) as file:
             return file.read().decode("utf-8", "replace") or None

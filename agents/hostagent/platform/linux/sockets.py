@@ -1,7 +1,7 @@
 """TCP sockets of a Linux host, from the kernel's socket monitor (sock_diag(7)).
 
-Reading /proc/net/tcp costs about 4 ms of CPU each time, even with few sockets, because the kernel
-walks its whole table; it is the fallback for kernels without the monitor.
+The fallback for kernels without the monitor is /proc/net/tcp. Reading it costs about 4 ms of CPU
+each time, even with few sockets, because the kernel walks its whole table.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TIMEOUT_S = 1.0
 
 
 def established(port: int) -> Optional[int]:
-    """Established TCP connections to a port of this host.
+    """Return established TCP connections to a port of this host.
 
     None if the kernel does not report it, or has more than MAX_SOCKETS sockets.
     """
@@ -47,7 +47,7 @@ def _limited(count: int) -> Optional[int]:
 
 
 def _count_by_monitor(family: int, port: int) -> int:
-    """The number of established sockets of that local port; the kernel filters them."""
+    """Return the number of established sockets of that local port; the kernel filters them."""
     with closing(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG)) as monitor:
         monitor.settimeout(_TIMEOUT_S)
         monitor.sendto(_request(family, port), (0, 0))
@@ -63,7 +63,7 @@ def _count_by_monitor(family: int, port: int) -> int:
 
 
 def _request(family: int, port: int) -> bytes:
-    """All established TCP sockets whose local port is at least and at most `port`."""
+    """Return the request for all established TCP sockets with this local port."""
     at_least, at_most = (
         struct.pack("=BBHBBH", code, 8, 4 + left, 0, 0, port) for code, left in ((2, 16), (3, 8))
     )
@@ -83,7 +83,7 @@ def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def established_in_tables(port: int, system: Path = SYSTEM) -> Optional[int]:
-    """The same from /proc/net/tcp and tcp6."""
+    """Return the same from /proc/net/tcp and tcp6."""
     total = _count_sockets(system)
     if total is None or total > MAX_SOCKETS:
         return None
@@ -93,14 +93,14 @@ def established_in_tables(port: int, system: Path = SYSTEM) -> Optional[int]:
 
 
 def _count_sockets(system: Path) -> Optional[int]:
-    """The number of TCP sockets in use or in TIME_WAIT, of both families."""
+    """Return the number of TCP sockets in use or in TIME_WAIT, of both families."""
     texts = [read_text(system / "proc/net" / name) or "" for name in ("sockstat", "sockstat6")]
     counts = re.findall(r"^TCP6?: inuse (\d+)(?:.* tw (\d+))?", "\n".join(texts), re.MULTILINE)
     return sum(int(n or 0) for pair in counts for n in pair) if counts else None
 
 
 def ports_exhausted(system: Path = SYSTEM) -> Optional[bool]:
-    """Whether no further connection is possible to some address and port; None if unknown.
+    """Return whether no further connection is possible to some address and port; None if unknown.
 
     Ports in TIME_WAIT count only if the kernel would not reuse them (net.ipv4.tcp_tw_reuse).
     """
@@ -121,7 +121,7 @@ def ports_exhausted(system: Path = SYSTEM) -> Optional[bool]:
 
 
 def _used_ports(table: str, low: int, high: int, reuse: Optional[str]) -> Counter[str]:
-    """The number of local ports used by connections to each remote address and port."""
+    """Return the number of local ports used by connections to each remote address and port."""
     pattern = r"^ *\d+: [0-9A-F]+:([0-9A-F]{4}) ([0-9A-F]+:[0-9A-F]{4}) ([0-9A-F]{2}) "
     found: Counter[str] = Counter()
     for port, remote, state in re.findall(pattern, table, re.MULTILINE):
@@ -133,6 +133,6 @@ def _used_ports(table: str, low: int, high: int, reuse: Optional[str]) -> Counte
 
 
 def _is_loopback(remote: str) -> bool:
-    """`remote` has words in the machine's byte order: 127.0.0.1 is 0100007F."""
+    """Return whether `remote` is loopback; words have the machine's byte order: 0100007F."""
     address = remote.partition(":")[0]
     return address.endswith("7F") or address == "00000000000000000000000001000000"

@@ -1,8 +1,8 @@
 """Host settings that make measurements more stable: set for a step, restored after it.
 
-Opt-in and Linux only. The old values are stored on the disk before any change, so that they are
-restored at the end of the step, on SIGTERM, and after `kill -9` by the next command. A reboot
-restores them itself: a record of another boot is only removed.
+Opt-in and Linux only. The old values are stored on the disk before any change. They are restored at
+the end of the step, on SIGTERM, and after `kill -9` by the next command. A reboot restores them
+itself: a record of another boot is only removed.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def undo_leftover_tuning(root: Path, system: Path = SYSTEM) -> bool:
 
 
 def available(system: Path = SYSTEM) -> list[str]:
-    """The knobs that this user could set here."""
+    """Return the knobs that this user could set here."""
     return [
         name
         for name, knob in KNOBS.items()
@@ -137,7 +137,7 @@ def _set_all(
 
 
 def _changes(name: str, choice: str, system: Path) -> list[Change]:
-    """The necessary changes; empty if all files have the value already."""
+    """Return the necessary changes; empty if all files have the value already."""
     knob = KNOBS[name]
     files = _files(knob, system)
     if not files:
@@ -191,7 +191,7 @@ def _record(root: Path, changes: list[Change], system: Path) -> None:
 
 
 def _undo(root: Path, system: Path) -> dict[str, str]:
-    """Restore the values of the record, then remove it; the reasons of failures by knob."""
+    """Restore the values of the record, then remove it; return the reasons of failures by knob."""
     record = root / RECORD
     try:
         saved = json.loads(record.read_bytes())
@@ -214,7 +214,7 @@ def _undo(root: Path, system: Path) -> dict[str, str]:
 
 
 def _restore(change: Change) -> str:
-    """Restore one value; "" or the reason of the failure."""
+    """Restore one value; return "" or the reason of the failure."""
     path = Path(change.path)
     now = path.read_text().strip() if path.exists() else change.old
     if now == change.new:
