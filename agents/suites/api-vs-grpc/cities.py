@@ -1,6 +1,6 @@
-"""Ten thousand cities that nobody lives in, always the same, kept in Redis.
+"""Ten thousand fictional cities, always the same, stored in Redis.
 
-`cities` ranks them by population; `city:<id>` is what is known of one.
+`cities` ranks them by population; `city:<id>` has the data of one.
 """
 
 import random
@@ -16,7 +16,7 @@ _COUNTRIES = ("Aldia", "Borland", "Cestria", "Dorne", "Elvania", "Farland", "Gal
 
 
 def made_cities():
-    """All cities as mappings of texts, the largest first."""
+    """Return all cities as mappings of texts, the largest first."""
     dice = random.Random(SEED)
     for rank in range(COUNT):
         yield {
@@ -29,13 +29,13 @@ def made_cities():
 
 
 class Cities:
-    """The cities in one Redis."""
+    """The cities in a Redis."""
 
     def __init__(self, url):
         self.redis = Redis.from_url(url, decode_responses=True)
 
     async def load(self):
-        """Fills an empty Redis."""
+        """Fill an empty Redis."""
         async with self.redis.pipeline(transaction=False) as pipeline:
             for number, city in enumerate(made_cities()):
                 pipeline.hset(f"city:{number}", mapping=city)
@@ -43,7 +43,7 @@ class Cities:
             await pipeline.execute()
 
     async def random_one(self, among):
-        """One of the `among` largest cities; two questions to Redis."""
+        """Return one of the `among` largest cities, with two queries to Redis."""
         rank = random.randrange(max(1, min(among, COUNT)))
         [number] = await self.redis.zrevrange("cities", rank, rank)
         city = await self.redis.hgetall(f"city:{number}")

@@ -1,4 +1,4 @@
-"""The gRPC side of the same: `cities.Cities/Random`. Needs cities_pb2*.py, made of cities.proto.
+"""The gRPC side: `cities.Cities/Random`. It needs cities_pb2*.py, generated from cities.proto.
 
 python -m grpc_tools.protoc -I. --python_out=. --grpc_python_out=. cities.proto
 python grpc_server.py --port 8080 --redis redis://127.0.0.1:6379

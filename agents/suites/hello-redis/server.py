@@ -1,10 +1,10 @@
-"""A plain HTTP/1.1 server that reads what it answers from Redis: `GET /hello`.
+"""A plain HTTP/1.1 server that reads its response from Redis: `GET /hello`.
 
     redis-server --port 6379 &
     python3 server.py --port 8080 --redis 127.0.0.1:6379
 
-All requests share one connection to Redis. It answers in the order in which it was asked, so the
-callbacks of a client's requests come in their order too.
+All requests share one connection to Redis. Redis answers in the order of its queries, so the
+callbacks of a client's requests are called in their order, too.
 """
 
 import argparse
@@ -17,9 +17,9 @@ GREETING = b"Hello, World!"
 
 
 class Peer(asyncio.BufferedProtocol):
-    """Keeps what was read and hands it to `read`.
+    """Collects received data and passes it to `read`.
 
-    A buffer of its own: asyncio's plain protocols allocate 256 KiB for each read.
+    It has a separate buffer: asyncio's plain protocols allocate 256 KiB for each read.
     """
 
     def __init__(self):
@@ -38,14 +38,14 @@ class Peer(asyncio.BufferedProtocol):
 
 
 class Redis(Peer):
-    """Speaks RESP: commands out, simple and bulk strings back."""
+    """A client of RESP: sends commands, and receives simple and bulk strings."""
 
     def __init__(self):
         super().__init__()
         self.waiting = deque()
 
     def ask(self, *words, then):
-        """Sends a command; `then` gets the reply's bytes, or None where there is no value."""
+        """Send a command; `then` gets the bytes of the reply, or None if there is no value."""
         self.waiting.append(then)
         parts = [b"*%d\r\n" % len(words), *(b"$%d\r\n%s\r\n" % (len(w), w) for w in words)]
         self.transport.write(b"".join(parts))
@@ -61,7 +61,7 @@ class Redis(Peer):
 
 
 def reply_in(data):
-    """The first reply and how many bytes it took; None while it is not complete."""
+    """Return the first reply and its length in bytes; None while it is incomplete."""
     head, mark, rest = data.partition(b"\r\n")
     if not mark:
         return None
@@ -78,7 +78,7 @@ def reply_in(data):
 
 
 class Connection(Peer):
-    """Answers the requests of one client; none of them has a body."""
+    """Answers the requests of one client, which have no bodies."""
 
     def __init__(self, redis):
         super().__init__()

@@ -1,4 +1,4 @@
-"""A tiny proxy: each connection goes to the next of the servers behind it, and stays there.
+"""A small proxy that distributes connections to its servers in turn.
 
 python3 proxy.py --port 8080 --to 127.0.0.1:8081,127.0.0.1:8082
 """
@@ -11,9 +11,9 @@ LARGEST_READ = 16 * 1024
 
 
 class Half(asyncio.BufferedProtocol):
-    """One side of a connection: what it reads is written to the other side.
+    """One side of a connection: received data is written to the other side.
 
-    A buffer of its own: asyncio's plain protocols allocate 256 KiB for each read.
+    It has a separate buffer: asyncio's plain protocols allocate 256 KiB for each read.
     """
 
     def __init__(self, other=None):
@@ -41,7 +41,7 @@ class Half(asyncio.BufferedProtocol):
 
 
 class Client(Half):
-    """The side of a client; it is not read before its server is there."""
+    """The client's side; it is read only when the server is connected."""
 
     def __init__(self, servers):
         super().__init__()
@@ -71,7 +71,7 @@ async def serve(address, port, servers):
 
 
 def places(text):
-    """`host:port,host:port` as pairs."""
+    """Parse `host:port,host:port` as pairs."""
     pairs = (place.rpartition(":") for place in text.split(","))
     return [(host.strip("[]"), int(port)) for host, _, port in pairs]
 

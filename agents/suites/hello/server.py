@@ -2,8 +2,8 @@
 
     python3 server.py --port 8080
 
-It reads every header and dates every answer, as servers do. WORK is the number of hashes that each
-request costs on top of that: enough that the server, and not the load generator, is the limit.
+It reads every header and dates every response, as servers do. WORK is the number of hashes per
+request in addition: enough for the server, and not the load generator, to be the limit.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def work(rounds):
 
 
 def parse(head):
-    """The method, the path without its query, and the headers of a request."""
+    """Return the method, the path without its query, and the headers of a request."""
     first, _, rest = head.partition(b"\r\n")
     method, _, target = first.decode("latin-1").partition(" ")
     path = target.partition(" ")[0].partition("?")[0]
@@ -49,7 +49,7 @@ def respond(status, body, *, close=False):
 
 
 def answer(head):
-    """The whole answer to one request, and whether the connection ends with it."""
+    """Return the whole response to a request, and whether the connection ends with it."""
     method, path, headers = parse(head)
     close = headers.get("Connection", "").lower() == "close"
     if method != "GET" or path != "/hello":
@@ -59,11 +59,11 @@ def answer(head):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Answers the requests of one connection in order; none of them has a body.
+    """Answers the requests of one connection in order; they have no bodies.
 
-    It reads into a buffer of its own: asyncio's plain protocols allocate 256 KiB for each read,
-    which glibc maps and unmaps each time until the first connection has closed, so that the very
-    same server would be a third slower before that than after.
+    It reads into a separate buffer. asyncio's plain protocols allocate 256 KiB for each read, which
+    glibc maps and unmaps each time until the first connection has closed. Until then the same
+    server would be a third slower.
     """
 
     def connection_made(self, transport):

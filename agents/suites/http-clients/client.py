@@ -1,7 +1,7 @@
-"""Ten tasks, at most ten connections, 100 answers each: `client.py NAME` with one of the clients.
+"""Ten tasks, at most ten connections, 100 responses each: `client.py NAME` with one of the clients.
 
-A load tool of Pitwall (docs/script-tool.md). The time begins before the client makes its TLS
-context, with all authorities of a system, and ends when its pool is shut down.
+A load tool of Pitwall (docs/script-tool.md). The time begins before the client creates its TLS
+context, with all authorities of a system, and ends when its pool is closed.
 """
 
 import json
@@ -17,7 +17,7 @@ from plan import SPOKEN, Answer, Plan, now
 
 def main() -> None:
     name, asked = sys.argv[1], json.loads(sys.argv[-1])
-    # Imported before the clock runs.
+    # Imported before the measured time.
     client = import_module(f"with_{name.replace('-', '_')}")
     plan = plan_of(asked)
     began = now()
@@ -52,7 +52,7 @@ def plan_of(asked: dict[str, Any]) -> Plan:
 
 
 def authorities(ca: str) -> str:
-    """All that a system trusts and the authority of this job, in a file of the trial's folder."""
+    """Write all authorities of the system and that of this job to a file in the trial's folder."""
     bundle = Path("authorities.pem").resolve()
     bundle.write_text(Path(certifi.where()).read_text() + Path(ca).read_text())
     return str(bundle)
@@ -70,7 +70,7 @@ def line_of(answer: Answer, began: float) -> dict[str, Any]:
 
 
 def readings(tasks: list[list[Answer]], delay_s: float, began: float) -> dict[str, float]:
-    """The report's figures: the delay to complete, the throughput, and the time of each task."""
+    """Return the report's metrics: delay to complete, throughput, and the time of each task."""
     first = min(answer.start for task in tasks for answer in task)
     last = max(answer.end for task in tasks for answer in task)
     spent = [max(each.end for each in task) - min(each.start for each in task) for task in tasks]

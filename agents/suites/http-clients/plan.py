@@ -1,19 +1,19 @@
-"""What every client is told to do, and what it tells of each answer."""
+"""The work of every client, and the times of each response."""
 
 import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
 now = time.perf_counter
-#: How clients name the protocol of an answer, and how Pitwall does.
+#: Names of protocols in the clients → Pitwall's names.
 SPOKEN: dict[object, str] = {11: "h1", 20: "h2", "HTTP/1.1": "h1", "HTTP/2": "h2", b"HTTP/2": "h2"}
 
-#: Answers that a task of a multiplexing client has asked for at a time.
+#: How many responses a task of a multiplexing client requests at once.
 AT_ONCE = 25
 
 
 class Answer(NamedTuple):
-    """Of the moments of `now()`: when it was asked for, and when its body was there."""
+    """Values of `now()`: the time of the request, and the time of the complete body."""
 
     start: float
     end: float
@@ -24,9 +24,9 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """`tasks` tasks share at most so many connections and fetch `each` answers one by one.
+    """`tasks` tasks share `connections` connections at most, and fetch `each` responses one by one.
 
-    `authorities` is a file of all CA certificates that a client has to load.
+    `authorities` is a file of all CA certificates that a client must load.
     """
 
     host: str

@@ -1,4 +1,4 @@
-"""Starts Traefik with a configuration that is made of its command line, and becomes it.
+"""Start Traefik with a configuration from the command line, in place of this process.
 
 TLS 1.3 only, so that every client negotiates the same version and cipher with the same server.
 """
@@ -16,7 +16,7 @@ def main() -> None:
     parser.add_argument("--to", required=True, help="host:port,host:port,…")
     asked = parser.parse_args()
     routes = Path(asked.folder) / "routes.yml"
-    # JSON is YAML too.
+    # JSON is valid YAML.
     routes.write_text(json.dumps(routes_of(asked.to.split(","), asked.cert, asked.key)))
     argv = [
         asked.traefik,
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def routes_of(servers: list[str], cert: str, key: str) -> dict[str, object]:
-    """Traefik's dynamic configuration: everything to the next of `servers`."""
+    """Return Traefik's dynamic configuration, which distributes requests to `servers` in turn."""
     certificate = {"certFile": cert, "keyFile": key}
     return {
         "http": {

@@ -1,6 +1,6 @@
 """niquests: tasks of one event loop that share one multiplexing session over HTTP/2.
 
-Each task asks for AT_ONCE answers, gathers them, and asks for the next.
+Each task requests AT_ONCE responses, gathers them, and requests the next.
 """
 
 import asyncio

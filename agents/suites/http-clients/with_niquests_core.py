@@ -1,6 +1,6 @@
 """The core of niquests, urllib3-future: tasks that share one multiplexing pool over HTTP/2.
 
-Each task asks for AT_ONCE answers, takes them, and asks for the next.
+Each task requests AT_ONCE responses, reads them, and requests the next.
 """
 
 import asyncio

@@ -1,20 +1,20 @@
-"""An HTTP/1.1 server whose answers take times that are known: `GET /known` waits, then answers.
+"""An HTTP/1.1 server with known response times: `GET /known` waits, then answers.
 
     python3 server.py --port 8080
     curl http://127.0.0.1:8080/known
     curl http://127.0.0.1:8080/stats
 
-The delays are a fixed cycle of 1,000, one a request in the order in which requests come, over all
-connections: 980 of a lognormal distribution (median 20 ms) and a tail of 20 from 240 to 260 ms.
-After each 1,000 requests every delay was kept exactly once, so the percentiles of the cycle are
-those of what the server did; those of any 2,000 or more in a row are within 1 % of them. The tail
-is 2 % and not 1 %: p99 is then in its middle, and not at the cliff between body and tail, where one
-request more or less would make it fourfold.
+The delays are a fixed cycle of 1,000, in the order in which requests arrive over all connections.
+980 follow a lognormal distribution (median 20 ms); a tail of 20 is from 240 to 260 ms. After each
+1,000 requests every delay was used exactly once, so the percentiles of the cycle are those of the
+server. The percentiles of any 2,000 or more consecutive requests are within 1 % of them. The tail
+is 2 % and not 1 %, so p99 is in its middle. At the edge between body and tail, one request more or
+less would multiply p99 by four.
 
-What was really kept, from the last byte of a request to the answer's being written, is told by
-/stats, and on the standard output when the server ends. /stats is 200 while its figures are within
-RESOLUTION of the wanted ones and 503 otherwise: a trial that asks for it is refused where the
-truth did not hold, as on a machine that is busy with something else.
+/stats reports the actual delays, from the last byte of a request until the response is written; the
+server also prints them when it ends. The status of /stats is 200 while its values are within
+RESOLUTION of the intended ones, else 503. So a trial that checks /stats fails if the delays were
+wrong, for example on a busy machine.
 """
 
 import argparse
@@ -35,13 +35,13 @@ MEDIAN_S = 0.020
 SPREAD = 0.37
 TAIL_FROM_S, TAIL_TO_S = 0.240, 0.260
 
-#: Coprime with the body and near its golden section, so that any stretch of the cycle is spread
-#: evenly over the body; the tail comes each 50th time.
+#: Coprime with the body and near its golden section, so that any part of the cycle is spread evenly
+#: over the body; every 50th delay is one of the tail.
 STEP = 607
 TAIL_STEP = 7
 
-#: How far a kept figure may be from the wanted one, as a share of it: timers are late, and the loop
-#: may be busy with another request.
+#: The allowed relative difference of an actual value from the intended one: timers are late, and
+#: the loop may be busy with another request.
 RESOLUTION = 0.05
 PERCENTILES = (50, 90, 99)
 
@@ -50,7 +50,7 @@ BODY = b"known"
 
 
 def body():
-    """The lognormal delays in seconds, ascending."""
+    """Return the lognormal delays in seconds, ascending."""
     normal, count = NormalDist(), CYCLE - TAIL
     places = ((place + 0.5) / count for place in range(count))
     return [MEDIAN_S * math.exp(SPREAD * normal.inv_cdf(place)) for place in places]
@@ -62,7 +62,7 @@ def tail():
 
 
 def cycle():
-    """The delays in the order in which they are kept: parts of a cycle are fair samples too."""
+    """Return the delays in the order of their use: parts of a cycle are fair samples, too."""
     short, long = body(), tail()
     shuffled = iter([short[place * STEP % len(short)] for place in range(len(short))])
     apart = CYCLE // TAIL
@@ -73,12 +73,12 @@ def cycle():
 
 
 def percentile(ascending, percent):
-    """The nearest rank: the least value that `percent` of all do not exceed."""
+    """Return the nearest rank: the smallest value that `percent` of all do not exceed."""
     return ascending[max(0, math.ceil(len(ascending) * percent / 100) - 1)]
 
 
 def figures(delays):
-    """Percentiles and mean by their names; nothing of nothing."""
+    """Return percentiles and mean by name; empty without values."""
     ascending = sorted(delays)
     if not ascending:
         return {}
@@ -87,7 +87,7 @@ def figures(delays):
 
 
 class Record:
-    """What was wanted of each request that was answered, and what was kept; seconds."""
+    """The intended and actual delays of all answered requests in seconds."""
 
     def __init__(self):
         self.wanted = array("d")
@@ -111,10 +111,10 @@ class Record:
 
 
 class Connection(asyncio.Protocol):
-    """Answers the requests of one connection in order; none of them has a body.
+    """Answers the requests of one connection in order; they have no bodies.
 
-    A request that comes before the one before it is answered has its delay from when its turn
-    comes: load tools do not pipeline.
+    The delay of a request that arrives before the previous one is answered starts after that
+    answer: load tools do not pipeline.
     """
 
     def __init__(self, loop, delays, record):
@@ -196,7 +196,7 @@ async def serve(address, port):
 
 
 def precise_loop():
-    """epoll waits in whole milliseconds; select waits in microseconds, for up to 1,000 sockets."""
+    """Use select, which waits in microseconds for up to 1,000 sockets; epoll uses milliseconds."""
     return asyncio.SelectorEventLoop(selectors.SelectSelector())
 
 

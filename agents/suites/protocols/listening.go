@@ -8,14 +8,14 @@ import (
 	"github.com/quic-go/quic-go/http3"
 )
 
-// Listening is where a server listens, and over what.
+// Listening is the address and protocol of a server.
 type Listening struct {
 	Bind, Port, Protocol, Cert, Key string
 }
 
-// Serve begins to listen; what fails, now or later, is told to `failed`.
+// Serve starts to listen; errors, now or later, are sent to `failed`.
 //
-// HTTP/3 listens on TCP at the same port as well, where clients look for it first.
+// HTTP/3 also listens on TCP at the same port, which clients try first.
 func (at Listening) Serve(handler http.Handler, failed chan<- error) {
 	address := net.JoinHostPort(at.Bind, at.Port)
 	tcp := &http.Server{Addr: address, Handler: handler, Protocols: new(http.Protocols)}

@@ -35,7 +35,7 @@ func main() {
 	case <-asked.Done():
 	case problem = <-failed:
 	}
-	// A load of large objects would fill the disk of the host, trial by trial.
+	// Otherwise large objects of several trials would fill the disk of the host.
 	os.RemoveAll(*data)
 	if problem != nil {
 		log.Fatal(problem)

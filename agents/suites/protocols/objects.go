@@ -15,7 +15,7 @@ const largestObject = 64 << 20
 // A key is the name of its file, so it must not lead elsewhere.
 var key = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
-// Objects are files of a folder, one a key.
+// Objects are files of a folder, one per key.
 type Objects struct {
 	Folder string
 }
@@ -51,7 +51,7 @@ func (objects Objects) withPath(do operation) http.HandlerFunc {
 	}
 }
 
-// put replaces an object at once: who reads it meanwhile gets the old one or the new one, whole.
+// put replaces an object atomically: concurrent readers get the complete old or new one.
 func put(path string, response http.ResponseWriter, request *http.Request) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {

@@ -1,7 +1,8 @@
 """The RESTful client: one request at a time, each message decoded and parsed into a dictionary.
 
-A load tool of Pitwall (docs/script-tool.md): what to do is its last argument, what it measured are
-the JSON lines on stdout. It tells the size of the message, what was transferred, and their ratio.
+A load tool of Pitwall (docs/script-tool.md): its last argument contains the load, and it writes its
+measurements to stdout as JSON lines. It reports the size of the message, the transferred size, and
+their ratio.
 """
 
 import gzip
@@ -25,7 +26,7 @@ DECODERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 class Got(NamedTuple):
-    """One answer: seconds since the load began, sizes in bytes."""
+    """One response: seconds since the load began, sizes in bytes."""
 
     start_s: float
     end_s: float
@@ -35,7 +36,7 @@ class Got(NamedTuple):
 
 
 class WrongAnswerError(Exception):
-    """An answer that is not what was asked for."""
+    """The response is not the requested one."""
 
 
 def main() -> None:
@@ -48,14 +49,14 @@ def main() -> None:
 
 
 def load(asked: dict[str, Any], connection: Connection) -> Iterator[dict[str, Any]]:
-    """Puts the load, and tells of it line by line."""
+    """Send the load, and report it line by line."""
     began, got, done = time.perf_counter(), [], 0
     while goes_on(asked, time.perf_counter() - began, done):
         try:
             got.append(fetch(asked, connection, began))
             done += got[-1].start_s >= asked["warmup_s"]
         except Exception as error:
-            # Whatever the libraries raise: a request that got no answer.
+            # Any exception of the libraries: a request without a response.
             done += 1
             yield {"type": "error", "class": class_of(error), "text": repr(error)[:300]}
     yield from map(line_of, got)
@@ -71,7 +72,7 @@ def goes_on(asked: dict[str, Any], now_s: float, done: int) -> bool:
 
 
 def fetch(asked: dict[str, Any], connection: Connection, began: float) -> Got:
-    """One request, until its message is a dictionary."""
+    """Send one request, and measure until its message is a dictionary."""
     wanted = (asked["compression"] or ["identity"])[0]
     start = time.perf_counter()
     answer = connection.get(asked["path"], wanted)

@@ -1,6 +1,6 @@
 """One connection to the server: httpx over HTTP/1.1 and HTTP/2, niquests over HTTP/3.
 
-Both hand over a body as it came, so that each coding is undone by the same code.
+Both return the body as received, so that the same code decodes each coding.
 """
 
 import ssl
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class Answer(NamedTuple):
-    """`body` as it came, with its content coding."""
+    """`body` as received, with its content coding."""
 
     status: int
     coding: str
@@ -17,7 +17,7 @@ class Answer(NamedTuple):
 
 
 class Connection(ABC):
-    """`spoken`: the protocol of the last answer, as a load tool tells it."""
+    """`spoken`: the protocol of the last response, in the form that a load tool reports."""
 
     spoken: str | None = None
 
@@ -35,7 +35,7 @@ class Connection(ABC):
 
 
 def connect(asked: dict[str, Any]) -> Connection:
-    """By the protocol that Pitwall asks for."""
+    """Return a connection for the protocol that Pitwall requests."""
     return WithNiquests(asked) if asked["protocol"] == "h3" else WithHttpx(asked)
 
 
@@ -70,11 +70,11 @@ class WithNiquests(Connection):
 
         self._base = f"https://{asked['address']}:{asked['port']}"
         self._timeout = (asked["connect_timeout_s"], asked["request_timeout_s"])
-        # Without the others there is nothing that it could fall back on.
+        # The others are disabled, so that it cannot fall back.
         self._session = niquests.Session(disable_http1=True, disable_http2=True, pool_maxsize=1)
         self._session.quic_cache_layer.add_domain(asked["address"].strip("[]"), asked["port"])
         self._session.verify = asked["ca"]
-        # REQUESTS_CA_BUNDLE would win over our authority.
+        # REQUESTS_CA_BUNDLE would override our authority.
         self._session.trust_env = False
 
     def get(self, path: str, coding: str) -> Answer:

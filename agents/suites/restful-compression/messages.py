@@ -1,4 +1,4 @@
-"""The messages that the server answers with: five sizes in bytes of JSON, the same each time."""
+"""The messages of the server: five sizes in bytes of JSON, the same each time."""
 
 import json
 import random
@@ -21,13 +21,13 @@ _WORDS = _TEXT.split()
 
 
 class Chance:
-    """Choices that are the same on every Python: only random() promises its sequence."""
+    """Choices that are the same on every Python: only random() guarantees its sequence."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed).random
 
     def number(self, low: int, high: int) -> int:
-        """From low to high, both among them."""
+        """Return a number from low to high, inclusive."""
         return low + int(self._random() * (high - low + 1))
 
     def one_of(self, values: list[str]) -> str:
@@ -41,7 +41,7 @@ class Chance:
 
 
 def message(size: str) -> dict[str, object]:
-    """As many records as fit, and a note that fills the rest."""
+    """Return as many records as fit, and a note that fills the rest."""
     whole: dict[str, object] = {"size": size, "count": 0, "records": [], "note": ""}
     records: list[dict[str, object]] = []
     left = SIZES[size] - len(encoded(whole)) - len(str(SIZES[size] // 100))
@@ -61,7 +61,7 @@ def encoded(value: object) -> bytes:
 
 
 def _record(number: int) -> dict[str, object]:
-    """A customer with orders, about 800 bytes, which compress as real ones do."""
+    """Return a customer with orders, about 800 bytes, which compress like real ones."""
     chance = Chance(number)
     first, last = chance.one_of(_NAMES), chance.one_of(_FAMILIES)
     return {

@@ -1,6 +1,6 @@
-"""A RESTful server: `GET /messages/{size}` as JSON, in the content coding that the client asks for.
+"""A RESTful server: `GET /messages/{size}` as JSON, in the content coding that the client requests.
 
-The message is serialized and coded anew for each answer, at the level COMPRESSION_LEVEL.
+It serializes and compresses the message for each response, at the level COMPRESSION_LEVEL.
 """
 
 import gzip
@@ -37,6 +37,6 @@ async def read_message(size: str, request: Request) -> Response:
 
 
 def coding_for(accepted: str) -> str | None:
-    """The first that we have of those that the client accepts; None sends the message as it is."""
+    """Return the first supported coding that the client accepts; None for no coding."""
     wanted = (each.partition(";")[0].strip().lower() for each in accepted.split(","))
     return next((each for each in wanted if each in CODINGS), None)

@@ -1,6 +1,6 @@
-"""What a request costs, in steps between which others have their turn; from Python 2.7 on.
+"""The work of a request, in steps between which other requests run; from Python 2.7 on.
 
-For servers that call a function for each request. Those with an event loop take work_async.
+For servers that call a function for each request. Servers with an event loop use work_async.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ NOT_HERE = b"not here"
 STEPS = 20
 STEP_S = 0.0075 / STEPS
 
-# Of Linux's time.h, for Python 2, whose module time does not know them.
+# From Linux's time.h, for Python 2, whose module time lacks them.
 CLOCK_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
 CLOCK_THREAD_CPUTIME_ID = getattr(time, "CLOCK_THREAD_CPUTIME_ID", 3)
 
@@ -38,14 +38,14 @@ def now():
 
 
 def burn_step():
-    """One step of the CPU time of this thread."""
+    """Use one step of CPU time of this thread."""
     end = clock_gettime(CLOCK_THREAD_CPUTIME_ID) + STEP_S
     while clock_gettime(CLOCK_THREAD_CPUTIME_ID) < end:
         pass
 
 
 def left(start, step):
-    """How long until the end of this step of a request begun at `start`; negative when late."""
+    """Return the time until the end of this step of a request begun at `start`; below 0 if late."""
     return start + step * STEP_S - now()
 
 
@@ -71,5 +71,5 @@ def megabyte():
     return MEGABYTE
 
 
-#: What makes the body for a path.
+#: The function for the body of a path.
 ANSWERS = {"/hello": hello, "/burn": burn, "/sleep": sleep, "/mb": megabyte}

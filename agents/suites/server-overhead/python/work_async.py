@@ -1,10 +1,10 @@
-"""What a request costs, as work.py has it, for servers on an event loop; from Python 3.6 on."""
+"""The work of a request, as in work.py, for servers on an event loop; from Python 3.6 on."""
 
 import asyncio
 
 import work
 
-#: A shorter sleep is none at all with uvloop, which would then burn CPU.
+#: uvloop does not sleep for a shorter time, and would then burn CPU.
 SHORTEST_S = 0.001
 
 
@@ -32,5 +32,5 @@ async def sleep():
     return work.SLEPT
 
 
-#: What makes the body for a path.
+#: The function for the body of a path.
 ANSWERS = {"/hello": hello, "/burn": burn, "/sleep": sleep, "/mb": megabyte}

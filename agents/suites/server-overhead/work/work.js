@@ -1,4 +1,4 @@
-// What a request costs, in steps between which others have their turn. Times are milliseconds.
+// The work of a request, in steps between which other requests run. Times are milliseconds.
 "use strict";
 
 const STEPS = 20;

@@ -1,4 +1,4 @@
-//! What a request costs, in steps between which others have their turn.
+//! The work of a request, in steps between which other requests run.
 
 use std::{env, time::Duration};
 

@@ -50,7 +50,7 @@ steps = 20
 step :: Int64
 step = 7500000 `div` fromIntegral steps
 
--- | Uses 7.5 ms of its thread's CPU time; between the steps others have their turn.
+-- | Uses 7.5 ms of its thread's CPU time; other requests run between the steps.
 burn :: IO ()
 burn = replicateM_ steps $ do
   start <- threadCpu

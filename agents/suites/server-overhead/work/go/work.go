@@ -1,4 +1,4 @@
-// Package work is what a request costs, in steps between which others have their turn.
+// Package work is the work of a request, in steps between which other requests run.
 package work
 
 import (

@@ -46,7 +46,7 @@ async fn main() -> io::Result<()> {
         tokio::spawn(async move {
             let connection = http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service_fn(answer));
-            // A client that goes away is no fault of the server.
+            // A disconnected client is no error of the server.
             let _ = connection.await;
         });
     }
