@@ -1,1 +1,1 @@
-"""The command line of Pitwall: standard library only, Python 3.9 or newer."""
+"""The command line client of Pitwall: standard library only, Python 3.9 or newer."""

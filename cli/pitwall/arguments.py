@@ -1,4 +1,4 @@
-"""What can be asked for on the command line."""
+"""The commands and options of the command line."""
 
 from __future__ import annotations
 
@@ -10,32 +10,34 @@ from .words import duration, run_id, share
 
 EPILOG = """\
 PITWALL_URL is the address of your Pitwall and PITWALL_TOKEN an API token (Settings, API tokens).
-Exit status: 0 pass; 1 a verdict that --fail-on names; 2 no answer (standard error says why).
+Exit status: 0 pass; 1 a verdict in --fail-on; 2 no result (standard error shows why).
 """
 
 
 def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
         prog="pitwall",
-        description="Runs benchmarks on a Pitwall and says what changed.",
+        description="Run benchmarks on a Pitwall and compare commits.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     whole.add_argument(
         "--url", default=os.environ.get("PITWALL_URL", ""), help="instead of PITWALL_URL"
     )
-    # Never the token itself: everybody on the machine can read a command line.
-    whole.add_argument("--token-file", metavar="FILE", help="has the token; else PITWALL_TOKEN")
-    whole.add_argument("--quiet", "-q", action="store_true", help="tell no progress")
+    # Never the token itself: all users of the machine can read a command line.
+    whole.add_argument(
+        "--token-file", metavar="FILE", help="file with the token (default: PITWALL_TOKEN)"
+    )
+    whole.add_argument("--quiet", "-q", action="store_true", help="show no progress")
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _run(commands.add_parser("run", help="start a run, and wait for it with --wait"))
     _wait(commands.add_parser("wait", help="wait until a run has ended"))
-    _compare(commands.add_parser("compare", help="what changed; fails on a regression"))
+    _compare(commands.add_parser("compare", help="show changes; fail on a regression"))
     _import(commands.add_parser("import", help="send finished results from files"))
-    _export(commands.add_parser("export", help="trials, a report, or a definition"))
-    hosts = commands.add_parser("hosts", help="the team's hosts, and which are free")
-    hosts.add_argument("--json", action="store_true", help="as the API tells")
-    _local(commands.add_parser("local", help="measure on this machine, without any server"))
+    _export(commands.add_parser("export", help="write trials, a report or a definition"))
+    hosts = commands.add_parser("hosts", help="list the team's hosts, and which are free")
+    hosts.add_argument("--json", action="store_true", help="print the response of the API")
+    _local(commands.add_parser("local", help="measure on this machine, without a server"))
     return whole
 
 
@@ -44,29 +46,29 @@ def _run(run: argparse.ArgumentParser) -> None:
     _project(run)
     run.add_argument(
         "--contender", "--ref", action="append", metavar="REF",
-        help="branch, tag or hash to judge; it must have been pushed (default: the commit that is "
+        help="pushed branch, tag or hash to measure (default: the commit that is "
         "checked out here); may be repeated",
     )  # fmt: skip
     _baseline(
         run, "the contender's first parent",
-        "; merge-base:BRANCH or newest-measured:BRANCH: the server finds it",
+        "; merge-base:BRANCH and newest-measured:BRANCH: resolved by the server",
     )  # fmt: skip
     run.add_argument(
         "--hosts", action="append", metavar="NAME,…",
-        help="hosts to measure on, also profile:NAME and tag:NAME; may be repeated",
+        help="host names, profile:NAME or tag:NAME; may be repeated",
     )  # fmt: skip
     run.add_argument("--cases", metavar="EXPRESSION", help="such as 'connections == 16'")
-    run.add_argument("--rounds", type=int, metavar="N", help="as the definition says if left out")
+    run.add_argument("--rounds", type=int, metavar="N", help="default: that of the definition")
     _until(run)
     run.add_argument("--budget", type=duration, metavar="TIME", help="machine time, such as 30m")
     run.add_argument("--priority", choices=("low", "normal", "high"))
     keys = run.add_mutually_exclusive_group()
     keys.add_argument(
         "--once", action="store_true",
-        help="take the run of the same request from before, unless it failed or was cancelled",
+        help="return the existing run of the same request, unless it failed or was cancelled",
     )  # fmt: skip
-    keys.add_argument("--key", metavar="TEXT", help="idempotency key: the same never runs twice")
-    run.add_argument("--wait", action="store_true", help="until the run has ended")
+    keys.add_argument("--key", metavar="TEXT", help="idempotency key: one run per key")
+    run.add_argument("--wait", action="store_true", help="wait until the run has ended")
     _timeout(run)
     run.add_argument("--json", action="store_true", help="print the run, not only its id")
 
@@ -89,43 +91,41 @@ def _compare(compare: argparse.ArgumentParser) -> None:
     _judging(compare)
     compare.add_argument("--format", choices=("table", "markdown", "csv", "json"), default="table")
     compare.add_argument(
-        "--append", metavar="FILE", help="add the Markdown to this file, too (a CI's summary)"
+        "--append", metavar="FILE", help="append the Markdown to this file, such as a CI summary"
     )
 
 
 def _import(files: argparse.ArgumentParser) -> None:
     files.add_argument("files", nargs="+", metavar="FILE", help=".jsonl or .csv, also with .gz")
-    files.add_argument("--project", metavar="NAME", help="of results that name none")
+    files.add_argument("--project", metavar="NAME", help="project of results that name none")
 
 
 def _export(export: argparse.ArgumentParser) -> None:
     kinds = export.add_subparsers(dest="what", metavar="WHAT", required=True)
     trials = kinds.add_parser("trials", help="the trials of a run as JSON lines")
     trials.add_argument("run", type=run_id)
-    trials.add_argument("--invalid", action="store_true", help="invalid ones as well")
+    trials.add_argument("--invalid", action="store_true", help="include invalid trials")
     report = kinds.add_parser("report", help="a saved report")
     report.add_argument("name")
     report.add_argument("--format", choices=("csv", "markdown", "json"), default="csv")
     definition = kinds.add_parser("definition", help="the YAML of a benchmark")
     definition.add_argument("benchmark", metavar="PROJECT/BENCHMARK")
-    definition.add_argument("--version", type=int, metavar="N", help="the newest if left out")
+    definition.add_argument("--version", type=int, metavar="N", help="default: the newest")
     for kind in (trials, report, definition):
         kind.add_argument("--output", "-o", metavar="FILE", default="-")
 
 
 def _local(local: argparse.ArgumentParser) -> None:
     local.add_argument("definition", nargs="?", default=".pitwall.yaml", metavar="FILE")
-    local.add_argument("--contender", metavar="REF", help="the checked-out commit if left out")
-    _baseline(
-        local, "nothing: the contender is measured alone", "; merge-base:BRANCH: as --merge-base"
-    )
-    local.add_argument("--rounds", type=int, metavar="N", help="as the definition says if left out")
+    local.add_argument("--contender", metavar="REF", help="default: the checked-out commit")
+    _baseline(local, "none, measure the contender alone", "; merge-base:BRANCH: like --merge-base")
+    local.add_argument("--rounds", type=int, metavar="N", help="default: that of the definition")
     _until(local)
     local.add_argument("--cases", metavar="EXPRESSION")
-    local.add_argument("--keep", metavar="FOLDER", help="leave builds and raw output there")
+    local.add_argument("--keep", metavar="FOLDER", help="keep builds and raw output there")
     local.add_argument(
         "--checkout", metavar="FOLDER", default=os.environ.get("PITWALL_CHECKOUT"),
-        help="of Pitwall (default: PITWALL_CHECKOUT, or the one that this program lies in)",
+        help="checkout of Pitwall (default: PITWALL_CHECKOUT, or that of this program)",
     )  # fmt: skip
     _judging(local)
     local.add_argument("--format", choices=("table", "json"), default="table")
@@ -133,15 +133,15 @@ def _local(local: argparse.ArgumentParser) -> None:
 
 def _project(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--project", metavar="NAME", help="where two projects have a benchmark of this name"
+        "--project", metavar="NAME", help="required if two projects have a benchmark of this name"
     )
 
 
 def _until(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until", choices=("rounds", "decided", "screened"),
-        help="decided: each case takes as many rounds as its verdict needs, 20 at most unless "
-        "--rounds says fewer; screened: the same, but 7 without a sign of a change",
+        help="decided: measure each case until its verdict is known, at most 20 rounds unless "
+        "--rounds is lower; screened: the same, but 7 rounds without a sign of a change",
     )  # fmt: skip
 
 
@@ -153,13 +153,18 @@ def _baseline(parser: argparse.ArgumentParser, default: str, rules: str) -> None
         help=f"branch, tag or hash to compare with (default: {default}){rules}",
     )
     either.add_argument(
-        "--merge-base", metavar="BRANCH", help="compare with the commit where BRANCH was left"
+        "--merge-base",
+        metavar="BRANCH",
+        help="compare with the commit where the contender left BRANCH",
     )
 
 
 def _timeout(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--timeout", type=duration, metavar="TIME", help="wait so long at most; the run goes on"
+        "--timeout",
+        type=duration,
+        metavar="TIME",
+        help="stop waiting after this time; the run continues",
     )
 
 
@@ -170,5 +175,5 @@ def _judging(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--min-change", type=share, metavar="SHARE",
-        help="a change counts only if all of its interval lies beyond, such as 2%%",
+        help="count a change only if its whole interval is beyond this size, such as 2%%",
     )  # fmt: skip

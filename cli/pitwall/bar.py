@@ -1,4 +1,4 @@
-"""How far something is: a bar that moves on a terminal, plain lines elsewhere."""
+"""Progress: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WIDTH = 24
 
 
 class Progress:
-    """`show` what is known now; a line elsewhere than on a terminal only where it says more."""
+    """Shows progress; without a terminal it writes a line only if the text has changed."""
 
     def __init__(self, stream: Optional[TextIO] = None, *, quiet: bool = False) -> None:
         self._stream = sys.stderr if stream is None else stream
@@ -29,7 +29,7 @@ class Progress:
         self._last = text
 
     def say(self, text: str) -> None:
-        """A line of its own, that stays."""
+        """Write a separate line that stays."""
         if self._quiet:
             return
         self.end()
@@ -37,7 +37,7 @@ class Progress:
         self._stream.flush()
 
     def end(self) -> None:
-        """What comes next begins on a line of its own."""
+        """Make later output start on a new line."""
         if self.live and self._last and not self._quiet:
             self._stream.write("\n")
         self._last = ""
@@ -54,7 +54,7 @@ def _bar(done: int, total: int) -> str:
 
 
 def _columns(stream: TextIO) -> int:
-    """Of the terminal that is written to, which need not be that of standard output."""
+    """Return the width of this stream's terminal, which may not be that of standard output."""
     try:
         return os.get_terminal_size(stream.fileno()).columns or 80
     except OSError:

@@ -1,4 +1,4 @@
-"""The REST API over HTTP: tries again what may pass, and never tells the token."""
+"""A client of the REST API: it retries temporary failures, and never shows the token."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from typing import Any, NamedTuple, Optional
 
 from .errors import NoAnswerError, RefusedError
 
-#: Of one request, however often it is tried.
+#: Time limit of one request, including its retries.
 PATIENCE_S = 180.0
-#: As long as the server fetches the repository: a first clone may take its time.
+#: Time limit while the server fetches the repository: a first clone may take long.
 FETCH_PATIENCE_S = 1800.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 TIMEOUT_S = 60.0
 PAGE = 200
-#: The server, or a proxy before it, says that it is only busy or about to come back.
+#: The server or a proxy is busy or restarting.
 PASSING = (429, 502, 503, 504)
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
     body: bytes
 
     def header(self, name: str) -> str:
-        """Empty where it was not sent."""
+        """Return the header, or "" if it is missing."""
         return next((text for key, text in self.headers.items() if key.lower() == name), "")
 
     def data(self) -> Any:
@@ -42,20 +42,20 @@ class Answer(NamedTuple):
             return json.loads(self.body)
         except ValueError as error:
             raise NoAnswerError(
-                "the server answered with something else than JSON; is PITWALL_URL the address of "
+                "the response of the server is no JSON; is PITWALL_URL the address of "
                 "Pitwall itself?"
             ) from error
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the token to wherever it leads."""
+    """Does not follow redirects, because they would send the token elsewhere."""
 
     def redirect_request(self, *_args: Any) -> None:
         return None
 
 
 class Client:
-    """`url` is where Pitwall's pages are. Whatever is sent may be sent again: it is idempotent."""
+    """`url` is the address of Pitwall's pages. Requests are idempotent and may be sent again."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Client:
     def pages(
         self, path: str, key: str, query: Optional[Mapping[str, Any]] = None
     ) -> Iterator[Any]:
-        """All entries of a list, from page to page; `key` is what the answer calls them."""
+        """Yield all entries of a paged list; `key` is its name in the response."""
         cursor = None
         while True:
             page = self.get(path, {**(query or {}), "limit": PAGE, "cursor": cursor})
@@ -106,7 +106,7 @@ class Client:
         headers: Optional[Mapping[str, str]] = None,
         wait_s: float = 0,
     ) -> Answer:
-        """RefusedError with the server's own words; NoAnswerError where it cannot be reached."""
+        """Send a request; RefusedError with the server's message, or NoAnswerError."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
         address = f"{self.url}/api/v1/{path}" + (
             f"?{urllib.parse.urlencode(given)}" if given else ""
@@ -170,25 +170,25 @@ def _checked_url(url: str) -> str:
 
 
 def _checked_token(token: str) -> str:
-    """Checked here, or the standard library would quote it in its complaint."""
+    """Check the token here, because the standard library would quote it in its error message."""
     token = token.strip()
     if not token:
         raise NoAnswerError(
             "set PITWALL_TOKEN to an API token (Settings → API tokens), or give --token-file"
         )
     if not _TOKEN.fullmatch(token):
-        raise NoAnswerError("PITWALL_TOKEN has characters that no token has; copy it once more")
+        raise NoAnswerError("PITWALL_TOKEN has invalid characters; copy it again")
     return token
 
 
 def _may_pass(answer: Answer) -> bool:
-    """502 as a problem document is Pitwall's own word about a host, and final."""
+    """Return whether to retry; 502 with a problem document is Pitwall's final response."""
     own = answer.header("content-type").startswith("application/problem+json")
     return answer.status in PASSING and not (answer.status == 502 and own)
 
 
 def _fetch_progress(answer: Optional[Answer]) -> str:
-    """What the server says while it fetches the repository; empty for any other answer."""
+    """Return the server's progress of fetching the repository; "" for any other response."""
     if answer is None or answer.status != 503:
         return ""
     try:
@@ -199,7 +199,7 @@ def _fetch_progress(answer: Optional[Answer]) -> str:
 
 
 def _retry_after(answer: Optional[Answer]) -> Optional[float]:
-    """Seconds, from either form that the header has."""
+    """Return seconds from either form of the header."""
     text = answer.header("retry-after") if answer is not None else ""
     if not text:
         return None
@@ -218,9 +218,7 @@ def _accepted(answer: Answer) -> Answer:
         return answer
     if answer.status < 400:
         leads = answer.header("location") or "elsewhere"
-        raise RefusedError(
-            f"the server redirects to {leads}; set PITWALL_URL to where it really is"
-        )
+        raise RefusedError(f"the server redirects to {leads}; set PITWALL_URL to that address")
     raise RefusedError(_reason(answer), answer.status)
 
 

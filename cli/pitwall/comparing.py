@@ -1,4 +1,4 @@
-"""`pitwall compare`: what changed, and whether the build passes."""
+"""`pitwall compare`: print the changes, and whether the build passes."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def compare(asked: argparse.Namespace, client: Client) -> int:
 
 
 def say_judged(judged: Judgement, asked: argparse.Namespace) -> None:
-    """On standard error: the table, or the file, is for somebody else."""
+    """Print the judgement on standard error, because standard output is the table or the file."""
     sys.stdout.flush()
     for line in judged_lines(judged, asked.min_change):
         print(f"pitwall: {line}", file=sys.stderr)
 
 
 def as_json(report: Any, judged: Judgement, asked: argparse.Namespace) -> str:
-    """The server's document and, as `build`, what became of it."""
+    """Return the server's document with the judgement as `build`."""
     build = {
         "status": judged.status,
         "fail_on": list(asked.fail_on),

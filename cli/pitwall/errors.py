@@ -1,7 +1,7 @@
-"""What ends a command. Exit statuses: 0 pass, 1 what the build may not contain, 2 no answer.
+"""Errors that end a command. Exit statuses: 0 pass, 1 a verdict that fails the build, 2 no result.
 
 NoAnswerError
-└── RefusedError        the server said no, and why
+└── RefusedError        the server rejected the request
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ PASS, FOUND, NO_ANSWER, INTERRUPTED = 0, 1, 2, 130
 
 
 class NoAnswerError(Exception):
-    """Nothing can be said of the commits; the message says why, and what to do."""
+    """There is no result about the commits; the message states the reason and the fix."""
 
 
 class RefusedError(NoAnswerError):

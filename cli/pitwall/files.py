@@ -17,13 +17,13 @@ from .bar import Progress
 from .client import Client
 from .errors import PASS, NoAnswerError, RefusedError
 
-#: So often the server is asked how far an import is.
+#: Pause between two requests for the state of an import.
 ASK_EVERY_S = 1.0
 ENDINGS = (".jsonl", ".csv", ".jsonl.gz", ".csv.gz")
 
 
 def send_files(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
-    """Each file is taken whole or not at all; one that was taken before adds nothing."""
+    """Send files; each is imported completely or not at all, and a known one adds nothing."""
     for number, name in enumerate(asked.files):
         path = _checked(Path(name))
         progress.show(number, len(asked.files), f"sending {path.name}")
@@ -38,14 +38,14 @@ def send_files(asked: argparse.Namespace, client: Client, progress: Progress) ->
         if "state" in answer:
             answer = _import_ended(answer, path.name, client, progress)
         progress.end()
-        print(f"{name}: {answer['accepted']} new, {answer['repeated']} known from before")
+        print(f"{name}: {answer['accepted']} new, {answer['repeated']} known already")
     return PASS
 
 
 def _import_ended(
     answer: dict[str, Any], name: str, client: Client, progress: Progress
 ) -> dict[str, Any]:
-    """Waits for a large file that a worker of the server takes in; RefusedError where it fails."""
+    """Wait until a worker of the server has imported a large file; RefusedError if that fails."""
     while answer["state"] not in ("done", "failed"):
         if answer["total"] is None:
             progress.show(0, 1, f"{name}: checking")
@@ -74,12 +74,12 @@ def _checked(path: Path) -> Path:
     if not path.is_file():
         raise NoAnswerError(f"there is no file {path}")
     if not path.name.endswith(ENDINGS):
-        raise NoAnswerError(f"{path.name}: name it by what it holds: {', '.join(ENDINGS)}")
+        raise NoAnswerError(f"{path.name}: its name must end with one of {', '.join(ENDINGS)}")
     return path
 
 
 def _form(path: Path) -> tuple[str, bytes]:
-    """multipart/form-data, which the standard library does not write."""
+    """Return content type and body as multipart/form-data; the standard library lacks it."""
     edge = uuid.uuid4().hex
     name = path.name.replace("\\", "_").replace('"', "_")
     head = (
@@ -102,7 +102,7 @@ def _written(output: str) -> Iterator[TextIO]:
 def _export_trials(
     asked: argparse.Namespace, client: Client, progress: Progress, file: TextIO
 ) -> None:
-    """A line of JSON for each trial: values, provenance, and the addresses of its files."""
+    """Write a line of JSON for each trial: values, provenance, and the URLs of its files."""
     trials = list(_trials(asked, client))
     for number, trial in enumerate(trials, 1):
         file.write(json.dumps(client.get(f"trials/{trial['id']}"), ensure_ascii=False) + "\n")

@@ -1,4 +1,4 @@
-"""`pitwall wait`: until a run has ended."""
+"""`pitwall wait`: wait until a run has ended."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .client import Client
 from .errors import NoAnswerError
 from .words import shown_time
 
-#: Seconds that the server may hold the question; a bar that moves asks more often.
+#: Seconds that the server may wait before it responds; a progress bar polls more often.
 LONG_POLL_S, LIVE_POLL_S = 30, 2
-#: Between two questions where the server does not wait: too many others do.
+#: Pause between two polls if the server does not wait because too many clients do.
 PAUSE_S = 2.0
 
 
@@ -26,7 +26,7 @@ def wait_for_end(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Any:
-    """The run as it ended. NoAnswerError where it failed, was cancelled, or takes too long."""
+    """Return the run after its end; NoAnswerError if it failed, was cancelled, or is too slow."""
     poll_s = LIVE_POLL_S if progress.live else LONG_POLL_S
     until = None if timeout_s is None else clock() + timeout_s
     run = client.get(f"runs/{run_id}")
@@ -37,7 +37,7 @@ def wait_for_end(
         if until is not None and clock() >= until:
             progress.end()
             raise NoAnswerError(
-                f"the run is {run['state']} after {shown_time(timeout_s or 0)} and goes on: "
+                f"the run is {run['state']} after {shown_time(timeout_s or 0)} and continues: "
                 f"{run['web_url']}"
             )
         left = poll_s if until is None else max(0.0, min(poll_s, until - clock()))
@@ -54,12 +54,12 @@ def wait_for_end(
 
 
 def settled(run: Any) -> int:
-    """Its trials that came to something: not those that a failed or cancelled job skipped."""
+    """Return the number of finished trials, without those that a failed job skipped."""
     return int(run["trials_done"]) - int(run["trials_skipped"])
 
 
 def told_of(run: Any) -> str:
-    """One line: its state, how much is done, and what is left."""
+    """Return one line: the state, the progress, and the remaining time."""
     parts = [f"{run['state']}: {settled(run)} of {run['trials_total']} trials"]
     if run["ended_at"] is None:
         if run["seconds_left"]:
@@ -69,7 +69,7 @@ def told_of(run: Any) -> str:
 
 
 def _now(run: Any) -> list[str]:
-    """What is going on, or why nothing is."""
+    """Return the running work, or why nothing runs."""
     waiting = [job["waiting"] for job in run["jobs"] if job["state"] == "queued" and job["waiting"]]
     active = [job["phase"] for job in run["jobs"] if job["phase"] and job["state"] != "queued"]
     return (active or waiting or [run["phase"]] if run["phase"] else active or waiting)[:1]

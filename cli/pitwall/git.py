@@ -1,4 +1,4 @@
-"""What the checkout in the working directory says."""
+"""Facts of the git checkout in the working directory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .errors import NoAnswerError
 
 
 def head() -> str:
-    """The commit that is checked out."""
+    """Return the commit that is checked out."""
     done = _git("rev-parse", "--verify", "HEAD^{commit}")
     if done.returncode:
         raise NoAnswerError(
@@ -18,7 +18,7 @@ def head() -> str:
 
 
 def merge_base(branch: str, contender: str) -> str:
-    """Where `contender` left `branch`; for a commit of the branch itself, its first parent."""
+    """Return where `contender` left `branch`; for a commit of the branch, its first parent."""
     tip = _tip_of(branch)
     done = _git("merge-base", tip, contender)
     base = done.stdout.strip()
@@ -33,7 +33,7 @@ def merge_base(branch: str, contender: str) -> str:
 
 
 def _tip_of(branch: str) -> str:
-    """As the remote has it: a CI has no branch of that name, or an old one."""
+    """Prefer the remote's branch: a CI has no local branch of that name, or an old one."""
     for name in (f"refs/remotes/origin/{branch}", branch):
         done = _git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         if not done.returncode:

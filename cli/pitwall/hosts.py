@@ -1,4 +1,4 @@
-"""`pitwall hosts`: the team's machines, and which of them are free."""
+"""`pitwall hosts`: list the team's hosts, and which of them are free."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a build passes: verdicts are the server's, this only says which of them count."""
+"""Whether a build passes: the server decides the verdicts, this module which of them count."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .words import shown_change, shown_interval
 
 VERDICTS = ("regressed", "inconclusive", "improved")
 NEVER = "never"
-#: A case with a larger share of excluded blocks has no verdict, as on the page of the comparison.
+#: With a larger share of excluded blocks a case has no verdict, as on the page of the comparison.
 MAX_EXCLUDED_SHARE = 0.3
 
 
 class Judgement(NamedTuple):
-    """`because`: what fails the build; `spared`: regressions that may be smaller than counts;
-    `unknown`: cases that cannot be believed, and why."""
+    """`because`: why the build fails. `spared`: regressions that may be too small to count.
+    `unknown`: cases without a usable result, and why."""
 
     status: int
     because: tuple[str, ...]
@@ -26,7 +26,7 @@ class Judgement(NamedTuple):
 
 
 def verdicts_to_fail_on(text: str) -> tuple[str, ...]:
-    """Of `--fail-on regressed,inconclusive`; none of `never`."""
+    """Parse `--fail-on regressed,inconclusive`; `never` gives none."""
     wanted = tuple(word.strip() for word in text.split(","))
     if wanted == (NEVER,):
         return ()
@@ -38,11 +38,11 @@ def verdicts_to_fail_on(text: str) -> tuple[str, ...]:
 
 
 def judge(report: Any, fail_on: Sequence[str], min_change: Optional[float] = None) -> Judgement:
-    """1 where a case has one of `fail_on`, else 2 where some case cannot be believed, else 0.
+    """The status is 1 if a case has one of `fail_on`, 2 if one has no usable result, else 0.
 
     With `min_change` a regression or improvement counts only if the whole 95 % interval of one of
-    the metrics that say so lies beyond it. It never makes something count that is within the margin
-    of its metric.
+    the metrics with this verdict is beyond it. It never adds a change that is within the margin of
+    its metric.
     """
     because: list[str] = []
     spared: list[str] = []
@@ -65,7 +65,7 @@ def judge(report: Any, fail_on: Sequence[str], min_change: Optional[float] = Non
 
 
 def _carriers(case: Any) -> Iterator[Any]:
-    """The primary metrics that make the case's verdict what it is."""
+    """Yield the primary metrics that determine the verdict of the case."""
     for metric in case["metrics"]:
         if metric["primary"] and metric["verdict"] == case["verdict"]:
             yield metric
@@ -78,14 +78,14 @@ def _counts(metric: Any, verdict: str, min_change: Optional[float]) -> bool:
 
 
 def _least(metric: Any, verdict: str) -> float:
-    """How large the change is at least, in the direction of the verdict."""
+    """Return the smallest possible size of the change, in the direction of the verdict."""
     low, high = metric["interval"]
     upwards = (metric["better"] == "higher") == (verdict == "improved")
     return float(low) if upwards else -float(high)
 
 
 def _why_unknown(case: Any) -> str:
-    """Empty where the case can be believed, whatever its verdict."""
+    """Return why the result of a case is unusable; "" if it is usable, whatever its verdict."""
     blocks = max((metric["blocks"] for metric in case["metrics"]), default=0)
     excluded = case["excluded_blocks"]
     if excluded > MAX_EXCLUDED_SHARE * (excluded + blocks):

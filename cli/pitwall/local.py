@@ -1,7 +1,7 @@
-"""`pitwall local`: measures on this machine, without any server, and prints the report.
+"""`pitwall local`: measure on this machine without a server, and print the report.
 
-Building, loading, judging and comparing are those of a checkout of Pitwall, which this starts: one
-file of the standard library cannot have the statistics that a verdict needs.
+It starts a checkout of Pitwall for builds, loads, verdicts and comparisons, because one file with
+the standard library cannot contain the statistics for a verdict.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def measure_here(asked: argparse.Namespace, progress: Progress) -> int:
 
 
 def _words(asked: argparse.Namespace) -> list[str]:
-    """The arguments of the checkout's own command."""
+    """Return the arguments of the checkout's command."""
     contender = asked.contender or git.head()
     baseline = _baseline(asked, contender)
     if asked.until not in (None, "rounds") and not baseline:
@@ -56,20 +56,20 @@ def _words(asked: argparse.Namespace) -> list[str]:
 
 
 def _baseline(asked: argparse.Namespace, contender: str) -> Optional[str]:
-    """A rule is evaluated by the repository here; what needs histories cannot be."""
+    """Evaluate the rule in the local repository; rules that need histories are rejected."""
     rule, colon, branch = (asked.baseline or "").partition(":")
     if asked.merge_base or (rule == "merge-base" and branch):
         return git.merge_base(asked.merge_base or branch, contender)
     if colon:
         raise NoAnswerError(
-            f"--baseline {asked.baseline}: only a server knows what was measured before; name a "
-            "branch, tag or hash, or say merge-base:BRANCH"
+            f"--baseline {asked.baseline}: only a server knows earlier measurements; name a "
+            "branch, tag or hash, or use merge-base:BRANCH"
         )
     return asked.baseline
 
 
 def _checkout(given: Optional[str]) -> Path:
-    """The one that was named, or that this program lies in."""
+    """Return the named checkout, or the one that contains this program."""
     own = Path(__file__).resolve().parents[2]
     folder = Path(given).resolve() if given else own
     if not (folder / "devstack" / "here.py").is_file():
@@ -84,7 +84,7 @@ def _checkout(given: Optional[str]) -> Path:
 
 
 def _measured(checkout: Path, words: list[str], progress: Progress) -> Any:
-    """What the checkout's command prints: lines of progress, the last one is the report."""
+    """Run the checkout's command; it prints lines of progress, and the report as the last one."""
     environment = {key: text for key, text in os.environ.items() if key != "PITWALL_TOKEN"}
     argv = [str(checkout / PYTHON), "-m", "devstack.here", *words]
     try:
@@ -105,11 +105,11 @@ def _measured(checkout: Path, words: list[str], progress: Progress) -> Any:
         process.terminate()
         raise
     finally:
-        # It ends its agent, and what that started, before itself.
+        # It ends its agent and all processes of it before itself.
         process.wait()
         progress.end()
     if process.returncode or "report" not in told:
-        raise NoAnswerError(told.get("error") or "the measurement broke off; see above")
+        raise NoAnswerError(told.get("error") or "the measurement was aborted; see above")
     return told["report"]
 
 

@@ -1,4 +1,4 @@
-"""From the command line to an exit status."""
+"""Run a command of the command line, and return its exit status."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     asked = parser().parse_args(argv)
     progress = Progress(quiet=asked.quiet)
     if argv is None:
-        # A CI that cancels a build ends us so; whatever we have started is to end as well.
+        # A CI that cancels a build sends SIGTERM; all started processes must end as well.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return _carry_out(asked, progress)
@@ -37,7 +37,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         print(f"pitwall: {error}", file=sys.stderr)
         return NO_ANSWER
     except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing more may be written to it.
+        # The reader of our output has closed it; write nothing more to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PASS
     except OSError as error:
@@ -45,7 +45,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return NO_ANSWER
     except KeyboardInterrupt:
         progress.end()
-        goes_on = "; a run that was started goes on" if asked.command in ("run", "wait") else ""
+        goes_on = "; a started run continues" if asked.command in ("run", "wait") else ""
         print(f"pitwall: interrupted{goes_on}", file=sys.stderr)
         return INTERRUPTED
 
@@ -84,7 +84,7 @@ def _token(file: Optional[str]) -> str:
 
 
 def _speak_utf8() -> None:
-    """A CI often has no locale, and then print() would fail at the first µ."""
+    """Write UTF-8: a CI often has no locale, and print() would fail at the first µ."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""`pitwall run`: asks for a run; `--wait` follows it."""
+"""`pitwall run`: start a run; `--wait` waits for its end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .words import names
 
 
 def start_run(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
-    """Standard output has the run's id alone, so that a script can keep it."""
+    """Start a run; standard output contains only its id, for scripts."""
     run = _once(client, request_of(asked)) if asked.once else _asked(client, asked)
     progress.say(
         f"{_short(run['contenders'])} against {_short([run['baseline']])}: {run['web_url']}"
@@ -32,7 +32,7 @@ def start_run(asked: argparse.Namespace, client: Client, progress: Progress) -> 
 
 
 def request_of(asked: argparse.Namespace) -> dict[str, Any]:
-    """The body of `POST /runs`: what was not given is left to the server."""
+    """Return the body of `POST /runs`; the server chooses the values of missing options."""
     contenders = names(asked.contender) or [git.head()]
     baseline = asked.baseline
     if asked.merge_base:
@@ -53,13 +53,13 @@ def request_of(asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def _asked(client: Client, asked: argparse.Namespace) -> Any:
-    """With a key of its own where none is given: a lost answer makes no second run."""
+    """Send the request with a new key if none is given, so that a retry starts no second run."""
     key = asked.key or f"pitwall-cli {uuid.uuid4()}"
     return client.post("runs", request_of(asked), {"Idempotency-Key": key})
 
 
 def _once(client: Client, request: dict[str, Any]) -> Any:
-    """The run of the same request from before, unless it failed or was cancelled: then the next."""
+    """Return the existing run of the same request; a new one if it failed or was cancelled."""
     digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
     after = ""
     while True:

@@ -9,12 +9,12 @@ from .judging import Judgement
 from .words import shown_change, shown_interval, shown_value
 
 HEADS = ("case", "host", "metric", "baseline", "contender", "change", "95 % interval", "verdict")
-#: These columns hold numbers.
+#: Columns of numbers.
 RIGHT = frozenset({"baseline", "contender", "change", "95 % interval", "value"})
 
 
 def comparison_table(report: Any) -> str:
-    """The summary, what to know before believing it, and a line for each primary metric."""
+    """Return the summary, the limitations, and a line for each primary metric."""
     parts = [report["summary"], *(f"Note: {note}" for note in report.get("notes", ()))]
     parts += [
         f"Not like for like: {each['what']}: {each['baseline']} against {each['contender']}: "
@@ -29,17 +29,17 @@ def comparison_table(report: Any) -> str:
 
 
 def judged_lines(judged: Judgement, min_change: Any) -> list[str]:
-    """Why the build ends as it does."""
+    """Return the reasons for the result of the build."""
     lines = [f"FAILED: {each}" for each in judged.because]
     lines += [
         f"not counted, may be less than {shown_change(min_change).lstrip('+')}: {each}"
         for each in judged.spared
     ]
-    return lines + [f"no answer: {each}" for each in judged.unknown]
+    return lines + [f"no result: {each}" for each in judged.unknown]
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Columns as wide as they have to be; empty ones are left out."""
+    """Return a table with columns as wide as needed; empty columns are left out."""
     every = [list(heads), *(list(row) for row in rows)]
     kept = [i for i in range(len(heads)) if any(row[i] for row in every[1:])]
     widths = [max(len(row[i]) for row in every) for i in kept]
@@ -75,7 +75,7 @@ def _rows(case: Any) -> list[list[str]]:
 
 
 def _validity_issues(cases: Iterable[Any]) -> list[str]:
-    """Why trials are suspect or invalid, with the number of such trials in all cases."""
+    """Return why trials are suspect or invalid, with the number of such trials over all cases."""
     counted: dict[str, int] = {}
     for case in cases:
         for issue in case.get("validity_issues", ()):

@@ -1,4 +1,4 @@
-"""Quantities as people write and read them."""
+"""Quantities in the form that people write and read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BYTES_SHOWN = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")
 
 
 def duration(text: str) -> float:
-    """`90`, `90s`, `30m`, `1h30m` as seconds."""
+    """Parse `90`, `90s`, `30m` or `1h30m` as seconds."""
     parts = re.findall(r"(\d+(?:\.\d+)?)([smhd]?)", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise argparse.ArgumentTypeError(f"{text!r}: write a duration such as 90s, 30m or 1h30m")
@@ -21,7 +21,7 @@ def duration(text: str) -> float:
 
 
 def share(text: str) -> float:
-    """`2%` or `0.02` as 0.02."""
+    """Parse `2%` or `0.02` as 0.02."""
     number, percent = (text[:-1], 100.0) if text.endswith("%") else (text, 1.0)
     try:
         value = float(number) / percent
@@ -33,7 +33,7 @@ def share(text: str) -> float:
 
 
 def run_id(text: str) -> str:
-    """Of a run's id, or of any address that has it."""
+    """Return the id in a run's id or URL."""
     found = _UUID.search(text)
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r}: give the id of a run, or its address")
@@ -41,7 +41,7 @@ def run_id(text: str) -> str:
 
 
 def names(texts: Optional[list[str]]) -> list[str]:
-    """Of options that may be repeated, and hold several with commas between."""
+    """Split options that may be repeated and contain several names separated by commas."""
     return [name.strip() for text in texts or [] for name in text.split(",") if name.strip()]
 
 
@@ -62,7 +62,7 @@ def shown_interval(interval: Optional[Any]) -> str:
 
 
 def shown_value(value: Optional[float], unit: str) -> str:
-    """Three digits, in the size that reads best: `842 µs`, `20.4 MiB`, `2,970/s`, `160 ms/1k`."""
+    """Return three digits with a suitable prefix: `842 µs`, `20.4 MiB`, `2,970/s`, `160 ms/1k`."""
     if value is None:
         return ""
     base, slash, per = unit.partition("/")

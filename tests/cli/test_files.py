@@ -21,16 +21,16 @@ def test_files_are_uploaded_once(pitwall, lab, tmp_path):
     file = tmp_path / "results.jsonl.gz"
     file.write_bytes(gzip.compress(json.dumps(line).encode()))
     assert pitwall("import", str(file), "--project", "server").out.endswith(
-        "1 new, 0 known from before\n"
+        "1 new, 0 known already\n"
     )
     again = pitwall("import", str(file), "--project", "server")
-    assert (again.status, again.out) == (0, f"{file}: 0 new, 1 known from before\n")
+    assert (again.status, again.out) == (0, f"{file}: 0 new, 1 known already\n")
     assert Reading.objects.count() == 1
     broken = tmp_path / "broken.jsonl"
     broken.write_text(json.dumps({**line, "metrics": {"no.such": 1}}))
     refused = pitwall("import", str(broken), "--project", "server")
     assert (refused.status, "no.such" in refused.err) == (2, True)
-    assert "name it by what it holds" in pitwall("import", __file__).err
+    assert "its name must end with one of" in pitwall("import", __file__).err
 
 
 def test_an_import_of_a_large_file_is_followed_until_it_ends(pitwall, lab, tmp_path):
@@ -59,7 +59,7 @@ def test_an_import_of_a_large_file_is_followed_until_it_ends(pitwall, lab, tmp_p
     finally:
         ended.set()
         worker.join()
-    assert (done.status, done.out) == (0, f"{good}: 2050 new, 0 known from before\n")
+    assert (done.status, done.out) == (0, f"{good}: 2050 new, 0 known already\n")
     assert "good.jsonl: checking" in done.err
     assert refused.status == 2
     assert "bad.jsonl was not imported" in refused.err
