@@ -76,7 +76,7 @@ WRONG = [
     ("{redis_host}", "{nginx_host}", "services.app.start[3]", "one of {python}"),
     ('"{redis_addresses}"', '"{redis_adresses}"', "services.app.env.REDIS", "{redis_addresses}"),
     ("  redis:\n", "  Redis:\n", "services.Redis", "pattern"),
-    ("path: /ready, status", "status", "services.app.ready", "give a path too"),
+    ("path: /ready, status", "status", "services.app.ready", "set path as well"),
     ("path: /ready", "path: ready", "services.app.ready.path", "pattern"),
     ("{path: /ready, ", "{body: x, ", "services.app.ready.body", "no such field"),
     ("memory: 256 MiB", "memory: 256 pounds", "services.redis.limits.memory", "512 MiB"),
