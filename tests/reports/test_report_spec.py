@@ -57,7 +57,7 @@ def test_any_percentile_is_accepted():
         (one("metric: requests.rate, unit: ms"), "tables[0].columns[0].unit", "req/s"),
         (one("metric: requests.rate, statistic: merged"), "tables[0].columns[0].statistic",
          "percentiles"),
-        (one("metric: requests.rate, where: a ="), "tables[0].columns[0].where", "cannot be parsed"),
+        (one("metric: requests.rate, where: a ="), "tables[0].columns[0].where", "be parsed"),
         (one("title: T"), "tables[0].columns[0].metric", "missing"),
         (one("difference: [A, B], title: C"), "tables[0].columns[0].difference", "no column 'A'"),
         (one("difference: [A, B]"), "tables[0].columns[0].title", "a difference needs one"),
