@@ -39,8 +39,8 @@ tools: env ## install oha, ghz and k6 for all checkouts of this user (minutes; n
 	@$(VENV_PYTHON) -m devstack.tools oha ghz k6
 
 test: NAME ?= test
-test: dev-env ## run the tests on their own PostgreSQL and Redis (ARGS="tests/stats -k change")
-	@$(WITH_SERVERS) $(NAME) $(if $(WITHOUT_OHA),--without-oha) -- $(VENV_PYTHON) -m pytest $(ARGS)
+test: dev-env ## run the tests, each process on its own PostgreSQL and Redis (ARGS="tests/stats", ARGS="-m slow")
+	@$(VENV_PYTHON) -m tests --name $(NAME) $(ARGS)
 
 check: dev-env ## check style, imports, migrations and types
 	$(VENV_PYTHON) -m ruff check .

@@ -15,11 +15,22 @@ from tests.support import migrated
 from tests.support.engine import ANYWHERE
 from tests.support.factories import Personas, make_personas
 from tests.support.fetches import fetching
+from tests.support.order import spread_waiting
 from tests.support.programs import summary
 
 #: All tests come from one address. Servers in processes of their own have these variables.
 os.environ["PITWALL_SESSION_REQUESTS_A_MINUTE"] = "0"
 os.environ["PITWALL_VISITOR_REQUESTS_A_MINUTE"] = "0"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Spreads the files of engine tests evenly over a parallel run.
+
+    They mostly wait while others use the CPUs. All of them at once would overload the machine.
+    """
+    if hasattr(config, "workerinput"):
+        items[:] = spread_waiting(items)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

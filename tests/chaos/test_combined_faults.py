@@ -24,7 +24,7 @@ from tests.support.factories import Personas
 from tests.support.faults import FULL, assert_all_finish, is_measuring
 from tests.support.netns import NamespaceHost
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.slow]
 
 SEED = 20260711
 #: How often one of each kind is killed, and for how long it is away at most.

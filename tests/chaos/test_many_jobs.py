@@ -12,7 +12,7 @@ from tests.support.faults import FULL, assert_all_finish
 from tests.support.fleet import ANYWHERE
 from tests.support.netns import NamespaceHost
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.slow]
 
 RUNS = 10 if FULL else 1
 TINY = ANYWHERE.replace("duration_s: 0.6", "duration_s: 0.3").replace(

@@ -18,7 +18,7 @@ from tests.support.factories import (
     make_run,
 )
 
-pytestmark = [pytest.mark.engine, pytest.mark.quiet]
+pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.slow]
 
 SUITE = ROOT / "agents" / "suites" / "known-latency"
 

@@ -16,7 +16,7 @@ from tests.support.factories import (
     make_run,
 )
 
-pytestmark = [pytest.mark.engine, pytest.mark.quiet]
+pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.slow]
 
 SLOWER = "hashlib.sha256(bytes(4_000_000)).digest()"
 

@@ -1,9 +1,10 @@
-"""The migrated, empty database of an earlier test run, used as a template.
+"""A dump of the migrated, empty database, from which later test databases are made.
 
-Applying all migrations takes several times as long as restoring it. `migrate` runs on the copy as
-well, and finds nothing to apply.
+Restoring it is several times as fast as applying all migrations. `migrate` runs on the copy as well
+and has nothing to apply.
 """
 
+import fcntl
 import os
 import subprocess
 from hashlib import sha256
@@ -20,12 +21,23 @@ from tests.support.engine import own_database_url
 
 NAME = "pitwall_migrated"
 
+#: Descriptors of the lock that this process holds while it migrates; none or one.
+_locks: list[int] = []
+
 
 def use_saved() -> None:
-    """Make the test database a copy of the saved one, if that has the same migrations."""
+    """Makes the test database a copy of the saved one, if one has the same migrations.
+
+    If there is none, the first process migrates and saves. The others wait for its dump.
+    """
     file = _saved()
-    if file is None or not file.exists():
+    if file is None:
         return
+    if not file.exists():
+        _lock(file)
+        if not file.exists():
+            return  # save() unlocks.
+        _unlock()
     quoted = sql.Identifier(NAME)
     with psycopg.connect(own_database_url(), autocommit=True) as server:
         server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(quoted))
@@ -42,9 +54,10 @@ def fill_from_saved() -> None:
 
 
 def save() -> None:
-    """Save the present database for the next run, in place of older ones."""
+    """Saves the present database for other processes and later runs; removes older dumps."""
     file = _saved()
     if file is None or file.exists():
+        _unlock()
         return
     new = file.with_suffix(f".{os.getpid()}")
     name = str(connection.settings_dict["NAME"])
@@ -52,6 +65,19 @@ def save() -> None:
     for old in file.parent.glob("test-database-*.sql"):
         old.unlink(missing_ok=True)
     new.rename(file)
+    _unlock()
+
+
+def _lock(file: Path) -> None:
+    """Waits for the lock. The kernel releases it when the process ends."""
+    descriptor = os.open(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    _locks.append(descriptor)
+
+
+def _unlock() -> None:
+    while _locks:
+        os.close(_locks.pop())
 
 
 def _saved() -> Path | None:

@@ -11,7 +11,7 @@ from orchestrator.runs.models import Run
 from tests.support.planted_faults import Laboratory, codes, reason
 from tests.support.tools import tool
 
-pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db]
+pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db, pytest.mark.slow]
 
 SOURCE = """
 version: 1

@@ -8,7 +8,7 @@ from orchestrator.results.models import LoadResult
 from orchestrator.runs.models import Run, Trial
 from tests.support.planted_faults import Laboratory, codes, definition, reason
 
-pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db]
+pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db, pytest.mark.slow]
 
 #: The same server under an open and under a closed load. Of 1000 requests p99 is told, and of three
 #: freezes a busy machine may spoil one.
