@@ -35,23 +35,12 @@ def picture_screen(page: Page, name: str, folder: Path) -> None:
             )
 
 
-def take_screenshots(page: Page, base_url: str, *, compare_path: str, folder: Path) -> list[Path]:
-    """`compare.png` and `compare-dark.png` of a comparison, into `folder`.
-
-    `page` is logged in at `base_url`; `compare_path` is the address of the comparison below it.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    page.set_viewport_size(SIZE)
-    made = []
-    for scheme, name in (("light", "compare.png"), ("dark", "compare-dark.png")):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        page.goto(base_url.rstrip("/") + compare_path)
-        if not page.locator(".case-detail").count():
-            page.locator(".compared tbody th a").first.click()
-        page.locator(".case-detail canvas").first.wait_for()
-        wait_until_drawn(page)
-        # Chart.js paints in the next frame.
-        page.wait_for_timeout(200)
-        page.screenshot(path=folder / name, full_page=True)
-        made.append(folder / name)
-    return made
+def picture_for_readme(page: Page, path: Path) -> None:
+    """What the page shows first, at the size that the README has room for."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page.set_viewport_size(SIZE)  # type: ignore[arg-type]
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    wait_until_drawn(page)
+    # Chart.js paints in the next frame.
+    page.wait_for_timeout(200)
+    page.screenshot(path=path)

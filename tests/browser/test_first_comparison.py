@@ -1,6 +1,5 @@
 """What a user does on the first day, on real parts: add a host, measure two commits, compare."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from orchestrator.fleet.services import save_profile
 from orchestrator.runs.models import Trial
 from tests.browser.conftest import log_in
-from tests.browser.screenshots import take_screenshots, wait_until_drawn
+from tests.browser.screenshots import wait_until_drawn
 from tests.support.engine import ROOT, Engine, running_engine
 from tests.support.factories import DEFINITION, make_definition, make_personas, make_project
 from tests.support.sshd import SshServer, start_sshd
@@ -68,9 +67,6 @@ def test_a_host_is_added_and_two_commits_are_measured_and_compared(
     wait_until_drawn(page)
     page.get_by_role("link", name="History").click()
     expect(page.locator("table tbody tr")).to_have_count(2)
-    if os.environ.get("PITWALL_SCREENSHOTS"):
-        path = f"/compare/?benchmark=server/hello&baseline={shas[0]}&contender={shas[1]}"
-        take_screenshots(page, live_server.url, compare_path=path, folder=ROOT / "docs" / "images")
 
 
 def add_host(page: Page, machine: SshServer) -> None:

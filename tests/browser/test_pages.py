@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from orchestrator.runs.models import Job, Run
 from tests.browser.conftest import World, log_in
-from tests.browser.screenshots import take_screenshots, wait_until_drawn
+from tests.browser.screenshots import wait_until_drawn
 from tests.support.factories import finish_run, make_run
 
 pytestmark = pytest.mark.browser
@@ -126,14 +126,6 @@ def test_charts_are_drawn_again_when_the_colour_scheme_changes(page: Page, world
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
 
     assert light != dark
-
-
-def test_screenshots_are_taken(page: Page, world: World, live_server: Any, tmp_path: Any) -> None:
-    path = _compare_path(world)
-    made = take_screenshots(page, live_server.url, compare_path=path, folder=tmp_path / "images")
-
-    assert [file.name for file in made] == ["compare.png", "compare-dark.png"]
-    assert all(file.read_bytes().startswith(b"\x89PNG") for file in made)
 
 
 def test_the_skip_link_comes_first(page: Page) -> None:
