@@ -47,10 +47,10 @@ def test_a_saved_version_shows_its_changes(page: Page, world: World) -> None:
     rows = page.locator("table.diff tr[data-sign='+'], table.diff tr[data-sign='-']")
     expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text("−")
-    expect(page.locator("main")).to_contain_text("1 case came, 0 went; 1 case keeps its history")
+    expect(page.locator("main")).to_contain_text("1 case added, 0 removed; 1 case keeps its history")
 
     page.goto(f"{HELLO}?version=1")
-    expect(page.locator("main")).to_contain_text("What you save here becomes version 3")
+    expect(page.locator("main")).to_contain_text("Saving here creates version 3")
 
 
 def test_cases_are_selected_while_typing(page: Page, world: World) -> None:
@@ -64,7 +64,7 @@ def test_cases_are_selected_while_typing(page: Page, world: World) -> None:
     expect(page.locator("#plan dt:text-is('Cases') + dd")).to_have_text("12")
 
     page.locator("#plan summary").click()
-    page.get_by_text("Filter by an expression").click()
+    page.get_by_text("Filter by expression").click()
     field = page.get_by_label("Expression", exact=True)
     field.fill('language == "rust" and connections > 1')
     expect(page.locator("#plan dt:text-is('Cases') + dd")).to_have_text("4 of 12")

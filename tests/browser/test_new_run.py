@@ -62,6 +62,6 @@ def test_a_schedule_is_created_on_a_phone(page: Page, world: World) -> None:
     expect(page.locator("#run-brief")).to_be_in_viewport()
     wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
     assert wider <= 0
-    page.get_by_role("button", name="Make the schedule").click()
+    page.get_by_role("button", name="Create schedule").click()
     expect(page.get_by_role("heading", name="Schedules")).to_be_visible()
     assert Schedule.objects.get().branch == "main"

@@ -131,7 +131,7 @@ def test_charts_are_drawn_again_when_the_colour_scheme_changes(page: Page, world
 def test_the_skip_link_comes_first(page: Page) -> None:
     page.goto("/runs/")
     page.keyboard.press("Tab")
-    skip = page.get_by_role("link", name="Skip to the content")
+    skip = page.get_by_role("link", name="Skip to content")
     expect(skip).to_be_focused()
     expect(skip).to_be_in_viewport()
     page.keyboard.press("Enter")

@@ -45,7 +45,7 @@ def test_the_table_follows_the_selection(page: Page, world: World) -> None:
     page.get_by_label("Metrics").fill("requests.rate")
     expect(page.locator("table.pivot thead")).to_contain_text("Requests per second")
 
-    page.get_by_text("Save it", exact=True).click()
+    page.get_by_text("Save this report", exact=True).click()
     page.get_by_label("Name").fill("by-commit")
     page.get_by_role("button", name="Save report").click()
     expect(page).to_have_url(re.compile("/reports/by-commit/$"))

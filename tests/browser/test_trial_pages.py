@@ -33,7 +33,7 @@ def test_a_percentile_is_computed_on_request(page: Page, trial: Trial) -> None:
     page.goto(f"/trials/{trial.pk}/")
     page.get_by_role("textbox", name="Percentiles").fill("37.5")
     page.get_by_label("Of", exact=True).select_option("load 3")
-    page.get_by_role("button", name="Read").click()
+    page.get_by_role("button", name="Show").click()
 
     expect(page.locator("section:has(#distribution) tbody")).to_contain_text("p37.5")
     expect(page.locator("section:has(#distribution) tbody")).to_contain_text("8.0")

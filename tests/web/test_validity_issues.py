@@ -59,7 +59,7 @@ def test_lists_of_trials_exclude_invalid_ones_unless_requested(
     without, with_them = text_of(alice, address), text_of(alice, address, invalid="1")
 
     assert "Trials 17" in without
-    assert "1 invalid trial excluded. Show it, too" in without
+    assert "1 invalid trial excluded. Include it" in without
     assert "✕ invalid Answers of another status" not in without
     assert "! suspect CPU that the hypervisor took" in without
     assert "Trials 18" in with_them

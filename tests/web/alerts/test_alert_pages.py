@@ -48,7 +48,7 @@ def text(client: Client, url: str) -> str:
 def test_an_empty_list_explains_when_alerts_are_raised(alice: Client) -> None:
     page = text(alice, reverse("alerts"))
     assert "No alert yet" in page
-    assert f'href="{reverse("schedules")}">Make a schedule' in page
+    assert f'href="{reverse("schedules")}">Create a schedule' in page
     assert 'class="count"' not in page
 
 
@@ -97,7 +97,7 @@ def test_buttons_acknowledge_resolve_and_reopen(alert: Alert, alice: Client) -> 
     assert refused.status_code == 422
     assert "say why" in refused.content.decode()
     alice.post(url, {"do": "resolve", "note": "reverted"})
-    assert "There is no alert in this state" in text(alice, reverse("alerts"))
+    assert "No alerts match these filters" in text(alice, reverse("alerts"))
     assert "Hello" in text(alice, reverse("alerts") + "?state=resolved")
     alice.post(url, {"do": "reopen"})
     alice.post(url, {"do": "assign", "assignee": "bob"})
@@ -126,7 +126,7 @@ def test_alerts_are_filtered_and_changed_in_bulk(
     partly = alice.post(f"{change}?state=all", both | {"until": soon})
     assert "1 of 2 done. this alert is resolved already" in partly.content.decode()
     assert soon in text(alice, f"{url}?state=silenced&owner=nobody")
-    assert "There is no alert in this state" in text(alice, f"{url}?state=silenced&owner=me")
+    assert "No alerts match these filters" in text(alice, f"{url}?state=silenced&owner=me")
     answer = alice.post(f"{change}?owner=me", {"alert": alert.pk, "do": "confirm", "note": "real"})
     assert answer.headers["Location"] == f"{url}?owner=me"
     page = text(bob, f"{url}?owner=alice&order=largest")
@@ -181,7 +181,7 @@ def test_alert_rules_of_the_project_are_changed(line: Line, alice: Client, bob: 
     rules = line.project
     assert (rules.confirm_changes, rules.bisect_changes) == (True, False)
     assert rules.machine_minutes_a_day == 30
-    assert "are not searched" in text(bob, url)
+    assert "<dt>Bisection</dt><dd>off</dd>" in text(bob, url)
     assert bob.post(url, {"machine_minutes_a_day": "5"}).status_code == 403
     assert alice.post(url, {"machine_minutes_a_day": "-1"}).status_code == 422
     assert reverse("project-changes", args=["server"]) in text(

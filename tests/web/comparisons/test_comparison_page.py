@@ -208,7 +208,7 @@ def test_the_form_offers_measured_commits(world: World, alice: Client) -> None:
     page = alice.get(reverse("compare")).content.decode()
 
     assert f'<option value="{world.shas[1][:10]}">' in page
-    assert "3 are known" in page
+    assert "Choose two of 3 measured commits" in page
 
 
 def test_user_input_is_escaped(world: World, alice: Client) -> None:

@@ -155,7 +155,7 @@ def test_changes_outliers_and_baselines_are_marked(world: World, alice: Client) 
     assert "−15.0 % alert, confirmed" in text
     assert "three pairs of trials" in text
     assert "a new server" in text
-    assert "too often, so its changes are not reported" in text
+    assert "too often, so its change points are not reported" in text
 
 
 def test_a_member_dismisses_a_change(world: World, alice: Client, bob: Client) -> None:

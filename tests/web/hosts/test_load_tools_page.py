@@ -60,7 +60,7 @@ def test_the_error_of_a_tool_is_shown(world: World, alice: Client, mallory: Clie
     Trial.objects.update(provenance={"tool": {"name": "oha", "version": "1.16.0"}})
     shown = sections(alice)
 
-    assert "Version 1.16.0: measured against known" in shown["oha"]
+    assert "Version 1.16.0: measured / known" in shown["oha"]
     trials = Trial.objects.filter(job__run=world.run).values_list("pk", flat=True)
     values = [each["latency.p50"] for each in values_of(trials).values()]
     errors = [format_change(value / 0.004 - 1) for value in (min(values), max(values))]

@@ -57,8 +57,8 @@ def test_reference_results_are_shown_with_units_and_unknown_values(
     page = text(bob, address)
     assert "overhead system flask small-box latency.p99 4.50 ms v1 –" in page
     assert "system <b>axum</b> small-box latency.p99 unknown v1" in page
-    assert "the source says n/a" in bob.get(address).content.decode()
-    assert "Not measured here" in page
+    assert "the source has n/a" in bob.get(address).content.decode()
+    assert "not measured here" in page
     assert "Page 1 of 2" in page
 
 

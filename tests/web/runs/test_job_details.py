@@ -97,7 +97,7 @@ def test_the_attempt_and_the_next_one_are_shown(world: World, alice: Client) -> 
     page = page_of(run, alice)
     text = jobs_on(page)
     assert "attempt 2" in text
-    assert re.search(r"tried again in [45] min", text)
+    assert re.search(r"next attempt in [45] min", text)
     assert f"{later:%H:%M:%S} UTC" in page
     assert "here: the connection was lost" in text
 
@@ -115,7 +115,7 @@ def test_builds_are_shown_with_the_end_of_their_logs(world: World, alice: Client
     assert "line 999 &lt;b&gt; red" in text
     assert "line 900" not in text
     assert "3 s make ended with 2" in text
-    assert "made before" in text
+    assert "cached" in text
 
 
 def test_the_live_panel_updates_with_the_builds(world: World, alice: Client) -> None:
@@ -188,7 +188,7 @@ def test_limits_of_a_trial_are_shown(world: World, alice: Client, spare: Host) -
 
     assert "target here · generator spare" in text
     assert "server 2, 3 1.5 1.00 GiB 1024 cgroup2 throttled 7 times redis 1" in text
-    assert "affinity throttled 7 times cpu quota not held: no &lt;group&gt;" in text
+    assert "affinity throttled 7 times cpu quota not applied: no &lt;group&gt;" in text
 
 
 def test_cases_of_a_build_are_shown(world: World, alice: Client) -> None:

@@ -322,7 +322,7 @@ def test_a_rerun_keeps_placements_that_differ(
 def test_one_commit_alone_is_measured(world: World, alice: Client) -> None:
     data = _data(world, contender="", cases="connections == 4")
     panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
-    assert "One commit is measured alone, without a comparison." in panel
+    assert "One commit is measured, without a comparison." in panel
     assert "baseline</span>" not in panel
 
     answer = alice.post(reverse("run-new"), data)

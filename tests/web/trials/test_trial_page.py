@@ -42,7 +42,7 @@ def test_an_invalid_trial_shows_reasons_and_fixes(trial: Trial, alice: Client) -
     assert "Invalid: it is excluded from charts and comparisons" in text
     assert "Answers of another status : 40 answers with status 500" in text
     assert f'href="{reverse("validity")}#http_errors"' in page
-    assert "Measured ✕ invalid" in text
+    assert "Results ✕ invalid" in text
 
 
 def test_requested_and_used_protocol_are_shown(trial: Trial, alice: Client) -> None:
@@ -67,9 +67,9 @@ def test_checks_before_and_after_the_load_are_shown(trial: Trial, alice: Client)
     provenance(trial, checks=[right, silent, wrong])
     text = text_of(alice, trial)
 
-    assert "the load's own request before ✓ right h1 200 13 identity" in text
-    assert "check 2 before ✓ right unknown 200 unknown unknown" in text
-    assert "the load's own request after ✕ status 500 <instead of> 200 h1 500 13 identity" in text
+    assert "request of the load before ✓ correct h1 200 13 identity" in text
+    assert "check 2 before ✓ correct unknown 200 unknown unknown" in text
+    assert "request of the load after ✕ status 500 <instead of> 200 h1 500 13 identity" in text
 
 
 def test_each_load_is_shown_with_its_objective(trial: Trial, alice: Client) -> None:
@@ -97,7 +97,7 @@ def test_each_load_is_shown_with_its_objective(trial: Trial, alice: Client) -> N
 
 def test_a_single_load_has_no_table_of_loads(trial: Trial, alice: Client) -> None:
     page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
-    assert "Its loads" not in page
+    assert "Loads <" not in page
     assert "js/loads.js" not in page
 
 
@@ -132,11 +132,11 @@ def test_the_environment_is_shown_next_to_expected_values(trial: Trial, alice: C
     leave_json(trial, "result.json", {"hosts": {"a": before}, "loads": loads})
     text = text_of(alice, trial)
 
-    assert "How the host here was worst of 2 loads" in text
-    assert "CPU of other processes before the start 2 % at most 10 % ✓ good" in text
+    assert "Environment of the host here worst of 2 loads" in text
+    assert "CPU of other processes before the start 2 % at most 10 % ✓ as expected" in text
     assert "Waiting for CPU before the start unknown: the kernel has no PSI at most 10 %" in text
     assert "Load average of a minute 1.50 on 2 CPUs" in text
-    assert "CPU that the hypervisor took 3 % at most 1 % ✕ a reason" in text
+    assert "CPU that the hypervisor took 3 % at most 1 % ✕ not as expected" in text
     assert "CPU of others 2 % of a core (<cron> 0.50 s) at most 5 % of a core" in text
     assert "Waiting for CPU while other processes ran 30 % at most 10 % ! not counted" in text
     assert "Clock 1800 to 2400 MHz" in text
@@ -171,7 +171,7 @@ def test_one_of_several_loads_is_selected(trial: Trial, alice: Client) -> None:
     leave_load(trial, 1, latencies_us=[2000], readings={})
     text = text_of(alice, trial, percentiles="50", load="1")
 
-    assert "Any percentile of load 2" in text
+    assert "Percentiles of load 2" in text
     assert "p50 2.00 ms" in text
     assert "Of 100 good answers" in text
 
