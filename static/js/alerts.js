@@ -1,5 +1,5 @@
-// The list of alerts by keyboard: from row to row, and what to do with the chosen ones. Keys work
-// only while a row is focused, so that no letter typed elsewhere does anything.
+// Keyboard shortcuts of the list of alerts: move between rows, and select an action. They work only
+// while a row has the focus, so that typing elsewhere triggers nothing.
 const form = document.querySelector("form.triage");
 const rows = [...form.querySelectorAll("tr[data-alert]")];
 const ACTIONS = {
@@ -17,7 +17,7 @@ function focusRow(row) {
   row?.querySelector("th a").focus();
 }
 
-// Selects an action for the row, or for the rows that are chosen already, and goes to its field.
+// Selects an action for the selected rows, else for this row, and focuses the field of the action.
 function selectAction(row, action) {
   const boxes = [...form.querySelectorAll("input[name=alert]")];
   if (!boxes.some((box) => box.checked)) row.querySelector("input[name=alert]").checked = true;

@@ -1,4 +1,4 @@
-// The grid of cases: its headings choose whole rows, columns and axes without asking the server.
+// The grid of cases: a heading selects a whole row, column or axis, without a request.
 const BOXES = 'input[name="boxes"]';
 
 function boxesOf(button) {
@@ -32,7 +32,7 @@ document.addEventListener("click", (event) => {
   const boxes = [...boxesOf(button)];
   const checked = stateOf(boxes) !== "all";
   for (const box of boxes) box.checked = checked;
-  // The form listens for changes of its fields, and asks for a new preview.
+  // The form listens for changes of its fields, and requests a new preview.
   button.dispatchEvent(new Event("change", { bubbles: true }));
 });
 

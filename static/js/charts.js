@@ -1,4 +1,4 @@
-// What all charts share: colours of the style sheet, the labels of a numeric axis, and motion.
+// Shared by all charts: colours of the style sheet, labels of a numeric axis, and motion.
 Chart.defaults.locale = "en-GB";
 
 export const darkScheme = matchMedia("(prefers-color-scheme: dark)");
@@ -6,7 +6,7 @@ export const animation = matchMedia("(prefers-reduced-motion: reduce)").matches
   ? false
   : { duration: 300 };
 
-// A colour of the style sheet as a canvas understands it; `share` per cent of it, the rest clear.
+// A colour of the style sheet in a form that a canvas accepts, with an opacity of `share` per cent.
 export function colour(name, share = 100) {
   // Canvas does not know light-dark(): let the style sheet engine resolve it.
   const probe = document.createElement("span");
@@ -24,7 +24,7 @@ export function fade(ink, opacity) {
   return ink.replace(/^rgb\((.*)\)$/, `rgba($1, ${opacity})`);
 }
 
-// The label of a tick: thousands are set off by a narrow space, as the pages do it.
+// The label of a tick, with a narrow space between thousands, as on the pages.
 export function formatTick(...tick) {
   return Chart.Ticks.formatters.numeric
     .apply(this, tick)

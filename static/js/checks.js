@@ -1,4 +1,4 @@
-// Counts the seconds of the check that is running; each new list brings the next check.
+// Counts the seconds of the running check. Each new list from the server contains the next check.
 let current = "";
 let startedAt = 0;
 

@@ -1,4 +1,4 @@
-// One case of a comparison: its latency percentiles, and how they changed, with interval and band.
+// Charts of one case of a comparison: latency percentiles, and their changes with interval and band.
 // A second click on a case hides the details that the first one fetched.
 import { animation, colour, darkScheme } from "./charts.js";
 import { formatChange, formatValue } from "./numbers.js";

@@ -1,6 +1,6 @@
 // Buttons that copy the text of a field: <button data-copy="ID OF THE FIELD" hidden>.
 
-// The clipboard of its own is only there over HTTPS and on localhost; what is selected can always be copied.
+// Browsers offer navigator.clipboard only over HTTPS and on localhost; a selection can be copied anywhere.
 async function copy(button) {
   const text = document.getElementById(button.dataset.copy);
   text.select();
@@ -12,7 +12,7 @@ async function copy(button) {
     : document.execCommand("copy");
   button.parentElement.querySelector("[role=status]").textContent = copied
     ? "Copied."
-    : "It is selected: copy it with your keyboard.";
+    : "Copying failed. The text is selected: copy it with the keyboard.";
 }
 
 document.querySelectorAll("[data-copy]").forEach((button) => {

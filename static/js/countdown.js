@@ -1,7 +1,7 @@
-// Counts the remaining times down between two answers of the server.
+// Counts remaining times down between two responses of the server.
 import { formatDuration } from "./numbers.js";
 
-// Element → the value that the server wrote last, and when it was read.
+// Element → the last value of the server, and when it was read.
 const readings = new WeakMap();
 
 function update() {

@@ -1,4 +1,4 @@
-// Line numbers beside a definition, the wrong line marked among them, and a button that leads there.
+// Line numbers next to a definition with the invalid line marked, and a button that goes to that line.
 const area = document.querySelector(".editor textarea");
 const gutter = document.querySelector(".editor .line-numbers");
 const review = document.getElementById("review");

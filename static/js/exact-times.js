@@ -1,4 +1,4 @@
-// "2 min ago" or the instant, on every page, as this browser chose last; by mouse and by keyboard.
+// Switches all times between "2 min ago" and the timestamp. The browser stores the choice.
 const button = document.getElementById("exact-times");
 
 button?.addEventListener("click", () => {
@@ -7,7 +7,7 @@ button?.addEventListener("click", () => {
   try {
     localStorage.setItem("exact-times", exact ? "yes" : "");
   } catch {
-    // A browser that keeps nothing forgets it with the page.
+    // Without storage the choice is lost with the page.
   }
 });
 button?.setAttribute(

@@ -1,4 +1,4 @@
-// Sends a request again once the fetch that it waits for has ended.
+// Sends a request again when the fetch that it waits for has ended.
 function sendWhenFetched() {
   const fetch = document.getElementById("fetch");
   const form = document.querySelector("form[data-send-when-fetched]");

@@ -121,7 +121,7 @@ function datasetsOf(line, place, { first, last, columns, scale, colours }) {
     index >= 0 && (data.suspect[index] > 0 || data.outlier.has(index));
   const points = visiblePoints(data, first, last, columns, scale);
   const isGrouped = points.some((point) => point.least !== undefined);
-  // Outliers are visible also among grouped points.
+  // Outliers stay visible among grouped points.
   const sidePoints = [...data.side, ...(isGrouped ? data.outlier : [])]
     .filter((i) => data.value[i] !== null && data.rank[i] >= first && data.rank[i] <= last)
     .map((i) => ({ x: data.rank[i], y: scale(data.value[i]), index: i }));
@@ -155,7 +155,7 @@ function datasetsOf(line, place, { first, last, columns, scale, colours }) {
   ];
 }
 
-// The axis holds the bands, but no band that would leave the line no room.
+// The axis covers the bands, except bands so wide that the line would become flat.
 function axisLimits(chart, first, last) {
   let low = Infinity,
     high = -Infinity,

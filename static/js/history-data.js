@@ -2,7 +2,7 @@
 // With more points than the screen has columns, the points of one column are drawn as a group: their
 // mean, the range from the smallest to the largest, and the outer edges of their intervals.
 
-// A column that has the same value everywhere comes as that value.
+// A column with one value everywhere is sent as that value.
 function expandColumn(column, length) {
   return Array.isArray(column) ? column : new Array(length).fill(column);
 }
@@ -45,7 +45,7 @@ export function decodeHistory(answer) {
     empty: points.value.flatMap((value, index) => (value === null ? [index] : [])),
     annotationsAt: groupByIndex(answer.annotations),
     levels: new Map(),
-    // Where the line may not be joined: no commit was measured on both sides.
+    // Breaks of the line: no commit was measured on both sides.
     broken: new Set(answer.marks.filter((mark) => mark.bridge === null).map((mark) => mark.before)),
   };
 }

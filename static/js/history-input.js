@@ -30,7 +30,7 @@ export function bindInput(box, { chart, flagAt }, view, { onPoint, onSelect }) {
         (delta) => delta * (event.deltaMode === 1 ? PIXELS_A_LINE : 1),
       );
       const isSideways = Math.abs(dx) > Math.abs(dy);
-      // Once everything is shown the page scrolls on, except with two fingers on a touchpad.
+      // When everything is shown, the page scrolls instead, except with two fingers on a touchpad.
       if (!isSideways && !event.ctrlKey && dy > 0 && view.range === null) return;
       event.preventDefault();
       if (isSideways) view.pan(dx / 600);

@@ -1,5 +1,5 @@
-// What a chart of a history shows above its lines: breaks, changes, baselines, annotations, commits
-// without a valid trial, merges, and the pointer.
+// The overlay of a history chart: breaks, change points, baselines, annotations, commits without a
+// valid trial, merges, and the pointer.
 import { fade } from "./charts.js";
 import { lowerBound } from "./history-data.js";
 import { formatChange } from "./numbers.js";
@@ -10,7 +10,7 @@ export function loadedLines(config) {
   return config.lines.filter((line) => line.data);
 }
 
-// The vertical lines: breaks by a host or a definition, changes of the level, and baselines.
+// The vertical lines: breaks by a host or a definition, change points, and baselines.
 export function verticalLines(chart) {
   const { config, view, colours } = chart.data.own;
   const ink = colours();

@@ -1,5 +1,5 @@
 // The view options of a history: the range of the axis that is shown, and the point under the
-// pointer. Both are in the address, so that a view can be sent to somebody.
+// pointer. Both are in the URL, so that a view can be shared.
 import { axisOf, lowerBound } from "./history-data.js";
 
 const LEAST_SPAN = 4;
@@ -151,7 +151,7 @@ export class ViewOptions {
     if (ahead.length) this.step((by > 0 ? Math.min(...ahead) : Math.max(...ahead)) - from, from);
   }
 
-  // Writes the options into the address, and into the links and fields that keep them.
+  // Writes the options into the URL, and into the links and fields that contain them.
   writeAddress() {
     if (this.requested.from || this.requested.to) return;
     const options = {

@@ -30,7 +30,7 @@ const charts = config.charts.map((chart) => {
   return { box, ...drawing };
 });
 
-// Draws at most once a frame; `isNewRange`: the range is another one, not only the pointer.
+// Draws at most once per frame. `isNewRange`: the range changed, not only the pointer.
 function requestDraw(isNewRange) {
   isRangeStale ||= isNewRange;
   if (frame) return;
@@ -46,7 +46,7 @@ function requestDraw(isNewRange) {
   });
 }
 
-// Browsers refuse to write the address at each frame.
+// Browsers reject a change of the URL in every frame.
 function scheduleAddress() {
   clearTimeout(addressTimer);
   addressTimer = setTimeout(() => view.writeAddress(), REST_MS);
@@ -67,7 +67,7 @@ function describePoint(line, index) {
     ({ text, author }) => `⚑ ${author ? `${author}: ` : ""}${text}`,
   );
   if (value === null)
-    return [`✕ no valid trial, ${data.invalid[index]} left out`, ...annotations].join(" · ");
+    return [`✕ no valid trial, ${data.invalid[index]} excluded`, ...annotations].join(" · ");
   const factor = data.halfWidth[index];
   const interval =
     factor === null
@@ -78,7 +78,7 @@ function describePoint(line, index) {
     `${data.trials[index]} trial${data.trials[index] === 1 ? "" : "s"}`,
   ];
   if (data.suspect[index]) parts.push(`! ${data.suspect[index]} suspect`);
-  if (data.invalid[index]) parts.push(`✕ ${data.invalid[index]} left out`);
+  if (data.invalid[index]) parts.push(`✕ ${data.invalid[index]} excluded`);
   if (data.outlier.has(index)) parts.push("outlier");
   const change = data.changes.find(({ at }) => at === index);
   if (change)

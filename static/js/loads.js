@@ -1,5 +1,5 @@
-// Latency of each load of a trial: p50 and p99, ms, logarithmic; what the objective says of a load
-// is its colour and its shape.
+// Latency of each load of a trial: p50 and p99 in ms, logarithmic. Colour and shape of a point show
+// the outcome of the objective.
 import { animation, colour, darkScheme, formatTick } from "./charts.js";
 import { formatValue } from "./numbers.js";
 

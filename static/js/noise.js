@@ -64,7 +64,7 @@ function options(data) {
   };
 }
 
-// A dashed line between two points wherever the host was not the same machine for both.
+// A dashed line between two points of different epochs of the host.
 const epochs = {
   id: "epochs",
   afterDatasetsDraw({ ctx, chartArea, scales: { x }, data }) {

@@ -59,7 +59,7 @@ export function formatChange(ratio) {
   return `${percent === "0.0" ? "±" : ratio > 0 ? "+" : "−"}${percent} %`;
 }
 
-// A span of time to wait for: "45 s", "2 min 05 s", "1 h 20 min".
+// A remaining time: "45 s", "2 min 05 s", "1 h 20 min".
 export function formatDuration(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return `${whole} s`;
@@ -69,11 +69,11 @@ export function formatDuration(seconds) {
   return `${Math.floor(minutes / 60)} h ${twoDigits(minutes)} min`;
 }
 
-// Three significant digits, four and more as whole numbers with their thousands set off.
+// Three significant digits; numbers of four and more digits as integers with separated thousands.
 export function formatSignificant(value) {
   const size = Math.abs(value);
   if (value === 0) return "0";
-  // By what it is rounded to: 999.7 is 1 000, and 9.998 is 10.0.
+  // The rounded value decides: 999.7 is 1 000, and 9.998 is 10.0.
   if (size >= 999.5) return groupThousands(value);
   const digits = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
   if (size >= 0.01) return value.toFixed(digits);

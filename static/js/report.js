@@ -1,4 +1,4 @@
-// A table of a report as horizontal bars with their intervals; published figures are hollow.
+// A table of a report as horizontal bars with intervals. Reference results are hollow.
 import { animation, colour, darkScheme, fade, formatTick } from "./charts.js";
 import { formatSignificant } from "./numbers.js";
 
@@ -66,7 +66,7 @@ function largest(data) {
   );
 }
 
-// Two fifths of the width at most are for names; what tells them apart often stands at the ends.
+// Names get at most two fifths of the width. They often differ at their ends.
 function shortened(name, width) {
   const most = Math.max(12, Math.floor((width * 0.4) / 7));
   if (name.length <= most) return name;
@@ -74,7 +74,7 @@ function shortened(name, width) {
   return `${name.slice(0, most - end - 1)}…${name.slice(-end)}`;
 }
 
-// Of several series the legend says which they are.
+// A legend names the series if there are several.
 function nameOf({ series, unit }) {
   return [
     series.length === 1 ? series[0].label : "",

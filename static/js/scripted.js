@@ -1,9 +1,9 @@
-// Marks the page as scripted: buttons that scripts make needless are hidden by the style sheet; and
-// with exact times, where this browser chose them.
-// No module, so that it runs before anything is shown: later, what it shows or hides would jump.
+// Marks the page as scripted, so that the style sheet hides buttons that only pages without scripts
+// need. Also marks it for exact times if this browser chose them. Not a module: it has to run before
+// the first paint, because the layout would jump later.
 document.documentElement.classList.add("scripted");
 try {
   if (localStorage.getItem("exact-times")) document.documentElement.classList.add("exact-times");
 } catch {
-  // A browser that keeps nothing shows times as they are seen from now.
+  // Without storage, times are relative.
 }

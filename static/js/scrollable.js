@@ -1,4 +1,4 @@
-// Makes what scrolls and holds nothing focusable focusable itself, so that the arrow keys move it:
+// Makes scrollable elements without focusable content focusable, so that the arrow keys scroll them:
 // not every browser does that.
 const SCROLLABLE = ".scroll, .chosen-cases, pre";
 const FOCUSABLE = "a[href], button, input, select, textarea, summary, [tabindex]";

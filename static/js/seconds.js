@@ -1,4 +1,4 @@
-// A load second by second: answers on the right, latency on the left; the warm-up is shaded.
+// A load second by second: responses on the right axis, latency on the left. The warm-up is shaded.
 import { animation, colour, darkScheme, formatTick } from "./charts.js";
 import { formatValue } from "./numbers.js";
 

@@ -59,7 +59,7 @@ class ReportForm(TeamForm):
     host = forms.MultipleChoiceField(
         required=False, label="Hosts", widget=forms.CheckboxSelectMultiple
     )
-    published = forms.ChoiceField(choices=PUBLISHED, required=False, label="Published figures")
+    published = forms.ChoiceField(choices=PUBLISHED, required=False, label="Reference results")
     best = forms.BooleanField(required=False, label="Best first, with ranks")
     against = forms.ChoiceField(required=False, label="Change against host")
     relative = forms.BooleanField(required=False, label="Change against the baseline case")
