@@ -36,7 +36,7 @@ def text_of(client: Client, address: str, **query: Any) -> str:
 
 def test_a_run_counts_trials_with_validity_issues(doubtful: World, alice: Client) -> None:
     text = text_of(alice, reverse("run", args=[doubtful.run.pk]))
-    assert "✕ invalid 1 trial excluded from all results; ! suspect 2 trials included" in text
+    assert "✕ invalid 1 trial excluded from all results. ! suspect 2 trials included" in text
     assert "CPU that the hypervisor took (2), Answers of another status (1)" in text
     assert "1 block excluded; ! 2 blocks with a suspect trial" in text
 
@@ -70,8 +70,8 @@ def test_a_comparison_shows_excluded_blocks(doubtful: World, alice: Client) -> N
     query = {"benchmark": "server/hello", "baseline": doubtful.shas[0]}
     text = text_of(alice, reverse("compare"), contender=doubtful.shas[2], **query)
 
-    assert "✕ excluded 1 block; ! suspect 2 of the compared blocks" in text
-    assert "CPU that the hypervisor took (2 trials), Answers of another status (1 trial)" in text
+    assert "✕ excluded 1 block. ! suspect 2 of the compared blocks" in text
+    assert "CPU that the hypervisor took (2), Answers of another status (1)" in text
 
 
 def test_a_history_marks_points_and_excludes_invalid_trials(doubtful: World, alice: Client) -> None:
@@ -117,7 +117,7 @@ def test_a_calibration_reports_excluded_trials(world: World, alice: Client) -> N
     judge_calibration(run)
     text = text_of(alice, reverse("host", args=[world.host.pk]))
 
-    assert "✕ invalid 1 trial excluded from all results; ! suspect 1 trial included" in text
+    assert "✕ invalid 1 trial excluded from all results. ! suspect 1 trial included" in text
     assert "✕ 1 invalid, ! 1 suspect" in text
     assert "5 pairs" in text
 

@@ -98,6 +98,10 @@ def _context(host: Host, found: CheckList) -> dict[str, object]:
         "next_title": found.next_step.label if found.next_step else "",
         "shown_key": HostKey.parse(blocked.shown_key) if blocked and blocked.shown_key else None,
         "may_be_released": may_become(host, HostState.READY),
-        "being_set_up": host.state == HostState.UNCONFIRMED,
+        "starts_next": (
+            found.next_step is not None
+            and not found.running
+            and host.state == HostState.UNCONFIRMED
+        ),
         "busy": hasattr(host, "lease"),
     }

@@ -82,7 +82,6 @@ def live_context(
         "run": found,
         "progress": now,
         "hosts": _hosts(now, details),
-        "share": round(100 * now.trials_settled / now.trials_total) if now.trials_total else 0,
         "measured": now.trials_settled - now.trials_not_needed,
         "ended": found.state in RUN_ENDED,
         "poll_headers": json.dumps({"If-None-Match": entity_tag(now, details)}),

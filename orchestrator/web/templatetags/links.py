@@ -18,7 +18,7 @@ register = template.Library()
 _ATTRIBUTES = frozenset({"class", "title", "download", "aria_label"})
 
 
-@register.simple_block_tag(takes_context=True, end_name="endlink")
+@register.simple_block_tag(takes_context=True)
 def link(
     context: Context, content: SafeString, name: str, *args: Any, **options: Any
 ) -> SafeString:
@@ -36,7 +36,7 @@ def link(
     return _link(context, content, address, attributes)
 
 
-@register.simple_block_tag(takes_context=True, end_name="endlink")
+@register.simple_block_tag(takes_context=True)
 def link_to(context: Context, content: SafeString, address: str, **options: Any) -> SafeString:
     """Return the same for an address from the view."""
     return _link(context, content, address, options)
