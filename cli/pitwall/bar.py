@@ -22,7 +22,7 @@ class Progress:
         if self._quiet:
             return
         if self.live:
-            self._draw(f"{_bar(done, total)} {done}/{total}  {text}")
+            self._draw(f"{draw_bar(done, total)} {done}/{total}  {text}")
         elif text != self._last:
             self._stream.write(f"pitwall: {text}\n")
             self._stream.flush()
@@ -43,19 +43,20 @@ class Progress:
         self._last = ""
 
     def _draw(self, line: str) -> None:
-        room = _columns(self._stream) - 1
+        room = columns_of(self._stream) - 1
         self._stream.write("\r" + line[:room].ljust(room))
         self._stream.flush()
 
 
-def _bar(done: int, total: int) -> str:
+def draw_bar(done: int, total: int) -> str:
+    """Return such as `[######..................]`."""
     full = round(WIDTH * min(done, total) / total) if total else 0
     return "[" + "#" * full + "." * (WIDTH - full) + "]"
 
 
-def _columns(stream: TextIO) -> int:
-    """Return the width of this stream's terminal, which may not be that of standard output."""
+def columns_of(stream: TextIO) -> int:
+    """Return the width of the terminal behind `stream`, or 80 if it is not a terminal."""
     try:
         return os.get_terminal_size(stream.fileno()).columns or 80
-    except OSError:
+    except (AttributeError, OSError, ValueError):
         return 80

@@ -7,7 +7,7 @@ import sys
 
 from devstack import tools
 from devstack.tools.finding import find
-from devstack.tools.progress import say
+from devstack.tools.messages import say
 from devstack.tools.supplies import SUPPLIES, ToolError
 
 

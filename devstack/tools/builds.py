@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from devstack.tools.cache import folder_of, keep, staging
-from devstack.tools.progress import say, tail
+from devstack.tools.messages import say, tail
 from devstack.tools.supplies import Supply, ToolError
 
 #: Variables of the caller that would make Go build for another machine, or in another place.

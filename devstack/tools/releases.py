@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 from devstack.tools.cache import digest, keep, staging
-from devstack.tools.progress import say
+from devstack.tools.messages import say
 from devstack.tools.supplies import Supply, ToolError
 
 RELEASES = Path(__file__).with_name("oha_releases.json")

@@ -8,29 +8,22 @@ It goes to standard error, so that the output of a command can be piped.
             show(done, len(rows))
 """
 
-import os
 import sys
 import threading
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self, TextIO
 
-BAR = 24
+# The client is one file of the standard library. So the bar is there, and the server uses it.
+from cli.pitwall.bar import columns_of, draw_bar
+
 REDRAW_S = 0.1
 LINE_EVERY_S = 5.0
 #: Shorter work needs no bar.
 PATIENCE_S = 0.5
 _CLEAR = "\r\x1b[K"
-
-
-class Out(Protocol):
-    """The methods of a stream that are needed."""
-
-    def write(self, text: str, /) -> object: ...
-    def flush(self) -> None: ...
-    def isatty(self) -> bool: ...
 
 
 class Progress:
@@ -44,7 +37,7 @@ class Progress:
         self,
         title: str,
         *,
-        out: Out,
+        out: TextIO,
         quiet: bool = False,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -93,9 +86,8 @@ class Progress:
             parts = [self._title, f"{self._done:,}", _time(seconds)]
         else:
             share = min(1.0, self._done / self._total)
-            full = int(BAR * share)
             parts = [
-                f"{self._title} [{'#' * full}{'.' * (BAR - full)}]",
+                f"{self._title} {draw_bar(self._done, self._total)}",
                 f"{self._done:,} of {self._total:,}",
                 f"{int(100 * share)} %",
                 _left(seconds, share),
@@ -116,7 +108,7 @@ class Progress:
         self._drawn, self._drawn_at = True, self._now()
         text = self.text(self._drawn_at - self._began)
         if self._live:
-            self._write(f"{_CLEAR}{text[: _columns(self._out) - 1]}")
+            self._write(f"{_CLEAR}{text[: columns_of(self._out) - 1]}")
         else:
             self._write(f"{text}\n")
 
@@ -151,10 +143,3 @@ def _time(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest:02} s"
     return f"{minutes // 60} h {minutes % 60:02} min"
-
-
-def _columns(out: Out) -> int:
-    try:
-        return os.get_terminal_size(out.fileno()).columns or 80  # type: ignore[attr-defined]
-    except (AttributeError, OSError, ValueError):
-        return 80

@@ -32,7 +32,9 @@ def test_an_alert_is_found_read_and_acknowledged(page: Page, world: World) -> No
     expect(page.locator(".title .badge")).to_contain_text("Acknowledged")
     page.get_by_role("textbox", name="Note").fill("reverted")
     page.get_by_role("button", name="Confirm").click()
-    expect(page.get_by_role("region", name="Activity")).to_contain_text("alice: confirmed: reverted")
+    expect(page.get_by_role("region", name="Activity")).to_contain_text(
+        "alice: confirmed: reverted"
+    )
     page.get_by_role("link", name="← Alerts").click()
 
     page.get_by_role("link", name="Hello: Requests per second").focus()

@@ -47,7 +47,9 @@ def test_a_saved_version_shows_its_changes(page: Page, world: World) -> None:
     rows = page.locator("table.diff tr[data-sign='+'], table.diff tr[data-sign='-']")
     expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text("−")
-    expect(page.locator("main")).to_contain_text("1 case added, 0 removed; 1 case keeps its history")
+    expect(page.locator("main")).to_contain_text(
+        "1 case added, 0 removed; 1 case keeps its history"
+    )
 
     page.goto(f"{HELLO}?version=1")
     expect(page.locator("main")).to_contain_text("Saving here creates version 3")

@@ -5,9 +5,10 @@ import subprocess
 
 import pytest
 
+from cli.pitwall.bar import Progress
 from devstack import demo_repository
 from devstack.demo import DemoError, judge
-from devstack.demo_progress import ProgressLine, describe
+from devstack.demo_progress import show
 from devstack.demo_repository import RepositoryError
 from devstack.demo_tables import comparison_text, quantity
 
@@ -87,32 +88,21 @@ RUN = {
     "phase": "measuring",
     "trials_total": 21,
     "trials_done": 7,
-    "seconds_left": 62.4,
-    "jobs": [{"current_trial": {"case": "plain", "commit": "0123456789"}}],
+    "trials_skipped": 0,
+    "seconds_left": 50,
+    "ended_at": None,
+    "jobs": [{"state": "measuring", "phase": "measuring", "waiting": ""}],
 }
 
 
-def test_progress_of_a_run_is_shown():
-    assert describe(RUN) == (
-        "[########................]  trial 7 of 21  about 62 s left  measuring  plain at 0123456"
-    )
-
-
-@pytest.mark.parametrize("missing", ["seconds_left", "trials_total", "phase", "jobs"])
-def test_progress_is_shown_without_unknown_values(missing):
-    run = {key: value for key, value in RUN.items() if key != missing}
-    assert "None" not in describe(run)
-
-
-def test_phases_are_printed_without_a_terminal():
+def test_each_change_is_printed_on_a_line_without_a_terminal():
     out = io.StringIO()
-    line = ProgressLine(out)
-    for phase in ("building", "building", "measuring"):
-        line.show({**RUN, "phase": phase})
-    line.end()
-    assert [text.split("  ")[3] for text in out.getvalue().splitlines()] == [
-        "building",
-        "measuring",
+    progress = Progress(out)
+    for done in (7, 7, 8):
+        show(progress, {**RUN, "trials_done": done})
+    progress.end()
+    assert out.getvalue().splitlines() == [
+        f"pitwall: running: {done} of 21 trials, about 50 s left, measuring" for done in (7, 8)
     ]
 
 
