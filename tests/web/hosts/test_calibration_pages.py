@@ -90,12 +90,11 @@ def test_drift_within_pairs_is_shown(world: World, alice: Client) -> None:
     }
     record_again(rates)
     tick()
-    rows = re.findall(r"<tr>.*?</tr>", _section(alice, world))
+    rows = re.findall(r"<tr>.*?</tr>", _section(alice, world), re.DOTALL)
     drifting = [_text(row) for row in rows if ">drifts<" in row]
     assert len(drifting) == 1
     assert drifting[0].startswith("Requests per second")
-    assert drifting[0].endswith("+10.0 % drifts")
-    assert "2 rounds" in drifting[0]
+    assert drifting[0].endswith(" 2 +10.0 % drifts")
 
 
 def test_ids_of_the_page_are_unique(world: World, alice: Client) -> None:
@@ -123,7 +122,8 @@ def test_the_history_of_calibrations_is_a_chart_with_a_table(world: World, alice
     assert chart["changes"] == [{"before": 1, "label": "kernel"}]
     assert 'data-source="noise-series"' in page.content.decode()
     assert "js/noise.js" in page.content.decode()
-    rows = re.findall(r"<tr>.*?</tr>", _section(alice, world).rpartition("<tbody>")[2])
+    body = _section(alice, world).rpartition("<tbody>")[2]
+    rows = re.findall(r"<tr>.*?</tr>", body, re.DOTALL)
     assert len(rows) == 2
     assert "before the host changed" not in rows[0]
     assert "before the host changed" in rows[1]

@@ -25,6 +25,7 @@ from tests.support.factories import (
     make_run,
     noise,
 )
+from tests.support.page_text import text_in
 from tests.web.conftest import World, signed_in
 
 BUTTONS = ("Put in maintenance", "Activate", "Retire this host")
@@ -301,7 +302,7 @@ def test_facts_are_grouped_and_unknown_ones_have_a_reason(world: World, alice: C
     assert "&lt;b&gt;bold&lt;/b&gt;" in page
     titles = [group.title for group in fact_groups(facts)]
     assert titles == ["Processor", "Memory and disk", "Programs", "Other"]
-    assert "<dt>not found</dt><dd>ghz</dd>" in page
+    assert "not found ghz" in text_in(page)
 
 
 def test_changes_and_differences_from_the_profile_are_shown(world: World, alice: Client) -> None:
@@ -312,7 +313,7 @@ def test_changes_and_differences_from_the_profile_are_shown(world: World, alice:
     page = _page(alice, world)
 
     assert "Change history" in page
-    assert '<td>kernel</td><td class="break">6.1</td><td class="break">6.2</td>' in page
+    assert "kernel 6.1 6.2" in text_in(page)
     assert "cores: 4 in the profile, 8 on the host" in page
 
 

@@ -20,6 +20,7 @@ from orchestrator.fleet.windows import DAYS
 from orchestrator.runs.models import Job, Run, Trial
 from tests.support.factories import DEFINITION, git, make_definition, make_local_host, make_run
 from tests.support.fetches import fetch_now, run_fetches
+from tests.support.page_text import text_in
 from tests.web.conftest import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -47,8 +48,8 @@ def test_cases_trials_and_duration_are_previewed(world: World, alice: Client) ->
     panel = alice.post(reverse("run-preview"), _data(world), **HTMX).content.decode()
 
     assert "<html" not in panel
-    assert "<dt>Trials</dt><dd>14</dd>" in panel.replace("\n", "")
-    assert "<dt>Cases</dt><dd>1</dd>" in panel
+    assert "Cases 1 Commits 2" in text_in(panel)
+    assert "Trials 14 Jobs 1" in text_in(panel)
     assert "Estimated time" in panel
     assert Run.objects.count() == before
 
@@ -175,7 +176,7 @@ def fleet(world: World) -> list[Host]:
 def _places(page: str) -> dict[str, str]:
     """What can be chosen to measure on: the text beside each box."""
     found = re.findall(r'name="hosts" value="([^"]+)".*?>(.*?)</label>', page, re.DOTALL)
-    return {value: " ".join(re.sub(r"<[^>]+>", " ", rest).split()) for value, rest in found}
+    return {value: text_in(rest) for value, rest in found}
 
 
 def _asked(run: Run) -> list[dict[str, str]]:
@@ -272,7 +273,7 @@ def test_errors_of_placements_are_shown_at_their_field(
 def test_the_parent_is_the_default_baseline(world: World, alice: Client) -> None:
     panel = alice.post(reverse("run-preview"), _data(world, baseline=""), **HTMX).content.decode()
 
-    assert re.search(rf"<code>{world.shas[1][:10]}</code> <span class=\"muted\">baseline", panel)
+    assert f"{world.shas[1][:10]} baseline" in text_in(panel)
 
 
 def test_the_preview_shows_jobs_machine_time_and_warnings(
@@ -281,7 +282,7 @@ def test_the_preview_shows_jobs_machine_time_and_warnings(
     Host.objects.filter(name="right").update(open_hours=_tomorrow())
     data = _data(world, hosts=["right"], generator="left")
     panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
-    text = " ".join(re.sub(r"<[^>]+>", " ", panel).split())
+    text = text_in(panel)
 
     # One trial: 0.2 s warm-up, 0.6 s load, 1 s around it; 14 of them, on two hosts.
     assert "Jobs 1 of 25 s" in text
@@ -364,7 +365,7 @@ def test_cases_with_checked_boxes_are_measured(world: World, alice: Client, grid
     panel = alice.post(
         reverse("run-preview"), _grid_data(world, grid, *chosen), **HTMX
     ).content.decode()
-    assert "<strong>3 cases × 14 trials</strong>" in panel
+    assert "3 cases × 14 trials" in text_in(panel)
     alice.post(reverse("run-new"), _grid_data(world, grid, *chosen, cases="connections < 8"))
     run = Run.objects.latest("created_at")
     cases = {trial.case.label for trial in Trial.objects.filter(job__run=run)}
@@ -414,7 +415,7 @@ def test_a_large_grid_is_submitted_completely(world: World, alice: Client) -> No
     data = _data(world, grid=grid.id, boxes=boxes, rounds="5")
     panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
 
-    assert "<strong>1599 cases × 10 trials</strong>" in panel
+    assert "1599 cases × 10 trials" in text_in(panel)
 
 
 def test_a_grid_of_other_cases_starts_nothing(world: World, alice: Client, grid: str) -> None:
@@ -423,7 +424,7 @@ def test_a_grid_of_other_cases_starts_nothing(world: World, alice: Client, grid:
     assert "cases of this benchmark have changed" in _error_of(answer.content.decode(), "cases")
     panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
     assert f'name="grid" value="{grid}"' in panel
-    assert "<strong>12 cases" in panel
+    assert "12 cases × " in text_in(panel)
 
 
 def test_rounds_follow_from_the_target_resolution(world: World, alice: Client) -> None:
@@ -451,7 +452,7 @@ def test_the_expected_end_of_a_run_is_shown(world: World, alice: Client) -> None
     wait_s = (answer.context["finish"] - utc_now()).total_seconds()
 
     assert 7200 < wait_s < 7300
-    assert "done about <strong>" in answer.content.decode()
+    assert "· done about " in text_in(answer.content.decode())
     assert "2 queued, 4 h 00 min" in _places(alice.get(reverse("run-new")).content.decode())["here"]
 
 
