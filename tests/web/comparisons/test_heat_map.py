@@ -62,7 +62,7 @@ def test_three_of_three_hundred_changes_are_visible(alice: Client, query: Any) -
     assert "1 of 10" in unescape(changed[2][2]).replace("\xa0", " ")
     assert answer.context["heat"].map.columns.name == "host"
     table = page[page.index('class="compared"') :]
-    rows = re.findall(r'data-verdict="(\w+)"><span aria-hidden="true">', table)
+    rows = re.findall(r'data-verdict="(\w+)">\s*<span aria-hidden="true">', table)
     assert page.count('<th scope="row"><a href="case?') == 24
     assert rows[:4] == ["regressed", "improved", "improved", "equivalent"]
     assert "Show the other 276 equivalent" in page
