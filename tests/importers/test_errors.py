@@ -23,7 +23,7 @@ HEAD = b"metric,unit,value,case.rate\n"
         ("csv", b"metric,value\n\xff,1\n", "byte 13: expected text in UTF-8"),
         ("csv", b"metric,value,better\nx,1,up\n", "line 2, better: expected higher or lower"),
         ("csv", b"metric,value,measured_at\nx,1,soon\n", "line 2, measured_at: expected a date"),
-        ("csv", b"metric,value,sentinel\nx,1,0\n", "line 2, sentinel: it stands in the place"),
+        ("csv", b"metric,value,sentinel\nx,1,0\n", "line 2, sentinel: it replaces the value"),
         ("json", b"[]", "expected an object, got []"),
         ("json", b"{", "line 1, column 2: not JSON"),
         ("json", b'{"version": 2, "results": []}', "version: expected version 1, got 2"),
