@@ -1,1 +1,1 @@
-"""What was measured: trials, results that others send, their validity and their provenance."""
+"""Measured data: trials, results that clients send, their validity and their provenance."""

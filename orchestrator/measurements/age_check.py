@@ -1,4 +1,4 @@
-"""Which results are too old to be stored: their project no longer keeps single results that old."""
+"""Results that are too old to store: their project no longer keeps single results of that age."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from orchestrator.benchmarks.models import Benchmark
 from orchestrator.measurements.incoming import ResultIn
 
 ONE_DAY = timedelta(days=1)
-#: Each post of results asks it.
+#: Runs for each post of results.
 _TRIALS_DAYS = """
 SELECT project_id, trials_days FROM results_retention
 WHERE project_id = ANY(%s) AND trials_days IS NOT NULL
@@ -19,8 +19,11 @@ WHERE project_id = ANY(%s) AND trials_days IS NOT NULL
 def errors_of_age(
     benchmarks: Sequence[Benchmark], results: Sequence[ResultIn], now: datetime
 ) -> dict[int, str]:
-    """Place → why a result is too old to be taken in: single results of its time are not kept any
-    more, so that nobody can tell whether it was taken before."""
+    """Map the index of each result that is too old to the reason for refusing it.
+
+    Single results of that age are removed, so Pitwall cannot check whether it already has the
+    result.
+    """
     old = {
         place: benchmark.project_id
         for place, (benchmark, result) in enumerate(zip(benchmarks, results, strict=True))
@@ -33,7 +36,7 @@ def errors_of_age(
         days = dict(cursor.fetchall())
     return {
         place: f"it is older than the {days[project]} days for which its project keeps single "
-        "results: whether it was taken before cannot be told any more"
+        "results, so Pitwall cannot check whether it was sent before"
         for place, project in old.items()
         if project in days and now - results[place].at > days[project] * ONE_DAY  # type: ignore[operator]
     }

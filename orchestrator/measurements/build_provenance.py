@@ -1,4 +1,4 @@
-"""What the subject of a trial was made with: programs of its host, and what is installed for it."""
+"""Build provenance of a trial: programs on the target, the installed build and its log."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,14 +10,15 @@ from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.fleet.programs import versions_in
 from orchestrator.runs.models import Build, Job, Trial
 
-#: Of the log of install and build, so much of its end stays with a trial.
+#: This much of the end of the install and build log is stored with a trial.
 LOG_CHARS = 2_000
 
 
 def made_with(job: Job, trial: Trial, result: Mapping[str, Any]) -> dict[str, Any]:
-    """`programs`: the versions of those that the definition requires, as the target has them.
+    """Return the build provenance of a trial.
 
-    `install`: the name of what is installed on the target, and the end of the log; None without.
+    `programs`: versions of the programs that the definition requires, as found on the target.
+    `install`: the name of the installed build and the end of its log; None without a build.
     """
     spec = resolve(spec_of(job.run.definition), trial.case.parameters)
     facts = job.snapshot.facts if job.snapshot else {}

@@ -1,8 +1,8 @@
-"""Millions of finished results from a file: COPY, then a few statements for many thousand rows.
+"""Import millions of finished results from a file with COPY and a few set-based statements.
 
-It writes the same rows as `record` does, one batch of lines after the other: each batch as a whole
-or not at all. What is there already changes nothing, so that an import that was interrupted is
-simply started again.
+It writes the same rows as `record`, one batch of lines after the other. A batch is stored as a
+whole or not at all. Results that exist already are not changed, so an interrupted import can be
+started again from the beginning.
 """
 
 import json
@@ -30,12 +30,12 @@ from orchestrator.measurements.recording import MERGE, Measured, newest
 from orchestrator.measurements.repeats import check_alike, check_repeats
 from orchestrator.measurements.result_files import ANY_SIZE, Bounds, Line, read_results
 
-#: Lines a transaction.
+#: Lines per transaction.
 BATCH = 10_000
 MOST_FAULTS = 100
-#: `(done, total, what was done)` in lines; the total is None while it is not known.
+#: `(done, total, activity)` in lines; the total is None while it is unknown.
 Progress = Callable[[int, int | None, str], None]
-#: Called with how many results of a batch are new, inside the transaction that stores them.
+#: Called with the number of new results of a batch, inside the transaction that stores them.
 Note = Callable[[int], None]
 
 _MAKE = """
@@ -112,7 +112,7 @@ SELECT found FROM (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """A file without faults: how many results, and about what they take as rows."""
+    """A file without faults: the number of its results, and their approximate size as rows."""
 
     results: int
     stored_bytes: int
@@ -120,7 +120,8 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """Of so many results in a file, `accepted` were new and `repeated` taken before."""
+    """The counts of an import: results in the file, new ones (`accepted`), known ones
+    (`repeated`)."""
 
     results: int
     accepted: int
@@ -138,8 +139,8 @@ def check_file(
     bounds: Bounds = ANY_SIZE,
     progress: Progress = lambda done, total, note: None,
 ) -> Checked:
-    """What a file has. InvalidRequestError lists all that is wrong, by line: then nothing of the
-    file was stored."""
+    """Check a file without storing anything. InvalidRequestError lists every fault with its
+    line."""
     found: list[tuple[str, str]] = []
     names: dict[tuple[str | None, str], tuple[int, ResultIn]] = {}
     count = size = 0
@@ -172,12 +173,14 @@ def import_file(
     bounds: Bounds = ANY_SIZE,
     progress: Progress = lambda done, total, note: None,
 ) -> Imported:
-    """Stores the results of a file; `project` is that of results that name none, `name` that of the
-    file where it lies under another one here.
+    """Store the results of a file.
 
-    InvalidRequestError with every fault by its line, before anything is stored,
-    QuotaExceededError where the team has no room for all of it, and ResultConflictError where ids
-    are taken by other results: then nothing of their batch is stored.
+    `project` is used for results that name none. `name` is the name of the file if it is stored
+    here under a different one.
+
+    Raise InvalidRequestError with every fault and its line before anything is stored. Raise
+    QuotaExceededError if the storage quota of the team is too small for the whole file. Raise
+    ResultConflictError if other results have the same ids: nothing of that batch is stored.
     """
     member.require(Role.MEMBER, to="send results")
     checked = check_file(member, path, project, bounds=bounds, progress=progress)
@@ -198,8 +201,10 @@ def check_room(member: Member, checked: Checked) -> None:
 
 
 def batches_of(path: Path, bounds: Bounds = ANY_SIZE, skip: int = 0) -> Iterator[list[Line]]:
-    """The results of a file in the batches in which they are stored, without the first `skip`
-    results, which have to be whole batches."""
+    """Yield the results of a file in the batches that are stored, without the first `skip` results.
+
+    `skip` is a multiple of the batch size.
+    """
     lines = read_results(path, bounds, skip=skip)
     while batch := list(islice(lines, BATCH)):
         yield batch
@@ -212,13 +217,13 @@ def store_batch(
     name: str,
     note: Note = lambda new: None,
 ) -> int:
-    """Stores the results of these lines in one transaction; how many were new."""
+    """Store the results of these lines in one transaction and return the number of new ones."""
     results = [_of_project(_checked(line), project) for line in lines]
     places = [f"line {line.number}" for line in lines]
     try:
         new = _stored(member, results, places, f"file {name}", note)
     except IntegrityError:
-        # Something that was remembered has been deleted meanwhile.
+        # A remembered row was deleted in the meantime.
         forget()
         new = _stored(member, results, places, f"file {name}", note)
     if load_quotas(member.team).storage_bytes is not None:
@@ -233,7 +238,7 @@ def note_imported(member: Member, name: str, accepted: int) -> None:
 def _note_oldest(
     names: dict[tuple[str | None, str], tuple[int, ResultIn]], number: int, result: ResultIn
 ) -> None:
-    """Of each benchmark that a file names, the line with its oldest result."""
+    """Remember, for each benchmark that a file names, the line with its oldest result."""
     name = (result.project, result.benchmark)
     known = names.get(name)
     if known is None or (result.at and (known[1].at is None or result.at < known[1].at)):
@@ -243,7 +248,7 @@ def _note_oldest(
 def _unknown_names(
     member: Member, names: Mapping[tuple[str | None, str], tuple[int, ResultIn]]
 ) -> Iterator[tuple[str, str]]:
-    """Benchmarks that there are not, and of the others results that are too old."""
+    """List benchmarks that do not exist, and results of known benchmarks that are too old."""
     for number, result in names.values():
         looked_up = Names(member)
         benchmarks = [each for each in looked_up.benchmarks([result]) if each is not None]
@@ -272,7 +277,7 @@ def _stored(
     source: str,
     note: Note,
 ) -> int:
-    """How many results of a batch were new; names that are new are made before."""
+    """Store a batch and return the number of new results; create new names first."""
     _make_commits(member, results)
     ready = prepared(member, results, source, places)
     check_alike(ready.sent)
@@ -297,7 +302,7 @@ def _stored(
 
 
 def _make_commits(member: Member, results: Sequence[ResultIn]) -> None:
-    """All commits of a batch at once, in the order in which they are first named."""
+    """Create all commits of a batch at once, in the order of their first appearance."""
     found = Names(member).benchmarks(results)
     projects = {each.project_id: each.project for each in found if each is not None}
     told: dict[int, dict[str, ResultIn]] = {pk: {} for pk in projects}
@@ -314,8 +319,8 @@ def _told(result: ResultIn) -> Told:
 
 
 def _copied(place: int, row: Measured, metrics: Mapping[str, int]) -> str:
-    """A row in the text form of COPY."""
-    # Nothing else of a row can hold a backslash, a tab or the end of a line.
+    """Return a row in the text format of COPY."""
+    # No other field of a row can contain a backslash, a tab or a line end.
     told = json.dumps(row.provenance).replace("\\", "\\\\")
     cells: tuple[Any, ...] = (
         place,

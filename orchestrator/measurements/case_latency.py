@@ -20,9 +20,11 @@ from orchestrator.stats.histogram import Histogram
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseLatency:
-    """`trials` are those that were merged now, and `merged_before` counts those of which no
-    distribution of their own is kept any more. `suspect` of both were suspect, `left_out` more were
-    invalid. `distribution` is None where no answer of theirs was good.
+    """The merged latency of a case.
+
+    `trials` are merged now. `merged_before` counts trials whose own distribution was removed after
+    it was merged. `suspect` counts suspect trials among both, `left_out` the invalid trials, which
+    are not included. `distribution` is None if no request was answered successfully.
     """
 
     case: Case
@@ -46,10 +48,10 @@ def case_latency(
     host: Host | None = None,
     invalid: bool = False,
 ) -> CaseLatency:
-    """Over all runs or over one; of several versions of the definition only the newest counts.
+    """Merge the latency over all runs or over one; use the newest version of the definition only.
 
-    `invalid`: those trials as well. NotFoundError where nothing was measured, InvalidRequestError
-    where several hosts did it and none is named: they are not the same machine. GoneError for one
+    `invalid` includes invalid trials. Raise NotFoundError if nothing was measured,
+    InvalidRequestError if several hosts measured the case and none is named, and GoneError for one
     run whose distributions were merged into those of its commits.
     """
     trials = Trial.objects.filter(
@@ -86,7 +88,7 @@ def case_latency(
 def _of_the_newest(
     trials: Sequence[Trial], points: Sequence[PointHistogram]
 ) -> tuple[Definition, list[Trial], list[PointHistogram]]:
-    """The newest version among them, and what is of it, each distribution once."""
+    """Return the newest version of the definition and its data, with each distribution once."""
     versions = [*(each.job.run.definition for each in trials), *(p.definition for p in points)]
     newest = max(versions, key=lambda each: each.version)
     mine = [each for each in trials if each.job.run.definition == newest]
@@ -95,7 +97,7 @@ def _of_the_newest(
 
 
 def _with_distributions(trials: Sequence[Trial]) -> list[Trial]:
-    """Those of which the distributions were not merged and removed."""
+    """Return the trials whose own distribution still exists."""
     stored = Stored.objects.filter(trial__in=trials, kind=HistogramKind.OK)
     own = set(stored.values_list("trial_id", flat=True))
     return [each for each in trials if each.pk in own]

@@ -1,4 +1,4 @@
-"""The text of a file that a command is given."""
+"""The text of a file that is an argument of a command."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from orchestrator.core.errors import InvalidRequestError
 
 
 def text_of(name: str) -> str:
-    """All of it; `-` is standard input. InvalidRequestError where it cannot be read as text."""
+    """Return the whole text; `-` is standard input. InvalidRequestError if it cannot be read."""
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
@@ -15,4 +15,4 @@ def text_of(name: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidRequestError("it is no UTF-8 text: give a file of JSON") from error
+        raise InvalidRequestError("it is not UTF-8 text: pass a JSON file") from error

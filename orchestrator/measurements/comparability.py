@@ -1,4 +1,4 @@
-"""What makes two trials like for like: their block, and what exactly was measured."""
+"""Comparability of trials: their block and their measured configuration."""
 
 import hashlib
 from collections.abc import Mapping
@@ -13,22 +13,22 @@ from orchestrator.core.ids import digest_of
 
 
 def block_of(job: UUID, number: int) -> int:
-    """The round of a job as 64 bits with a sign, never 0: trials of one block share it."""
+    """Return the block of a round: a signed 64-bit number, never 0. All trials of it share it."""
     return _number(f"{job}:{number}", 8)
 
 
 def hash_configuration(
     definition: Definition, parameters: Mapping[str, Scalar], tool: object
 ) -> int:
-    """A case of a definition, measured by a `tool` of some version, as 32 bits, never 0.
+    """Hash a case of a definition and a version of a `tool` to 32 bits, never 0.
 
-    Equal for two definitions where an edit did not touch this case.
+    The hash of two definitions is equal if an edit did not touch this case.
     """
     return hash_measured_configuration(measured_by(spec_of(definition), parameters), tool)
 
 
 def hash_measured_configuration(measured: Mapping[str, Any], tool: object) -> int:
-    """The number of a configuration, from the result of `measured_by` and the tool."""
+    """Hash a configuration, from the result of `measured_by` and the tool."""
     return _number(digest_of([measured, tool]), 4)
 
 

@@ -1,7 +1,7 @@
-"""CPU that server and load tool used during the newest trials of a job, second by second.
+"""CPU use of server and load tool during the newest trials of a job, second by second.
 
-From the samples that came home with each trial. While a load is measured nobody asks the host, so
-a running trial has none yet.
+The data are samples in the results of trials. The host is not queried while a load runs, so a
+running trial has no trace yet.
 """
 
 import json
@@ -17,18 +17,18 @@ from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import TrialState
 
-#: So many trials are shown of a job, the newest last.
+#: The number of trials shown for a job, the newest last.
 NEWEST = 6
-#: A result larger than this is not read only to draw a small line.
+#: Larger results are not read just to draw a small chart.
 MOST_BYTES = 2_000_000
 
-#: (seconds since the load began, CPU cores used since the point before) in the order of time.
+#: (seconds since the start of the load, CPU cores used since the previous point), in time order.
 Line = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuTrace:
-    """One trial: cores that its server and its load tool used; empty where nothing was told."""
+    """The CPU cores that the server and the load tool of one trial used; empty without samples."""
 
     seconds: float
     server: Line
@@ -36,7 +36,7 @@ class CpuTrace:
 
 
 def cpu_traces(jobs: Iterable[UUID]) -> dict[UUID, list[CpuTrace]]:
-    """Of these jobs, the newest measured trials in the order of time, one query for each job."""
+    """Return the newest measured trials of each job in time order, with one query per job."""
     return {job: _of_job(job) for job in jobs}
 
 
@@ -49,7 +49,7 @@ def _of_job(job: UUID) -> list[CpuTrace]:
 
 @lru_cache(maxsize=512)
 def _of_trial(trial: UUID) -> CpuTrace | None:
-    """A measured trial never changes."""
+    """Return the trace of a trial, from the cache if possible: a measured trial never changes."""
     files = Artifact.objects.filter(trial=trial, name="result.json", size__lt=MOST_BYTES)
     packed = files.values_list("compressed", flat=True).first()
     if packed is None:
@@ -58,7 +58,7 @@ def _of_trial(trial: UUID) -> CpuTrace | None:
 
 
 def trace_of(result: Mapping[str, Any]) -> CpuTrace | None:
-    """Of a trial's result.json, its loads one behind the other; None where none has a length."""
+    """Build the trace of a result.json, its loads one after the other; None without a duration."""
     seconds = 0.0
     server: list[tuple[float, float]] = []
     tool: list[tuple[float, float]] = []
@@ -75,7 +75,7 @@ def trace_of(result: Mapping[str, Any]) -> CpuTrace | None:
 
 
 def _line(load: Mapping[str, Any], key: str, took_s: float, after_s: float) -> Line:
-    """From the growth between two samples; the last lasts until the load's end."""
+    """Derive CPU use from the growth between samples; the last point lasts until the load ends."""
     told = [(float(each["t"]), each.get(key)) for each in load.get("samples") or []]
     told.append((took_s, (load.get("usage") or {}).get(key)))
     known = [(t, float(cpu_s)) for t, cpu_s in told if cpu_s is not None and t <= took_s]

@@ -27,7 +27,7 @@ class LatencyCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PercentileReading:
-    """`seconds` is None where there are fewer requests than the `needed` ones."""
+    """One percentile; `seconds` is None if there are fewer than `needed` requests."""
 
     percentile: float
     seconds: float | None
@@ -35,7 +35,7 @@ class PercentileReading:
 
 
 def merged(trials: Sequence[UUID], kind: str = HistogramKind.OK) -> Distribution | None:
-    """The distribution of all requests of these trials; None where there is none."""
+    """Merge the distributions of all requests of these trials; None if there is none."""
     rows = Histogram.objects.filter(trial__in=trials, kind=kind).values_list("encoded", flat=True)
     parts = [Distribution.decode(bytes(row)) for row in rows]
     return Distribution.merged(parts) if parts else None
@@ -44,10 +44,11 @@ def merged(trials: Sequence[UUID], kind: str = HistogramKind.OK) -> Distribution
 def distribution_of(
     trial: Trial, *, kind: str = HistogramKind.OK, load: int | None = None
 ) -> Distribution | None:
-    """Of the whole trial, or of one of its several loads, counted from 0; None without requests.
+    """Return the distribution of the whole trial, or of one of several loads, counted from 0.
 
-    NotFoundError where the trial has no load of that number; GoneError where its distributions
-    were removed. A load has good answers only.
+    None without requests. Raise NotFoundError if the trial has no load of that number, and
+    GoneError if its distributions were removed. A single load has a distribution of successful
+    answers only.
     """
     if load is None:
         whole = merged([trial.pk], kind)
@@ -64,7 +65,7 @@ def distribution_of(
 
 
 def asked_percentiles(text: str) -> tuple[float, ...]:
-    """`50,99.5` as numbers, each once; InvalidRequestError says what is wrong."""
+    """Parse `50,99.5` as distinct numbers; InvalidRequestError gives the reason."""
     found: dict[float, None] = {}
     for word in (part.strip() for part in text.split(",")):
         try:
@@ -86,15 +87,15 @@ def asked_percentiles(text: str) -> tuple[float, ...]:
 
 
 def needed_requests(percentile: float) -> int:
-    """The least number of requests that can carry a percentile below 100."""
-    # Rounded first: 100 − 99.9 is a little under 0.1 in floating point.
+    """Return the smallest number of requests that supports a percentile below 100."""
+    # Round first: 100 − 99.9 is slightly less than 0.1 in floating point.
     return math.ceil(round(100 * SUPPORTING_REQUESTS / (100 - percentile), 6))
 
 
 def read_percentiles(
     distribution: Distribution | None, percentiles: Sequence[float]
 ) -> tuple[PercentileReading, ...]:
-    """In the order asked for; nothing is known of no distribution."""
+    """Read the percentiles in the given order; each is None without a distribution."""
     return tuple(
         PercentileReading(
             percentile=each,
@@ -106,7 +107,7 @@ def read_percentiles(
 
 
 def curve_of(distribution: Distribution | None) -> LatencyCurve | None:
-    """The latency at PERCENTILES; None at one that too few requests support."""
+    """Return the latency at PERCENTILES; None for a percentile with too few requests."""
     if distribution is None:
         return None
     return LatencyCurve(
@@ -117,9 +118,9 @@ def curve_of(distribution: Distribution | None) -> LatencyCurve | None:
 
 
 def histogram_file(distribution: Distribution | None) -> bytes:
-    """HdrHistogram's V2 compressed encoding; NotFoundError where there is no request."""
+    """Return the V2 compressed encoding of HdrHistogram; NotFoundError without requests."""
     if distribution is None or not distribution.total_count:
-        raise NotFoundError("there is no such distribution: no request was answered so")
+        raise NotFoundError("there is no such distribution: the trial has no requests of this kind")
     return distribution.encode()
 
 

@@ -1,4 +1,4 @@
-"""What the hosts of a trial were like before and while it was measured, as its files tell."""
+"""The environment of the hosts of a trial before and during the load, read from its files."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from orchestrator.measurements.trial_files import Facts, loads_told
 from orchestrator.runs.models import HostRole, Trial
 
 _TITLES = {"server": "server", "tool": "load tool"}
-#: The labels that the engine gives to the hosts of a job, the target's first.
+#: The labels that the dispatcher gives to the hosts of a job, the target's first.
 _LABELS = "abc"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedLimits:
-    """What one process of a trial was held to; None where it was not limited or is not known.
+    """The limits that applied to one process of a trial; None if it had no limit or it is unknown.
 
-    `refused`: (limit, why it did not hold).
+    `refused`: (limit, reason why it could not be applied).
     """
 
     process: str
@@ -32,10 +32,11 @@ class AppliedLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """One host: ENVIRONMENT and INTERFERENCE of agents/hostagent/monitoring/environment.py.
+    """The environment of one host: ENVIRONMENT and INTERFERENCE of
+    agents/hostagent/monitoring/environment.py.
 
-    `host` is its name, or its label in the plan where nobody knows the name. Of several loads,
-    `during` has the worst of each fact.
+    `host` is its name, or its label in the plan if the name is unknown. With several loads,
+    `during` has the worst value of each fact.
     """
 
     host: str
@@ -45,7 +46,7 @@ class Surroundings:
 
 
 def surroundings_of(trial: Trial, result: Facts) -> list[Surroundings]:
-    """Of each host that told anything; `result` is the trial's result.json."""
+    """Return the environment of each host that reported one, from the result.json of the trial."""
     before = result.get("hosts") or {}
     loads = [each.get("interference") or {} for each in loads_told(result)]
     names = _host_names(trial)
@@ -62,7 +63,7 @@ def surroundings_of(trial: Trial, result: Facts) -> list[Surroundings]:
 
 
 def worst_of(looks: Sequence[Facts]) -> Facts:
-    """Several INTERFERENCE as one: the highest numbers, the widest spans, what was ever true."""
+    """Merge several INTERFERENCE: the highest numbers, the widest ranges, flags if set in any."""
     if len(looks) < 2:
         return looks[0] if looks else {}
     keys = dict.fromkeys(key for look in looks for key in look)
@@ -74,7 +75,7 @@ def worst_of(looks: Sequence[Facts]) -> Facts:
 
 
 def applied_limits(trial: Trial) -> list[AppliedLimits]:
-    """Of the server, the load tool and the services, as they were read back on the host."""
+    """Return the limits of the server, the load tool and the services, as read back on the host."""
     limits = trial.provenance.get("limits") or {}
     order = sorted(limits, key=lambda process: (process not in _TITLES, process))
     return [_applied(process, limits[process]) for process in order if limits[process]]
@@ -95,7 +96,7 @@ def _is_number(value: object) -> bool:
 
 
 def _host_names(trial: Trial) -> Mapping[str, str]:
-    """By the labels of the plan: each host once, in the order of the roles."""
+    """Map the labels of the plan to host names: each host once, in the order of the roles."""
     hosts = trial.provenance.get("hosts") or {}
     target = hosts.get(HostRole.TARGET) or (trial.host.name if trial.host else None)
     played = (hosts.get(role) or target for role in HostRole.values)
@@ -118,5 +119,5 @@ def _applied(process: str, applied: Mapping[str, Any]) -> AppliedLimits:
 
 
 def _title(process: str) -> str:
-    """`service:redis:1` as `redis 1`."""
+    """Format `service:redis:1` as `redis 1`."""
     return _TITLES.get(process) or process.removeprefix("service:").replace(":", " ")

@@ -1,4 +1,4 @@
-"""Results as files of them are taken in (`result_files`): one object each, newest last."""
+"""Export of results in the format that imports read (`result_files`): one object each."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -24,7 +24,7 @@ def readings_of(
     commit: Commit | None = None,
     host: Host | None = None,
 ) -> QuerySet[Reading]:
-    """What was measured or sent of a benchmark; get the others through their selectors."""
+    """Return the measured and imported readings of a benchmark, newest last."""
     rows = Reading.objects.filter(
         member.sees("case__benchmark__project"), case__benchmark=benchmark
     )
@@ -36,7 +36,7 @@ def readings_of(
 
 
 def exported(rows: QuerySet[Reading]) -> Iterator[dict[str, Any]]:
-    """Each as `ResultIn` has it: sent to another Pitwall it is the same result there."""
+    """Yield each result as a `ResultIn`: sent to another Pitwall, it is the same result there."""
     names = dict(Metric.objects.values_list("pk", "key"))
     every = rows.iterator(chunk_size=AT_ONCE)
     while part := list(islice(every, AT_ONCE)):
@@ -46,7 +46,7 @@ def exported(rows: QuerySet[Reading]) -> Iterator[dict[str, Any]]:
 
 
 def _trials(part: Iterable[Reading]) -> dict[Any, Trial]:
-    """Those of the readings that are of trials of our own."""
+    """Return the trials of those readings that this Pitwall measured."""
     ours = [each.pk for each in part if each.provenance is None]
     return Trial.objects.only("job", "round", "reasons").in_bulk(ours)
 
@@ -56,7 +56,7 @@ def _exported(reading: Reading, names: dict[int, str], trial: Trial | None) -> d
     pairs = zip(reading.metrics, reading.values, strict=True)
     benchmark = reading.case.benchmark
     found = {
-        # The sender's own, so that the result is known again wherever it comes back to.
+        # The id of the sender, so that a result that comes back is recognised.
         "id": told.get("id") or str(reading.pk),
         "project": benchmark.project.slug,
         "benchmark": benchmark.slug,

@@ -1,8 +1,11 @@
-"""Takes queued imports in, step by step: each step lasts seconds and may be repeated.
+"""Process queued imports step by step: a step lasts seconds and may be repeated.
 
-1. The whole file is checked. 2. Its batches are stored one after the other, each in a transaction
-that also moves the counts of the import. So a worker that is killed loses nothing and doubles
-nothing: the next one goes on behind the last batch that was stored.
+1. The whole file is checked.
+2. Its batches are stored one after the other, each in a transaction that also updates the counts of
+   the import.
+
+So a worker that is killed loses nothing and stores nothing twice: the next worker continues after
+the last stored batch.
 """
 
 import fcntl
@@ -35,19 +38,19 @@ from orchestrator.results.models import IMPORT_ENDED, ImportPart, ImportState, R
 
 logger = logging.getLogger(__name__)
 
-#: A step ends with the batch in which so much time has passed.
+#: A step ends with the first batch that finishes after this time.
 STEP_S = 5.0
-#: Longer than a batch takes; a worker that is silent for so long is taken for dead.
+#: Longer than a batch takes; a worker that is silent for this long is presumed dead.
 CLAIM = timedelta(seconds=120)
-#: So many imports are taken in at once: the threads of the workers have hosts to serve.
+#: The number of simultaneous imports is limited: threads of the workers also serve hosts.
 MOST_AT_ONCE = 2
-#: An import that ends its worker or fails so often, without any progress, is given up.
+#: An import fails after this many attempts without progress.
 MOST_TRIES = 5
-#: Between an unexpected error and the next try.
+#: The delay between an unexpected error and the next attempt.
 RETRY = timedelta(seconds=10)
 KEPT = timedelta(days=30)
 _PRUNED_AT_ONCE = 200
-#: Of the advisory lock under which imports are claimed.
+#: The key of the advisory lock under which imports are claimed.
 _CLAIMING = 0x70_77_69_6D
 _PROGRESS = {"tries": 0, "faults": []}
 
@@ -57,7 +60,7 @@ class _ClaimLostError(Exception):
 
 
 def import_some() -> bool:
-    """One step of one import; whether there may be more to do at once."""
+    """Execute one step of one import; return whether there may be more to do immediately."""
     claimed = _claimed()
     if claimed is None:
         return False
@@ -78,7 +81,7 @@ def import_some() -> bool:
 
 
 def prune_imports() -> None:
-    """Removes some imports that ended long ago, and files that killed workers left behind."""
+    """Remove some imports that ended long ago, and files that killed workers left behind."""
     old = ResultImport.objects.filter(state__in=IMPORT_ENDED, ended_at__lt=Now() - KEPT)
     ResultImport.objects.filter(pk__in=old.values("pk")[:_PRUNED_AT_ONCE]).delete()
     for path in _folder().iterdir():
@@ -86,7 +89,7 @@ def prune_imports() -> None:
 
 
 def _remove_left(path: Path) -> None:
-    """A worker that uses the file locks it; one that was killed locks nothing."""
+    """Remove a file that no worker has locked; the lock of a killed worker is released."""
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -98,9 +101,9 @@ def _remove_left(path: Path) -> None:
 
 @transaction.atomic
 def _claimed() -> ResultImport | None:
-    """The import that has waited longest for a step, with a fresh claim; the teams take turns."""
+    """Claim the import that has waited longest for a step; the teams take turns."""
     with connection.cursor() as cursor:
-        # Two workers at once would not see each other's claims, and exceed the limit together.
+        # Two simultaneous workers would not see each other's claims and could exceed the limit.
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_CLAIMING])
     going_on = ResultImport.objects.exclude(state__in=IMPORT_ENDED)
     held = going_on.filter(claim__isnull=False, claimed_until__gte=Now())
@@ -166,7 +169,7 @@ def _store(found: ResultImport, claim: UUID, member: Member, path: Path, total: 
         count = len(lines)
 
         def note(new: int, count: int = count) -> None:
-            """In the transaction of the batch: both are stored, or neither is."""
+            """Count in the transaction of the batch: both are stored, or neither."""
             counts = {"done": F("done") + count, "accepted": F("accepted") + new}
             _note(found, claim, **counts, **_PROGRESS)
 
@@ -202,9 +205,9 @@ def _fail(found: ResultImport, claim: UUID, faults: list[tuple[str, str]]) -> No
 
 
 def _pause(found: ResultImport, claim: UUID, error: Exception) -> None:
-    """Frees the claim after an unexpected error, whose type is shown while the import waits.
+    """Release the claim after an unexpected error; show its type while the import waits.
 
-    Its text may name paths and statements of the server: only the log has it.
+    Only the log has its text, which may contain paths and statements of the server.
     """
     fault = f"internal error ({type(error).__name__}); the server's log has the details"
     _held(found, claim).update(claim=None, claimed_until=Now() + RETRY, faults=[("", fault)])
@@ -216,9 +219,9 @@ def _faults_of(error: PitwallError) -> list[tuple[str, str]]:
 
 
 def _member(found: ResultImport) -> Member:
-    """Who sent the file, in the role that they have now.
+    """Return the sender of the file with their current role.
 
-    PermissionRefusedError where a request by the same token would be refused now.
+    Raise PermissionRefusedError if a request with the same token would be refused now.
     """
     token = found.token
     membership = (

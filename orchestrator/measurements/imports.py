@@ -1,4 +1,4 @@
-"""Imports of large files: queued by a request, taken in by workers (`import_steps`)."""
+"""Imports of large files: a request queues them, workers process them (`import_steps`)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,15 +15,15 @@ from orchestrator.measurements.bulk_import import MOST_FAULTS
 from orchestrator.measurements.result_files import SMALL, TooLargeError, read_results
 from orchestrator.results.models import IMPORT_ENDED, ImportPart, ResultImport
 
-#: Of a team, imports that have not ended.
+#: The number of unfinished imports that a team may have.
 MOST_GOING_ON = 5
 PART_BYTES = 1024**2
 
 
 def is_small(path: Path) -> bool:
-    """Whether a request may take the file in by itself.
+    """Return whether the file is small enough to be imported within the request.
 
-    InvalidRequestError where the first results of a larger one are wrong already.
+    Raise InvalidRequestError if the first results of a larger file are wrong already.
     """
     faults: list[tuple[str, str]] = []
     try:
@@ -38,8 +38,11 @@ def is_small(path: Path) -> bool:
 
 
 def queue_import(*, member: Member, path: Path, project: str, name: str) -> ResultImport:
-    """Keeps a file for the workers. QuotaExceededError where the team has too much waiting, or no
-    room for what was sent."""
+    """Store a file for the workers.
+
+    Raise QuotaExceededError if the team has too many unfinished imports, or no storage left for the
+    results.
+    """
     member.require(Role.MEMBER, to="send results")
     assert member.token is not None, "files are sent by the API"
     size = path.stat().st_size
@@ -61,7 +64,8 @@ def queue_import(*, member: Member, path: Path, project: str, name: str) -> Resu
 
 
 def imports_of(member: Member) -> QuerySet[ResultImport]:
-    """Those that the member may see, newest first: of one project for a token of that project."""
+    """Return the imports that the member may see, newest first; a project token sees its
+    project."""
     found = ResultImport.objects.filter(team=member.team)
     if member.project is not None:
         found = found.filter(token__project=member.project)

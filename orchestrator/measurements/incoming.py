@@ -1,4 +1,4 @@
-"""A finished result as a client sends it: its shape, checked before anything is looked up."""
+"""The schema of a finished result as a client sends it, checked before any name is looked up."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
@@ -15,7 +15,7 @@ from pydantic import (
 
 from orchestrator.loadtools.metrics import metric_for
 
-#: At most so many results in a post.
+#: The number of results in a post.
 MOST_RESULTS = 1_000
 MOST_METRICS = 100
 MOST_PARAMETERS = 30
@@ -44,13 +44,13 @@ Line = Annotated[str, StringConstraints(max_length=300, pattern=r"^[^\x00\n]*$")
 Slug = Annotated[str, StringConstraints(max_length=60, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 Note = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
 Mark = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
-#: Left out it is refused in our own words.
+#: Optional in the schema, so that a missing id gets the message above.
 SentId = Annotated[
     str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$"), AfterValidator(_given)
 ]
-#: Far beyond anything measured; of larger ones no sums could be made.
+#: Far beyond any measured value; sums of larger values would overflow.
 Value = Annotated[float, Field(allow_inf_nan=False, strict=True, ge=-1e100, le=1e100)]
-#: Of a parameter: `True` is no number, and a text no number either.
+#: A value of a parameter, without coercion: `True` and text are not numbers.
 Parameter = (
     Annotated[bool, Field(strict=True)]
     | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
@@ -62,14 +62,14 @@ MetricKey = Annotated[str, AfterValidator(_known_metric)]
 
 
 class CommitTold(BaseModel):
-    """What is told of a commit that Pitwall may not know yet."""
+    """The facts of a commit that Pitwall may not know yet."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     subject: Line = ""
     author: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00\n]*$")] = ""
     committed_at: AwareDatetime | None = Field(
-        default=None, description="Left out: when it is sent."
+        default=None, description="Default: the time of the request."
     )
     parents: Annotated[list[Sha], Field(max_length=20)] = Field(default_factory=list)
     branch: Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00\n]*$")] = Field(
@@ -92,25 +92,23 @@ class ResultIn(BaseModel):
         default=None, description="Needed where two projects share the benchmark."
     )
     benchmark: Slug
-    host: Slug = Field(description="Where it was measured; made where the team has none so named.")
+    host: Slug = Field(description="Where it was measured. A new name creates a host in the team.")
     profile: Slug | None = Field(
-        default=None, description="Of a host that is new; made where it is new."
+        default=None, description="Hardware profile of a new host. A new name creates a profile."
     )
     commit: Sha
-    commit_facts: CommitTold | None = Field(
-        default=None, description="Used where the commit is new."
-    )
+    commit_facts: CommitTold | None = Field(default=None, description="Used if the commit is new.")
     parameters: Annotated[dict[Axis, Parameter], Field(max_length=MOST_PARAMETERS)] = Field(
-        default={}, description="Of the case: axis → value, as the definition's matrix has them."
+        default={}, description="Of the case: axis → value, as in the matrix of the definition."
     )
     metrics: Annotated[dict[MetricKey, Value], Field(min_length=1, max_length=MOST_METRICS)] = (
-        Field(description="Key → value, in the metric's SI unit.")
+        Field(description="Key → value, in the SI unit of the metric.")
     )
     validity: Literal["valid", "suspect", "invalid"] = "valid"
-    # By a factory: a default list is copied deeply, which takes longer than all the rest.
+    # A factory: pydantic copies a default list deeply, which takes longer than everything else.
     reasons: Annotated[list[Note], Field(max_length=20)] = Field(default_factory=list)
     at: AwareDatetime | None = Field(
-        default=None, description="When it was measured; left out: now."
+        default=None, description="When it was measured. Default: now."
     )
     block: Mark | None = Field(
         default=None,
@@ -119,8 +117,8 @@ class ResultIn(BaseModel):
     id: SentId = Field(
         default="",
         validate_default=True,
-        description="Yours, for one result of a case, host and commit: name the build in it. "
-        "Sent again it adds nothing.",
+        description="Your id, unique for a case, host and commit; include the build in it. "
+        "A result that is sent again adds nothing.",
     )
     url: Annotated[str, StringConstraints(max_length=1000, pattern=r"^https?://[^\s]+$")] | None = (
         None
@@ -135,13 +133,13 @@ class ResultIn(BaseModel):
 
 
 def stored_bytes(result: ResultIn) -> int:
-    """About what it takes as a row: the rest of a row, two arrays, and what is told of it."""
+    """Estimate the size as a row: fixed columns, two arrays and the provenance."""
     told = sum(map(len, result.reasons)) + len(result.note) + len(result.url or "")
     return 200 + 10 * len(result.metrics) + told
 
 
 def provenance_of(result: ResultIn, token: str) -> Mapping[str, object]:
-    """What is kept of a result beside its values; what was left out is left out."""
+    """Return the provenance that is stored with the values; absent fields stay absent."""
     told = {
         "token": token,
         "id": result.id,

@@ -1,9 +1,9 @@
-"""Taking in finished results that were measured elsewhere: all of a post or none, each once.
+"""Store finished results that were measured elsewhere: all of a post or none, each once.
 
-1. All names are looked up; what is new (hosts, commits, cases) is made, each in a short transaction
-   of its own: those who post the same new name at once wait for one another there and nowhere
-   else. 2. Each result gets an id that follows from the sender's, so that a post that is sent again
-   changes nothing. 3. All results are recorded in one transaction, in the order of their ids.
+1. All names are looked up. New hosts, commits and cases are created, each in a separate short
+   transaction: requests with the same new name wait for each other only there.
+2. Each result gets an id derived from the id of the sender, so a repeated post changes nothing.
+3. All results are recorded in one transaction, in the order of their ids.
 """
 
 import re
@@ -37,17 +37,17 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """How many results of a post were new, and how many had been taken before."""
+    """The numbers of new and of known results in a post."""
 
     accepted: int
     repeated: int
 
 
 def take_results(*, member: Member, results: Sequence[ResultIn], token: str = "") -> Taken:
-    """Stores results of the member's team; `token` names what sent them.
+    """Store results of the member's team; `token` is the name of the token that sent them.
 
-    InvalidRequestError, with every fault, where a name is not known, and ResultConflictError where
-    an id is taken by a result with other content: then nothing is stored.
+    Raise InvalidRequestError, with every fault, if a name is unknown, and ResultConflictError if a
+    result with other content has the same id: then nothing is stored.
     """
     member.require(Role.MEMBER, to="send results")
     quotas = load_quotas(member.team)
@@ -58,7 +58,7 @@ def take_results(*, member: Member, results: Sequence[ResultIn], token: str = ""
     try:
         accepted = _taken(member, results, token)
     except IntegrityError:
-        # Something that was remembered has been deleted meanwhile.
+        # A remembered row was deleted in the meantime.
         forget()
         accepted = _taken(member, results, token)
     if limited:
@@ -68,7 +68,7 @@ def take_results(*, member: Member, results: Sequence[ResultIn], token: str = ""
 
 
 def forget() -> None:
-    """After something was deleted that may be remembered."""
+    """Forget all remembered ids; call it after a delete of rows that may be remembered."""
     forget_names()
     _ids.forget()
 
@@ -83,7 +83,7 @@ def _taken(member: Member, results: Sequence[ResultIn], token: str) -> int:
 
 
 def note_stored(member: Member, results: Sequence[ResultIn], accepted: int) -> None:
-    """Adds to what the team has used: of these results so many were new."""
+    """Add the size of the `accepted` new results to the storage use of the team."""
     if accepted:
         each = sum(map(stored_bytes, results)) / len(results)
         note_import(team=member.team, added=round(accepted * each))
@@ -91,7 +91,7 @@ def note_stored(member: Member, results: Sequence[ResultIn], accepted: int) -> N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """Results in the order in which they were sent, and the ids of all their metrics."""
+    """Results in the order of the request, and the ids of all their metrics."""
 
     sent: list[Sent]
     metrics: Mapping[str, int]
@@ -103,9 +103,9 @@ def prepared(
     token: str,
     places: Sequence[str] | None = None,
 ) -> Prepared:
-    """The results as they are recorded, their names looked up or made.
+    """Look up or create the names of results and return them ready to be recorded.
 
-    `places` name the results for their sender; results[0] and so on without them.
+    `places` identify the results in messages to the sender; by default results[0] and so on.
     """
     names, now = Names(member), utc_now()
     benchmarks = _benchmarks(names, results, places, now)
@@ -124,7 +124,8 @@ def prepared(
 def _benchmarks(
     names: Names, results: Sequence[ResultIn], places: Sequence[str] | None, now: datetime
 ) -> list[Benchmark]:
-    """That of each result; InvalidRequestError where one is not there or a result is too old."""
+    """Return the benchmark of each result; InvalidRequestError if unknown or a result is too
+    old."""
     benchmarks = [each for each in names.benchmarks(results) if each is not None]
     if names.faults:
         raise InvalidRequestError.of(names.faults)
@@ -165,8 +166,11 @@ def _metrics(team: int, keys: set[str]) -> Mapping[str, int]:
 
 
 def _with_known_ids(sent: list[Sent]) -> list[Sent]:
-    """Results that are here under another id than they would get now have that one: those that
-    were exported from here, and those that were sent when an id counted for a whole benchmark."""
+    """Keep the id of results that are stored under an id of an earlier scheme.
+
+    These are results exported from this Pitwall, and results sent when an id was unique for a whole
+    benchmark.
+    """
     others: dict[UUID, list[Sent]] = {}
     for each in sent:
         for other in _other_ids(each.row):
@@ -197,10 +201,10 @@ def _other_ids(row: Measured) -> list[UUID]:
 
 
 def id_of(result: ResultIn, case: int, host: UUID, commit: int) -> UUID:
-    """Where a result is stored: a UUID of version 8 (RFC 9562).
+    """Derive the id of a result: a UUID of version 8 (RFC 9562).
 
-    It begins with the number of the commit, so that the results of a commit lie together in the
-    index; the rest is a hash of case, host and the sender's id.
+    It begins with the number of the commit, so that results of a commit are adjacent in the index.
+    The rest is a hash of the case, the host and the id of the sender.
     """
     return _drawn(commit, f"sender\0{case}\0{host}\0{result.id}")
 
@@ -213,7 +217,7 @@ def _drawn(commit: int, text: str) -> UUID:
 
 
 def block_of(name: str | None) -> int:
-    """The number of a block; 0 for none."""
+    """Return the number of a block; 0 for none."""
     if name is None:
         return 0
     return int.from_bytes(sha256(name.encode()).digest()[:8], "big", signed=True) or 1

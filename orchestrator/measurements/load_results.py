@@ -1,4 +1,4 @@
-"""The measured loads of a trial as its files tell of them, read by the adapter of its tool."""
+"""Read the measured loads of a trial from its files, with the adapter of its tool."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from orchestrator.runs.models import Trial
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadReading:
-    """One measured load; `passed` and `why` are those of a probe of a search."""
+    """One measured load; `passed` and `why` are set for a probe of a search."""
 
     number: int
     reading: TrialReading
@@ -26,7 +26,7 @@ class LoadReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialReadings:
-    """The trial as a whole, and its loads where there is more than one."""
+    """The trial as a whole, and its loads if it has several."""
 
     whole: TrialReading
     loads: Sequence[LoadReading]
@@ -35,9 +35,9 @@ class TrialReadings:
 def read_trial(
     trial: Trial, files: Mapping[str, bytes], result: Mapping[str, Any]
 ) -> TrialReadings:
-    """Everything that a finished trial says.
+    """Read all results of a finished trial.
 
-    ToolOutputError, or KeyError with the name of a file that is missing.
+    Raise ToolOutputError, or KeyError with the name of a missing file.
     """
     try:
         return _read_trial(trial, files, result)
@@ -65,7 +65,7 @@ def _read_trial(
             whole=of_steps(found),
             loads=_numbered(found, ()) if len(found) > 1 else (),
         )
-    # Of a probe that its server did not survive there are no files.
+    # A probe whose server crashed has no files.
     probes = [probe for probe in search["probes"] if probe["load"] is not None]
     return TrialReadings(whole=of_search(found, search), loads=_numbered(found, probes))
 
@@ -73,7 +73,7 @@ def _read_trial(
 def read_load(
     trial: Trial, files: Mapping[str, bytes], result: Mapping[str, Any], number: int
 ) -> TrialReading:
-    """One measured load of a finished trial, counted from 0; raises as `read_trial` does."""
+    """Read one measured load of a finished trial, counted from 0; raises as `read_trial` does."""
     spec, parameters = spec_of(trial.job.run.definition), trial.case.parameters
     loads = load_specs_of(spec, parameters)
     load = loads[min(number, len(loads) - 1)]

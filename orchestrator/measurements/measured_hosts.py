@@ -1,4 +1,4 @@
-"""Which hosts somebody may name where results of a benchmark are asked for."""
+"""The hosts that a user may name in queries about a benchmark."""
 
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -10,7 +10,7 @@ from orchestrator.results.models import Series
 
 
 def hosts_for(member: Member, benchmark: Benchmark) -> QuerySet[Host]:
-    """All of a member's team; for a visitor those that measured the benchmark, and no others."""
+    """Return all hosts of a member's team; for a visitor only those that measured the benchmark."""
     hosts = Host.objects.select_related("profile")
     if not isinstance(member, Visitor):
         return hosts.filter(team=member.team)

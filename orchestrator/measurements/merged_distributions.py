@@ -1,4 +1,4 @@
-"""Reads of the distributions that were merged for good when those of single trials were removed."""
+"""Merged distributions of points, which remain after those of single trials were removed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,10 @@ from orchestrator.stats.histogram import Histogram as Distribution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """Of so many `trials`, of which `suspect` were; `left_out` more were invalid."""
+    """A merged distribution of `trials`, of which `suspect` are suspect.
+
+    `left_out` further trials were invalid and are not included.
+    """
 
     distribution: Distribution | None
     trials: int
@@ -22,7 +25,7 @@ class Merged:
 def points_of(
     benchmark: Benchmark, case: Case, commit: Commit, host: Host | None = None
 ) -> list[PointHistogram]:
-    """Of good answers, by host and version of the definition."""
+    """Return the distributions of successful answers by host and version of the definition."""
     found = PointHistogram.objects.filter(
         case=case, commit=commit, kind=HistogramKind.OK, definition__benchmark=benchmark
     )
@@ -34,7 +37,7 @@ def points_of(
 def merged_points(
     points: Sequence[PointHistogram], more: Iterable[Distribution | None] = ()
 ) -> Merged:
-    """All of them together, and with `more` distributions."""
+    """Merge all of them, and the distributions in `more`."""
     parts = [Distribution.decode(bytes(each.encoded)) for each in points]
     parts += [each for each in more if each is not None]
     return Merged(

@@ -1,8 +1,8 @@
-"""Metric keys as ids of rows. Keys of the registry are shared; each team has its own custom ones.
+"""Map metric keys to row ids. Teams share the keys of the registry and have custom ones.
 
-The number of a team's custom metrics is limited. It is checked before anything is inserted, with
-the team's row locked, and only keys that are really new are inserted: neither a refused post nor a
-repeated one uses up ids. At the limit, metrics of which nothing is stored any more are removed.
+The number of custom metrics of a team is limited. The check runs before any insert, with the row of
+the team locked, and only new keys are inserted: neither a refused nor a repeated post uses up ids.
+At the limit, metrics without stored values are removed.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -26,22 +26,22 @@ from orchestrator.results.models import (
     Series,
 )
 
-#: A trial has at most so many custom metrics; results that are sent have a limit of their own.
+#: The limit of custom metrics of a trial; results that are sent have a separate limit.
 MOST_OF_A_TRIAL = 100
-#: A metric without results is not removed before: its first ones may be about to be stored.
+#: A metric without results is kept this long: its first results may be about to be stored.
 UNUSED_FOR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialMetrics:
-    """Ids of the metrics of a trial that are stored, and the keys that are left out, sorted."""
+    """The ids of the metrics of a trial that are stored, and the sorted keys that are not."""
 
     ids: Mapping[str, int]
     left_out: tuple[str, ...] = ()
 
     @property
     def note(self) -> str:
-        """One sentence for the trial; empty where nothing is left out."""
+        """Return one sentence for the trial; empty if every metric is stored."""
         if not self.left_out:
             return ""
         count = len(self.left_out)
@@ -55,9 +55,10 @@ class TrialMetrics:
 
 
 def metric_ids(team: int, keys: Iterable[str]) -> dict[str, int]:
-    """Key → id for a team, made where they are new.
+    """Map keys to ids for a team; create new metrics.
 
-    QuotaExceededError where the team would have more custom metrics than it may; then none is made.
+    Raise QuotaExceededError if the team would exceed its limit of custom metrics; then none is
+    created.
     """
     wanted = set(keys)
     own = _custom(wanted)
@@ -70,7 +71,7 @@ def metric_ids(team: int, keys: Iterable[str]) -> dict[str, int]:
 
 
 def metrics_of_trial(team: int, keys: Iterable[str]) -> TrialMetrics:
-    """Ids for what a host reports: what is beyond a limit, or no metric at all, is left out."""
+    """Map the keys that a host reports to ids; omit invalid keys and those beyond a limit."""
     wanted = set(keys)
     good = sorted(key for key in _custom(wanted) if metric_for(key) is not None)
     few = {*good[:MOST_OF_A_TRIAL], *(wanted & METRICS.keys())}
@@ -91,9 +92,10 @@ def _stored(team: int, keys: Collection[str]) -> dict[str, int]:
 
 @transaction.atomic
 def _made(team: int, keys: Collection[str], *, fit: bool = False) -> dict[str, int]:
-    """The ids of these keys after those that are new were made; with `fit` as many as fit."""
+    """Create the new ones of these keys and return all ids; with `fit` as many as the limit
+    allows."""
     if own := _custom(keys):
-        # Whoever else adds custom metrics to the team waits here, and counts ours.
+        # Other requests that add custom metrics to the team wait here, and count these.
         Team.objects.select_for_update(no_key=True).get(pk=team)
     known = _stored(team, keys)
     new = sorted(set(own) - known.keys())
@@ -104,20 +106,20 @@ def _made(team: int, keys: Collection[str], *, fit: bool = False) -> dict[str, i
         raise _exceeded(len(new), room)
     rows = [Metric(team_id=team, key=key) for key in new[:room]]
     rows += [Metric(key=key) for key in sorted(keys) if key in METRICS and key not in known]
-    # A key of the registry is new once in the life of an installation: two may meet only then.
+    # A registry key is created once per installation: a conflict is possible only then.
     Metric.objects.bulk_create(rows, ignore_conflicts=True)
     return _stored(team, keys)
 
 
 def _remove_unused(team: int) -> int:
-    """Removes custom metrics of which nothing is stored any more; how many.
+    """Remove custom metrics without stored values and return their number.
 
-    One that another request uses at this moment stays. A request that commits results of a removed
-    one later fails by the foreign key and is repeated.
+    A metric that another request uses at this moment stays. If a request commits results of a
+    removed metric later, its foreign key fails and it is repeated.
     """
     custom = Metric.objects.filter(team=team, created_at__lt=Now() - UNUSED_FOR)
     found = _without_results(set(custom.values_list("pk", flat=True)))
-    # With the rows locked nobody commits results of them, so the second look is the last word.
+    # No results can be committed while the rows are locked, so the second check is final.
     rows = Metric.objects.filter(pk__in=found).select_for_update(skip_locked=True)
     unused = _without_results(_without_busy_series(set(rows.values_list("pk", flat=True))))
     Series.objects.filter(metric__in=unused).delete()
@@ -134,7 +136,7 @@ def _without_results(metrics: set[int]) -> set[int]:
 
 
 def _without_busy_series(metrics: set[int]) -> set[int]:
-    """Those whose series nobody else has locked; they are locked now."""
+    """Lock the series of these metrics and return those without series locked by others."""
     series = Series.objects.filter(metric__in=metrics)
     locked = set(series.select_for_update(skip_locked=True).values_list("pk", flat=True))
     return metrics - {

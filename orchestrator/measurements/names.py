@@ -1,7 +1,7 @@
-"""From the names in a client's results to the ids of rows, made where they are new.
+"""Resolve the names in a client's results to row ids, and create rows for new names.
 
-What never changes once it is stored is remembered in the process: which id a benchmark, a host, a
-commit or a case of that name has. Whether somebody may write is never remembered.
+Facts that never change are remembered in the process: the id of a benchmark, host, commit or case
+of a name. Permission to write is never remembered.
 """
 
 from bisect import bisect_right
@@ -24,12 +24,12 @@ from orchestrator.measurements.incoming import CommitTold, ResultIn
 
 Found = TypeVar("Found")
 
-#: Of each kind at most so many are remembered.
+#: The limit of remembered names of each kind.
 MOST_REMEMBERED = 50_000
 
 
 class Memory:
-    """Name → what it stands for; forgotten as a whole when there are too many."""
+    """A cache of values by name; emptied as a whole when it is full."""
 
     def __init__(self) -> None:
         self.known: dict[Hashable, Any] = {}
@@ -41,7 +41,7 @@ class Memory:
         return found
 
     def forget(self) -> None:
-        """By a new mapping: another thread may be reading the old one."""
+        """Replace the mapping: another thread may be reading the old one."""
         self.known = {}
 
 
@@ -49,13 +49,13 @@ _benchmarks, _hosts, _commits, _cases = Memory(), Memory(), Memory(), Memory()
 
 
 def forget_names() -> None:
-    """After something was deleted that may be remembered."""
+    """Forget all names; call it after a delete of rows that may be remembered."""
     for each in (_benchmarks, _hosts, _commits, _cases):
         each.forget()
 
 
 def remember_commits(project: int, ids: Mapping[str, int]) -> None:
-    """Commits of a project that were looked up or made elsewhere, by their hashes."""
+    """Remember commits of a project by their hashes, after a lookup or insert elsewhere."""
     for sha, pk in ids.items():
         _commits.keep((project, sha), pk)
 
@@ -67,7 +67,7 @@ class _HostKnown:
 
 
 class Names:
-    """The names of one post. `faults` are (path, what is wrong) of those that there are not."""
+    """The names of one post. `faults` are (path, problem) of unknown names."""
 
     def __init__(self, member: Member) -> None:
         self._member = member
@@ -76,7 +76,7 @@ class Names:
         self.faults: list[tuple[str, str]] = []
 
     def benchmarks(self, results: Iterable[ResultIn]) -> list[Benchmark | None]:
-        """Of each result; None, and a fault, where there is none of the name."""
+        """Return the benchmark of each result; None and a fault if there is none of that name."""
         here: dict[tuple[str | None, str], Benchmark | None] = {}
         found = []
         for place, result in enumerate(results):
@@ -102,7 +102,8 @@ class Names:
         return self._host(result.host, result.profile).id
 
     def epoch(self, result: ResultIn, at: datetime) -> int:
-        """How often the host had changed before; it never does where we do not look at it."""
+        """Count the changes of the host before `at`; 0 for an external host, which is not
+        inspected."""
         host = self._host(result.host, result.profile)
         if host.is_external:
             return 0
@@ -117,14 +118,14 @@ class Names:
             return int(known)
         facts = result.commit_facts or CommitTold()
         told = Told(sha=result.commit, **dict(facts))
-        # As it is now: its default branch and its address may change.
+        # Read it again: its default branch and its address may have changed.
         project = Project.objects.get(pk=benchmark.project_id)
         return _commits.keep(key, commit_told(project=project, told=told).pk)
 
     def cases(self, benchmarks: Sequence[Benchmark], results: Sequence[ResultIn]) -> list[int]:
-        """Of each result; those that are new are made in the order of their keys."""
+        """Return the case of each result; new cases are created in the order of their keys."""
         known = _cases.known
-        # As text: 1, 1.0 and true are the same key of a mapping, and three different cases.
+        # As text: 1, 1.0 and true are equal keys of a mapping, but three different cases.
         keys = [
             (benchmark.pk, repr(result.parameters))
             for benchmark, result in zip(benchmarks, results, strict=True)

@@ -1,6 +1,6 @@
-"""Plain files of numbers for the commands `detect` and `compare-trials`: JSON, told apart by keys.
+"""JSON files of numbers for the commands `detect` and `compare-trials`.
 
-Everything wrong is an InvalidRequestError that names the place in the file and what to do.
+Each fault is an InvalidRequestError with its place in the file and the fix.
 """
 
 import json
@@ -28,7 +28,7 @@ class SeriesFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialsFile:
-    """`baseline[i]` and `contender[i]` were measured in block i; None is a void trial."""
+    """Trials of two sides: index i is block i on both; None is an excluded trial."""
 
     baseline: Trials
     contender: Trials
@@ -37,7 +37,7 @@ class TrialsFile:
 
 
 def series_in(text: str) -> SeriesFile:
-    """`{"values": [...], "lower_is_better": true, "breaks": [40]}`, or the bare list of values."""
+    """Parse `{"values": [...], "lower_is_better": true, "breaks": [40]}`, or a list of values."""
     document = _json(text)
     if isinstance(document, list):
         document = {"values": document}
@@ -53,11 +53,11 @@ def series_in(text: str) -> SeriesFile:
 
 
 def trials_in(text: str) -> dict[str, TrialsFile]:
-    """The trials by metric; those of a file of a single, nameless one under the empty key.
+    """Return the trials by metric; a file with a single unnamed metric has the empty key.
 
-    One metric is `{"baseline": [...], "contender": [...]}` or `{"pairs": [[b, c], ...]}`, with
-    `"better"`, or `"lower_is_better"`, and `"margin"`, or `"metric"`, a key of the registry, from
-    which both follow. Several are `{"metrics": {key: {...}}}`. A bare list is one of pairs.
+    One metric is `{"baseline": [...], "contender": [...]}` or `{"pairs": [[b, c], ...]}`. It has
+    `"better"`, or `"lower_is_better"`, and `"margin"`. `"metric"`, a key of the registry, can
+    replace both. Several metrics are `{"metrics": {key: {...}}}`. A bare list is a list of pairs.
     """
     document = _json(text)
     if isinstance(document, list):

@@ -1,4 +1,4 @@
-"""What an answer of a trial cost, and why where that is not known."""
+"""The cost per answer of a trial, and the reason if a cost is unknown."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from orchestrator.loadtools.metrics import METRICS, Metric
 from orchestrator.measurements.trial_files import Facts, loads_told
 from orchestrator.runs.models import Trial
 
-#: Metric → the key of "usage" in result.json that it comes from.
+#: Metric → its key in "usage" of result.json.
 _USAGE: Mapping[str, str] = {
     "cpu.seconds_per_1k": "server_cpu_s",
     "cpu.tool_seconds_per_1k": "tool_cpu_s",
@@ -15,12 +15,12 @@ _USAGE: Mapping[str, str] = {
     "memory.server_peak": "server_peak_rss_bytes",
     "memory.tool_peak": "tool_peak_rss_bytes",
 }
-#: The same of "interference", which each host of the trial has.
+#: Metric → its key in "interference" of result.json, which has an entry for each host.
 _AMBIENT: Mapping[str, str] = {
     "network.bytes_per_1k": "octets_out",
     "energy.joules_per_1k": "energy_j",
 }
-#: In the order in which they are shown.
+#: In display order.
 COSTS = (
     "cpu.seconds_per_1k", "cpu.tool_seconds_per_1k", "cpu.services_seconds_per_1k",
     "memory.server_peak", "memory.tool_peak", "body.bytes_per_1k", "network.bytes_per_1k",
@@ -30,7 +30,7 @@ COSTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """`why` says why `value` is not known; "" where it is."""
+    """A cost; `why` is the reason if `value` is None, else empty."""
 
     metric: Metric
     value: float | None
@@ -38,7 +38,7 @@ class Cost:
 
 
 def costs_of(trial: Trial, values: Mapping[str, float], result: Facts) -> list[Cost]:
-    """`values`: the trial's measurements by metric key; `result`: its result.json."""
+    """Return all costs; `values`: measurements by metric key; `result`: its result.json."""
     return [
         Cost(metric=METRICS[key], value=values[key])
         if key in values
@@ -57,10 +57,8 @@ def _why(key: str, trial: Trial, values: Mapping[str, float], result: Facts) -> 
     elif key == "cost.money_per_1m":
         told = _price_reasons(trial, values)
     else:
-        told = iter(("the load tool tells no bytes of bodies",))
-    unknown = (
-        "the trial does not tell" if result else "its raw output, which might tell, is not there"
-    )
+        told = iter(("the load tool does not report the bytes of bodies",))
+    unknown = "the trial does not report it" if result else "its raw output is not stored"
     return next(told, unknown)
 
 

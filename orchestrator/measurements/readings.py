@@ -1,4 +1,4 @@
-"""Reads of single trials' values, and what a trial of our own is to those who store it."""
+"""Reads of the values of single trials."""
 
 from collections.abc import Collection, Iterable
 from uuid import UUID
@@ -9,9 +9,9 @@ from orchestrator.results.models import Metric, Reading
 def values_of(
     trials: Iterable[UUID], keys: Collection[str] | None = None
 ) -> dict[UUID, dict[str, float]]:
-    """The readings of trials: trial id → metric key → value; all of them without `keys`.
+    """Return the readings of trials: trial id → metric key → value; all metrics without `keys`.
 
-    A trial without any of them is left out.
+    A trial without any of them is omitted.
     """
     wanted = Metric.objects.all() if keys is None else Metric.objects.filter(key__in=list(keys))
     names = dict(wanted.values_list("pk", "key"))

@@ -1,8 +1,8 @@
-"""The one place that writes readings and points: many trials in few statements, each once.
+"""The only module that writes readings and points: many trials in few statements, each once.
 
-Everything happens in the caller's transaction. A reading that is there already changes nothing, so
-that a result may be sent or fetched again. Points are written by sums that merge, in one upsert in
-the order of their keys: writers to the same points wait for each other and never overwrite.
+Everything runs in the transaction of the caller. An existing reading is not changed, so a result
+may be sent or fetched again. Points are sums that merge, written by one upsert in the order of
+their keys: writers to the same points wait for each other and never overwrite.
 """
 
 import json
@@ -21,21 +21,21 @@ from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.runs.states import Validity
 from orchestrator.stats.rollup import rolled_up
 
-#: Of case, host and metric.
+#: (case, host, metric).
 SeriesKey = tuple[int, UUID, int]
 
-#: So many series at most are remembered: some ten megabytes.
+#: The limit of remembered series, about ten megabytes.
 MOST_SERIES_KNOWN = 50_000
 MOST_METRICS_KNOWN = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What one trial read: `readings` are metric key → value in the metric's SI unit, finite.
+    """The readings of one trial: metric key → value in the SI unit of the metric, finite.
 
-    Ids of rows; `block` is 0 where no other commit was measured beside it, `configuration` 0 where
-    nobody knows what exactly was measured. `epoch` counts the changes of the host before.
-    `provenance` is what a client told; None for trials of our own.
+    Fields are row ids. `block` is 0 if no other commit was measured in the same block.
+    `configuration` is 0 if the measured configuration is unknown. `epoch` counts the changes of the
+    host before. `provenance` is what a client sent; None for trials of this Pitwall.
     """
 
     id: UUID
@@ -53,10 +53,10 @@ class Measured:
 
 
 class Ids:
-    """The ids of metrics (by team and key) and series that are stored for certain.
+    """The ids of metrics (by team and key) and of series that are committed.
 
-    What a transaction looks up or makes is shared only when it is committed: before, it may be
-    rolled back, and another one may give the same metric another id.
+    Ids that a transaction looks up or creates are shared only after its commit: it may be rolled
+    back, and another transaction may then give the same metric another id.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Ids:
         self.metrics.update({(team, key): pk for key, pk in found.items()})
 
     def forget(self) -> None:
-        """By new mappings: another thread may be reading the old ones."""
+        """Replace the mappings: another thread may be reading the old ones."""
         self.metrics, self.series = {}, {}
 
 
@@ -111,11 +111,11 @@ ON CONFLICT (case_id, host_id, metric_id) DO NOTHING
 
 
 def newest(array: str) -> str:
-    """SQL of the last values of an array that a point keeps."""
+    """Return the SQL for the last values of an array that a point keeps."""
     return f"({array})[greatest(1, cardinality({array}) - {MOST_VALUES - 1}):]"
 
 
-#: A point that is there already takes in the sums of another.
+#: An existing point adds the sums of the new one.
 MERGE = f"""\
 ON CONFLICT (series_id, commit_id, epoch, configuration) DO UPDATE SET
     position = EXCLUDED.position,
@@ -138,7 +138,7 @@ ON CONFLICT (series_id, commit_id, epoch, configuration) DO UPDATE SET
     blocks = {newest("point.blocks || EXCLUDED.blocks")}
 """
 
-#: In the same round trip it is noted whose change points are to be looked for.
+#: The same statement queues the series for change point detection.
 _POINTS = f"""
 WITH changed AS (INSERT INTO results_changedseries (series) VALUES (%s::bigint[]))
 INSERT INTO results_point AS point
@@ -162,15 +162,15 @@ ORDER BY series_id, row.commit_id, epoch, configuration
 def record(
     rows: Sequence[Measured], metrics: Mapping[str, int], ids: Ids | None = None
 ) -> set[UUID]:
-    """Stores what is new of `rows`; the ids of those. To be called within a transaction.
+    """Store the new results among `rows` and return their ids; call it within a transaction.
 
-    `metrics` are the ids of all keys in `rows` (`recording.metrics`). `ids` are those known from
-    before; what is looked up is added to them at the commit.
+    `metrics` are the ids of all keys in `rows` (`recording.metrics`). `ids` is a cache; new ids are
+    added to it after the commit.
     """
     ids = ids or Ids()
     once = {row.id: row for row in rows}
     with _cursor() as cursor:
-        # In the order of their ids: two that send the same results must not wait for each other.
+        # In id order: two senders of the same results must not deadlock.
         table = (_reading(row, metrics) for row in sorted(once.values(), key=_id))
         cursor.execute(_READINGS, _columns(table, 9), prepare=True)
         stored = {key for (key,) in cursor.fetchall()}
@@ -184,7 +184,7 @@ def record(
 
 
 def _cursor() -> psycopg.Cursor[Any]:
-    """Statements are prepared once a connection, which Django's own cursors do not do."""
+    """Return a cursor of psycopg; unlike Django's, it prepares a statement once per connection."""
     connection.ensure_connection()
     return psycopg.Cursor(connection.connection)
 
@@ -210,7 +210,7 @@ def _reading(row: Measured, metrics: Mapping[str, int]) -> tuple[str, ...]:
 def _series_ids(
     cursor: Any, rows: Sequence[Measured], metrics: Mapping[str, int], ids: Ids
 ) -> tuple[dict[SeriesKey, int], dict[SeriesKey, int]]:
-    """The ids that were known before, and those that were looked up or made now."""
+    """Return the ids that were cached, and those that were looked up or created now."""
     shared = ids.series
     wanted = {
         (row.case, row.host, metrics[key]): row.benchmark for row in rows for key in row.readings
@@ -274,7 +274,7 @@ def _number(value: float | None) -> str:
 
 
 def _array(values: Iterable[float]) -> str:
-    """An array as an element of another: several of different lengths fit into one column so."""
+    """Format an array as an element of another, so one column holds arrays of different lengths."""
     return '"{' + ",".join(map(repr, values)) + '}"'
 
 
@@ -284,6 +284,6 @@ def _quoted(text: str) -> str:
 
 
 def _columns(table: Iterable[tuple[str, ...]], width: int) -> list[str]:
-    """By column, as PostgreSQL writes arrays: much cheaper to make than arrays of values."""
+    """Transpose to columns in PostgreSQL's array syntax: much cheaper than arrays of values."""
     columns = list(zip(*table, strict=True)) or [()] * width
     return ["{" + ",".join(column) + "}" for column in columns]

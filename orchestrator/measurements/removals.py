@@ -1,4 +1,4 @@
-"""Reads of what the retention took away, for those who ask for what is no longer there."""
+"""Reads of the removals by retention, to explain why data are no longer there."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -11,13 +11,13 @@ from orchestrator.results.models import Removal, Removed
 
 
 def removals_of(run: UUID) -> Mapping[str, Removal]:
-    """What of a run's trials was taken away, by kind; `told` says it in words."""
+    """Return the removals from the trials of a run by kind."""
     found = Removal.objects.filter(run=run, rows__gt=0).order_by("began_at")
     return {each.what: each for each in found}
 
 
 def check_kept(run: UUID, *kinds: Removed) -> None:
-    """GoneError where something of these kinds was taken away from the run's trials."""
+    """Raise GoneError if retention removed data of these kinds from the trials of the run."""
     removals = removals_of(run)
     for kind in kinds:
         if kind in removals:
@@ -25,17 +25,17 @@ def check_kept(run: UUID, *kinds: Removed) -> None:
 
 
 def log_of(project: Project, limit: int = 50) -> list[Removal]:
-    """The newest removals that took something."""
+    """Return the newest removals that removed something."""
     return list(removals_in(project).order_by("-began_at", "-pk")[:limit])
 
 
 def removals_in(project: Project) -> QuerySet[Removal]:
-    """All that took something."""
+    """Return all removals that removed something."""
     return project.removals.filter(rows__gt=0).select_related("run__definition__benchmark")
 
 
 def totals_of(project: Project) -> list[dict[str, object]]:
-    """By kind: `runs`, `rows` and `bytes` that went, and the `last` time that some did."""
+    """Return totals by kind: `runs`, `rows` and `bytes` removed, and the `last` time."""
     rows = project.removals.filter(rows__gt=0).values("what").order_by("what")
     found = {
         each["what"]: each

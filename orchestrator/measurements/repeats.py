@@ -1,7 +1,7 @@
-"""Results that were sent before: a true repeat adds nothing, other content under an id is refused.
+"""Repeated results: an equal repeat adds nothing; other content under the same id is refused.
 
-A sender's id names one result of a case, on a host, of a commit. The token is no part of it: tokens
-are replaced, and a file that was exported may come back by another one.
+The id of a sender is unique for a case, host and commit. The token does not matter: tokens are
+replaced, and an exported file may be sent with another one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,13 +14,13 @@ from orchestrator.core.errors import ConflictError
 from orchestrator.measurements.recording import Measured
 from orchestrator.results.models import Metric, Reading
 
-#: Of what was sent beside the values, this is part of the content.
+#: In addition to the values, these fields are compared.
 _KEPT = ("block", "reasons", "url", "note")
 MOST_FAULTS = 100
 
 
 class ResultConflictError(ConflictError):
-    """Results whose ids are taken by others; `faults` are (path, what is wrong) of each."""
+    """Other results have the same ids; `faults` are (path, problem) of each."""
 
     def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
         field, message = faults[0]
@@ -31,8 +31,10 @@ class ResultConflictError(ConflictError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A result that is about to be recorded. `place` names it for its sender, such as results[3];
-    `timed`: the sender gave the time."""
+    """A result to be recorded. `place` identifies it for its sender, for example results[3].
+
+    `timed`: the sender gave the time.
+    """
 
     place: str
     row: Measured
@@ -41,7 +43,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """What two results have to share to be one; None is not compared.
+    """The content that must be equal in repeats of a result; None is not compared.
 
     `removed`: the sorted values of further readings, whose metrics were removed since.
     """
@@ -54,7 +56,7 @@ class _Content:
 
 
 def check_alike(sent: Iterable[Sent]) -> None:
-    """ResultConflictError where two results of a post have one id and not the same content."""
+    """Raise ResultConflictError if two results of a post have the same id but other content."""
     first: dict[UUID, Sent] = {}
     faults = []
     for each in sent:
@@ -66,7 +68,7 @@ def check_alike(sent: Iterable[Sent]) -> None:
 
 
 def check_repeats(sent: Sequence[Sent], stored: set[UUID]) -> None:
-    """ResultConflictError where a result that was not `stored` is unlike the one that is there."""
+    """Raise ResultConflictError if a result that was not `stored` differs from the stored one."""
     repeated = [each for each in sent if each.row.id not in stored]
     if not repeated:
         return
@@ -114,15 +116,15 @@ def _content(sent: Sent) -> _Content:
 
 
 def _kept(provenance: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """None for trials of our own, of which these stand elsewhere."""
+    """Return the fields to compare; None for trials of this Pitwall, which store them elsewhere."""
     if provenance is None:
         return None
     return {name: provenance[name] for name in _KEPT if name in provenance}
 
 
 def _difference(one: _Content, other: _Content) -> str:
-    """What is not the same, in words; empty where all is."""
-    # Nobody knows the names of those that were removed.
+    """Name the fields that differ; empty if the contents are equal."""
+    # The names of removed metrics are no longer known.
     more = sorted(value for key, value in other.readings.items() if key not in one.readings)
     if not one.readings.items() <= other.readings.items() or more != list(one.removed):
         names = sorted({key for key, _ in one.readings.items() ^ other.readings.items()})
@@ -141,5 +143,5 @@ def _words(sent: Sent, owner: str, other: str) -> str:
     given = (sent.row.provenance or {}).get("id", "")
     return (
         f"{owner} the id {given[:60]!r} for the same case, host and commit, with other {other}; "
-        "give each result an id of its own"
+        "give each result a different id"
     )

@@ -1,7 +1,7 @@
-"""Files of finished results: JSON lines, or CSV, plain or gzip; a result is what the API takes.
+"""Files of finished results: JSON lines or CSV, plain or gzip; a result is as in the API.
 
-Read line by line, so that the memory needed does not depend on the size of a file. What a client
-sends is bounded as well: its unpacked bytes, its lines (empty ones included) and its results.
+They are read line by line, so memory does not depend on the size of a file. Files from clients have
+limits: unpacked bytes, lines (including empty ones) and results.
 """
 
 import csv
@@ -19,7 +19,7 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.importers.own_form import scalar_of
 from orchestrator.measurements.incoming import ResultIn
 
-#: Columns of the CSV beside `case.<axis>` and `metric.<key>`, and whether several stand in a cell.
+#: CSV columns other than `case.<axis>` and `metric.<key>`, and whether a cell is a list.
 COLUMNS: Mapping[str, bool] = {
     "project": False, "benchmark": False, "host": False, "profile": False, "commit": False,
     "commit.subject": False, "commit.author": False, "commit.committed_at": False,
@@ -27,23 +27,23 @@ COLUMNS: Mapping[str, bool] = {
     "at": False, "block": False, "id": False, "url": False, "note": False,
 }  # fmt: skip
 _PREFIXES = ("case.", "metric.")
-#: Of a line, and of a row of CSV that goes over several lines.
+#: The limit of a line, and of a CSV row that spans several lines.
 MOST_BYTES_A_LINE = 1024**2
 _RESULT: TypeAdapter[ResultIn] = TypeAdapter(ResultIn)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How much of a file is read at most; None is no limit. `unpacked` are bytes."""
+    """The limits of a file; None is no limit. `unpacked` is in bytes."""
 
     results: int | None = None
     lines: int | None = None
     unpacked: int | None = None
 
 
-#: For the people who run Pitwall, on its own machine.
+#: For commands that operators run on the server.
 ANY_SIZE = Bounds()
-#: For files that clients send, and for those that a request takes in at once.
+#: For files that a request imports directly.
 SMALL = Bounds(results=2_000, lines=10_000, unpacked=8 * 1024**2)
 UPLOAD = Bounds(results=200_000, lines=500_000, unpacked=512 * 1024**2)
 
@@ -54,7 +54,7 @@ class TooLargeError(InvalidRequestError):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One result of a file, or what is wrong with it: exactly one of the two is there."""
+    """One result of a file or its fault: exactly one of the two is set."""
 
     number: int
     result: ResultIn | None = None
@@ -62,11 +62,11 @@ class Line:
 
 
 def read_results(path: Path, bounds: Bounds = ANY_SIZE, skip: int = 0) -> Iterator[Line]:
-    """The results of a file by their lines; empty lines are left out, and so are the first `skip`
-    results, which are not checked.
+    """Yield the results of a file with their lines; skip empty lines and the first `skip` results.
 
-    `.csv` and `.csv.gz` are CSV, all else is a JSON object a line. InvalidRequestError where the
-    file cannot be read, its heading not be understood, or a bound is exceeded.
+    Skipped results are not checked. `.csv` and `.csv.gz` are CSV; other files have a JSON object
+    per line. Raise InvalidRequestError if the file cannot be read, its header is wrong or it
+    exceeds a limit.
     """
     try:
         with _opened(path) as file:
@@ -88,14 +88,16 @@ def _opened(path: Path) -> BinaryIO:
 
 
 class _Lines:
-    """The lines of a file, counted before anybody skips one: a small packed file may have billions
-    of empty lines, or one line without an end."""
+    """The lines of a file, counted before any is skipped.
+
+    A small packed file may have billions of empty lines, or one line without an end.
+    """
 
     def __init__(self, file: BinaryIO, bounds: Bounds) -> None:
         self._file, self._bounds = file, bounds
         self._bytes = 0
         self.number = 0
-        #: Since the row of CSV began that goes on.
+        #: Bytes since the start of the current CSV row.
         self.of_row = 0
 
     def __iter__(self) -> Iterator[bytes]:
@@ -160,7 +162,7 @@ def _check(heading: list[str]) -> None:
             known = ", ".join([*COLUMNS, "case.<axis>", "metric.<key>"])
             raise InvalidRequestError(f"line 1: there is no column {name!r}; there are {known}")
         if name in seen:
-            raise InvalidRequestError(f"line 1: the column {name} stands there twice")
+            raise InvalidRequestError(f"line 1: the column {name} occurs twice")
         seen.add(name)
 
 
@@ -180,7 +182,7 @@ def _of_cells(number: int, heading: list[str], cells: list[str]) -> Line:
 
 
 def _put(told: dict[str, Any], name: str, text: str) -> None:
-    """A cell at its place in the result; ValueError for a metric that is no number."""
+    """Put a cell into the result; ValueError for a metric that is not a number."""
     first, _, rest = name.partition(".")
     if first == "metric":
         told["metrics"][rest] = float(text)

@@ -1,4 +1,4 @@
-"""What tells whether anything was measured of commits since: a text that changes with it."""
+"""A version key of the results of commits: a text that changes with every new measurement."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,10 @@ FROM results_point point WHERE point.commit_id = ANY(%(commits)s)
 
 
 def mark_of_results(benchmark: Benchmark, commits: Sequence[Commit]) -> str:
-    """Of all that reports and comparisons read of these commits, the names of hosts aside."""
+    """Return the version key of everything that reports and comparisons of these commits read.
+
+    Names of hosts are not included.
+    """
     values: dict[str, int | list[int]] = {
         "benchmark": benchmark.pk,
         "commits": [commit.pk for commit in commits],

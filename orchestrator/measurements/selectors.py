@@ -1,4 +1,4 @@
-"""Reads of single trials: all that is known of one."""
+"""Reads of the details of single trials."""
 
 import zlib
 from collections.abc import Mapping
@@ -28,9 +28,9 @@ class ArtifactInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSummary:
-    """One of several measured loads; what it did not measure is None.
+    """One of several measured loads; values that it did not measure are None.
 
-    `rate` was offered, None where the loop was closed; `passed` is None for a step.
+    `rate` is the offered rate, None for a closed loop; `passed` is None for a step.
     """
 
     number: int
@@ -54,9 +54,9 @@ class LoadSummary:
 class TrialDetails:
     """A trial with its measurements, in the order of the metric registry.
 
-    `loads` are its steps or the probes of its search; empty where it has one load only. `asked`
-    are the loads that its definition says, None where no tool knows them any more. `removed`: what
-    the retention of its project took away.
+    `loads` are its steps or the probes of its search; empty for a single load. `asked` are the
+    loads of its definition, None if no tool knows them any more. `removed`: the data that retention
+    removed.
     """
 
     trial: Trial
@@ -72,7 +72,7 @@ class TrialDetails:
 
     @property
     def model(self) -> Model | None:
-        """Open where any of its loads is; None where that is not known."""
+        """Return the load model: open if any load is open; None if unknown."""
         return model_of(self.asked)
 
 
@@ -91,12 +91,12 @@ def trial_details(trial: Trial) -> TrialDetails:
 
 
 def asked_of(trial: Trial) -> tuple[LoadSpec, ...] | None:
-    """The loads of a trial as its definition says them, or None as above."""
+    """Return the loads of a trial as its definition specifies them, or None as above."""
     return loads_asked_of(trial.job.run.definition, trial.case)
 
 
 def loads_asked_of(definition: Definition, case: Case) -> tuple[LoadSpec, ...] | None:
-    """The loads of a case as a definition says them, or None as above."""
+    """Return the loads of a case as a definition specifies them, or None as above."""
     try:
         return load_specs_of(spec_of(definition), case.parameters)
     except (InvalidRequestError, KeyError):
@@ -131,7 +131,7 @@ def _summary(load: LoadResult) -> LoadSummary:
 
 
 def artifact_content(member: Member, trial_id: UUID, name: str) -> bytes:
-    """The bytes of a file that a trial left behind, as the tool wrote it."""
+    """Return the bytes of a file of a trial, as the tool wrote it."""
     trial = trial_for(member, trial_id)
     artifact = Artifact.objects.filter(trial=trial, name=name).first()
     if artifact is None:

@@ -25,7 +25,7 @@ from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
 from orchestrator.stats import histogram as stats_histogram
 
-#: Characters of JSON that one fact of a trial's provenance may have.
+#: The limit of a fact in the provenance of a trial, in characters of JSON.
 FACT_LIMIT = 16_384
 
 
@@ -37,12 +37,12 @@ def store_trial(
     late: bool = False,
     clock_ahead_s: float = 0.0,
 ) -> bool:
-    """Takes in a finished trial: readings, distributions, raw files, provenance.
+    """Store a finished trial: readings, distributions, raw files, provenance.
 
-    `late`: it arrives after its attempt was given up. `clock_ahead_s`: how far the host's clock is
-    ahead of ours; the trial's times are told by ours. False where it was taken in before: the
-    guarded UPDATE of the trial decides, so that a result fetched twice is stored once. Output that
-    cannot be read fails the trial; the files are kept.
+    Return False if it was stored before: the conditional UPDATE of the trial decides, so that a
+    result that is fetched twice is stored once. `late`: it arrived after its attempt failed.
+    `clock_ahead_s`: how far the clock of the host is ahead; times are stored by the clock of
+    Pitwall. Output that cannot be read fails the trial; its files are kept.
     """
     try:
         result = json_from(files["result.json"])
@@ -67,7 +67,7 @@ def _store_measured(
     read: TrialReadings,
     told: Mapping[str, Any],
 ) -> bool:
-    """Whether the trial was still to be stored; `told` is kept with its provenance."""
+    """Store a trial with the provenance `told`; return False if it was stored before."""
     reading, ahead_s = read.whole, told["clock_ahead_s"]
     measured = _measured(trial, job, result, reading, ahead_s=ahead_s)
     metrics = metrics_of_trial(job.run.team_id, measured.readings)
@@ -82,7 +82,7 @@ def _store_measured(
         _store_readings(trial, read, metrics.ids)
         _store_files(trial, files)
         if told["late"]:
-            # The run has ended already, and its verdict was without this trial.
+            # The run has ended, and its verdict did not include this trial.
             RunVerdict.objects.filter(run=job.run_id).delete()
     return True
 
@@ -90,7 +90,7 @@ def _store_measured(
 def fail_trial(
     *, trial: Trial, job: Job, code: str, message: str, files: Mapping[str, bytes]
 ) -> bool:
-    """Notes that a trial could not be measured, and why; False where that was noted before."""
+    """Mark a trial as failed, with the reason; return False if it was marked before."""
     with transaction.atomic():
         claimed = _claim(
             trial, job, state=TrialState.FAILED, reasons=[code], message=message[:20_000]
@@ -108,7 +108,7 @@ def _claim(trial: Trial, job: Job, **changes: Any) -> bool:
 
 
 def _judged(validity: Validity, note: str) -> dict[str, Any]:
-    """`note` is shown with the reasons, and does not change the validity."""
+    """Return the validity fields; `note` is shown with the reasons and changes nothing else."""
     return {
         "state": TrialState.MEASURED,
         "validity": validity.level,
@@ -121,7 +121,7 @@ def _reasons(validity: Validity) -> list[str]:
 
 
 def _price(job: Job, reading: TrialReading) -> dict[str, float]:
-    """What a million answers cost at the hourly prices of the job's hosts; unknown without one."""
+    """Return the cost of a million answers at the hourly prices of the hosts; empty if unknown."""
     placed = [place.host for place in job.placements.select_related("host__profile")]
     hosts = {host for host in [job.host, *placed] if host is not None}
     prices = [host.profile.price_per_hour if host.profile else None for host in hosts]
@@ -209,10 +209,10 @@ def _store_files(trial: Trial, files: Mapping[str, bytes]) -> None:
 def _provenance(
     job: Job, trial: Trial, result: dict[str, Any], reading: TrialReading
 ) -> dict[str, Any]:
-    """What the trial was made of. Larger parts (samples) stay in the raw result.json.
+    """Return the provenance of a trial; larger parts (samples) stay in the raw result.json.
 
-    Of several loads the first one's command stands for all; each one's own is in result.json.
-    `left_out`: facts that are too long; they are there as well.
+    With several loads, the command is that of the first one; result.json has all. `left_out`: names
+    of facts that are too long; result.json has them too.
     """
     kept = (
         "argv", "tool", "tool_cpus", "server_argv", "port", "port_checked", "rc", "signal",
@@ -238,7 +238,7 @@ def _provenance(
 
 
 def _is_short(value: object) -> bool:
-    """Whether a fact that a host tells is short enough to stand in lists of trials."""
+    """Return whether a fact of a host is short enough for lists of trials."""
     return len(json.dumps(value)) <= FACT_LIMIT
 
 

@@ -1,4 +1,4 @@
-"""How wrong load tools are: what they said of servers whose true values are known."""
+"""Errors of load tools: their measurements of servers with known values."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,13 +16,13 @@ from orchestrator.measurements.readings import values_of
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
 
-#: What a tool does now is told by its newest trials.
+#: The newest trials show the current errors of a tool.
 NEWEST = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricError:
-    """measured / known − 1 of one metric: the median over the trials, the least and the most."""
+    """measured / known − 1 of one metric: the median, minimum and maximum over the trials."""
 
     metric: Metric
     median: float
@@ -33,7 +33,7 @@ class MetricError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolErrors:
-    """A version of a load tool, and its errors in the order of the metrics' registry."""
+    """A version of a load tool and its errors, in the order of the metric registry."""
 
     tool: str
     version: str
@@ -41,9 +41,10 @@ class ToolErrors:
 
 
 def tool_errors(member: Member) -> list[ToolErrors]:
-    """The errors of each tool and version that measured a definition with `known` in the team.
+    """Return the errors of each tool and version that measured definitions with `known` in the
+    team.
 
-    Of the newest NEWEST trials that may be believed; a tool without any is left out.
+    They use the newest NEWEST trials that are not invalid; a tool without such trials is omitted.
     """
     trials = _trials(member)
     tools = trials.order_by().values_list("provenance__tool__name", "provenance__tool__version")
@@ -60,7 +61,8 @@ def tool_errors(member: Member) -> list[ToolErrors]:
 def errors_of(
     samples: Iterable[tuple[Mapping[str, float], Mapping[str, float]]],
 ) -> list[MetricError]:
-    """From (measured, known) of each trial; what was not measured says nothing of the tool."""
+    """Compute the errors from (measured, known) of each trial; skip metrics without a
+    measurement."""
     errors: dict[str, list[float]] = defaultdict(list)
     for measured, known in samples:
         for key in measured.keys() & known.keys():
@@ -79,7 +81,7 @@ def _metric_error(metric: Metric, errors: list[float]) -> MetricError:
 
 
 def _trials(member: Member) -> QuerySet[Trial]:
-    """Newest first. Stored definitions have no `known` where there is none."""
+    """Return trials, newest first. Stored definitions without known values have no `known`."""
     return Trial.objects.filter(
         job__run__team=member.team,
         job__run__definition__spec__has_key="known",

@@ -1,4 +1,4 @@
-"""What the files of a trial say, for pages that show more than was stored as measurements."""
+"""Reads of the files of a trial, for pages that show more than the stored measurements."""
 
 import json
 import zlib
@@ -13,17 +13,17 @@ Facts = Mapping[str, Any]
 
 
 def result_of(trial: Trial) -> Facts:
-    """The agent's result.json; empty where the trial left none, or one that cannot be read."""
+    """Return the agent's result.json; empty if the trial has none or it cannot be read."""
     return _json(trial, "result.json")
 
 
 def rows_of(trial: Trial, load: int = 0) -> Facts:
-    """The reduced rows of a measured load, counted from 0; empty as above."""
+    """Return the reduced rows of a measured load, counted from 0; empty as above."""
     return _json(trial, load_files(load)[1])
 
 
 def loads_told(result: Facts) -> Sequence[Facts]:
-    """What the agent says of each measured load, in their order."""
+    """Return the agent's results of the measured loads, in their order."""
     loads = result.get("loads")
     return [each for each in loads if isinstance(each, dict)] if isinstance(loads, list) else []
 

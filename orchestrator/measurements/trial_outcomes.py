@@ -1,4 +1,4 @@
-"""How the requests of a load ended, read again from what its tool left behind."""
+"""Outcomes of the requests of a load, read from the files of its tool."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ from orchestrator.runs.models import Trial
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Of the whole load, its warm-up included, but for the bytes: these are of the window's bodies.
+    """The outcome of the whole load with its warm-up; the bytes of bodies are of the window only.
 
-    `by_status`: status → answers; `errors`: (class, requests, what the tool said). None is what the
-    tool does not tell; an empty `errors` means that there were none. `truncated`: cut off by the
-    end of the load.
+    `by_status`: status → answers; `errors`: (class, requests, message of the tool). None means that
+    the tool does not report it; an empty `errors` means no errors. `truncated`: requests that the
+    end of the load cut off.
     """
 
     by_status: Mapping[int, int] | None
@@ -29,7 +29,7 @@ class Outcome:
 
 
 def outcome_of_load(trial: Trial, result: Facts, load: int) -> Outcome | None:
-    """Of one load, counted from 0; None where its files cannot be read any more."""
+    """Return the outcome of one load, counted from 0; None if its files cannot be read."""
     names = load_files(load)
     found = Artifact.objects.filter(trial=trial, name__in=names)
     files = {each.name: zlib.decompress(each.compressed) for each in found}

@@ -1,4 +1,4 @@
-"""How many trials of a run are invalid, suspect or failed, and for which reasons."""
+"""Counts of invalid, suspect and failed trials of a run, and their reasons."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +12,7 @@ from orchestrator.runs.states import TrialState, Validity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidityIssue:
-    """A reason why trials are suspect or invalid; `trials`: how many of them have it."""
+    """A reason why trials are suspect or invalid, and the number of `trials` with it."""
 
     code: str
     title: str
@@ -59,12 +59,12 @@ def count_validity_issues(reasons: Collection[Sequence[str]]) -> tuple[ValidityI
 
 
 def code_of(reason: str) -> str:
-    """Of `code: what was found`."""
+    """Return the code of a reason `code: description`."""
     return str(reason).partition(":")[0]
 
 
 def title_of(code: str) -> str:
-    """`CPU of other processes`; the code in words where no threshold has it."""
+    """Return the title of a code; its words if no threshold has the code."""
     rule = THRESHOLDS.get(code)
     return rule.title if rule else code.replace("_", " ").capitalize()
 

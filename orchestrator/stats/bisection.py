@@ -1,26 +1,26 @@
-"""Which of several commits made the difference: a search by noisy answers.
+"""Bisection with noisy answers: the search for the commit that caused a difference.
 
-A commit before the culprit measures like the last good one, a commit from it on is off by the
-effect. An answer is a measured difference with its error, so it is evidence of a certain weight for
-one or the other, and never a proof: a place may be asked again, and what was asked twice weighs
-more. Waeber, Frazier and Henderson 2013 (bisection with noise: ask at the median).
+A commit before the culprit measures like the last good commit; later ones differ by the effect. An
+answer is a measured difference with a standard error. It is weighted evidence, not a proof: a
+commit may be measured again, and both answers count. The next commit is the median of the posterior
+distribution (Waeber, Frazier and Henderson 2013).
 """
 
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-#: Of a step.
+#: Limits for the blocks of a step.
 FEWEST_BLOCKS, MOST_BLOCKS = 5, 20
-#: A culprit is named at this probability.
+#: The bisection ends at this probability.
 SURE = 0.975
-#: However clear an answer, it is wrong so often: the machine was busy, the build was another one.
+#: The probability that even a clear answer is wrong, for example because of a busy machine.
 WRONG = 0.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the commit at `index` measured against the last good one.
+    """The measurement of the commit at `index` against the last good one.
 
     `difference`: ln(commit / good), with its standard `error`, from `blocks` blocks (at least 2).
     """
@@ -32,22 +32,22 @@ class Answer:
 
     @property
     def change(self) -> float:
-        """commit / good − 1."""
+        """Return commit / good − 1."""
         return math.expm1(self.difference)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """The commit at `index` is to be measured next."""
+    """The next step is to measure the commit at `index`."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The culprit lies from `first` to `last`, with this probability.
+    """The culprit is between `first` and `last` (both included), with this probability.
 
-    The two are the same commit where one is named; otherwise those between cannot be built.
+    They are equal if the culprit is a single commit; otherwise those before `last` cannot be built.
     """
 
     first: int
@@ -63,10 +63,10 @@ def next_step(
     effect_error: float,
     unbuildable: Collection[int] = (),
 ) -> Ask | Found:
-    """What to do next in a search over `commits` commits, of which the last has the effect.
+    """Return the next step of a search over `commits` commits; the last one has the effect.
 
     `effect`: ln(last / good), not 0, with its standard error. Indices count from the first commit
-    after the good one. Commits of `unbuildable` are never asked.
+    after the good one. Commits in `unbuildable` are never chosen.
     """
     chances = culprit_chances(commits, answers, effect=effect, effect_error=effect_error)
     groups = _groups(commits, unbuildable)
@@ -83,7 +83,7 @@ def next_step(
 def culprit_chances(
     commits: int, answers: Sequence[Answer], *, effect: float, effect_error: float
 ) -> tuple[float, ...]:
-    """For each commit the probability that it is the culprit; they were all alike before."""
+    """Return the probability of each commit to be the culprit, with a uniform prior."""
     logs = [0.0] * commits
     for answer in answers:
         bad, good = _evidence(answer, effect, effect_error)
@@ -96,17 +96,16 @@ def culprit_chances(
 
 
 def has_effect(answer: Answer, *, effect: float, effect_error: float) -> bool:
-    """Whether the answer speaks for the effect rather than against it."""
+    """Return whether the answer is more likely with the effect than without it."""
     bad, good = _evidence(answer, effect, effect_error)
     return bad > good
 
 
 def blocks_to_ask(whole: Answer) -> int:
-    """How many blocks a step should have, from what the confirmation run of both ends measured
-    (`whole`).
+    """Return the number of blocks for a step, from the confirmation run of both ends (`whole`).
 
-    So many that half the effect, which is what tells its presence from its absence, is three
-    standard errors: a step is then wrong about once in 700.
+    Half the effect, the threshold between presence and absence, is then three standard errors, so a
+    step is wrong about once in 700.
     """
     one_block = whole.error * math.sqrt(whole.blocks)
     if whole.difference == 0:
@@ -116,7 +115,7 @@ def blocks_to_ask(whole: Answer) -> int:
 
 
 def credible(chances: Sequence[float], share: float = 0.95) -> range:
-    """The shortest run of commits that holds the culprit with at least this probability."""
+    """Return the shortest range of commits with the culprit with at least this probability."""
     spans = (
         range(first, last + 1)
         for first in range(len(chances))
@@ -127,7 +126,7 @@ def credible(chances: Sequence[float], share: float = 0.95) -> range:
 
 
 def _evidence(answer: Answer, effect: float, effect_error: float) -> tuple[float, float]:
-    """Log likelihoods of the answer with and without the effect, their distance bounded."""
+    """Return the log likelihoods with and without the effect; their difference is bounded."""
     degrees = max(answer.blocks - 1, 1)
     error = max(answer.error, 1e-6)
     wide = math.hypot(error, effect_error)
@@ -138,7 +137,7 @@ def _evidence(answer: Answer, effect: float, effect_error: float) -> tuple[float
 
 
 def _log_density(x: float, degrees: int) -> float:
-    """Of Student's t, less what it has in common for all x.
+    """Return the log density of Student's t up to a constant.
 
     scipy.stats has it, but takes longer to import than the rest of Pitwall.
     """
@@ -146,7 +145,7 @@ def _log_density(x: float, degrees: int) -> float:
 
 
 def _groups(commits: int, unbuildable: Collection[int]) -> list[range]:
-    """Commits that no answer can tell apart: those that cannot be built, with the next one."""
+    """Group commits that no answer can separate: those that cannot be built, with the next one."""
     groups = []
     first = 0
     for index in range(commits):

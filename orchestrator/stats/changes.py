@@ -1,10 +1,11 @@
-"""Where the level of a series shifts: change points along the commits, after the noise is known.
+"""Change points: the commits at which the level of a series shifts.
 
-1. Lone spikes are told apart and count as no evidence (`spikes`).
-2. PELT finds the levels that explain the series best (`levels`), with a penalty in units of the
-   noise, whose correlation is known.
-3. Each change is tested (`shifts`), from the weakest up: one that is not sure, too small, or no
-   more than a drift, goes, and its two levels become one. What is left moves to where it fits best.
+1. Lone outliers are found first and ignored as evidence (`spikes`).
+2. PELT finds the levels that fit the series best (`levels`). Its penalty is in units of the noise,
+   whose autocorrelation is estimated first.
+3. Each change is tested (`shifts`), from the weakest up. Two levels are merged if their change is
+   not significant, too small or explained by a drift. Then each remaining change moves to its best
+   position.
 
 Killick et al. 2012 (PELT); Hampel 1974; the pruning after Fleming et al., arXiv 2301.03034.
 """
@@ -31,11 +32,12 @@ Floats = NDArray[np.float64]
 
 ALERT = 1e-4
 CONFIDENCE = 0.95
-#: Unstable: this many changes or more, and more than one in so many points; or so many returns.
+#: A series is unstable with at least this many changes and more than one per POINTS_A_CHANGE
+#: points, or with this many returns to an earlier level.
 FEWEST_TO_BE_UNSTABLE, POINTS_A_CHANGE, RETURNS = 3, 20, 3
-#: More has no exponential.
+#: The exponential of a larger logarithm overflows.
 _MOST_OF_A_LOG = 700.0
-#: More, squared and summed, leaves nothing of the others.
+#: Larger values, squared and summed, would exceed the precision of the others.
 _MOST_OF_A_SHARE = 1e6
 _ROUNDING = 1e-9
 
@@ -44,8 +46,8 @@ _ROUNDING = 1e-9
 class Change:
     """`index`: the first value of the new level. `change`: after/before − 1, in `low` … `high`.
 
-    The bounds hold at 95 % for a change at a place known beforehand. `p_value` too: it is the
-    smallness of what is asked of it that pays for the choice of the place.
+    The bounds and `p_value` hold for a position known beforehand (bounds: 95 %). The selection of
+    the position is paid for by a small threshold for `p_value`.
     """
 
     index: int
@@ -61,9 +63,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What a series says of itself. `outliers` are indices; `noise` is one sigma, as a share.
+    """The analysis of a series. `outliers` are indices; `noise` is one sigma, as a share.
 
-    `unstable`: so many changes, or so many returns to a former level, that none is an alert.
+    `unstable`: there are too many changes, or returns to a former level, for an alert.
     """
 
     points: tuple[Change, ...]
@@ -80,15 +82,15 @@ def find_changes(
     least: float = 0.01,
     breaks: Iterable[int] = (),
 ) -> Changes:
-    """The changes of a series, oldest value first; None, NaN and infinities are gaps.
+    """Find the changes of a series, oldest value first; None, NaN and infinities are gaps.
 
-    `floor`: the least noise to believe in, as a share: what calibration knows of the host. `least`:
-    the smallest change of interest. `breaks`: indices at which something else begins to be
-    measured, or another machine measures: no level reaches across them, nor are they changes.
+    `floor`: the lower limit of the noise, as a share, from the calibration of the host. `least`:
+    the smallest change of interest. `breaks`: indices at which the configuration or the machine
+    changes. No level spans a break, and a break is not a change.
 
-    A series with a zero or a negative value has no logarithms: there differences are taken, as
-    shares of the series' typical size, and so is a change between levels without a ratio. Fewer
-    than 6 values between two breaks have no changes. Any input has an answer.
+    A series with a zero or a negative value has no logarithms. Then the analysis uses differences
+    as shares of the typical size, also for a change between levels without a ratio. Fewer than 6
+    values between two breaks have no changes. Every input has a result.
     """
     raw = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
     places = np.flatnonzero(np.isfinite(raw))
@@ -107,7 +109,7 @@ def find_changes(
 
 
 class _Scale:
-    """Logarithms where there are any, else shares of the typical size; about their middle."""
+    """Centred logarithms if all values are positive, else centred shares of the typical size."""
 
     def __init__(self, known: Floats) -> None:
         self.logs = bool((known > 0).all())
@@ -132,7 +134,7 @@ class _Scale:
 
 
 class _Series:
-    """One series on its scale: its noise, its spikes, and the search for its shifts."""
+    """One series on its scale: its noise, its outliers, and the search for its shifts."""
 
     def __init__(self, places: NDArray[np.intp], level: Floats, breaks: list[int], floor: float):
         self._places, self._level = places, level
@@ -165,7 +167,8 @@ class _Series:
         return found
 
     def _index(self, at: int, shift: Shift) -> int:
-        """Of the first value of the new level: spikes just before it that are nearer to it too."""
+        """Return the index of the first value of the new level; include outliers that precede
+        it."""
         middle = (shift.before + shift.after) / 2
         while self.spikes[at - 1] and (self._level[at - 1] > middle) == (shift.difference > 0):
             at -= 1

@@ -1,9 +1,9 @@
-"""Two commits, one metric of one case: what changed, and how sure that is.
+"""Comparison of two commits for one metric of one case: the change and its certainty.
 
 The block (a baseline trial and a contender trial, adjacent in time) is the unit of analysis. In
-block i, dᵢ = ln(contenderᵢ / baselineᵢ); everything follows from a paired t test on d, from two
-one-sided tests for equivalence, and from Hodges and Lehmann's estimate as a second opinion that
-no single block can sway.
+block i, dᵢ = ln(contenderᵢ / baselineᵢ). The results are a paired t test on d, two one-sided tests
+for equivalence, and the Hodges-Lehmann estimate. The estimate is a second opinion that no single
+block can dominate.
 """
 
 import math
@@ -19,12 +19,12 @@ from orchestrator.stats.paired import FEWEST_BLOCKS, PairedTest, paired_test
 from orchestrator.stats.signed_rank import FEWEST_PAIRS, hodges_lehmann
 
 Better = Literal["higher", "lower"]
-#: Its exponential is still a number.
+#: The exponential of a larger logarithm overflows.
 LARGEST_LOG = 700.0
 
 
 class Verdict(StrEnum):
-    """In the order of the attention they need."""
+    """Verdicts in the order of the attention they need."""
 
     REGRESSED = "regressed"
     INCONCLUSIVE = "inconclusive"
@@ -35,7 +35,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobustChange:
-    """Hodges and Lehmann's estimate of the change, with its exact interval."""
+    """The Hodges-Lehmann estimate of the change, with its exact interval."""
 
     change: float
     low: float
@@ -44,15 +44,14 @@ class RobustChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What `compare_blocks` found. Changes are contender/baseline − 1; unknown is None.
+    """The result of `compare_blocks`. Changes are contender/baseline − 1; unknown is None.
 
     `blocks` counts those with both values, `excluded` the others. `baseline` and `contender` are
-    geometric means. `low` and `high` bound `change` at `confidence`; `half_width` is how far the
-    interval reaches, as a share; `detectable` the change that so many blocks would find four times
-    in five. `needed_blocks`: how many blocks in all would conclude, given where the verdict is
-    inconclusive. `fragile`: the second opinion (`robust`, from 7 blocks) leads to another verdict.
-    Not `paired`: of trials that share no block (`compare_unpaired`); then `blocks` are the trials
-    of the smaller side.
+    geometric means. `low` and `high` bound `change` at `confidence`; `half_width` is half the width
+    of the interval, as a share. `detectable` is the change that this number of blocks detects with
+    a power of 0.8. `needed_blocks`: total blocks for a conclusion, set if inconclusive. `fragile`:
+    the second opinion (`robust`, from 7 blocks) leads to another verdict. Not `paired`: trials that
+    share no block (`compare_unpaired`); then `blocks` counts the trials of the smaller side.
     """
 
     verdict: Verdict
@@ -89,11 +88,15 @@ def compare_blocks(
 ) -> Comparison:
     """Compare block by block: `baseline[i]` and `contender[i]` were measured in block i.
 
-    A block with a None is excluded. Regressed or improved: p < `alpha` and the change is
-    beyond ±`margin`; trivial: p < `alpha` but inside it; equivalent: the change is proven to be
-    inside it at `equivalence_alpha`; otherwise inconclusive, as are fewer than 5 blocks. A value
-    of zero has no ratio: inconclusive, and no change is given. The defaults of the two alphas are
-    those for a job that looks at 5, 7, 10, 15 and 20 blocks (see `looks`).
+    A block with a None is excluded. The verdicts:
+
+    - regressed or improved: p < `alpha` and the change is beyond ±`margin`
+    - trivial: p < `alpha` and the change is within ±`margin`
+    - equivalent: the change is proven to be within ±`margin` at `equivalence_alpha`
+    - inconclusive: all other cases, and fewer than 5 blocks
+
+    A value of zero has no ratio: the comparison is inconclusive and has no change. The default
+    alphas are those of interim analyses at 5, 7, 10, 15 and 20 blocks (see `interim`).
 
     Raises ValueError for sides of different length, a negative or non-finite value, and a margin
     that is not between 0 and 1.
@@ -120,7 +123,7 @@ def compare_blocks(
 def _judged(
     unknown: Comparison, pairs: NDArray[np.float64], alpha: float, equivalence_alpha: float
 ) -> Comparison:
-    """The comparison with all that the pairs, which have a ratio, say."""
+    """Compare the pairs, which all have a ratio."""
     better, margin, confidence = unknown.better, unknown.margin, unknown.confidence
     logs = np.log(pairs)
     differences = logs[:, 1] - logs[:, 0]
@@ -170,7 +173,7 @@ def _obstacles(pairs: NDArray[np.float64]) -> tuple[str, ...]:
 
 
 def as_change(log_ratio: float) -> float:
-    """Of a log ratio; finite however far apart two values are."""
+    """Convert a log ratio to a change; finite for any pair of values."""
     return math.expm1(min(log_ratio, LARGEST_LOG))
 
 
@@ -179,7 +182,7 @@ def _change(log_ratio: float | None) -> float | None:
 
 
 def verdict_of(test: PairedTest, better: Better, alpha: float, equivalence_alpha: float) -> Verdict:
-    """What a test, paired or not, says by the rules of `compare_blocks`."""
+    """Return the verdict of a paired or unpaired test by the rules of `compare_blocks`."""
     if test.n < FEWEST_BLOCKS or test.p_value is None or test.equivalence_p is None:
         return Verdict.INCONCLUSIVE
     if test.p_value < alpha:
@@ -190,7 +193,7 @@ def verdict_of(test: PairedTest, better: Better, alpha: float, equivalence_alpha
 
 
 def direction(change: float, better: Better, margin: float) -> Verdict:
-    """The verdict on a change that is real."""
+    """Return the verdict for a significant change."""
     if abs(change) <= margin:
         return Verdict.TRIVIAL
     return Verdict.IMPROVED if (change > 0) == (better == "higher") else Verdict.REGRESSED
@@ -208,7 +211,7 @@ def _robust(differences: NDArray[np.float64], confidence: float) -> RobustChange
 
 
 def disagrees(robust: RobustChange, verdict: Verdict, better: Better, margin: float) -> bool:
-    """Whether the robust interval, read the same way, does not bear a decided verdict out."""
+    """Return whether the robust interval contradicts a decided verdict."""
     if verdict is Verdict.INCONCLUSIVE:
         return False
     if verdict is Verdict.EQUIVALENT:
@@ -226,7 +229,10 @@ def reasons_of(
     *,
     unit: str = "blocks",
 ) -> tuple[str, ...]:
-    """Why a verdict is not better than it is; `half_width` is one of logs, `n` counts `unit`."""
+    """Return the reasons for an undecided or fragile verdict.
+
+    `half_width` is a log; `n` counts `unit`.
+    """
     reasons = []
     if n < FEWEST_BLOCKS:
         reasons.append(f"{n} of at least {FEWEST_BLOCKS} {unit}")

@@ -1,4 +1,4 @@
-"""The course of a series: levels alone, or levels on a drift, whichever explains it better."""
+"""The trend of a series: levels alone, or levels on a linear drift, whichever fits better."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,14 @@ from orchestrator.stats.levels import level_starts
 
 Floats = NDArray[np.float64]
 
-#: What a drift has to save of the squares, in penalties of a level.
+#: A drift has to reduce the sum of squares by this many penalties of a level.
 PRICE_OF_DRIFT = 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """`starts` of all levels but the first, on a line with `slope` a value; `cost` of it all."""
+    """`starts` of all levels except the first, on a line with `slope` per value; the total
+    `cost`."""
 
     slope: float
     starts: list[int]
@@ -23,10 +24,10 @@ class Course:
 
 
 def course_of(series: Floats, penalty: float) -> Course:
-    """The cheapest course: squares left, plus `penalty` for each further level and for a drift.
+    """Return the trend of lowest cost: residual squares plus `penalty` per further level or drift.
 
-    `series` is in units of its noise. Drifts that are tried: the line through everything, and the
-    slope that levels found without one have in common.
+    `series` is in units of its noise. Two drifts are tried: the line through all values, and the
+    common slope of the levels that are found without a drift.
     """
     plain = _course(series, 0.0, penalty)
     if not plain.starts and _saving(series) < PRICE_OF_DRIFT * penalty:
@@ -41,7 +42,7 @@ def course_of(series: Floats, penalty: float) -> Course:
 
 
 def _saving(series: Floats) -> float:
-    """The squares that a line through everything saves."""
+    """Return the reduction of the sum of squares by a line through all values."""
     place = np.arange(series.size) - (series.size - 1) / 2
     return float(np.dot(place, series) ** 2 / np.dot(place, place))
 
@@ -55,7 +56,7 @@ def _course(series: Floats, slope: float, penalty: float) -> Course:
 
 
 def _slope(series: Floats, starts: list[int]) -> float:
-    """The slope that the levels have in common, by least squares."""
+    """Return the common slope of the levels, by least squares."""
     along = across = 0.0
     for level in np.split(series, starts):
         place = np.arange(level.size) - (level.size - 1) / 2

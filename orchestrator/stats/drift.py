@@ -1,15 +1,15 @@
-"""Whether a machine still gives the number that it used to give for the same work."""
+"""Drift of a machine: its new value for the same work against its earlier values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-#: Earlier values needed before one is judged.
+#: The number of earlier values that a test needs.
 MIN_EARLIER = 3
 #: The median absolute deviation of a normal distribution, times this, is its standard deviation.
 MAD_TO_SD = 1.4826
-#: How many of these standard deviations are still the noise of the machine.
+#: A deviation of up to this many standard deviations counts as noise.
 NOISE_SD = 4.0
 
 
@@ -34,11 +34,11 @@ class Drift:
 
 
 def drift_of(value: float, earlier: Sequence[float], *, tolerance: float) -> Drift | None:
-    """How far `value` lies from the median of the earlier values.
+    """Return the deviation of `value` from the median of the earlier values.
 
-    What is allowed is `tolerance`, or NOISE_SD robust standard deviations of the earlier values
-    where that is more. None with fewer than MIN_EARLIER values, or where their median is not
-    positive: then there is no share to speak of.
+    The allowed deviation is `tolerance`, or NOISE_SD robust standard deviations of the earlier
+    values if that is larger. None with fewer than MIN_EARLIER values, or if their median is not
+    positive and so has no share.
     """
     known = np.array(earlier, dtype=np.float64)
     if known.size < MIN_EARLIER:

@@ -1,4 +1,4 @@
-"""One number of several trials, with its interval; and how two such numbers differ."""
+"""Estimates from several trials with their intervals, and differences between two estimates."""
 
 import math
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ import numpy as np
 from orchestrator.stats.summary import summarise, t_quantile
 
 Statistic = Literal["median", "mean", "min", "max"]
-#: Fewer trials bound nothing: with two, the t quantile of 12.7 gives intervals of decades.
+#: Fewer trials have no interval: with two, the t quantile of 12.7 spans powers of ten.
 LEAST_TRIALS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """`low` and `high` bound it at 95 %; None where its trials cannot tell."""
+    """`low` and `high` bound it at 95 %; None if there are too few trials."""
 
     value: float
     low: float | None
@@ -25,11 +25,11 @@ class Estimate:
 
 
 def estimate(values: Sequence[float], statistic: Statistic) -> Estimate | None:
-    """The statistic of finite values; None of none.
+    """Return the statistic of finite values; None without values.
 
-    `mean` is geometric, or arithmetic where a value is zero or less. The interval of mean and
-    median is the t interval on logs, widened where need be so that it holds the number itself;
-    extremes have none, nor has anything where a value is zero or less.
+    `mean` is geometric, or arithmetic if a value is zero or less. Mean and median have the t
+    interval on logs, widened if necessary to contain the estimate. Extremes have no interval, and
+    neither has any statistic if a value is zero or less.
     """
     if not values:
         return None
@@ -43,7 +43,7 @@ def estimate(values: Sequence[float], statistic: Statistic) -> Estimate | None:
 
 
 def around(centre: float, values: Sequence[float]) -> Estimate:
-    """`centre` with the t interval on logs of the trials' values, widened to hold it."""
+    """Return `centre` with the t interval on logs of the values, widened to contain it."""
     summary = summarise(values)
     if summary is None or summary.low is None or summary.high is None or summary.n < LEAST_TRIALS:
         return Estimate(value=centre, low=None, high=None, n=len(values))
@@ -54,9 +54,9 @@ def around(centre: float, values: Sequence[float]) -> Estimate:
 def change_against(
     value: float, values: Sequence[float], base: float, base_values: Sequence[float]
 ) -> Estimate | None:
-    """value / base - 1, with Welch's t interval on the logs of both sides' trials.
+    """Return value / base - 1, with Welch's t interval on the logs of both sides' trials.
 
-    None where the base is zero. `n` counts the trials of the smaller side.
+    None if the base is zero. `n` counts the trials of the smaller side.
     """
     if base == 0:
         return None
@@ -72,7 +72,7 @@ def change_against(
 def difference_to(
     value: float, values: Sequence[float], base: float, base_values: Sequence[float]
 ) -> Estimate:
-    """value - base, with Welch's t interval. `n` counts the trials of the smaller side."""
+    """Return value - base, with Welch's t interval. `n` counts the trials of the smaller side."""
     n = min(len(values), len(base_values))
     difference = value - base
     if n < LEAST_TRIALS:
@@ -82,7 +82,7 @@ def difference_to(
 
 
 def _welch(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
-    """The difference of two means, and how far its 95 % interval reaches (Welch 1947)."""
+    """Return the difference of two means and half its 95 % interval (Welch 1947)."""
     middle = float(one.mean() - other.mean())
     first, second = (float(side.var(ddof=1)) / side.size for side in (one, other))
     both = first + second

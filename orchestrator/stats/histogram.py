@@ -1,8 +1,8 @@
 """A latency distribution that can be merged: HdrHistogram's layout, 1 µs to 1 h, 3 digits.
 
-Values under 2,048 µs are kept exactly; above, a counter is at most 1/1,024 wide, so that its upper
-end is at most 0.1 % and its middle at most 0.05 % away from any value in it. Only counters that
-are not zero are held, as two arrays.
+Values under 2,048 µs are exact. Above, the width of a counter is at most 1/1,024 of its values. Its
+upper end differs by at most 0.1 %, its middle by at most 0.05 % from any value in it. Only non-zero
+counters are stored, as two arrays.
 """
 
 import math
@@ -21,7 +21,7 @@ DIGITS = 3
 _HALF_BITS = 10
 _HALF = 1 << _HALF_BITS
 _MASK = 2 * _HALF - 1
-#: Doublings that the range needs above the first 2,048 values, plus the first.
+#: Doublings of the range above the first 2,048 values, plus the first.
 _BUCKETS = HIGHEST_US.bit_length() - _HALF_BITS
 _SLOTS = (_BUCKETS + 1) * _HALF
 _CURVE_STEPS_PER_HALVING = 5
@@ -30,19 +30,19 @@ Int64Array = NDArray[np.int64]
 
 
 class Histogram:
-    """Immutable; two are equal if all their counters are."""
+    """Immutable; two are equal if all their counters are equal."""
 
     __slots__ = ("_count", "_index", "_running")
 
     def __init__(self, index: Int64Array, count: Int64Array) -> None:
-        """For this module only: non-zero counters, ascending. Others call `from_counts`."""
+        """For this module only: non-zero counters, ascending. Use `from_counts` elsewhere."""
         self._index = index
         self._count = count
         self._running = np.cumsum(count)
 
     @classmethod
     def from_counts(cls, value_us: Sequence[int], count: Sequence[int]) -> Self:
-        """From whole microseconds and how often each was seen, in any order.
+        """Build a histogram from whole microseconds and their counts, in any order.
 
         Raises ValueError for lengths that differ, a negative count, or a value outside 0 to 1 h.
         """
@@ -60,7 +60,7 @@ class Histogram:
 
     @classmethod
     def merged(cls, histograms: Iterable["Histogram"]) -> Self:
-        """The histogram of the union of all values; exact. Of nothing: an empty one."""
+        """Return the histogram of the union of all values, exactly; empty without histograms."""
         parts = list(histograms)
         if not parts:
             return cls.from_counts([], [])
@@ -69,19 +69,19 @@ class Histogram:
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """The histogram that `encode` wrote; ValueError says what is wrong with other bytes."""
+        """Return the histogram that `encode` wrote; ValueError gives the fault of other bytes."""
         return cls(
             *decode_counts(data, lowest=LOWEST_US, highest=HIGHEST_US, digits=DIGITS, slots=_SLOTS)
         )
 
     def encode(self) -> bytes:
-        """V2 compressed encoding, raw; in base64 every HdrHistogram library reads it."""
+        """Return the raw V2 compressed encoding; every HdrHistogram library reads it as base64."""
         return encode_counts(
             self._index, self._count, lowest=LOWEST_US, highest=HIGHEST_US, digits=DIGITS
         )
 
     def merge(self, *others: "Histogram") -> "Histogram":
-        """The histogram of the union of all values; exact."""
+        """Return the histogram of the union of all values; exact."""
         return Histogram.merged((self, *others))
 
     @property
@@ -90,26 +90,27 @@ class Histogram:
 
     @property
     def min(self) -> float | None:
-        """Lower end of the lowest counter, µs; None when empty."""
+        """Return the lower end of the lowest counter, µs; None if empty."""
         return float(_lowest(self._index[0])) if self._index.size else None
 
     @property
     def max(self) -> float | None:
-        """Upper end of the highest counter, µs; None when empty."""
+        """Return the upper end of the highest counter, µs; None if empty."""
         return float(_highest(self._index[-1])) if self._index.size else None
 
     @property
     def mean(self) -> float | None:
-        """Of the counters' middles, µs; None when empty."""
+        """Return the mean of the middles of the counters, µs; None if empty."""
         if not self._index.size:
             return None
         return float(np.dot(_middle(self._index), self._count) / self.total_count)
 
     def percentile(self, percentile: float) -> float:
-        """Upper end, µs, of the counter with the value of rank ⌈percentile/100 · n⌉ (from 1).
+        """Return the upper end, µs, of the counter with the value of rank ⌈percentile/100 · n⌉.
 
-        `percentile` from 0 to 100; 0 is the lower end of the lowest counter. The semantics of
-        HdrHistogram's getValueAtPercentile. Raises ValueError outside the range or when empty.
+        Ranks count from 1. `percentile` is from 0 to 100; 0 is the lower end of the lowest counter.
+        The semantics of HdrHistogram's getValueAtPercentile. Raises ValueError outside the range or
+        if empty.
         """
         if not 0 <= percentile <= 100:
             raise ValueError(f"percentile {percentile}: expected 0 to 100")
@@ -117,16 +118,17 @@ class Histogram:
             raise ValueError("an empty histogram has no percentiles")
         if percentile == 0:
             return float(_lowest(self._index[0]))
-        # Rounded first: 99.9 / 100 · 1000 is a hair above 999 in floating point.
+        # Round first: 99.9 / 100 · 1000 is slightly more than 999 in floating point.
         rank = max(1, math.ceil(round(percentile * self.total_count / 100, 6)))
         return float(_highest(self._index[np.searchsorted(self._running, rank)]))
 
     def percentiles(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
-        """`percentile` of each, µs; each between 0, not itself among them, and 100."""
+        """Return `percentile` of each, µs; each is above 0 and at most 100."""
         return _highest(self._at(percentiles)).astype(np.float64)
 
     def widths(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
-        """How wide the counters of `percentiles` are, µs: what these are known to."""
+        """Return the widths of the counters of `percentiles`, µs: the resolution of the
+        percentiles."""
         index = self._at(percentiles)
         return (_highest(index) - _lowest(index) + 1).astype(np.float64)
 
@@ -140,10 +142,10 @@ class Histogram:
         return self._index[np.searchsorted(self._running, np.maximum(ranks, 1))]
 
     def percentile_curve(self) -> list[tuple[float, float]]:
-        """(percentile, µs) from 0 to 100 for drawing; ever denser towards 100.
+        """Return (percentile, µs) from 0 to 100 for drawing, increasingly dense towards 100.
 
-        Five steps each time the distance to 100 halves, for as long as a value lies between two
-        steps. Empty for an empty histogram.
+        Five steps each time the distance to 100 halves, as long as a value is between two steps.
+        Empty for an empty histogram.
         """
         if not self._index.size:
             return []
@@ -166,7 +168,7 @@ class Histogram:
 
 
 def _gather(index: Int64Array, count: Int64Array) -> tuple[Int64Array, Int64Array]:
-    # bincount adds doubles: exact as long as no counter reaches 2^53.
+    # bincount adds doubles: exact unless a counter reaches 2^53.
     slots = np.bincount(index, weights=count, minlength=_SLOTS)
     filled = np.flatnonzero(slots)
     return filled, slots[filled].astype(np.int64)

@@ -1,8 +1,8 @@
-"""HdrHistogram's V2 wire format: big-endian header, zigzag LEB128 counts, zlib around both.
+"""HdrHistogram's V2 wire format: big-endian header, zigzag LEB128 counts, compressed by zlib.
 
-Layout after https://github.com/HdrHistogram/HdrHistogram (V2CompressedEncoding). A count of zero
-that repeats is written once, as the negated length of its run. Everything is raw bytes; other
-programs wrap them in base64.
+Layout after https://github.com/HdrHistogram/HdrHistogram (V2CompressedEncoding). A run of zero
+counts is written once, as its negated length. All data are raw bytes; other programs wrap them in
+base64.
 """
 
 import struct
@@ -24,7 +24,7 @@ Int64Array = NDArray[np.int64]
 def encode_counts(
     index: Int64Array, count: Int64Array, *, lowest: int, highest: int, digits: int
 ) -> bytes:
-    """Bytes of a histogram given its non-zero counters (`index` ascending, `count` > 0)."""
+    """Encode a histogram from its non-zero counters (`index` ascending, `count` > 0)."""
     payload = _leb128(_zigzag(_with_zero_runs(index, count)))
     header = _INNER.pack(_COUNTS_COOKIE, len(payload), 0, digits, lowest, highest, 1.0)
     packed = zlib.compress(header + payload)
@@ -34,10 +34,9 @@ def encode_counts(
 def decode_counts(
     data: bytes, *, lowest: int, highest: int, digits: int, slots: int
 ) -> tuple[Int64Array, Int64Array]:
-    """Non-zero counters (index, count) of bytes that `encode_counts` or HdrHistogram wrote.
+    """Decode the non-zero counters (index, count) of bytes by `encode_counts` or HdrHistogram.
 
-    Raises ValueError that says what is wrong with the bytes, also where the range or the
-    precision is not the one asked for.
+    Raises ValueError with the fault of the bytes; a different range or precision is also a fault.
     """
     body = _inflate(data, limit=_INNER.size + slots * _MAX_LEB128_BYTES)
     if len(body) < _INNER.size:
@@ -77,7 +76,7 @@ def _inflate(data: bytes, *, limit: int) -> bytes:
 
 def _with_zero_runs(index: Int64Array, count: Int64Array) -> Int64Array:
     gaps = np.diff(index, prepend=-1) - 1
-    # A single zero is written as itself, like the reference does.
+    # A single zero is written as itself, as in the reference implementation.
     both = np.column_stack((np.where(gaps == 1, 0, -gaps), count)).ravel()
     keep = np.column_stack((gaps > 0, np.ones_like(count, dtype=bool))).ravel()
     written: Int64Array = both[keep]

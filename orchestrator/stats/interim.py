@@ -34,10 +34,10 @@ def analysis_after(blocks: int, planned: tuple[int, ...] = INTERIM_BLOCKS) -> in
 
 
 def analysis_is_due(blocks: int, analysed_at: int, *, last: bool) -> bool:
-    """Whether a case with `blocks` clean blocks is due for an analysis.
+    """Return whether a case with `blocks` clean blocks is due for an analysis.
 
     `analysed_at`: its clean blocks at the last analysis, 0 before the first. A missed analysis is
-    done once; none is repeated. `last`: nothing more will be measured of the case.
+    done once; none is repeated. `last`: the case will not be measured further.
     """
     planned = analysis_after(analysed_at)
     if planned is None or blocks <= analysed_at:

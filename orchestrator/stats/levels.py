@@ -1,18 +1,19 @@
-"""The levels that explain a series best: PELT (Killick, Fearnhead and Eckley 2012)."""
+"""The levels that fit a series best: PELT (Killick, Fearnhead and Eckley 2012)."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: A level has at least so many values while levels are searched.
+#: The minimum number of values of a level during the search.
 FEWEST_OF_LEVEL = 2
 
 
 def level_starts(series: Floats, penalty: float) -> list[int]:
-    """Where levels begin, the first one left out: least squares plus `penalty` for each level.
+    """Return the starts of all levels except the first: least squares plus `penalty` per level.
 
-    `series` is in units of its noise. Exact; time grows with the length times that of the levels.
+    `series` is in units of its noise. Exact; the time is proportional to the length of the series
+    times the length of the levels.
     """
     n = series.size
     sums = np.concatenate([[0.0], np.cumsum(series)])

@@ -1,6 +1,6 @@
-"""Hundreds of comparisons at once: what `compare_blocks` says of each, computed by columns.
+"""Hundreds of comparisons at once: the results of `compare_blocks`, computed by columns.
 
-`compare_blocks` stays the reference; tests hold both to the same answers.
+`compare_blocks` is the reference; tests require equal results from both.
 """
 
 import math
@@ -49,7 +49,7 @@ class ToCompare:
 
 
 class _Row(NamedTuple):
-    """What one cell's comparison is made of; `half_log` is `half_width` as a log."""
+    """The parts of the comparison of one cell; `half_log` is `half_width` as a log."""
 
     n: int
     baseline: float
@@ -73,7 +73,7 @@ class _Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tested:
-    """Columns, a row a cell: logs of means, differences of them, and what tests say of these."""
+    """Columns with a row per cell: logs of means, their differences, and the results of tests."""
 
     before: Floats
     after: Floats
@@ -92,10 +92,10 @@ def compare_many(
     equivalence_alpha: float = 0.02,
     confidence: float = 0.95,
 ) -> list[Comparison]:
-    """`compare_blocks` of each cell, in the order given; ValueError where that raises it.
+    """Compare each cell as `compare_blocks` does, in the given order; raise ValueError as it does.
 
-    Cells of an ordinary kind (no zero, at least two blocks, as many as others have) are computed
-    together, the others one by one.
+    Cells with positive values only and at least two blocks are computed together with cells of the
+    same length. The others are computed one by one.
     """
     rules = _Rules(alpha=alpha, equivalence_alpha=equivalence_alpha, confidence=confidence)
     found: list[Comparison | None] = [None] * len(cells)
@@ -125,7 +125,7 @@ def _alone(cell: ToCompare, rules: _Rules) -> Comparison:
 
 
 def _by_length(cells: Sequence[ToCompare]) -> dict[int, list[int]]:
-    """The places of the cells by their number of blocks; those of an odd kind are left out."""
+    """Group the indices of the cells by their number of blocks, without invalid cells."""
     places: dict[int, list[int]] = defaultdict(list)
     for place, cell in enumerate(cells):
         n = len(cell.baseline)
@@ -135,7 +135,7 @@ def _by_length(cells: Sequence[ToCompare]) -> dict[int, list[int]]:
 
 
 def _matrix(cells: Sequence[ToCompare], places: Sequence[int]) -> tuple[Floats, Floats]:
-    """Baselines and contenders, a row a cell; None is NaN."""
+    """Return baselines and contenders with a row per cell; None is NaN."""
     before = np.array([cells[place].baseline for place in places], dtype=np.float64)
     after = np.array([cells[place].contender for place in places], dtype=np.float64)
     return before, after
@@ -148,7 +148,7 @@ def _plain(values: Floats) -> NDArray[np.bool_]:
 def _judged(
     cells: Sequence[ToCompare], logs: tuple[Floats, Floats], rules: _Rules
 ) -> list[Comparison]:
-    """The comparisons of cells of as many blocks each; `logs` are of baselines and contenders."""
+    """Compare cells with equal numbers of blocks; `logs` are of baselines and contenders."""
     differences = logs[1] - logs[0]
     margins = np.array([cell.margin for cell in cells])
     tested = _tested(logs, differences, margins, rules)
@@ -183,7 +183,7 @@ def _tested(
 
 
 def _tails(distance: Floats, error: Floats, degrees: int) -> Floats:
-    """As `paired` has it for one."""
+    """Compute `paired._tail` for arrays."""
     exact = error < ROUNDING
     tails = stdtr(degrees, -distance / np.where(exact, 1.0, error))
     tails = np.where(exact, np.where(distance > 0, 0.0, 1.0), tails)
@@ -211,7 +211,7 @@ def _verdicts(cells: Sequence[ToCompare], tested: _Tested, rules: _Rules) -> lis
 
 
 def _robust(differences: Floats, confidence: float) -> list[RobustChange | None]:
-    """Hodges and Lehmann's estimate of each row, as in `signed_rank`."""
+    """Return the Hodges-Lehmann estimate of each row, as in `signed_rank`."""
     count, n = differences.shape
     if n < FEWEST_PAIRS:
         return [None] * count

@@ -1,4 +1,4 @@
-"""Many cases at once: correct for their number, judge each case, and say it in one sentence."""
+"""Verdicts of many cases: correct for their number, judge each case and name the headline."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,10 +19,10 @@ Cell = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """The data of one sentence: how many cases of which verdict, and the cell to name.
+    """The data of a one-sentence summary: the counts of verdicts, and the cell to name.
 
-    `cell` is the primary metric with the largest change among those that carry the verdict; None
-    where nothing was compared.
+    `cell` is the primary metric with the largest change among those with the verdict; None without
+    comparisons.
     """
 
     verdict: Verdict
@@ -36,9 +36,10 @@ class Headline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixVerdict:
-    """`cells`: verdicts of the primary metrics, with `q_values`; `cases`: the worst of each.
+    """`cells`: verdicts of the primary metrics, with `q_values`; `cases`: the worst of each case.
 
-    `changed`: cells improved or regressed when looked at alone; `survived`: those left of them.
+    `changed`: cells that are improved or regressed on their own; `survived`: those that remain
+    after the correction.
     """
 
     verdict: Verdict
@@ -51,7 +52,7 @@ class MatrixVerdict:
 
 
 def adjust(p_values: Sequence[float | None]) -> list[float | None]:
-    """Benjamini–Hochberg q values, in the order given; None stays None and is not counted.
+    """Return Benjamini–Hochberg q values, in the given order; None stays None and is not counted.
 
     Raises ValueError for a p outside 0 to 1. Benjamini and Hochberg 1995.
     """
@@ -70,7 +71,7 @@ def adjust(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The one that needs attention most; inconclusive where there is none."""
+    """Return the verdict that needs attention most; inconclusive without verdicts."""
     return min(verdicts, key=_WORST_FIRST.__getitem__, default=Verdict.INCONCLUSIVE)
 
 
@@ -85,8 +86,8 @@ def judge_matrix(
 
     A change that does not survive Benjamini–Hochberg over case × primary metric becomes
     inconclusive. A case's verdict is the worst of its primary metrics, the whole verdict the worst
-    of the cases; a case without any primary metric is inconclusive. `counted`: how many times each
-    p value counts, `looks.PENALTY` where cases were looked at on the way and ended when decided.
+    of the cases; a case without any primary metric is inconclusive. `counted`: the factor for each
+    p value, `interim.PENALTY` if interim analyses could end the cases early.
     """
     compared = {
         (case, metric): comparison
@@ -116,7 +117,7 @@ def judge_matrix(
 
 
 def _p_value(comparison: Comparison, counted: float) -> float | None:
-    """None for what could not be called a change whatever its p: it must not help the others."""
+    """Return None if the cell cannot be a change at any p: it must not count for the others."""
     if comparison.p_value is None or comparison.blocks < FEWEST_BLOCKS:
         return None
     return min(1.0, counted * comparison.p_value)

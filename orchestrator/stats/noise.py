@@ -1,4 +1,4 @@
-"""The noise of a machine: how much two measurements of the very same thing differ."""
+"""The noise of a machine: the difference between two measurements of the same commit."""
 
 import math
 from collections.abc import Sequence
@@ -9,18 +9,19 @@ from scipy.special import chdtri
 
 from orchestrator.stats.summary import t_quantile
 
-#: From fewer pairs a standard deviation is known to little more than a factor of three.
+#: With fewer pairs the uncertainty of a standard deviation exceeds a factor of three.
 FEWEST_PAIRS = 5
-#: Means below this are rounding, not drift.
+#: Smaller means are rounding errors, not drift.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
-    """The differences of logs of A/A pairs, second against first.
+    """The differences of logs of A/A pairs, second minus first.
 
     `sigma` is their standard deviation, with its chi-square interval `low` to `high`; `mean` has
-    its t interval `mean_low` to `mean_high`. Both are of 95 %, and logs: 0.02 is about 2 %.
+    its t interval `mean_low` to `mean_high`. Both intervals are at 95 %. All are logs: 0.02 is
+    about 2 %.
     """
 
     pairs: int
@@ -33,15 +34,15 @@ class Noise:
 
     @property
     def drifts(self) -> bool:
-        """Whether the second of a pair is not the like of the first: 0 is not in the interval."""
+        """Return whether the second of a pair differs from the first: the interval excludes 0."""
         return abs(self.mean) > _ROUNDING and not self.mean_low <= 0 <= self.mean_high
 
 
 def noise_of(differences: Sequence[float], *, confidence: float = 0.95) -> Noise | None:
-    """What the pairs' ln(second / first) say together; None from fewer than FEWEST_PAIRS.
+    """Return the noise of the pairs' ln(second / first); None with fewer than FEWEST_PAIRS.
 
-    The order of each pair is kept and no sign is drawn at random: under A/A the sign of a
-    difference means nothing, and a drift from the first to the second shows as a mean beside 0.
+    The order of each pair is kept, and signs are not randomised. In an A/A test the sign has no
+    meaning, and a drift from the first to the second appears as a mean other than 0.
     """
     known = np.array(differences, dtype=np.float64)
     if known.size < FEWEST_PAIRS:

@@ -1,4 +1,4 @@
-"""The paired t test on differences of logs, and the equivalence test beside it."""
+"""The paired t test on differences of logs, with the equivalence test."""
 
 import math
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from scipy.special import stdtr
 
 from orchestrator.stats.summary import t_quantile
 
-#: A t test on fewer blocks is at the mercy of one of them.
+#: With fewer blocks, a single block can dominate a t test.
 FEWEST_BLOCKS = 5
-#: Differences of logs below this are rounding, not noise.
+#: Smaller differences of logs are rounding errors, not noise.
 ROUNDING = 1e-12
-#: t quantile of the usual power, four times in five.
+#: The t quantile of the usual power, 0.8.
 POWER_CONFIDENCE = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedTest:
-    """What n differences of logs say of their mean; all figures are logs.
+    """The test of the mean of n differences of logs; all numbers are logs.
 
-    With a single difference only n and mean are known. `degrees` of freedom: n − 1 where None.
+    With a single difference only n and mean are known. `degrees` of freedom: n − 1 if None.
     """
 
     n: int
@@ -42,7 +42,7 @@ class PairedTest:
         return None if self.half_width is None else self.mean + self.half_width
 
     def detectable(self, alpha: float) -> float | None:
-        """The true difference that n such blocks call real at `alpha` four times in five."""
+        """Return the true difference that n blocks detect at `alpha` with a power of 0.8."""
         if self.standard_error is None:
             return None
         degrees = self.n - 1 if self.degrees is None else self.degrees
@@ -55,9 +55,9 @@ class PairedTest:
 
 
 def blocks_to_conclude(n: int, half_width: float | None, margin: float) -> int:
-    """Blocks in all until the interval is about as narrow as the margin: ⌈n · (h/L)²⌉.
+    """Return the total blocks until the interval is about as narrow as the margin: ⌈n · (h/L)²⌉.
 
-    At least one more than there are, and at least 5. `half_width` is one of logs.
+    At least n + 1, and at least 5. `half_width` is a log.
     """
     if half_width is None:
         return FEWEST_BLOCKS
@@ -71,7 +71,7 @@ def paired_test(
     """Test the mean of `differences` (logs of ratios) against 0 and against the margin.
 
     Equivalence means a ratio between 1 − margin and 1 + margin; its p is the larger of the two
-    one-sided ones (Schuirmann 1987). Differences without any spread are believed as they are.
+    one-sided ones (Schuirmann 1987). Differences with no spread are treated as exact.
     """
     n, mean = differences.size, float(differences.mean())
     if n < 2:
@@ -91,7 +91,7 @@ def paired_test(
 def tested(
     n: int, mean: float, error: float, degrees: float, *, margin: float, confidence: float
 ) -> PairedTest:
-    """The tests of a mean with its standard error and their degrees of freedom."""
+    """Test a mean, given its standard error and the degrees of freedom."""
     above = _tail(mean - math.log1p(-margin), error, degrees)
     below = _tail(math.log1p(margin) - mean, error, degrees)
     return PairedTest(
@@ -107,7 +107,7 @@ def tested(
 
 
 def _tail(distance: float, error: float, degrees: float) -> float:
-    """P that a mean lands this far beyond its true value by chance."""
+    """Return the probability that a mean is this far beyond its true value by chance."""
     if abs(distance) < ROUNDING:
         return 0.5
     if error < ROUNDING:

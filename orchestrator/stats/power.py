@@ -1,30 +1,30 @@
-"""Which change a comparison can see: the power of the paired t test on logs of ratios.
+"""The power of the paired t test on logs of ratios: the smallest detectable change.
 
-`sigma` is always the standard deviation of a block's log ratio, ln(contender / baseline): what
-the test works on. It is not the noise of a trial. Where both trials of a block are noisy
-independently of each other, `sigma` is √2 times the noise of one of them (`sigma_of_blocks`);
-noise that both share, such as a slow hour of the host, cancels.
+`sigma` is always the standard deviation of a block's log ratio, ln(contender / baseline), the input
+of the test. It is not the noise of a trial. If the noise of both trials of a block is independent,
+`sigma` is √2 times the noise of one of them (`sigma_of_blocks`). Noise that both share, such as a
+slow hour of the host, cancels.
 """
 
 import math
 
 from scipy.special import nctdtrinc, stdtrit
 
-#: More blocks than these nobody waits for.
+#: The limit of the search: a job with more blocks would take too long.
 MOST_BLOCKS = 200
 
 
 def sigma_of_blocks(noise: float) -> float:
-    """The `sigma` of blocks whose two trials each have `noise`, a standard deviation of logs."""
+    """Return the `sigma` of blocks whose two trials each have `noise`, a standard deviation of
+    logs."""
     return math.sqrt(2) * noise
 
 
 def smallest_change(sigma: float, blocks: int, *, alpha: float = 0.05, power: float = 0.8) -> float:
-    """The change, as a share upwards (0.05: +5 %), found real with probability `power`.
+    """Return the increase, as a share (0.05: +5 %), that is detected with probability `power`.
 
-    By the noncentral t distribution; a fall of the same reach is 1 − 1/(1 + change). ValueError
-    where `sigma` is negative or not finite, with fewer than 2 blocks, and for shares outside
-    0 < alpha < power < 1.
+    By the noncentral t distribution; the equivalent decrease is 1 − 1/(1 + change). ValueError for
+    a negative or non-finite `sigma`, fewer than 2 blocks, and shares outside 0 < alpha < power < 1.
     """
     _check(sigma, alpha, power)
     if blocks < 2:
@@ -36,12 +36,12 @@ def smallest_change(sigma: float, blocks: int, *, alpha: float = 0.05, power: fl
 def blocks_needed(
     sigma: float, change: float, *, alpha: float = 0.05, power: float = 0.8
 ) -> int | None:
-    """Fewest blocks that find `change` (0.05: +5 %; −0.05: −5 %) with probability `power`.
+    """Return the fewest blocks that detect `change` (0.05: +5 %) with probability `power`.
 
-    From 2 on, which is what the test itself needs: what judges may ask for more. None where
-    MOST_BLOCKS do not suffice. With noise of 1, 2, 3, 5 and 10 % a trial (`sigma_of_blocks`) a
-    change of +5 % needs 3, 5, 9, 19 and 68. ValueError as for `smallest_change`, and for a change
-    that is none or has no logarithm.
+    At least 2, the minimum of the test; the verdict may require more. None if MOST_BLOCKS do not
+    suffice. With noise of 1, 2, 3, 5 and 10 % a trial (`sigma_of_blocks`) a change of +5 % needs 3,
+    5, 9, 19 and 68. ValueError as for `smallest_change`, and for a change that is zero or has no
+    logarithm.
     """
     _check(sigma, alpha, power)
     if not (math.isfinite(change) and change > -1 and change != 0):
@@ -61,10 +61,10 @@ def _suffice(blocks: int, sigma: float, effect: float, alpha: float, power: floa
 
 
 def _distance_needed(blocks: int, alpha: float, power: float) -> float:
-    """How many standard errors the mean must lie from none to be found with `power`.
+    """Return the mean, in standard errors, that is detected with `power`.
 
-    The noncentrality at which t falls short of its two-sided critical value in 1 − power of all
-    tests; a mean found on the wrong side of none counts as not found.
+    This is the noncentrality at which t is below its two-sided critical value in 1 − power of all
+    tests. A significant mean of the wrong sign counts as not detected.
     """
     degrees = blocks - 1
     critical = float(stdtrit(degrees, 1 - alpha / 2))

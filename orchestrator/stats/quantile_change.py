@@ -1,13 +1,13 @@
-"""How the whole latency distribution changed: a curve over the percentiles, with bands.
+"""The change of the whole latency distribution: a curve over the percentiles, with bands.
 
-In block i, at percentile q, dᵢ(q) = ln(contender's quantile / baseline's quantile), from the two
-trials' own histograms; quantiles of trials are never averaged, their differences are. A pointwise
-interval is the paired t interval of one percentile. The simultaneous band holds the whole true
-curve in 95 % of all comparisons: its critical value is that of the largest |t| over the curve,
-simulated under normal blocks whose correlation is the one seen, shrunken (the sup-t band of Montiel
-Olea and Plagborg-Møller, J. Applied Econometrics 34, 2019; shrinkage of the correlation as in
-Schäfer and Strimmer, Stat. Appl. Genet. Mol. Biol. 4, 2005). The curve itself is the shift
-function of Doksum, Ann. Statist. 2, 1974.
+In block i, at percentile q, dᵢ(q) = ln(contender's quantile / baseline's quantile), from the
+histograms of the two trials. Differences are averaged; quantiles of trials never are. A pointwise
+interval is the paired t interval of one percentile. The simultaneous band contains the whole true
+curve in 95 % of all comparisons. Its critical value is that of the largest |t| over the curve. It
+is simulated for normal blocks with the shrunken sample correlation (the sup-t band of Montiel Olea
+and Plagborg-Møller, J. Applied Econometrics 34, 2019; shrinkage as in Schäfer and Strimmer, Stat.
+Appl. Genet. Mol. Biol. 4, 2005). The curve itself is the shift function of Doksum, Ann. Statist. 2,
+1974.
 """
 
 import math
@@ -22,10 +22,10 @@ from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.summary import is_supported, t_quantile
 
 PERCENTILES = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9)
-#: Simulated comparisons behind a critical value: its own error is about 3 %.
+#: Simulated comparisons for a critical value: the error of the value is about 3 %.
 DRAWS = 2_000
 _SEED = 20_130_630
-#: A quantile of whole microseconds is known to a counter's width: an error that is uniform.
+#: The resolution of a quantile is the width of a counter: the error is uniform within it.
 _UNIFORM_SD = 1 / math.sqrt(12)
 
 Floats = NDArray[np.float64]
@@ -65,10 +65,10 @@ def quantile_changes(
     percentiles: Sequence[float] = PERCENTILES,
     confidence: float = 0.95,
 ) -> QuantileChanges:
-    """The curve of blocks, each a baseline's and a contender's histogram.
+    """Return the curve of blocks, each with the histograms of a baseline and a contender.
 
-    A percentile counts where both trials of every block have 10 requests beyond it, to its nearer
-    end, and its value is over zero. No points without blocks, or where a histogram is empty.
+    A percentile is included if both trials of every block have 10 requests between it and its
+    nearer end, and its value is above zero. No points without blocks, or if a histogram is empty.
     """
     smallest = min((side.total_count for pair in blocks for side in pair), default=0)
     supported = [q for q in sorted(percentiles) if is_supported(max(q, 100 - q), smallest)]
@@ -82,10 +82,10 @@ def quantile_changes(
 
 
 def critical_value(differences: Floats, *, confidence: float = 0.95, draws: int = DRAWS) -> float:
-    """How many standard errors a band reaches that holds all columns' means at once.
+    """Return the half width, in standard errors, of a band that contains all columns' means.
 
-    `differences`: blocks × percentiles, at least two blocks. Between the t quantile of one column
-    and Bonferroni's of all; seeded, so that the same data give the same band.
+    `differences`: blocks × percentiles, at least two blocks. The result is between the t quantile
+    of one column and the Bonferroni quantile of all. It is seeded: equal data give an equal band.
     """
     blocks, columns = differences.shape
     single = t_quantile(confidence, blocks - 1)
@@ -130,7 +130,7 @@ def _points(
 def _reaches(
     differences: Floats, resolution: Floats, confidence: float
 ) -> tuple[Floats | None, Floats | None]:
-    """How far pointwise intervals and the band reach, as logs."""
+    """Return the half widths of the pointwise intervals and of the band, as logs."""
     blocks = len(differences)
     if blocks < 2 or not differences.size:
         return None, None
@@ -143,14 +143,14 @@ def _reaches(
 
 
 def _resolution(values: Floats, widths: Floats) -> Floats:
-    """The standard deviation, as a log, that counters of finite width alone give a difference."""
+    """Return the standard deviation, as a log, of a difference due to the width of counters."""
     share = (widths / values).mean(axis=0)
     resolution: Floats = np.sqrt((share**2).sum(axis=0)) * _UNIFORM_SD
     return resolution
 
 
 def _shrunken_correlation(differences: Floats) -> Floats:
-    """Towards no correlation, by the share that makes the expected squared error least."""
+    """Shrink the correlation towards zero, with the share of least expected squared error."""
     blocks, columns = differences.shape
     centred = differences - differences.mean(axis=0)
     spread = differences.std(axis=0, ddof=1)
@@ -167,6 +167,6 @@ def _shrunken_correlation(differences: Floats) -> Floats:
 
 
 def _root(correlation: Floats) -> Floats:
-    """A matrix whose product with its transpose is `correlation`."""
+    """Return a matrix whose product with its transpose is `correlation`."""
     values, vectors = np.linalg.eigh(correlation)
     return np.asarray(vectors * np.sqrt(np.clip(values, 0.0, None)))

@@ -1,7 +1,7 @@
-"""The value of a point and its interval, from sums that merge: for many points at once.
+"""The value of a point and its interval, from sums that can be merged, for many points at once.
 
-A point keeps n, the mean of the logs and the sum of squares around it (Welford 1962), so that a
-trial is added without reading the others (Chan, Golub and LeVeque 1979).
+A point keeps n, the mean of the logs and the sum of squares around it (Welford 1962). So a trial is
+added without a read of the others (Chan, Golub and LeVeque 1979).
 """
 
 import math
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollup:
-    """What is kept of some finite values; None for what they have not."""
+    """The sums of some finite values; None for sums that they do not have."""
 
     n: int
     mean: float | None
@@ -29,7 +29,7 @@ class Rollup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bands:
-    """For each point its value and the bounds of it; NaN where it has none."""
+    """The value of each point and its bounds; NaN for those that do not exist."""
 
     value: Floats
     low: Floats
@@ -37,14 +37,14 @@ class Bands:
 
 
 def rolled_up(values: Sequence[float]) -> Rollup:
-    """The sums of finite values; logs only where all of them are above zero."""
+    """Return the sums of finite values; logs only if all of them are positive."""
     if not values:
         return Rollup(n=0, mean=None, mean_log=None, m2_log=None)
     n = len(values)
     mean = math.fsum(values) / n
     if min(values) <= 0:
         return Rollup(n=n, mean=mean, mean_log=None, m2_log=None)
-    # By hand: of the few values of a point an array costs more than the sums.
+    # Without numpy: for the few values of a point, an array costs more than the sums.
     logs = [math.log(value) for value in values]
     centre = math.fsum(logs) / n
     m2 = math.fsum((each - centre) ** 2 for each in logs)
@@ -59,17 +59,17 @@ def bands(
     *,
     confidence: float = 0.95,
 ) -> Bands:
-    """Geometric means with their t intervals on logs; None and NaN stand for what is not known.
+    """Return geometric means with their t intervals on logs; None and NaN are unknown values.
 
-    The arithmetic mean, without an interval, where a value was zero or less. Fewer than
-    `LEAST_TRIALS` trials bound nothing.
+    If a value was zero or less, the mean is arithmetic and has no interval. Fewer than
+    `LEAST_TRIALS` trials have no interval.
     """
     count = np.asarray(n, dtype=np.float64)
     plain, centre, m2 = (np.asarray(each, dtype=np.float64) for each in (mean, mean_log, m2_log))
     bounded = (count >= LEAST_TRIALS) & np.isfinite(centre)
     degrees = np.where(bounded, count - 1, 1.0)
     deviation = np.sqrt(np.where(bounded, m2, 0.0) / degrees / np.maximum(count, 1))
-    # Thousands of points have a handful of sizes, and the quantile costs more than all else here.
+    # Thousands of points have few distinct sizes, and the quantile is the most expensive step.
     sizes, place = np.unique(degrees, return_inverse=True)
     reach = stdtrit(sizes, (1 + confidence) / 2)[place] * deviation
     return Bands(

@@ -1,4 +1,4 @@
-"""The search for the shifts of one stretch: from many levels to those that can be told apart."""
+"""The search for the shifts of one stretch: from many levels to the significant ones."""
 
 import math
 from dataclasses import dataclass, replace
@@ -13,21 +13,21 @@ from orchestrator.stats.spikes import MOST_CORRELATION
 
 Floats = NDArray[np.float64]
 
-#: Times ln n: what a further level has to save of the squares, in units of the noise's variance.
+#: Times ln n: the reduction of squares by a further level, in units of the noise's variance.
 PENALTY = 3.0
-#: A change whose test gives more is none.
+#: A change with a larger p value is discarded.
 CANDIDATE = 1e-3
-#: A new level at the end is looked for among so many values, however little it saves yet.
+#: A new level at the end is searched among this many values, even if it reduces squares little.
 NEWEST = 12
-#: Of the correlation of neighbours: it comes out too small by (1 + BIAS · it) / n for each level
+#: The bias of the autocorrelation r: the estimate is too small by (1 + BIAS · r) / n for each level
 #: (Kendall 1954).
 BIAS = 4.0
 
 
 def shifts_of(calm: Floats, noise: Noise, least: float) -> list[tuple[int, Shift]]:
-    """The shifts of a stretch without spikes, each with where it is.
+    """Return the shifts of a stretch without outliers, each with its position.
 
-    `least`: the smallest difference of interest. Nothing is found among fewer than 6 values.
+    `least`: the smallest difference of interest. Fewer than 6 values have no shifts.
     """
     if calm.size < 2 * FEWEST_BESIDE:
         return []
@@ -44,14 +44,14 @@ def shifts_of(calm: Floats, noise: Noise, least: float) -> list[tuple[int, Shift
 
 
 class _Search:
-    """What can be asked of one stretch, given where its levels start."""
+    """Tests and moves of the starts of levels within one stretch."""
 
     def __init__(self, calm: Floats, noise: Noise, least: float) -> None:
         self._sums, self._n = Sums(calm), calm.size
         self._noise, self._least = noise, least
 
     def shifts(self, starts: list[int]) -> list[Shift]:
-        """A test of each change."""
+        """Test each change."""
         bounds = [0, *starts, self._n]
         stretches = zip(bounds, starts, bounds[2:], strict=False)
         return [
@@ -60,7 +60,7 @@ class _Search:
         ]
 
     def pruned(self, starts: list[int]) -> list[int]:
-        """Without those that are not sure, the weakest first."""
+        """Remove the changes that are not significant, the weakest first."""
         starts = list(starts)
         while starts:
             doubts = [self._doubt(shift) for shift in self.shifts(starts)]
@@ -71,7 +71,7 @@ class _Search:
         return starts
 
     def settled(self, starts: list[int]) -> list[int]:
-        """Each moved to where it explains the two levels beside it best."""
+        """Move each start to the best split of its two neighbouring levels."""
         bounds = [0, *starts, self._n]
         for place in range(1, len(bounds) - 1):
             before, after = bounds[place - 1], bounds[place + 1]
@@ -80,9 +80,10 @@ class _Search:
         return bounds[1:-1]
 
     def with_newest(self, starts: list[int]) -> list[int]:
-        """With a new level among the newest values, if one begins there: it is just landing.
+        """Add a level among the newest values if one begins there.
 
-        Levels have to pay for themselves to be found; those of three values hardly can.
+        It would not be found otherwise: a level of three values hardly reduces squares by its
+        penalty.
         """
         start = starts[-1] if starts else 0
         places = range(max(start + FEWEST_BESIDE, self._n - NEWEST), self._n - FEWEST_BESIDE + 1)
@@ -91,15 +92,17 @@ class _Search:
         return starts if best is None or doubts[best] > CANDIDATE else [*starts, best]
 
     def _doubt(self, shift: Shift) -> float:
-        """Its p; more than 1 where it is too small, the more so the smaller."""
+        """Return the p value; for a shift below `least` more than 1, increasing as it gets
+        smaller."""
         size = abs(shift.difference)
         return shift.p_value if size >= self._least else 2 - size / self._least
 
     def _correlations(self, starts: list[int]) -> list[tuple[float, float]]:
-        """For each change the correlation of neighbours: what is sure of it, and what is likely.
+        """Return for each change the autocorrelation: a lower bound, and the likely value.
 
-        Beside a level too many the correlation that made it is gone; beside one too few, a change
-        looks like correlation. Likely is half way between, sure is a standard error less.
+        A level too many hides the correlation that caused it; a level too few makes a change look
+        like correlation. The likely value is the mean of both estimates. The lower bound is one
+        standard error less.
         """
         bounds = [0, *starts, self._n]
         whole = _Left.of(self._sums, list(pairwise(bounds)), self._n)
@@ -116,7 +119,7 @@ class _Search:
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """What levels leave: squares, products of neighbours, and levels a value."""
+    """The residuals of levels: squares, products of neighbours, and levels per value."""
 
     scatter: float
     lagged: float

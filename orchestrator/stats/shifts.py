@@ -1,4 +1,4 @@
-"""Whether two neighbouring levels differ: tests that know noise, its correlation, and drift."""
+"""Tests for the difference of two neighbouring levels, given noise, autocorrelation and drift."""
 
 import math
 from dataclasses import dataclass, replace
@@ -9,29 +9,29 @@ from scipy.special import stdtr
 
 Floats = NDArray[np.float64]
 
-#: Values on both sides of a change, at least.
+#: The minimum number of values on each side of a change.
 FEWEST_BESIDE = 3
-#: A level of so few values is one only if it begins, or ends, with one that belongs to it.
+#: A level with at most this many values must begin, or end, with a value that belongs to it.
 FEW = 5
-#: A level is judged by so many of its values next to the change: older ones may have drifted.
+#: A level is tested with at most this many values next to the change: older ones may have drifted.
 REACH = 60
-#: The noise of the whole series counts as much as so many values of the two levels.
+#: The weight of the noise of the whole series, in values of the two levels.
 PRIOR_DEGREES = 10.0
-#: How much more than a line a step has to explain to be beyond doubt, in variances of a value: the
-#: place of a step was chosen.
+#: A step must explain this much more than a line, in variances of a value, because its position was
+#: selected.
 AHEAD_OF_A_LINE = 6.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
-    """`sigma` of one value, what it is at least, and `correlation` of neighbours."""
+    """`sigma` of one value, its lower limit, and the `correlation` of neighbours."""
 
     sigma: float
     floor: float
     correlation: float
 
     def inflation(self, n: int) -> float:
-        """How many times the variance of a mean of n is that of independent values."""
+        """Return the variance of a mean of n, relative to that of independent values."""
         rho = self.correlation
         if rho <= 0:
             return 1.0
@@ -42,8 +42,8 @@ class Noise:
 class Shift:
     """Two levels, the standard error of their difference with `degrees`, and the two-sided p.
 
-    p is with no more correlation of neighbours than is sure, `cautious_p` with what is likely, and
-    only for a step that explains clearly more than a drift.
+    p uses the lower bound of the autocorrelation. `cautious_p` uses the likely value, and accepts
+    only a step that explains clearly more than a drift.
     """
 
     before: float
@@ -58,12 +58,12 @@ class Shift:
         return self.after - self.before
 
     def raised(self, by: float) -> "Shift":
-        """The same shift of levels that both lie higher."""
+        """Return the same shift with both levels increased."""
         return replace(self, before=self.before + by, after=self.after + by)
 
 
 class Sums:
-    """Sums over any stretch of a series, in constant time."""
+    """Sums over any range of a series, in constant time."""
 
     def __init__(self, series: Floats) -> None:
         self._series = series
@@ -74,7 +74,7 @@ class Sums:
         self._ty = np.concatenate([[0.0], np.cumsum(place * series)])
 
     def is_split(self, start: int, at: int, end: int) -> bool:
-        """Whether the values beside `at` are nearer to their own level, where that is short."""
+        """Return whether the values next to `at` are nearer to their own level, if it is short."""
         old, new = self.mean(start, at), self.mean(at, end)
         middle, up = (old + new) / 2, new > old
         if end - at <= FEW and (self._series[at] > middle) != up:
@@ -85,13 +85,13 @@ class Sums:
         return float(self._y[end] - self._y[start]) / (end - start)
 
     def scatter(self, start: int, end: int) -> float:
-        """Squared deviations from the mean."""
+        """Return the sum of squared deviations from the mean."""
         total = float(self._y[end] - self._y[start])
         square = float(self._yy[end] - self._yy[start])
         return max(0.0, square - total * total / (end - start))
 
     def lagged(self, start: int, end: int) -> float:
-        """Products of the deviations of neighbours from the mean."""
+        """Return the sum of products of neighbours' deviations from the mean."""
         n = end - start
         total = float(self._y[end] - self._y[start])
         mean = total / n
@@ -100,13 +100,13 @@ class Sums:
         return products - mean * (2 * total - ends) + (n - 1) * mean * mean
 
     def slope(self, start: int, end: int) -> float:
-        """The sum of (place − middle) · value."""
+        """Return the sum of (place − middle) · value."""
         middle = (start + end - 1) / 2
         total = float(self._y[end] - self._y[start])
         return float(self._ty[end] - self._ty[start]) - middle * total
 
     def best_split(self, start: int, end: int) -> int:
-        """Where two levels explain start … end best, with enough values beside."""
+        """Return the best split of start … end into two levels with enough values on each side."""
         places = np.arange(start + FEWEST_BESIDE, end - FEWEST_BESIDE + 1)
         total = self._y[end] - self._y[start]
         left = self._y[places] - self._y[start]
@@ -116,12 +116,12 @@ class Sums:
 
 
 def shift_at(sums: Sums, stretch: tuple[int, int, int], noise: Noise, likely: float) -> Shift:
-    """Test the means of start … at against at … end, of which `stretch` consists.
+    """Test the mean of start … at against that of at … end; `stretch` is (start, at, end).
 
-    The variance is that of the two levels, moderated by the noise of the series (Smyth 2004); means
-    of correlated values vary more. Where a straight line explains the stretch better than a step,
-    the step has to stand out of that line. `likely`: the correlation, of which that in `noise` is
-    what is sure.
+    The variance is that of the two levels, moderated by the noise of the series (Smyth 2004), and
+    larger for correlated values. If a line fits the stretch better than a step, the step must be
+    significant in addition to that line. `noise` has a lower bound of the correlation, `likely` is
+    its likely value.
     """
     start, at, end = stretch
     near = max(start, at - REACH), at, min(end, at + REACH)
@@ -145,7 +145,7 @@ def shift_at(sums: Sums, stretch: tuple[int, int, int], noise: Noise, likely: fl
 def _tested(
     sums: Sums, stretch: tuple[int, int, int], noise: Noise, ahead: float
 ) -> tuple[float, float, float]:
-    """The standard error, its degrees of freedom, and p."""
+    """Return the standard error, its degrees of freedom, and p."""
     start, at, end = stretch
     before, after = at - start, end - at
     scatter = sums.scatter(start, at) + sums.scatter(at, end)
@@ -170,7 +170,7 @@ def _p(difference: float, error: float, degrees: float) -> float:
 def _p_beside_drift(
     sums: Sums, stretch: tuple[int, int, int], scatter: float, noise: Noise, ahead: float
 ) -> float:
-    """0 where a step explains the stretch better than a line; else the p of a step beside it."""
+    """Return 0 if a step fits the stretch better than a line; else the p of a step with a line."""
     start, at, end = stretch
     n, after = end - start, end - at
     of_place = n * (n * n - 1) / 12

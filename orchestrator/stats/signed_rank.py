@@ -1,4 +1,4 @@
-"""Hodges and Lehmann's estimate of the centre of paired differences, with its exact interval."""
+"""The Hodges-Lehmann estimate of the centre of paired differences, with its exact interval."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-#: Below this many pairs a 95 % interval is the whole range of the data, or does not exist.
+#: With fewer pairs a 95 % interval is the whole range of the data, or does not exist.
 FEWEST_PAIRS = 7
 
 
@@ -21,11 +21,11 @@ class Centre:
 
 
 def hodges_lehmann(differences: Sequence[float], *, confidence: float = 0.95) -> Centre:
-    """Median of the pairwise (Walsh) averages, and the interval that inverts Wilcoxon's test.
+    """Return the median of the pairwise (Walsh) averages, with the interval of Wilcoxon's test.
 
-    For any symmetric distribution the coverage is exact and at least `confidence`; where so few
-    differences cannot give that, the interval is the whole range. Raises ValueError for fewer
-    than 7. Source: Hollander, Wolfe, Chicken, Nonparametric Statistical Methods, 3.2 and 3.3.
+    For any symmetric distribution the coverage is exact and at least `confidence`. With too few
+    differences for that, the interval is the whole range. Raises ValueError for fewer than 7.
+    Source: Hollander, Wolfe, Chicken, Nonparametric Statistical Methods, 3.2 and 3.3.
     """
     values = np.asarray(differences, dtype=np.float64)
     if values.size < FEWEST_PAIRS:
@@ -40,13 +40,16 @@ def hodges_lehmann(differences: Sequence[float], *, confidence: float = 0.95) ->
 
 @lru_cache(maxsize=256)
 def rank_of(n: int, tail: float) -> int:
-    """Rank, from 1, of the Walsh average that bounds the interval: the last k, P(W < k) ≤ tail."""
+    """Return the rank, from 1, of the Walsh average that bounds the interval.
+
+    It is the last k with P(W < k) ≤ tail.
+    """
     below = np.cumsum(_signed_rank_probabilities(n))
     return max(1, int(np.searchsorted(below, tail, side="right")))
 
 
 def _signed_rank_probabilities(n: int) -> NDArray[np.float64]:
-    """P(W = w) for w = 0 … n(n+1)/2, each rank counted or not with probability one half."""
+    """Return P(W = w) for w = 0 … n(n+1)/2; each rank is counted with probability one half."""
     probability = np.zeros(n * (n + 1) // 2 + 1)
     probability[0] = 1.0
     for rank in range(1, n + 1):

@@ -1,4 +1,4 @@
-"""The noise of a series that has levels, drifts and lone spikes; and which values are spikes."""
+"""The noise of a series with levels, drifts and lone outliers; and the indices of outliers."""
 
 import math
 
@@ -7,20 +7,21 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: So many of the largest differences are left out, and so much of a normal deviation is left.
+#: This share of the largest differences is trimmed; the factor for the remaining deviation.
 TRIMMED, OF_TRIMMED = 0.2, 0.6616
-#: Neighbours to each side that a value is held against, and how many sigma it may be off.
+#: Neighbours on each side that a value is compared with, and its limit in sigma.
 NEIGHBOURS, SPIKE_SIGMAS = 2, 3.5
-#: Spikes are few: where more than this share would be some, it is the noise that is wide.
+#: If more than this share would be outliers, the noise is wide and there are none.
 MOST_SPIKES, SOME_SPIKES = 0.05, 2
-#: What of a correlation of neighbours is believed: it is estimated from few values.
+#: The upper limit of the autocorrelation: it is estimated from few values.
 MOST_CORRELATION = 0.7
 
 
 def noise_of_neighbours(steps: Floats) -> float:
-    """The standard deviation of the differences of neighbours, which levels hardly reach.
+    """Return the standard deviation of the differences of neighbours; levels hardly affect it.
 
-    From the smaller ones; unlike a median it sees that values come in two sizes, or in few.
+    It is estimated from the smaller differences. Unlike a median, it works for series with two, or
+    few, distinct values.
     """
     if not steps.size:
         return 0.0
@@ -30,11 +31,12 @@ def noise_of_neighbours(steps: Floats) -> float:
 
 
 def correlation_of_neighbours(steps: Floats, sigma: float) -> float:
-    """The lag-1 autocorrelation of the noise, 0 to 0.7, from differences with deviation `sigma`.
+    """Return the lag-1 autocorrelation of the noise, 0 to 0.7, from differences of deviation
+    `sigma`.
 
-    Of first-order autoregressive noise, differences of neighbours correlate by −(1 − ρ)/2; few of
-    them cross a change of level, and those are cut to 3 sigma. One standard error is taken off:
-    what is left is sure.
+    In first-order autoregressive noise, differences of neighbours correlate by −(1 − ρ)/2. Few of
+    them cross a change of level, and those are clipped to 3 sigma. One standard error is
+    subtracted, so the result is a lower bound.
     """
     if steps.size < 8 or sigma <= 0:
         return 0.0
@@ -44,7 +46,7 @@ def correlation_of_neighbours(steps: Floats, sigma: float) -> float:
 
 
 def spikes_of(level: Floats, sigma: float) -> NDArray[np.bool_]:
-    """Which values are off the median of their neighbourhood, alone or in pairs (Hampel 1974)."""
+    """Find values off the median of their neighbourhood, alone or in pairs (Hampel 1974)."""
     if level.size <= 2 * NEIGHBOURS or sigma <= 0:
         return np.zeros(level.size, dtype=np.bool_)
     padded = np.pad(level, NEIGHBOURS, mode="reflect")

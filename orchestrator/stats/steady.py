@@ -1,4 +1,4 @@
-"""Where a trial's warm-up ends, and whether what follows stays as it is."""
+"""The end of a trial's warm-up, and the drift of the values after it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 #: Slices averaged into one batch.
 BATCH = 5
-#: Fewer batches leave nothing to choose from: with two there is one answer.
+#: With fewer batches there is no choice: two allow only one cut.
 FEWEST_BATCHES = 3
-#: With fewer batches than these a minimum in the second half is mostly chance.
+#: With fewer batches, a minimum in the second half is mostly chance.
 FEWEST_TO_DENY = 6
-#: Batches at the end that no cut reaches: few of them lie close together by chance (Hoad, Robinson
-#: and Davies 2010).
+#: Batches at the end that are never cut: a few of them may be equal by chance (Hoad, Robinson and
+#: Davies 2010).
 TAIL = 5
-#: Slices in each third before their medians are compared.
+#: The minimum number of slices in each third whose medians are compared.
 FEWEST_IN_THIRD = 3
-#: Squares of deviations below this share of the squared mean are rounding.
+#: Sums of squared deviations below this share of the squared mean are rounding errors.
 _ROUNDING = 1e-24
 
 Reason = Literal["too short", "no steady state"]
@@ -26,10 +26,10 @@ Reason = Literal["too short", "no steady state"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steady:
-    """`cut`: leading slices that are warm-up. Where that is None, `reason` says why.
+    """`cut`: leading slices that are warm-up. If it is None, `reason` is set.
 
-    "too short": too few slices to tell. "no steady state": half of the slices or more would have
-    to be cut, so the trial was still changing.
+    "too short": too few slices for a decision. "no steady state": half of the slices or more would
+    have to be cut, so the trial was still changing.
     """
 
     cut: int | None = None
@@ -37,15 +37,16 @@ class Steady:
 
 
 def mser5(values: Sequence[float]) -> Steady:
-    """How many leading one-second slices are warm-up, a multiple of 5, by MSER-5 (White 1997).
+    """Return how many leading one-second slices are warm-up, a multiple of 5, by MSER-5 (White
+    1997).
 
-    Of the means of five slices each, so many are cut that the rest tells its own mean best: the
-    squared deviations of what is left, divided by the square of its number, are least. The
-    earliest such cut counts. Slices after the last full batch are not looked at.
+    Slices are averaged in batches of five. The cut minimises the squared deviations of the
+    remaining batches, divided by the square of their number: the error of their mean. The earliest
+    such cut is used. Slices after the last full batch are ignored.
 
-    Too short are under 15 slices; under 30 a cut is looked for in the first half only. A series of
-    noise alone is said to have no steady state in 24 % of all cases with 30 slices, 15 % with 40,
-    6 % with 200: a flag to be shown, and no proof. ValueError for values that are not finite.
+    Fewer than 15 slices are too short; with fewer than 30, the cut is in the first half only. A
+    series of noise alone has the result "no steady state" in 24 % of all cases with 30 slices, 15 %
+    with 40, 6 % with 200: it is a hint, not a proof. ValueError for values that are not finite.
     """
     series = _finite(values)
     count = series.size // BATCH
@@ -59,10 +60,10 @@ def mser5(values: Sequence[float]) -> Steady:
 
 
 def drift(values: Sequence[float]) -> float | None:
-    """The median of the last third against that of the first, as a share: 0.1 is 10 % more.
+    """Return the median of the last third relative to that of the first, as a share: 0.1 is +10 %.
 
-    None with fewer than 9 values, or where the first median is not positive: then there is no
-    share to speak of. ValueError for values that are not finite.
+    None with fewer than 9 values, or if the first median is not positive and so has no share.
+    ValueError for values that are not finite.
     """
     series = _finite(values)
     third = series.size // 3
@@ -73,7 +74,7 @@ def drift(values: Sequence[float]) -> float | None:
 
 
 def _furthest(count: int) -> int:
-    """The last cut, in batches, that is looked at."""
+    """Return the last cut to consider, in batches."""
     if count < FEWEST_TO_DENY:
         return (count - 1) // 2
     return count - min(TAIL, count // 2)

@@ -1,9 +1,9 @@
-"""Which cases of a matrix are decided at an interim analysis, and what the others still need.
+"""Decided cases of a matrix at an interim analysis, and the blocks that the others still need.
 
-A case is decided when each of its primary metrics is, against each contender. A change is believed
-only if it would also be among all cells of the run (Benjamini and Hochberg): a case that ended
-with a p value which suffices for one case alone could never be believed among hundreds, since
-nothing more is measured of it.
+A case is decided when all its primary metrics are decided, against each contender. A change counts
+only if it is also significant among all cells of the run (Benjamini and Hochberg). A p value that
+suffices for one case alone would not suffice among hundreds, and a case that ended would get no
+more data.
 """
 
 import math
@@ -18,12 +18,12 @@ from orchestrator.stats.interim import INTERIM_BLOCKS, PENALTY, analysis_after
 from orchestrator.stats.matrix import FALSE_DISCOVERY_RATE, adjust, worst
 from orchestrator.stats.power import MOST_BLOCKS
 
-#: A screened case goes on after so many blocks only if some metric has a p value below this.
+#: After this many blocks a screened case continues only if a metric has a p value below this.
 SCREEN_BLOCKS = 7
 SCREEN_P = 0.1
-#: With a larger share of excluded blocks a case is not decided, whatever its numbers say.
+#: With a larger share of excluded blocks a case is not decided.
 MAX_EXCLUDED = 0.3
-#: A case takes about so many blocks where nothing is known of its noise.
+#: The assumed number of blocks of a case whose noise is unknown.
 TYPICAL_BLOCKS = 10
 
 Case = TypeVar("Case", bound=Hashable)
@@ -33,8 +33,10 @@ _CLAIMS = (Verdict.REGRESSED, Verdict.IMPROVED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseData:
-    """The data of one case in an analysis: its primary metrics against each contender, clean blocks
-    only, compared at the alphas of `interim`. `excluded`: blocks that were excluded."""
+    """The data of one case in an analysis: its primary metrics against each contender.
+
+    Only clean blocks, compared at the alphas of `interim`. `excluded`: blocks that were excluded.
+    """
 
     blocks: int
     excluded: int
@@ -49,11 +51,11 @@ class CaseData:
 class Decision:
     """The decision about a case in an analysis.
 
-    `verdict` is the worst of its cells. `cell` carries it, or stands in the way of a decision; None
-    without any.
-    `futile`: stopped early, since there is no sign of a change. `needed_blocks`: how many in all
-    would settle it, None for a decided case and where that cannot be told. `obstacle` says why a
-    case with a verdict is not decided.
+    `verdict` is the worst of its cells. `cell` is the index of the cell with that verdict, or of
+    the cell that prevents a decision; None without cells. `futile`: stopped early, since there is
+    no sign of a change. `needed_blocks`: the estimated total for a decision, None for a decided
+    case and if there is no estimate. `obstacle`: the reason why a case with a verdict is not
+    decided.
     """
 
     decided: bool
@@ -66,7 +68,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlocksLeft:
-    """How many more blocks a case takes at least, most likely, and at most."""
+    """The minimum, typical and maximum number of blocks that a case still takes."""
 
     least: int
     typical: int
@@ -82,8 +84,8 @@ def decide_cases(
 ) -> dict[Case, Decision]:
     """Decide the cases that are analysed now.
 
-    `elsewhere`: the newest p values of the run's other cases; `cells`: how many cells the run has
-    in all, those without a p value yet among them.
+    `elsewhere`: the newest p values of the other cases of the run; `cells`: the number of cells of
+    the run, including those without a p value yet.
     """
     bound = believed_below(
         [*elsewhere, *(p for each in seen.values() for p in each.p_values)], cells
@@ -92,22 +94,22 @@ def decide_cases(
 
 
 def believed_below(p_values: Sequence[float], cells: int) -> float:
-    """The largest p value of an analysis at which a change is believed among `cells` of them.
+    """Return the largest p value at which an analysis accepts a change among `cells` cells.
 
-    Where none is, what the smallest one had to be.
+    Without such a p value, return the bound for the smallest one.
     """
     family = max(cells, len(p_values), 1)
     counted = [min(1.0, PENALTY * p) for p in p_values]
     q_values = adjust([*counted, *[1.0] * (family - len(counted))])
     believed = sum(q is not None and q <= FALSE_DISCOVERY_RATE for q in q_values)
-    # One more may join those that are believed already.
+    # One more cell may join the accepted ones.
     return FALSE_DISCOVERY_RATE * min(family, believed + 1) / family / PENALTY
 
 
 def blocks_left(*, done: int, analysed_at: int, most: int, needed: int | None) -> BlocksLeft:
-    """Of a case with `done` clean blocks that may have `most` more, analysed at `analysed_at`.
+    """Return the blocks left of a case with `done` clean blocks, analysed at `analysed_at`.
 
-    `needed`: blocks in all by its last analysis, where that told.
+    It may have at most `most` more. `needed`: the total from its last analysis, if known.
     """
     following = analysis_after(analysed_at)
     least = most if following is None else min(most, max(0, following - done))
@@ -142,7 +144,7 @@ def _too_many_excluded(seen: CaseData) -> str:
 
 
 def _obstacle(cell: Comparison, bound: float) -> str:
-    """Why this cell is not decided; empty if it is."""
+    """Return why this cell is not decided; empty if it is."""
     if cell.verdict is Verdict.INCONCLUSIVE:
         return "; ".join(cell.reasons) or "nothing is proven yet"
     if cell.fragile:
@@ -174,11 +176,11 @@ def _needed(seen: CaseData, obstacles: Sequence[str], bound: float) -> int | Non
 
 
 def _needed_by(cell: Comparison, bound: float) -> int | None:
-    """Blocks in all until the cell would be decided, if it goes on as it did."""
+    """Return the total blocks until the cell is decided, if the observed effect continues."""
     if cell.verdict is Verdict.INCONCLUSIVE:
         return cell.needed_blocks
     if cell.p_value is None or not 0 < bound < cell.p_value < 1:
         return cell.blocks + 1
-    # The distance of the mean from none grows with the root of the blocks.
+    # The distance of the mean from zero, in standard errors, grows with √blocks.
     reach = float(ndtri(bound / 2)) / float(ndtri(cell.p_value / 2))
     return math.ceil(cell.blocks * reach**2)

@@ -1,4 +1,4 @@
-"""What several trials of one case say together, and which percentiles a trial can support."""
+"""Summaries of several trials of one case, and percentiles that a trial supports."""
 
 import math
 from collections.abc import Sequence
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-#: Requests that must lie beyond a percentile before it is believed.
+#: Requests that must be beyond a percentile before it is shown.
 SUPPORTING_REQUESTS = 10
 
 
 def is_supported(percentile: float, n: int) -> bool:
-    """Whether n requests can carry a percentile (0 to 100): n(1 − percentile/100) ≥ 10."""
-    # The hair of tolerance: 100 − 99.9 is a little under 0.1 in floating point.
+    """Return whether n requests support a percentile (0 to 100): n(1 − percentile/100) ≥ 10."""
+    # A small tolerance: 100 − 99.9 is slightly less than 0.1 in floating point.
     return n * (100 - percentile) >= 100 * SUPPORTING_REQUESTS - 1e-6
 
 
@@ -21,8 +21,8 @@ def is_supported(percentile: float, n: int) -> bool:
 class Summary:
     """Trials of one metric. `mean` is geometric; `low` and `high` bound it at `confidence`.
 
-    `spread` is the standard deviation of the logs, about the coefficient of variation. What one
-    trial cannot tell (`low`, `high`, `spread`) is None.
+    `spread` is the standard deviation of the logs, about the coefficient of variation. `low`,
+    `high` and `spread` are None for a single trial.
     """
 
     n: int
@@ -36,9 +36,9 @@ class Summary:
 
 
 def summarise(values: Sequence[float | None], *, confidence: float = 0.95) -> Summary | None:
-    """Geometric mean of a metric's trials with its t interval on logs; None values are left out.
+    """Return the geometric mean of a metric's trials with its t interval on logs; ignore None.
 
-    None where no value is left, or where one of them is zero or less: it has no logarithm. Raises
+    Return None without values, or if one of them is zero or less: it has no logarithm. Raises
     ValueError for a value that is not finite.
     """
     known = np.array([value for value in values if value is not None], dtype=np.float64)
@@ -63,5 +63,5 @@ def summarise(values: Sequence[float | None], *, confidence: float = 0.95) -> Su
 
 
 def t_quantile(confidence: float, degrees: float) -> float:
-    """How many standard errors a two-sided t interval reaches to either side."""
+    """Return the half width, in standard errors, of a two-sided t interval."""
     return float(stdtrit(degrees, (1 + confidence) / 2))

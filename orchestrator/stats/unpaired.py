@@ -1,7 +1,7 @@
-"""Two sides that share no block: Welch's test on the logs of their trials.
+"""Comparison of two sides that share no block: Welch's test on the logs of their trials.
 
-It cannot tell a change of the code from a change of the machine between the two, and says so. It
-is the last resort, where no run measured both sides together.
+It cannot separate a change of the code from a change of the machine, and its reasons include that.
+It is the last resort, if no run measured both sides together.
 """
 
 import math
@@ -21,7 +21,7 @@ from orchestrator.stats.comparison import (
 )
 from orchestrator.stats.paired import FEWEST_BLOCKS, tested
 
-#: Said of each such comparison.
+#: The first reason of each such comparison.
 UNPAIRED = "not measured in the same blocks: drift of the machine is not removed"
 
 
@@ -35,10 +35,10 @@ def compare_unpaired(
     equivalence_alpha: float = 0.02,
     confidence: float = 0.95,
 ) -> Comparison:
-    """Compare the trials of two sides, of which there may be different numbers.
+    """Compare the trials of two sides, whose numbers may differ.
 
     The verdicts are those of `compare_blocks`, from a Welch test on logs (Welch 1947) with at least
-    5 trials on each side; values of None are left out. Its first reason is always `UNPAIRED`.
+    5 trials on each side. None values are ignored. Its first reason is always `UNPAIRED`.
     `needed_blocks` counts trials of the smaller side. ValueError as for `compare_blocks`.
     """
     if not 0 < margin < 1:
@@ -67,7 +67,7 @@ def _judged(
     alpha: float,
     equivalence_alpha: float,
 ) -> Comparison:
-    """The comparison with all that the two sides' logs say."""
+    """Compare the logs of the two sides."""
     n, margin = unknown.blocks, unknown.margin
     first, second = float(before.mean()), float(after.mean())
     known = replace(
@@ -99,7 +99,7 @@ def _judged(
 
 
 def welch(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, float]:
-    """Standard error of the difference of two means, and Welch and Satterthwaite's degrees.
+    """Return the standard error of the difference of two means, and Welch–Satterthwaite degrees.
 
     At least two values a side. Without any spread the degrees are those of a pooled test.
     """

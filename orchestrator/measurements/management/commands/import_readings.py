@@ -1,7 +1,7 @@
-"""Takes in finished results that were measured elsewhere, any number of them; docs/importing.md.
+"""Import any number of finished results that were measured elsewhere; see docs/importing.md.
 
-`import_readings FILE --project …`: JSON lines (each a result as POST /api/v1/results takes it) or
-CSV, plain or gzip. Nothing is stored where a line is wrong; what is there already stays as it is.
+`import_readings FILE --project …`: JSON lines (each a result as in POST /api/v1/results) or CSV,
+plain or gzip. If any line is wrong, nothing is stored. Existing results do not change.
 """
 
 from argparse import ArgumentParser
@@ -22,9 +22,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--project", help="slug; of results that name none")
-        parser.add_argument("--team", help="slug; needed where there are several teams")
-        parser.add_argument("--check", action="store_true", help="only say what is wrong")
+        parser.add_argument("--project", help="slug; for results that name none")
+        parser.add_argument("--team", help="slug; required if there are several teams")
+        parser.add_argument("--check", action="store_true", help="only report what is wrong")
 
         add_quiet(parser)
 
