@@ -1,7 +1,7 @@
-"""Who asks: the bearer token of a request, as a member of a team, and whether it may.
+"""Authentication: the bearer token of a request, the member it belongs to, and its permissions.
 
-The one place where the API asks for a token's scope, its project and its owner's role: before a
-request is read any further. What a token may be used for is in `accounts/permissions.py`.
+This is the only place where the API checks a token's scope, its project and its owner's role,
+before the request is read further. `accounts/permissions.py` has the permissions of tokens.
 """
 
 import re
@@ -35,13 +35,13 @@ class Caller:
 
 
 class CallerRequest(HttpRequest):
-    """A request that has passed `BearerToken`."""
+    """A request that passed `BearerToken`."""
 
     auth: Caller
 
 
 class BearerToken(HttpBearer):
-    """`Authorization: Bearer pw_…`, with a token made in the team's settings."""
+    """`Authorization: Bearer pw_…`, with a token from the team's settings."""
 
     def authenticate(self, request: HttpRequest, token: str) -> Caller:
         try:
@@ -61,7 +61,7 @@ class BearerToken(HttpBearer):
 
 
 def _rate_of(request: HttpRequest, token: ApiToken) -> Rate | None:
-    """Counts a request once, however often it is handled while it waits."""
+    """Count a request once, even if it is handled several times while it waits."""
     wait = wait_in(request.META)
     if wait is None:
         return count_request(token.pk)
@@ -72,7 +72,7 @@ def _rate_of(request: HttpRequest, token: ApiToken) -> Rate | None:
 
 
 def operation_of(request: HttpRequest) -> str:
-    """`GET /runs/{run_id}`: as the OpenAPI document and the table of permissions have it."""
+    """Return `GET /runs/{run_id}`, as in the OpenAPI document and the table of permissions."""
     route = request.resolver_match.route if request.resolver_match else ""
     return f"{request.method} {_path(route)}"
 

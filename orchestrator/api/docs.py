@@ -1,4 +1,4 @@
-"""The page that shows the API: rendered from the schema, without scripts."""
+"""The page with the API documentation, rendered from the schema without scripts."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeName:
-    """A type in words, with the schema that it links to, if it is one of ours."""
+    """A type in words, with a link to its schema if it is one of Pitwall's."""
 
     text: str
     link: str | None
@@ -64,7 +64,7 @@ class SchemaDoc:
 
 
 class DocsPage(DocsBase):
-    """A page of plain HTML, fit for the strict content security policy."""
+    """A plain HTML page, allowed by the strict content security policy."""
 
     def render_page(self, request: HttpRequest, api: NinjaAPI, **kwargs: Any) -> HttpResponse:
         context = {
@@ -78,7 +78,7 @@ class DocsPage(DocsBase):
 
 @cache
 def _parts() -> SafeString:
-    """All operations and schemas, rendered once by each process; everybody sees the same."""
+    """Render all operations and schemas once per process; they are the same for all users."""
     schema = document().schema
     context = {"operations": list(operations_of(schema)), "schemas": list(schemas_of(schema))}
     return render_to_string("api/docs_parts.html", context)
@@ -127,12 +127,12 @@ def schemas_of(schema: Json) -> Iterator[SchemaDoc]:
 
 
 def prose(text: str) -> SafeString:
-    """A description of the schema as HTML: what stands in backticks is code."""
+    """Render a description of the schema as HTML: text in backticks is code."""
     return mark_safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)))
 
 
 def type_name(schema: Json) -> TypeName:
-    """A JSON Schema in a few words: `list of RunOut`, `string (uuid) or null`."""
+    """Describe a JSON Schema in a few words: `list of RunOut`, `string (uuid) or null`."""
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[-1]
         return TypeName(text=name, link=name)

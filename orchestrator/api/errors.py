@@ -1,4 +1,4 @@
-"""The one map from our errors to HTTP: every refusal is a problem document (RFC 9457)."""
+"""The only map from exceptions to HTTP: every refusal is a problem document (RFC 9457)."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,9 +57,9 @@ def problem(
     faults: Sequence[tuple[str | None, str]] = (),
     kind: str = "about:blank",
 ) -> HttpResponse:
-    """A problem document; `field` is left out where the whole request is meant.
+    """Return a problem document; `field` is omitted if the problem is about the whole request.
 
-    `errors` lists all faults where there are several; `detail` and `field` are of the first.
+    `errors` lists all faults if there are several; `detail` and `field` are those of the first.
     """
     body: dict[str, Any] = {
         "type": kind,
@@ -88,9 +88,10 @@ def add_handlers(api: NinjaAPI) -> None:
         SuspiciousOperation: _not_readable,
         MultiPartParserError: _not_readable,
         RawPostDataException: _not_readable,
-        # The client ended its connection, or sent its body too slowly.
+        # The client closed its connection, or sent its body too slowly.
         UnreadablePostError: _not_readable,
-        # Half of a surrogate pair in a text: it cannot be kept, nor said again.
+        # Half of a surrogate pair in a text: it cannot be encoded, neither to store nor to return
+        # it.
         UnicodeEncodeError: _not_readable,
         **dict.fromkeys(AWAY, _database_away),
         Exception: _bug,
@@ -114,7 +115,7 @@ def _refused(request: HttpRequest, error: PitwallError) -> HttpResponse:
 
 
 def _fetch_running(request: HttpRequest, error: FetchRunningError) -> HttpResponse:
-    """`curl --retry` and our command line send the request again; `progress` is git's own."""
+    """Ask for a retry, which `curl --retry` and `cli` do; `progress` is the output of git."""
     fetch = wait_of(request).hold(error)
     detail = f"{error} ({fetch.progress})" if fetch.progress else str(error)
     answer = problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, kind="fetch-running")
@@ -181,12 +182,12 @@ def _bug(request: HttpRequest, error: Exception) -> HttpResponse:
 
 
 def _said(error: Mapping[str, Any]) -> str:
-    """The message, without the word that pydantic puts before one of ours."""
+    """Return the message, without the prefix that pydantic adds."""
     return str(error["msg"]).removeprefix("Value error, ")
 
 
 def _field_of(location: Iterable[str | int]) -> str | None:
-    """`("body", "payload", "hosts", 0)` as `hosts[0]`: without the names of our own code."""
+    """Format `("body", "payload", "hosts", 0)` as `hosts[0]`, without names of parameters."""
     source, *path = location
     if source == "body":
         path = path[1:]

@@ -1,8 +1,8 @@
-"""What holds for every operation of the API, whatever it does.
+"""Rules for all operations of the API.
 
-`gate` goes around an operation: it knows its rules, tells the rate that is left and answers 304
-where a client has the answer already. `check_shape` is asked between the token and the operation,
-so that a stranger is told nothing but to send a token.
+`gate` wraps an operation: it attaches its rules, adds the headers of the rate limit and answers 304
+if the client has the current answer. `check_shape` runs after the token check and before the
+operation, so a request without a valid token learns only that it needs one.
 """
 
 from collections.abc import Callable
@@ -25,14 +25,14 @@ FORM = "multipart/form-data"
 
 
 class UnsupportedMediaError(Exception):
-    """The body is not of the type that the operation takes."""
+    """The body is not of the type that the operation accepts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What an operation takes: names of parameters, the type of its body (None: none).
+    """The input of an operation: names of parameters, the type of its body (None: no body).
 
-    `once`: it makes something, so that a repeat with the same idempotency key must not.
+    `once`: it creates an object, so a repeat with the same idempotency key must not create another.
     """
 
     parameters: frozenset[str]
@@ -41,7 +41,7 @@ class Rules:
 
 
 class RuledRequest(Protocol):
-    """A request on its way through `gate`."""
+    """A request that passes through `gate`."""
 
     rules: Rules
     rate: Rate | None
@@ -61,7 +61,7 @@ def rules_of(operation: Operation) -> Rules:
 
 
 def gate(run: Run) -> Run:
-    """Around the `run` of an operation."""
+    """Wrap the `run` of an operation."""
     operation: Operation = run.__self__  # type: ignore[attr-defined]
     rules = rules_of(operation)
 
@@ -80,8 +80,10 @@ def gate(run: Run) -> Run:
 
 
 def check_shape(request: HttpRequest) -> None:
-    """Refuses what would be passed over in silence: a parameter misspelled, a body of a type that
-    is read as another one."""
+    """Refuse input that would be silently ignored or misread.
+
+    These are misspelled parameters and bodies of another type.
+    """
     rules: Rules | None = getattr(request, "rules", None)
     if rules is None:
         return
@@ -100,7 +102,7 @@ def check_shape(request: HttpRequest) -> None:
 
 
 def _tagged(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """With an entity tag; 304 where it is that of what the client has."""
+    """Add an entity tag; return 304 if the client has the same one."""
     if request.method != "GET" or response.status_code != 200:
         return response
     tag = response.headers.get("ETag")

@@ -1,4 +1,4 @@
-"""How many requests a token may make a minute, and an address without a valid one."""
+"""Rate limits: requests per minute of a token, and of an address without a valid token."""
 
 from uuid import UUID
 
@@ -8,7 +8,7 @@ from orchestrator.operations.rates import Rate, count
 
 
 class TooManyRequestsError(Exception):
-    """A token or an address has used up its minute."""
+    """A token or an address exceeded its requests per minute."""
 
     def __init__(self, rate: Rate) -> None:
         super().__init__(
@@ -19,5 +19,5 @@ class TooManyRequestsError(Exception):
 
 
 def count_request(token: UUID) -> Rate | None:
-    """Counts one; None where nothing is limited, and while there is no Redis."""
+    """Count a request; None without a limit, and while Redis is down."""
     return count(token.hex, settings.API_REQUESTS_A_MINUTE, "this API token")

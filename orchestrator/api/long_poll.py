@@ -1,7 +1,7 @@
-"""Long polling: an answer that is given when there is something new, without a thread meanwhile.
+"""Long polling: the answer is delayed until there is news, without a thread that waits.
 
-The web server hands each request a `Wait` (docs/decisions/0044). Another server, as Django's own,
-hands none: a request is then answered at once, as it is where too many wait already.
+The web server passes each request a `Wait` (docs/decisions/0044). Other servers, such as Django's
+own, pass none: then the answer is immediate, as it is if too many requests wait already.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from django.http import HttpResponse
 from orchestrator.api.auth import CallerRequest
 from orchestrator.core.waits import wait_in
 
-#: What a client is asked to wait itself where the server cannot wait for it.
+#: The delay that a client is asked for if the server cannot wait.
 RETRY_AFTER_S = 5
 
 
@@ -25,10 +25,10 @@ def must_wait(
     wait_s: float,
     ended: frozenset[str],
 ) -> bool:
-    """True where the request is to be handled again later: return `parked()` then.
+    """Return True if the request must be handled again later: then return `parked()`.
 
-    False once `look` returns another state than at first or one of `ended`, once the time is over,
-    and where nobody more may wait: `headers`, those of the answer, have a Retry-After then.
+    Return False when `look` returns a new state or one of `ended`, when the time is over, and when
+    no more requests may wait. In the last case `headers`, those of the answer, get a Retry-After.
     """
     wait = wait_in(request.META)
     if wait is None:
@@ -49,5 +49,5 @@ def must_wait(
 
 
 def parked() -> HttpResponse:
-    """The answer that nobody gets: the web server sets the request aside."""
+    """Return a placeholder answer, never sent: the web server sets the request aside."""
     return HttpResponse(status=HTTPStatus.NO_CONTENT)

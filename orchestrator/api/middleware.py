@@ -1,5 +1,8 @@
-"""What holds below /api/ before an operation is reached: refusals are problem documents, and a HEAD
-is answered like its GET. Who has no valid token is a visitor, and has the rate of one."""
+"""Middleware for /api/, before an operation is reached.
+
+Refusals are problem documents, and a HEAD request is answered like a GET. A client without a valid
+token is a visitor and has the rate limit of visitors.
+"""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -21,7 +24,7 @@ _SAID = {
 
 
 def problems(get_response: GetResponse) -> GetResponse:
-    """Below /api/: what Django and the router answer with in their own words, in ours."""
+    """Turn responses below /api/ by Django and the router into problem documents."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
@@ -35,8 +38,10 @@ def problems(get_response: GetResponse) -> GetResponse:
 
 
 def heads(get_response: GetResponse) -> GetResponse:
-    """Below /api/: a HEAD is a GET whose body is not sent (RFC 9110, 9.3.2), so that it has the
-    permissions, the entity tag and the rate of one. The web server leaves the body out."""
+    """Handle a HEAD below /api/ as a GET without a body in the answer (RFC 9110, 9.3.2).
+
+    So it has the same permissions, entity tag and rate limit. The web server omits the body.
+    """
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if request.method != "HEAD" or not request.path.startswith("/api/"):
@@ -52,10 +57,10 @@ def heads(get_response: GetResponse) -> GetResponse:
 
 
 def limited_visitors(get_response: GetResponse) -> GetResponse:
-    """Below /api/: 429 beyond the rate of an address, for requests without a valid token.
+    """Answer 429 below /api/ beyond the rate limit of an address, without a valid token.
 
-    Whether a token is valid is known afterwards: an operation asks for it, and other addresses do
-    not look at it.
+    The token is checked by the operation, so its validity is known only afterwards; other URLs do
+    not check it.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:
@@ -65,7 +70,7 @@ def limited_visitors(get_response: GetResponse) -> GetResponse:
         if not has_token:
             return _refuse_beyond_rate(request) or get_response(request)
         response = get_response(request)
-        # After a failure of ours nobody knows whether the token is valid.
+        # After an internal error it is unknown whether the token is valid.
         if getattr(request, "has_valid_token", False) or response.status_code >= 500:
             return response
         return _refuse_beyond_rate(request) or response
@@ -74,7 +79,7 @@ def limited_visitors(get_response: GetResponse) -> GetResponse:
 
 
 def _refuse_beyond_rate(request: HttpRequest) -> HttpResponse | None:
-    """Counts the request of a visitor."""
+    """Count the request of a visitor; return the 429 if it exceeds the limit."""
     rate = count_visitor(request)
     if rate is None or not rate.is_exceeded:
         return None

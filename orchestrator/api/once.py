@@ -22,8 +22,10 @@ _KEY = TypeAdapter(Key)
 
 
 def once(view: Callable[..., Any]) -> Callable[..., Any]:
-    """Around the function of an operation; a repeat gets the answer of the first request, without
-    what is told once."""
+    """Wrap the function of an operation: a repeat gets the answer of the first request.
+
+    Fields that are returned only once are null in the repeat.
+    """
 
     @wraps(view)
     def answered(request: CallerRequest, **values: Any) -> Any:
@@ -59,7 +61,7 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
 def _kept(result: Status[Any]) -> dict[str, Any]:
     fields = type(result.value).model_fields.items()
     secret = [name for name, field in fields if TOLD_ONCE in field.metadata]
-    # As the first answer is written, to the digit.
+    # Encode it as the first answer is, so numbers are equal to the digit.
     body = json.loads(json.dumps(result.value.model_dump(), cls=NinjaJSONEncoder))
     return {"status": result.status_code, "body": body | dict.fromkeys(secret)}
 

@@ -1,4 +1,4 @@
-"""Lists by cursor: stable while rows are added, and as fast on page 1000 as on page 1."""
+"""Pagination by cursor: stable while rows are added, and equally fast on every page."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
@@ -35,9 +35,9 @@ NameCursor = Annotated[
 def page_of(
     rows: QuerySet[Row], *, after: UUID | int | None, limit: int
 ) -> tuple[list[Row], str | None]:
-    """At most `limit` rows older than the row `after`, newest first, and the next cursor.
+    """Return at most `limit` rows older than the row `after`, newest first, and the next cursor.
 
-    The primary keys are numbers or UUIDs of version 7: their order is that of time.
+    The primary keys are numbers or UUIDs of version 7: their order is the order of creation.
     """
     if after is not None:
         rows = rows.filter(pk__lt=after)
@@ -49,8 +49,7 @@ def page_of(
 def page_of_named(
     things: Sequence[Thing], name_of: Callable[[Thing], str], *, after: str | None, limit: int
 ) -> tuple[Sequence[Thing], str | None]:
-    """The same for what comes with Pitwall and is in no table: in its own order, from name to
-    name."""
+    """Paginate built-in entries, which are not in a table, by name in their own order."""
     names = [name_of(each) for each in things]
     if after is not None and after not in names:
         raise InvalidRequestError(

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the API, and its text as it is committed."""
+"""The OpenAPI document of the API, and its committed text."""
 
 import json
 from typing import Any
@@ -23,11 +23,11 @@ _PROBLEM = {"$ref": "#/components/schemas/Problem"}
 
 
 class DescribedAPI(NinjaAPI):
-    """Adds to every operation that it may answer with a problem document, and where a key makes it
-    safe to be repeated."""
+    """Documents for every operation the problem document, and the idempotency key if it takes
+    one."""
 
     def create_temporal_response(self, request: HttpRequest) -> HttpResponse:
-        # The only place between the token and the operation.
+        # The only hook between the token check and the operation.
         check_shape(request)
         return super().create_temporal_response(request)
 
@@ -50,13 +50,13 @@ class DescribedAPI(NinjaAPI):
 
 
 def _makes(operation: dict[str, Any]) -> bool:
-    """Whether it makes something from JSON, and does not say itself what a key means."""
+    """Return whether it creates an object from JSON and does not document the key itself."""
     named = {each["name"] for each in operation.get("parameters", [])}
     media = operation.get("requestBody", {}).get("content", {JSON: {}})
     return 201 in operation["responses"] and JSON in media and HEADER not in named
 
 
 def schema_text(api: NinjaAPI) -> str:
-    """The document as it is committed: sorted and indented, so that a change reads well."""
+    """Return the committed document: sorted and indented, for readable diffs."""
     schema = api.get_openapi_schema(path_prefix="/api/v1/")
     return json.dumps(json.loads(json.dumps(schema)), indent=2, sort_keys=True) + "\n"

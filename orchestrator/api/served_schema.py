@@ -1,6 +1,6 @@
-"""The OpenAPI document as it is served: the committed file, read once by each process.
+"""The served OpenAPI document: the committed file, read once by each process.
 
-Making it takes half a second of CPU, and strangers may ask for it.
+Generating it takes half a second of CPU, and clients without an account may request it.
 """
 
 import json
@@ -15,13 +15,13 @@ from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
 FILE = settings.BASE_DIR / "docs" / "api" / "openapi.json"
-#: Browsers and proxies ask again after so many seconds, and mostly get 304.
+#: Browsers and proxies revalidate after this time, and mostly get 304.
 FRESH_S = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """The file, its entity tag, and what it says."""
+    """The file, its entity tag, and its content."""
 
     content: bytes
     tag: str
@@ -37,7 +37,7 @@ def document() -> Document:
 
 @require_safe
 def openapi_document(request: HttpRequest) -> HttpResponse:
-    """For everybody; 304 for those who have it."""
+    """Return the document to everybody; 304 if the client has it."""
     found = document()
     known = get_conditional_response(request, etag=found.tag)
     response = HttpResponse(found.content, content_type="application/json")

@@ -1,4 +1,4 @@
-"""Version 1 of the REST API: how its parts are put together."""
+"""Version 1 of the REST API: its parts and their assembly."""
 
 from orchestrator.api.auth import BearerToken
 from orchestrator.api.docs import DocsPage
@@ -39,7 +39,7 @@ from orchestrator.api.schema import DescribedAPI
 DESCRIPTION = """\
 Starts benchmark runs, follows them and compares commits. Create an API token in the team's settings
 and send it as `Authorization: Bearer pw_…`. Errors are `application/problem+json` documents whose
-`detail` says what to do. Times are in UTC, quantities in the unit that stands beside them.
+`detail` says what to do. Times are in UTC; quantities are in the unit shown next to them.
 """
 
 api = DescribedAPI(

@@ -95,8 +95,8 @@ def compare_blocks(
     - equivalent: the change is proven to be within ±`margin` at `equivalence_alpha`
     - inconclusive: all other cases, and fewer than 5 blocks
 
-    A value of zero has no ratio: the comparison is inconclusive and has no change. The default
-    alphas are those of interim analyses at 5, 7, 10, 15 and 20 blocks (see `interim`).
+    A value of zero has no ratio: the comparison is inconclusive and has no change. Interim
+    analyses pass the alphas of `interim` in place of the defaults.
 
     Raises ValueError for sides of different length, a negative or non-finite value, and a margin
     that is not between 0 and 1.

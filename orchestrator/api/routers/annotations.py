@@ -1,4 +1,4 @@
-"""Notes that people write at commits of histories."""
+"""Annotations at commits of histories."""
 
 from http import HTTPStatus
 from uuid import UUID
@@ -38,7 +38,8 @@ def list_annotations(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> AnnotationPage:
-    """Of a benchmark: also those of its whole project. `commit`: the first digits of its hash."""
+    """Of a benchmark, including those of its whole project. `commit`: the first digits of its
+    hash."""
     member = request.auth.member
     if benchmark is not None:
         of = benchmark_for(member, benchmark, project)
@@ -62,12 +63,12 @@ def create_annotation(request: CallerRequest, payload: AnnotationIn) -> Status[A
     return Status(HTTPStatus.CREATED, annotation_out(found))
 
 
-@router.get(ANNOTATION, response=AnnotationOut, summary="Show a note")
+@router.get(ANNOTATION, response=AnnotationOut, summary="Show an annotation")
 def show_annotation(request: CallerRequest, annotation_id: UUID) -> AnnotationOut:
     return annotation_out(annotations.annotation_for(request.auth.member, annotation_id))
 
 
-@router.put(ANNOTATION, response=AnnotationOut, summary="Edit a note")
+@router.put(ANNOTATION, response=AnnotationOut, summary="Edit an annotation")
 def edit_annotation(
     request: CallerRequest, annotation_id: UUID, payload: AnnotationTextIn
 ) -> AnnotationOut:
@@ -76,7 +77,7 @@ def edit_annotation(
     return annotation_out(annotations.annotation_for(member, annotation_id))
 
 
-@router.delete(ANNOTATION, response={204: None}, summary="Delete a note")
+@router.delete(ANNOTATION, response={204: None}, summary="Delete an annotation")
 def remove_annotation(request: CallerRequest, annotation_id: UUID) -> Status[None]:
     annotations.remove_annotation(member=request.auth.member, annotation_id=annotation_id)
     return Status(HTTPStatus.NO_CONTENT, None)

@@ -22,9 +22,9 @@ router = Router(tags=["runs"])
     },
 )
 def read_build_log(request: CallerRequest, build_id: int) -> HttpResponse:
-    """It grows while the build goes on."""
+    """The log grows while the build runs."""
     log = build_for(request.auth.member, build_id).log
     response = HttpResponse(log, content_type="text/plain; charset=utf-8")
-    # The commit wrote it: never let a browser guess that it is a page.
+    # The content is from the commit: never let a browser interpret it as a page.
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response

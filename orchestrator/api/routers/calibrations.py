@@ -1,4 +1,4 @@
-"""Calibrating a host, and what its calibrations say."""
+"""Calibrations of hosts and their results."""
 
 from http import HTTPStatus
 from uuid import UUID
@@ -30,8 +30,8 @@ def calibrate_host(
     host_id: UUID,
     payload: CalibrationIn | None = None,
 ) -> Status[RunOut]:
-    """Starts a run of one commit against itself. Soon after it has ended, the list of the host's
-    calibrations has what it says."""
+    """Starts a run of one commit against itself. The result is in the list of the host's
+    calibrations soon after the run has ended."""
     member = request.auth.member
     new = payload.calibration() if payload else NewCalibration()
     run = start_calibration(member=member, host_id=host_id, new=new)
@@ -49,7 +49,7 @@ def calibrate_host(
 def list_calibrations(
     request: CallerRequest, host_id: UUID, cursor: NumberCursor = None, limit: Limit = 50
 ) -> CalibrationPage:
-    """Those from before the host changed are not `present`."""
+    """A calibration from before a change of the host is not `present`."""
     host = host_for(request.auth.member, host_id)
     epoch = present_epoch(host)
     found, following = page_of(calibrations_of(host), after=cursor, limit=limit)

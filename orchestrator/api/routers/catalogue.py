@@ -1,4 +1,4 @@
-"""What can be measured: benchmarks, their definitions, and the catalogue."""
+"""Benchmarks, their definitions, and the catalogue."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -86,7 +86,7 @@ def show_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> Be
     summary="Store a definition in Pitwall",
 )
 def keep_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> BenchmarkOut:
-    """From now on it is changed here; the file of the repository is read no more."""
+    """From now on the definition is changed here; the file in the repository is no longer read."""
     member = request.auth.member
     keep_in_pitwall(member=member, benchmark=benchmark_for(member, benchmark, project))
     return show_benchmark(request, project, benchmark)
@@ -139,8 +139,8 @@ def show_definition_changes(
 def create_definition(
     request: CallerRequest, project: Text, benchmark: Text, payload: DefinitionIn
 ) -> Status[DefinitionOut]:
-    """A new version, or the newest one where the text is the same; the benchmark is made where it
-    is new."""
+    """Stores a new version, or returns the newest one if the text is the same. A new name creates a
+    benchmark."""
     member = request.auth.member
     definition = save_definition(
         member=member,
@@ -153,7 +153,7 @@ def create_definition(
 
 @router.post("/definitions/check", response=ReviewOut, summary="Check a definition")
 def check_definition(request: CallerRequest, payload: DefinitionIn) -> ReviewOut:
-    """The summary, or the errors with their positions; nothing is saved."""
+    """Returns the summary, or the errors with their positions; nothing is saved."""
     return review_out(review(payload.source))
 
 
@@ -165,7 +165,7 @@ def check_definition(request: CallerRequest, payload: DefinitionIn) -> ReviewOut
 def list_definition_files(
     request: CallerRequest, project: Text, ref: Text | None = None
 ) -> DefinitionFilesOut:
-    """Of the last fetch: `POST /projects/{project}/fetch` brings what was pushed since."""
+    """As of the last fetch; `POST /projects/{project}/fetch` gets newer commits."""
     found = project_for(request.auth.member, project)
     return files_out(*definition_files(project=found, ref=ref or ""))
 

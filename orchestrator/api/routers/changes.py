@@ -1,4 +1,4 @@
-"""Change points of histories, and the alerts that they raise."""
+"""Change points of histories, and their alerts."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -52,12 +52,13 @@ def list_change_points(
     benchmark: Text | None = None,
     project: Text | None = None,
     host: Text | None = None,
-    metric: Annotated[Text | None, Query(description="Such as requests.rate.")] = None,
+    metric: Annotated[Text | None, Query(description="For example requests.rate.")] = None,
     state: ChangeState | None = None,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> ChangePointPage:
-    """Improvements too. Those that moved or went are superseded, and not listed."""
+    """Includes improvements. Superseded change points, which moved or disappeared, are not
+    listed."""
     asked = {
         "series__benchmark__slug": benchmark,
         "series__benchmark__project__slug": project,
@@ -102,7 +103,7 @@ def list_baselines(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> BaselinePage:
-    """Newest first. Of several of the same series the newest counts."""
+    """Newest first. The newest baseline of a series applies."""
     rows = change_points.baselines_for(request.auth.member)
     if benchmark is not None:
         rows = rows.filter(_of("benchmark__slug", benchmark))
@@ -148,7 +149,7 @@ def remove_baseline(request: CallerRequest, baseline_id: UUID) -> Status[None]:
 def list_alerts(
     request: CallerRequest,
     state: AlertState | None = None,
-    assignee: Annotated[Text | None, Query(description="A user name, `me`, or `nobody`.")] = None,
+    assignee: Annotated[Text | None, Query(description="A username, `me`, or `nobody`.")] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> AlertPage:
@@ -169,7 +170,7 @@ def show_alert(request: CallerRequest, alert_id: UUID) -> AlertOut:
 def acknowledge_alert(
     request: CallerRequest, alert_id: UUID, payload: NoteIn | None = None
 ) -> AlertOut:
-    """Who asks looks after it, unless somebody does already."""
+    """Assigns the alert to the caller, unless it is assigned already."""
     note = payload.note if payload else ""
     services.acknowledge(member=request.auth.member, alert_id=alert_id, note=note)
     return _alert_now(request, alert_id)
@@ -179,7 +180,7 @@ def acknowledge_alert(
 def confirm_alert(
     request: CallerRequest, alert_id: UUID, payload: NoteIn | None = None
 ) -> AlertOut:
-    """Who asks looks after it, unless somebody does already."""
+    """Assigns the alert to the caller, unless it is assigned already."""
     note = payload.note if payload else ""
     services.confirm_alert(member=request.auth.member, alert_id=alert_id, note=note)
     return _alert_now(request, alert_id)
@@ -187,7 +188,7 @@ def confirm_alert(
 
 @router.post(ALERT + "/silence", response=AlertOut, summary="Silence an alert")
 def silence_alert(request: CallerRequest, alert_id: UUID, payload: SilenceIn) -> AlertOut:
-    """It opens again by itself at `until`."""
+    """The alert opens again automatically at `until`."""
     services.silence(
         member=request.auth.member, alert_id=alert_id, until=payload.until, note=payload.note
     )
@@ -203,7 +204,7 @@ def accept_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> A
 
 @router.put(ALERT + "/note", response=AlertOut, summary="Set the note of an alert")
 def write_note(request: CallerRequest, alert_id: UUID, payload: NoteIn) -> AlertOut:
-    """An empty one takes the note away."""
+    """An empty text removes the note."""
     services.write_note(member=request.auth.member, alert_id=alert_id, note=payload.note)
     return _alert_now(request, alert_id)
 
@@ -216,7 +217,7 @@ def resolve_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> 
 
 @router.post(ALERT + "/dismiss", response=AlertOut, summary="Dismiss an alert")
 def dismiss_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> AlertOut:
-    """Its change points are dismissed with it."""
+    """Dismisses its change points too."""
     services.dismiss_alert(member=request.auth.member, alert_id=alert_id, reason=payload.reason)
     return _alert_now(request, alert_id)
 
@@ -253,10 +254,10 @@ def change_change_rules(request: CallerRequest, project: Text, payload: ChangeRu
 
 
 def _alert_now(request: CallerRequest, alert_id: UUID) -> AlertOut:
-    """As it is after the write, which may have changed more of it than was asked for."""
+    """Return the alert after the write, which may have changed more than requested."""
     return alert_out(alert_for(request.auth.member, alert_id))
 
 
 def _of(field: str, value: str) -> Q:
-    """A baseline is one of a series or of a case."""
+    """Return a filter for baselines, which belong to a series or to a case."""
     return Q(**{f"series__{field}": value}) | Q(**{f"case__{field}": value})

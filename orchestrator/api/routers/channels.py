@@ -39,11 +39,11 @@ def list_channels(request: CallerRequest, cursor: Cursor = None, limit: Limit = 
     return ChannelPage(channels=[channel_out(each) for each in found], next=following)
 
 
-@router.post("/channels", response={201: NewChannelOut}, summary="Make a channel")
+@router.post("/channels", response={201: NewChannelOut}, summary="Create a channel")
 def create_channel(
     request: CallerRequest, response: HttpResponse, payload: ChannelIn
 ) -> Status[NewChannelOut]:
-    """For maintainers. 409 where the name is taken. The `target` is never told again."""
+    """For maintainers. 409 if the name is taken. The `target` is never shown again in full."""
     made = channel_service.create_channel(member=request.auth.member, new=payload.new_channel())
     answer = new_channel_out(made)
     response["Location"] = answer.url
@@ -57,7 +57,7 @@ def show_channel(request: CallerRequest, channel_id: UUID) -> ChannelOut:
 
 @router.patch(CHANNEL, response=ChannelOut, summary="Turn a channel on or off")
 def enable_channel(request: CallerRequest, channel_id: UUID, payload: EnabledIn) -> ChannelOut:
-    """For maintainers. While it is off, what waits stays."""
+    """For maintainers. Waiting deliveries stay while the channel is off."""
     member = request.auth.member
     channel_service.set_channel_enabled(
         member=member, channel_id=channel_id, enabled=payload.enabled
@@ -67,7 +67,7 @@ def enable_channel(request: CallerRequest, channel_id: UUID, payload: EnabledIn)
 
 @router.delete(CHANNEL, response={204: None}, summary="Delete a channel")
 def delete_channel(request: CallerRequest, channel_id: UUID) -> Status[None]:
-    """For maintainers. Its deliveries go with it."""
+    """For maintainers. Its deliveries are deleted too."""
     channel_service.delete_channel(member=request.auth.member, channel_id=channel_id)
     return Status(HTTPStatus.NO_CONTENT, None)
 
@@ -76,7 +76,7 @@ def delete_channel(request: CallerRequest, channel_id: UUID) -> Status[None]:
 def test_channel(
     request: CallerRequest, response: HttpResponse, channel_id: UUID
 ) -> Status[DeliveryDetailOut]:
-    """The delivery says a moment later how it went. 409 where the channel is off."""
+    """The delivery has the result a moment later. 409 if the channel is off."""
     member = request.auth.member
     made = channel_service.send_test(member=member, channel_id=channel_id)
     wake_channels()
@@ -93,7 +93,7 @@ def list_deliveries(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> DeliveryPage:
-    """They are kept for 30 days."""
+    """Deliveries are kept for 30 days."""
     rows = channel_service.deliveries_of(
         channel_service.channel_for(request.auth.member, channel_id)
     )
@@ -105,7 +105,7 @@ def list_deliveries(
 
 @router.get(DELIVERY, response=DeliveryDetailOut, summary="Show a delivery")
 def show_delivery(request: CallerRequest, delivery_id: UUID) -> DeliveryDetailOut:
-    """What was sent, and what was answered at each try."""
+    """The message, and the answer to each attempt."""
     return delivery_detail_out(channel_service.delivery_for(request.auth.member, delivery_id))
 
 
@@ -113,7 +113,7 @@ def show_delivery(request: CallerRequest, delivery_id: UUID) -> DeliveryDetailOu
     DELIVERY + "/redeliver", response={202: DeliveryDetailOut}, summary="Redeliver a message"
 )
 def deliver_again(request: CallerRequest, delivery_id: UUID) -> Status[DeliveryDetailOut]:
-    """With the same id, so that a receiver that has it can tell. 409 while it still waits."""
+    """With the same id, so that a receiver can detect the repeat. 409 while the delivery waits."""
     member = request.auth.member
     channel_service.replay(member=member, delivery_id=delivery_id)
     wake_channels()

@@ -54,7 +54,7 @@ class Selection(Schema):
     project: Text | None = None
     run: Annotated[
         UUID | None,
-        Field(description="Only what this run measured; the other parameters default to its own."),
+        Field(description="Only results of this run; it sets the other defaults."),
     ] = None
 
 

@@ -1,4 +1,4 @@
-"""Setting hosts up: their kinds, the keys to log in with, the way to them, and their checks."""
+"""Setup of hosts: hardware profiles, SSH keys, SSH settings and checks."""
 
 from http import HTTPStatus
 from uuid import UUID
@@ -60,20 +60,20 @@ def save_profile(request: CallerRequest, profile: Text, payload: ProfileIn) -> P
     return profile_detail_out(saved)
 
 
-@router.get("/credentials", response=CredentialPage, summary="List keys to log in with")
+@router.get("/credentials", response=CredentialPage, summary="List SSH keys")
 def list_credentials(
     request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
 ) -> CredentialPage:
-    """Newest first, without their private halves. For maintainers."""
+    """Newest first, without their private keys. For maintainers."""
     member = request.auth.member
     member.require(Role.MAINTAINER, to="see the keys")
     found, following = page_of(selectors.credentials_of(member), after=cursor, limit=limit)
     return CredentialPage(credentials=[credential_out(each) for each in found], next=following)
 
 
-@router.post("/credentials", response={201: CredentialOut}, summary="Add a key to log in with")
+@router.post("/credentials", response={201: CredentialOut}, summary="Add an SSH key")
 def add_credential(request: CallerRequest, payload: CredentialIn) -> Status[CredentialOut]:
-    """For maintainers. The private half is kept sealed and never told."""
+    """For maintainers. The private key is stored encrypted and never returned."""
     made = services.add_credential(
         member=request.auth.member, name=payload.name, private_key=payload.private_key
     )
@@ -98,7 +98,7 @@ def change_host_way(request: CallerRequest, host_id: UUID, payload: WayIn) -> Ch
 
 @router.put("/hosts/{uuid:host_id}/key", response=ChecksOut, summary="Pin the key of a host")
 def pin_host_key(request: CallerRequest, host_id: UUID, payload: HostKeyIn) -> ChecksOut:
-    """For maintainers, who have compared it. The host has to show it once more."""
+    """For maintainers, after comparing the key. The host has to show it once more."""
     host = services.pin_host_key(
         member=request.auth.member, host_id=host_id, host_key=payload.host_key
     )
@@ -115,9 +115,9 @@ def show_checks(request: CallerRequest, host_id: UUID) -> ChecksOut:
 def check_host(
     request: CallerRequest, host_id: UUID, payload: CheckAgainIn | None = None
 ) -> Status[ChecksOut]:
-    """For maintainers. A worker goes on until all steps are through or one waits for somebody,
-    such as for its key to be pinned; that takes up to a minute. Ask for the checks until
-    `running` is false."""
+    """For maintainers. A worker executes the steps until all are complete or one needs an action,
+    for example a pinned key. This takes up to a minute: request the checks until `running` is
+    false."""
     again = payload.again if payload else None
     found = ask_for_checks(member=request.auth.member, host_id=host_id, again=again)
     return Status(HTTPStatus.ACCEPTED, checks_out(found))

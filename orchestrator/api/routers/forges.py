@@ -1,4 +1,4 @@
-"""Connections of projects with their forges, and the benchmarks that are asked for there."""
+"""Connections of projects with their forges, and the benchmarks requested there."""
 
 from http import HTTPStatus
 from uuid import UUID
@@ -44,14 +44,14 @@ REQUEST = "/benchmark-requests/{uuid:request_id}"
 
 @router.get(FORGE, response=ForgeOut, summary="Show a project's forge")
 def show_forge(request: CallerRequest, project: Text) -> ForgeOut:
-    """404 where the project is not connected with one."""
+    """404 if the project is not connected with a forge."""
     return forge_out(connection_for(*_at(request, project)))
 
 
 @router.put(FORGE, response=SavedForgeOut, summary="Connect a project with its forge")
 def save_forge(request: CallerRequest, project: Text, payload: ForgeIn) -> SavedForgeOut:
-    """For maintainers. The whole of it is replaced, but for the secret of the webhook, and the
-    token where none is given. Future requests are run by the token's owner."""
+    """For maintainers. Replaces all settings except the secret of the webhook; without a `token`
+    the stored one stays. The token's owner starts future requests."""
     member, found = _at(request, project)
     new = payload.new_connection()
     return saved_forge_out(services.save_connection(member=member, project=found, new=new))
@@ -78,7 +78,8 @@ def renew_webhook_secret(request: CallerRequest, project: Text) -> WebhookSecret
 def list_incoming(
     request: CallerRequest, project: Text, cursor: NumberCursor = None, limit: Limit = 50
 ) -> ReceivedWebhookPage:
-    """Newest first, of 30 days; webhooks without a valid signature are rejected and not listed."""
+    """Of the last 30 days, newest first. Webhooks without a valid signature are rejected and not
+    listed."""
     rows = received_webhooks(connection_for(*_at(request, project)))
     found, following = page_of(rows, after=cursor, limit=limit)
     return ReceivedWebhookPage(
@@ -98,7 +99,7 @@ def list_benchmark_requests(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> BenchmarkRequestPage:
-    """`?state=waiting` are those of forks that wait for an approval."""
+    """`?state=waiting` lists requests from forks that wait for an approval."""
     rows = requests_of(connection_for(*_at(request, project)))
     if state:
         rows = rows.filter(state=state)
@@ -118,8 +119,8 @@ def show_benchmark_request(request: CallerRequest, request_id: UUID) -> Benchmar
 def approve_benchmark_request(
     request: CallerRequest, request_id: UUID, payload: ApprovalIn
 ) -> BenchmarkRequestOut:
-    """Its code runs on your hosts then. 409 where another commit is asked for by now, or none
-    waits."""
+    """Its code then runs on your hosts. 409 if another commit was requested in the meantime, or no
+    request waits."""
     member = request.auth.member
     services.approve(member=member, request_id=request_id, sha=payload.commit)
     wake_forges()

@@ -26,7 +26,7 @@ router = Router(tags=["results"])
 def show_history(
     request: CallerRequest,
     benchmark: Text,
-    metric: Annotated[Text, Query(description="Such as requests.rate or latency.p99.")],
+    metric: Annotated[Text, Query(description="For example requests.rate or latency.p99.")],
     case: Annotated[Text, Query(description="The key of a case of the benchmark.")],
     host: Annotated[Text, Query(description="The name of a host.")],
     project: Text | None = None,
@@ -42,10 +42,10 @@ def show_history(
         Text | None, Query(description="Of `points`: only points older than this commit.")
     ] = None,
 ) -> HistoryOut | HttpResponse:
-    """An empty list of points where nothing was measured yet."""
+    """The list of points is empty if nothing was measured yet."""
     member = request.auth.member
     if format == "columns":
-        # In one query; what is not there is found out below, and said.
+        # In one query; the checks below find and report what is missing.
         known = charted_by_names(
             member, benchmark=benchmark, project=project, case=case, host=host, metric=metric
         )

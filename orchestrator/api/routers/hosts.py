@@ -1,4 +1,4 @@
-"""Hosts: looking at them and looking after them."""
+"""Hosts: their state, settings and golden runs."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -55,7 +55,7 @@ def list_hosts(
 
 @router.post("/hosts", response={201: HostDetailOut}, summary="Add a host")
 def add_host(request: CallerRequest, payload: HostIn) -> Status[HostDetailOut]:
-    """For maintainers. It is not used before its checks are through: post to them next."""
+    """For maintainers. The host is used only after its checks are complete: start them next."""
     member = request.auth.member
     host = services.enter_host(member=member, new=payload.new_host())
     return Status(HTTPStatus.CREATED, host_detail(member, host.pk))
@@ -63,7 +63,7 @@ def add_host(request: CallerRequest, payload: HostIn) -> Status[HostDetailOut]:
 
 @router.delete("/hosts/{uuid:host_id}", response={204: None}, summary="Remove a host")
 def remove_host(request: CallerRequest, host_id: UUID) -> Status[None]:
-    """For maintainers. One that has measured is retired instead, and its results are kept."""
+    """For maintainers. A host with results is retired instead, and its results are kept."""
     services.remove_host(member=request.auth.member, host_id=host_id)
     return Status(HTTPStatus.NO_CONTENT, None)
 
@@ -77,7 +77,7 @@ def show_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
     "/hosts/{uuid:host_id}", response=HostDetailOut, summary="Change the settings of a host"
 )
 def change_host(request: CallerRequest, host_id: UUID, payload: HostCareIn) -> HostDetailOut:
-    """Tags, open hours, tuning and limits, for the jobs that begin from now on."""
+    """Tags, opening hours, tuning and limits, for jobs that start from now on."""
     given = payload.model_dump(exclude_unset=True)
     host_settings.set_host_care(member=request.auth.member, host_id=host_id, **given)
     return host_detail(request.auth.member, host_id)
@@ -91,7 +91,7 @@ def change_host(request: CallerRequest, host_id: UUID, payload: HostCareIn) -> H
 def put_host_in_maintenance(
     request: CallerRequest, host_id: UUID, payload: MaintenanceIn | None = None
 ) -> HostDetailOut:
-    """Nothing new starts on it; what runs there may end: `run` is null once it has."""
+    """No new job starts on the host; a running one may end. `run` is null after that."""
     reason = payload.reason if payload else ""
     host_settings.put_in_maintenance(member=request.auth.member, host_id=host_id, reason=reason)
     return host_detail(request.auth.member, host_id)
@@ -106,14 +106,14 @@ def release_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
 
 @router.post("/hosts/{uuid:host_id}/retire", response=HostDetailOut, summary="Retire a host")
 def retire_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
-    """Takes it out of use; its results are kept."""
+    """Takes the host out of use; its results are kept."""
     host_settings.retire_host(member=request.auth.member, host_id=host_id)
     return host_detail(request.auth.member, host_id)
 
 
 @router.put("/hosts/{uuid:host_id}/golden", response=GoldenOut, summary="Set a host's golden run")
 def set_golden_job(request: CallerRequest, host_id: UUID, payload: GoldenIn) -> GoldenOut:
-    """The host measures this commit now and then; when its numbers drift, it is quarantined."""
+    """The host measures this commit regularly; it is quarantined when the results drift."""
     set_golden(member=request.auth.member, host_id=host_id, new=payload.golden())
     return golden_out(golden_statuses(request.auth.member)[host_id])
 
@@ -132,13 +132,13 @@ def remove_golden_job(request: CallerRequest, host_id: UUID) -> Status[None]:
     summary="Reset the reference of a host",
 )
 def forget_golden_references(request: CallerRequest, host_id: UUID) -> HostDetailOut:
-    """For a host that has become faster or slower for a reason that is known and will stay."""
+    """For a host whose speed has changed permanently for a known reason."""
     forget_references(member=request.auth.member, host_id=host_id)
     return host_detail(request.auth.member, host_id)
 
 
 def host_detail(member: Member, host_id: UUID) -> HostDetailOut:
-    """The answer that shows a host."""
+    """Return the answer that shows a host."""
     host = selectors.host_for(member, host_id)
     return host_detail_out(
         host,

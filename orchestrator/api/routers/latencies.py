@@ -1,4 +1,4 @@
-"""Any percentile of what was measured, and the distributions themselves."""
+"""Latency distributions and their percentiles."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -72,8 +72,8 @@ def show_trial_latency(
     kind: Kind = HistogramKind.OK,
     load: LoadNumber = None,
 ) -> TrialLatencyOut:
-    """From the trial's whole distribution, warm-up left out. A trial that searched for a capacity
-    has none: name one of its loads."""
+    """From the trial's whole distribution, without warm-up. A trial that searched for a capacity
+    has none: select one of its loads."""
     trial = trial_for(request.auth.member, trial_id)
     return trial_latency_out(
         trial,
@@ -103,8 +103,8 @@ def download_trial_histogram(
 def show_case_latency(
     request: CallerRequest, percentiles: Percentiles, asked: Query[CaseQuery]
 ) -> CaseLatencyOut:
-    """The requests of all its trials are taken together; percentiles are never averaged. Invalid
-    trials are left out unless they are asked for."""
+    """The requests of all trials are merged; percentiles are never averaged. Invalid trials are not
+    included by default."""
     found = _case_latency(request.auth.member, asked)
     newest = Trial.objects.filter(pk__in=found.trials).select_related(
         "case", "job__run__definition"

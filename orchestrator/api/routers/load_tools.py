@@ -16,8 +16,7 @@ router = Router(tags=["benchmarks"])
 def list_load_tools(
     request: CallerRequest, cursor: NameCursor = None, limit: Limit = 50
 ) -> LoadToolPage:
-    """What each can do and tell, which hosts have it, and how wrong it was where that was
-    measured."""
+    """The capabilities of each tool, the hosts that have it, and its measured errors, if known."""
     member = request.auth.member
     installed, errors = installed_tools(member), tool_errors(member)
     found, following = page_of_named(

@@ -1,4 +1,4 @@
-"""Projects: the git repositories of a team, and the commits that are known of them."""
+"""Projects: the git repositories of a team, and their known commits."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -42,7 +42,7 @@ def list_projects(
 def create_project(
     request: CallerRequest, response: HttpResponse, payload: ProjectIn
 ) -> Status[ProjectOut]:
-    """Its first fetch is requested: `fetch` shows its state. 409 where the slug is taken."""
+    """Requests its first fetch: `fetch` shows the state. 409 if the slug is taken."""
     made = projects.create_project(
         member=request.auth.member,
         slug=payload.slug,
@@ -62,7 +62,7 @@ def show_project(request: CallerRequest, project: Text) -> ProjectOut:
 
 @router.patch("/projects/{project}", response=ProjectOut, summary="Change a project's repository")
 def change_project(request: CallerRequest, project: Text, payload: RepositoryIn) -> ProjectOut:
-    """It is fetched afterwards. Once something was measured, only a maintainer may do this."""
+    """Requests a fetch. If the project has results, only a maintainer may change it."""
     member = request.auth.member
     found = project_for(member, project)
     changed = projects.change_repository(
@@ -86,9 +86,9 @@ def fetch_project(request: CallerRequest, project: Text) -> Status[FetchOut]:
 def clone_project(request: CallerRequest, project: Text) -> Status[FetchOut]:
     """Requests a fetch that replaces the local mirror with a new clone.
 
-    It is the way to a smaller mirror after large files were removed from the history: the mirror
-    itself does not count for the quota meanwhile. A commit that no branch or tag reaches is lost
-    from it.
+    This makes the mirror smaller after large files were removed from the history. While the clone
+    runs, the old mirror does not count towards the quota. Commits that no branch or tag reaches are
+    lost from the mirror.
     """
     member = request.auth.member
     fetch = projects.clone_again(member=member, project=project_for(member, project))
@@ -106,7 +106,7 @@ def list_commits(
     cursor: NumberCursor = None,
     limit: Limit = 50,
 ) -> ProjectCommitPage:
-    """Those that Pitwall knows, in the order in which it met them, the last first."""
+    """The commits that Pitwall knows, in the order in which it found them, the last one first."""
     rows = commits_with(project_for(request.auth.member, project), text or "")
     found, following = page_of(rows, after=cursor, limit=limit)
     return ProjectCommitPage(commits=[project_commit_out(each) for each in found], next=following)
@@ -114,7 +114,7 @@ def list_commits(
 
 @router.get("/projects/{project}/refs", response=RefsOut, summary="List branches and tags")
 def list_refs(request: CallerRequest, project: Text) -> RefsOut:
-    """As the last fetch saw them; a run looks them up in a new fetch."""
+    """As of the last fetch. A run looks them up in a new fetch."""
     tips, tags = services.refs_of(project_for(request.auth.member, project))
     return RefsOut(
         branches=[BranchOut(branch=name, commit=sha) for name, sha in sorted(tips)], tags=tags

@@ -1,4 +1,4 @@
-"""Telling a pull request of a run."""
+"""Reports of a run on a pull request."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -17,13 +17,13 @@ router = Router(tags=["runs"])
 
 
 class PullRequestIn(Schema, extra="forbid"):
-    """`number` of a pull request of the project's repository; on GitLab of a merge request."""
+    """`number` of a pull request in the project's repository; on GitLab of a merge request."""
 
     number: Annotated[int, Field(ge=1, lt=2**31)]
 
 
 class PullRequestOut(Schema):
-    """`web_url` is the page that says what became of it."""
+    """`web_url` is the page that shows the progress."""
 
     run: UUID
     repository: str
@@ -39,7 +39,7 @@ class PullRequestOut(Schema):
 def report(request: CallerRequest, run_id: UUID, payload: PullRequestIn) -> Status[PullRequestOut]:
     """A comment and a commit status follow the run until it has ended.
 
-    The project has to be connected with its forge. Asked again, nothing is done twice.
+    The project must be connected with its forge. A repeated request does nothing.
     """
     made = report_run(member=request.auth.member, run_id=run_id, number=payload.number)
     wake_forges()

@@ -1,4 +1,4 @@
-"""Published figures: taking them in, and reading them."""
+"""Imports and reads of reference results."""
 
 from enum import StrEnum
 from http import HTTPStatus
@@ -32,7 +32,7 @@ from orchestrator.reports.references import results_of, source_for, sources_of
 router = Router(tags=["references"])
 
 REFERENCE = "/references/{uuid:reference_id}"
-#: The same limit as on the page; import larger files with the command line.
+#: The same limit as on the web page; use the command line for larger files.
 MOST_BYTES = 32 * 1024**2
 Format = StrEnum("Format", {name: name for name in FORMATS})  # type: ignore[misc]
 
@@ -65,8 +65,8 @@ def import_references(
     commit: Text | None = None,
     measured_at: AwareDatetime | None = None,
 ) -> ImportedOut:
-    """At most 32 MiB. All of its figures are stored or none; what the file leaves open is filled
-    in from the parameters. Sent again it changes nothing."""
+    """At most 32 MiB. Either all results are stored or none. The parameters fill in what the file
+    does not contain. Sending the same file again changes nothing."""
     if (file.size or 0) > MOST_BYTES:
         raise InvalidRequestError(f"a file has at most {MOST_BYTES // 1024**2} MiB", field="file")
     new = NewImport(
@@ -86,7 +86,7 @@ def import_references(
     "/references/published", response=ImportedOut, summary="Import the reference results of a suite"
 )
 def import_suite(request: CallerRequest, payload: PublishedIn) -> ImportedOut:
-    """Those that the catalogue has of it, with their hardware profiles."""
+    """Imports the results that the catalogue has for the suite, with their hardware profiles."""
     return imported_out(import_published(member=request.auth.member, suite=payload.suite))
 
 

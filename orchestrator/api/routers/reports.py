@@ -1,4 +1,4 @@
-"""What was measured, laid out in rows and columns."""
+"""Reports: measurements in rows and columns."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -51,7 +51,7 @@ def list_reports(
 
 @router.post("/reports", response={201: SavedReportOut}, summary="Save a report")
 def save_report(request: CallerRequest, payload: ReportIn) -> Status[SavedReportOut]:
-    """409 where another report has the name already."""
+    """409 if another report has the name."""
     report = saved_reports.save_report(
         member=request.auth.member, source=payload.source, slug=payload.name
     )
@@ -97,7 +97,7 @@ def show_report_source(request: CallerRequest, name: str) -> SavedReportOut:
 
 @router.put("/reports/{slug:name}", response=SavedReportOut, summary="Change a report")
 def change_report(request: CallerRequest, name: str, payload: ReportIn) -> SavedReportOut:
-    """Its name stays where none is given."""
+    """The name stays if the request has none."""
     report = saved_reports.save_report(
         member=request.auth.member,
         source=payload.source,
@@ -109,7 +109,7 @@ def change_report(request: CallerRequest, name: str, payload: ReportIn) -> Saved
 
 @router.delete("/reports/{slug:name}", response={204: None}, summary="Delete a report")
 def delete_report(request: CallerRequest, name: str) -> Status[None]:
-    """What was measured stays."""
+    """The results stay."""
     saved_reports.delete_report(member=request.auth.member, slug=name)
     return Status(HTTPStatus.NO_CONTENT, None)
 

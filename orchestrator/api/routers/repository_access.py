@@ -33,8 +33,8 @@ def show_repository_access(request: CallerRequest, project: Text) -> RepositoryA
 
 @router.post(ACCESS + "/deploy-key", response=RepositoryAccessOut, summary="Generate a deploy key")
 def generate_deploy_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
-    """For maintainers, and for repositories over SSH. Add `public_key` on the git server; a
-    credential that was there before is removed."""
+    """For maintainers, and for repositories over SSH. Add `public_key` on the git server. An
+    existing credential is removed."""
     member, found = _at(request, project)
     row = access.generate_deploy_key(member=member, project=found)
     return repository_access_out(found, row)
@@ -44,8 +44,7 @@ def generate_deploy_key(request: CallerRequest, project: Text) -> RepositoryAcce
 def save_repository_token(
     request: CallerRequest, project: Text, payload: RepositoryTokenIn
 ) -> RepositoryAccessOut:
-    """For maintainers, and for repositories over https. A credential that was there before is
-    replaced."""
+    """For maintainers, and for repositories over https. An existing credential is replaced."""
     member, found = _at(request, project)
     row = access.save_token(
         member=member, project=found, token=payload.token, username=payload.username
@@ -68,7 +67,7 @@ def remove_repository_credential(request: CallerRequest, project: Text) -> Statu
 def accept_git_host_key(
     request: CallerRequest, project: Text, payload: GitHostKeyIn
 ) -> RepositoryAccessOut:
-    """For maintainers. 409 where no such key waits to be accepted."""
+    """For maintainers. 409 if there is no offered key."""
     member, found = _at(request, project)
     host_keys.accept_host_key(member=member, project=found, fingerprint=payload.fingerprint)
     request_fetch(found)
@@ -79,7 +78,7 @@ def accept_git_host_key(
     ACCESS + "/offered-host-key", response=RepositoryAccessOut, summary="Keep the pinned host key"
 )
 def keep_git_host_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
-    """For maintainers: drops the other key that the git server showed. 409 where there is none."""
+    """For maintainers. Discards the other key that the git server showed. 409 if there is none."""
     member, found = _at(request, project)
     host_keys.keep_host_key(member=member, project=found)
     request_fetch(found)
@@ -90,8 +89,8 @@ def keep_git_host_key(request: CallerRequest, project: Text) -> RepositoryAccess
     ACCESS + "/host-key", response=RepositoryAccessOut, summary="Forget the pinned host key"
 )
 def forget_git_host_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
-    """For maintainers. Nothing is fetched until the key that the git server shows next is accepted.
-    409 where none is pinned."""
+    """For maintainers. Nothing is fetched until the next key that the git server shows is accepted.
+    409 if no key is pinned."""
     member, found = _at(request, project)
     host_keys.forget_host_key(member=member, project=found)
     request_fetch(found)

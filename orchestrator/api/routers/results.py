@@ -1,4 +1,4 @@
-"""Finished results: taken in from elsewhere, and given to others."""
+"""Import and export of finished results."""
 
 import json
 from http import HTTPStatus
@@ -47,7 +47,7 @@ _LINES = {
 
 
 class ExportQuery(Schema):
-    """Which results; at least a run or a benchmark is named."""
+    """A filter of results; a run or a benchmark is required."""
 
     run: Annotated[UUID | None, Query(description="Only results of this run.")] = None
     benchmark: Annotated[Text | None, Query(description="Required without a run.")] = None
@@ -59,7 +59,7 @@ class ExportQuery(Schema):
 
 @router.get("/results", summary="Export results", openapi_extra=_LINES)
 def export_results(request: CallerRequest, asked: Query[ExportQuery]) -> StreamingHttpResponse:
-    """All that fit, oldest first, invalid ones with their reasons too."""
+    """All results that match, oldest first, including invalid ones with their reasons."""
     member = request.auth.member
     run = run_for(member, asked.run) if asked.run else None
     benchmark = _benchmark(request, asked, run)
@@ -87,10 +87,10 @@ def _benchmark(request: CallerRequest, asked: ExportQuery, run: Run | None) -> B
 
 @router.post("/results", response=TakenOut, summary="Send finished results")
 def send_results(request: CallerRequest, payload: ResultsIn) -> TakenOut:
-    """Stores what was measured elsewhere, all of a post or nothing; at most 1,000 results.
+    """Stores results that were measured elsewhere: all of a request or none, at most 1,000.
 
-    Each result has an `id` of the sender's. One that is sent again changes nothing and is counted
-    as `repeated`; the same values under another id are another trial.
+    The sender gives each result an `id`. A result that is sent again changes nothing and is counted
+    as `repeated`; the same values with another id are another trial.
     """
     caller = request.auth
     taken = take_results(member=caller.member, results=payload.results, token=caller.token.name)
@@ -110,9 +110,9 @@ def send_results_file(
 ) -> Status[TakenOut] | Status[ImportOut]:
     """JSON lines or CSV, plain or gzip, at most 200,000 results (docs/importing.md).
 
-    Up to 2,000 results are stored before the answer. Of a larger file the answer is 202 and an
-    import, which a worker takes in: ask for it until its state is `done` or `failed`. All results
-    are checked before the first is stored. `project` is that of results that name none.
+    Up to 2,000 results are stored before the answer. For a larger file the answer is 202 and an
+    import, which a worker executes: request it until its state is `done` or `failed`. All results
+    are checked before the first is stored. `project` is the default for results that name none.
     """
     member = request.auth.member
     name = (file.name or "results")[-100:]
@@ -131,7 +131,7 @@ def send_results_file(
 
 @router.get("/results/imports", response=ImportPage, summary="List imports, newest first")
 def list_imports(request: CallerRequest, cursor: Cursor = None, limit: Limit = 50) -> ImportPage:
-    """Those of large files, until 30 days after their end."""
+    """Imports of large files; they are listed until 30 days after their end."""
     found, following = page_of(imports_of(request.auth.member), after=cursor, limit=limit)
     return ImportPage(imports=[import_out(each) for each in found], next=following)
 

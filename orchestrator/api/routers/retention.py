@@ -65,7 +65,7 @@ def list_pins(
 
 @router.post(PATH + "/pins", response={201: PinOut}, summary="Pin a commit or a run")
 def create_pin(request: CallerRequest, project: Text, payload: PinIn) -> Status[PinOut]:
-    """409 where it is kept already."""
+    """409 if it is pinned already."""
     member = request.auth.member
     found = project_for(member, project)
     if payload.run is not None:

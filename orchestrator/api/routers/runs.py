@@ -1,4 +1,4 @@
-"""Starting runs, following them, cancelling them."""
+"""Starts, progress and cancellation of runs."""
 
 import json
 from http import HTTPStatus
@@ -44,7 +44,7 @@ def start_run(
         ),
     ] = None,
 ) -> Status[RunOut]:
-    """201 for a new run, 200 for the run that the same idempotency key made before."""
+    """201 for a new run, 200 for the run that the same idempotency key started earlier."""
     progress, is_new = _start(request, payload, idempotency_key)
     answer = run_out(progress)
     response["Location"] = answer.url
@@ -55,7 +55,7 @@ def start_run(
 def plan_run(request: CallerRequest, payload: RunIn) -> PlanOut:
     """The chosen cases and the expected time of a request to start a run; nothing is started."""
     member = request.auth.member
-    # Nothing starts: names mean what they meant at the last fetch.
+    # Nothing starts, so names resolve as of the last fetch.
     with names_as_fetched():
         return plan_out(plans.plan_run(member=member, request=_wanted(member, payload)))
 
@@ -88,8 +88,8 @@ def show_run(
         float, Query(ge=0, le=60, description="Seconds to wait for a change of the run's state.")
     ] = 0,
 ) -> HttpResponse:
-    """With `wait`, the answer comes as soon as the state changes; at once for an ended run. Where
-    too many requests wait already, it comes at once, with a Retry-After."""
+    """With `wait`, the answer comes as soon as the state changes, immediately for an ended run. If
+    too many requests wait already, it comes immediately with a Retry-After."""
     member = request.auth.member
     headers: dict[str, str] = {}
     if wait and must_wait(
@@ -138,7 +138,7 @@ def cancel_case(request: CallerRequest, run_id: UUID, case: Text) -> RunOut:
 
 @router.post("/runs/{uuid:run_id}/rerun", response={201: RunOut}, summary="Rerun")
 def run_again(request: CallerRequest, response: HttpResponse, run_id: UUID) -> Status[RunOut]:
-    """The same commits, cases and hosts, with a new seed."""
+    """Starts a run of the same commits, cases and hosts, with a new seed."""
     member = request.auth.member
     wanted = request_again(selectors.run_for(member, run_id))
     progress = services.start_run(member=member, request=wanted)
@@ -156,7 +156,7 @@ def list_trials(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> TrialPage:
-    """Invalid trials are left out, and counted, unless they are asked for."""
+    """Invalid trials are counted, but not listed by default."""
     rows = selectors.trials_of(selectors.run_for(request.auth.member, run_id))
     left_out = 0 if invalid else rows.filter(validity=Validity.INVALID).count()
     shown = rows if invalid else rows.exclude(validity=Validity.INVALID)
@@ -177,7 +177,7 @@ def _start(
         wake_engine()
         return progress, True
     asked = f"{payload.request()} {payload.resolution}"
-    # A repeat must not need the repository again: it may be what made the client try twice.
+    # A repeat must not need the repository: its failure may be the cause of the repeat.
     known = services.run_of_key(member=member, asked=asked, key=key)
     if known is not None:
         return _progress(member, known.pk), False
@@ -193,7 +193,7 @@ def _start(
 
 
 def _wanted(member: Member, payload: RunIn) -> plans.RunRequest:
-    """With the rounds that see the wanted change, if one is wanted."""
+    """Return the request with the rounds that its `resolution` needs, if it has one."""
     request = payload.request()
     if payload.resolution is None:
         return request

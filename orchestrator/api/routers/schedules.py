@@ -1,4 +1,4 @@
-"""Runs that start by themselves: making, changing and stopping schedules."""
+"""Schedules, which start runs automatically."""
 
 from http import HTTPStatus
 from uuid import UUID
@@ -45,11 +45,11 @@ def list_schedules(
     return SchedulePage(schedules=[schedule_out(each) for each in found], next=following)
 
 
-@router.post("/schedules", response={201: ScheduleOut}, summary="Make a schedule")
+@router.post("/schedules", response={201: ScheduleOut}, summary="Create a schedule")
 def create_schedule(
     request: CallerRequest, response: HttpResponse, payload: ScheduleIn
 ) -> Status[ScheduleOut]:
-    """Refused where a run of it could not be started today; 409 where the name is taken."""
+    """Refused if a run of the schedule could not start now; 409 if the name is taken."""
     member = request.auth.member
     new = _checked(member, payload.new_schedule())
     answer = schedule_out(schedules.create_schedule(member=member, new=new))
@@ -64,8 +64,8 @@ def show_schedule(request: CallerRequest, schedule_id: UUID) -> ScheduleOut:
 
 @router.put(SCHEDULE, response=ScheduleOut, summary="Change a schedule")
 def change_schedule(request: CallerRequest, schedule_id: UUID, payload: ScheduleIn) -> ScheduleOut:
-    """The whole of it is replaced; on or off it stays. From now on its runs are those of the
-    token's owner."""
+    """Replaces all settings except whether it is enabled. From now on the token's owner starts its
+    runs."""
     member = request.auth.member
     schedule_for(member, schedule_id)
     new = _checked(member, payload.new_schedule())
@@ -75,7 +75,7 @@ def change_schedule(request: CallerRequest, schedule_id: UUID, payload: Schedule
 
 @router.patch(SCHEDULE, response=ScheduleOut, summary="Turn a schedule on or off")
 def enable_schedule(request: CallerRequest, schedule_id: UUID, payload: EnabledIn) -> ScheduleOut:
-    """When turned on again, it does not catch up on missed starts."""
+    """When enabled again, it does not catch up on missed starts."""
     member = request.auth.member
     schedules.set_schedule_enabled(member=member, schedule_id=schedule_id, enabled=payload.enabled)
     return schedule_out(schedule_for(member, schedule_id))
@@ -83,13 +83,13 @@ def enable_schedule(request: CallerRequest, schedule_id: UUID, payload: EnabledI
 
 @router.delete(SCHEDULE, response={204: None}, summary="Delete a schedule")
 def delete_schedule(request: CallerRequest, schedule_id: UUID) -> Status[None]:
-    """Its runs stay."""
+    """Its runs remain."""
     schedules.delete_schedule(member=request.auth.member, schedule_id=schedule_id)
     return Status(HTTPStatus.NO_CONTENT, None)
 
 
 def _checked(member: Member, new: schedules.NewSchedule) -> schedules.NewSchedule:
-    """Refused as well where the change that is to be seen cannot be."""
+    """Raise as well if the requested `resolution` cannot be reached."""
     if new.resolution is not None:
         asked = schedules.request_of_new(member, new)
         with_rounds(member=member, request=asked, change=new.resolution)

@@ -1,4 +1,4 @@
-"""What people without an account see: public projects, shared links, badges and charts."""
+"""Views for people without an account: public projects, shared links, badges and charts."""
 
 from http import HTTPStatus
 from uuid import UUID
@@ -43,8 +43,8 @@ def show_public(request: CallerRequest, project: Text) -> PublicOut:
 
 @router.put(PUBLIC, response=PublicOut, summary="Make a project public, or private again")
 def change_public(request: CallerRequest, project: Text, payload: PublicIn) -> PublicOut:
-    """For maintainers. Everybody sees what was measured, from now on; nobody sees hosts, logs and
-    definitions."""
+    """For maintainers. From now on everybody can see the results. Hosts, logs and definitions stay
+    private."""
     member = request.auth.member
     set_public(member=member, project=project_for(member, project), public=payload.public)
     return public_out(project_for(member, project))
@@ -57,7 +57,7 @@ def list_share_links(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> ShareLinkPage:
-    """Those that lead somewhere: neither revoked nor ended."""
+    """Active links: neither revoked nor expired."""
     rows = share_links_of(request.auth.member)
     if project:
         rows = rows.filter(project__slug=project)
@@ -67,7 +67,7 @@ def list_share_links(
 
 @router.post("/share-links", response={201: NewShareLinkOut}, summary="Create a shared link")
 def create_share_link_of(request: CallerRequest, payload: ShareLinkIn) -> Status[NewShareLinkOut]:
-    """Whoever has the link sees this page and what belongs to it, and nothing else."""
+    """Everybody with the link can see this page and its parts, and nothing else."""
     member = request.auth.member
     shared = shared_page(member, payload.page)
     new = create_share_link(member=member, shared=shared, days=payload.days)
@@ -76,7 +76,7 @@ def create_share_link_of(request: CallerRequest, payload: ShareLinkIn) -> Status
 
 @router.delete("/share-links/{uuid:link_id}", response={204: None}, summary="Revoke a shared link")
 def revoke_link(request: CallerRequest, link_id: UUID) -> Status[None]:
-    """It leads nowhere from now on."""
+    """From now on the link does not work."""
     revoke_share_link(member=request.auth.member, link_id=link_id)
     return Status(HTTPStatus.NO_CONTENT, None)
 
@@ -95,8 +95,8 @@ def show_badges(
     metric: Text | None = None,
     branch: Text | None = None,
 ) -> BadgesOut:
-    """Of the first case, host and metric that were measured where they are left out; 404 where
-    nothing was."""
+    """Omitted parameters default to the first measured case, host and metric. 404 if nothing was
+    measured."""
     member = request.auth.member
     found = benchmark_for(member, benchmark, project)
     named = {"case": case, "host": host, "metric": metric, "branch": branch}

@@ -1,4 +1,4 @@
-"""The team: who is in it, who is invited, its tokens, and what was done."""
+"""The team: members, invitations, tokens, quotas and the audit log."""
 
 from http import HTTPStatus
 from typing import Annotated, cast
@@ -23,8 +23,8 @@ Part = Annotated[str, Query(max_length=200, pattern=r"^[^\x00]*$")]
 
 
 class AuditQuery(Schema):
-    """`action` is one such as `host.added`, or the first part of several such as `host`; `text` is
-    in what it was done to; both days are included, in UTC."""
+    """`action` is an action such as `host.added`, or its first part such as `host`. `text` is part
+    of the subject. Both days are included, in UTC."""
 
     actor: Part = ""
     action: Part = ""
@@ -48,7 +48,7 @@ def list_members(
 def change_member(
     request: CallerRequest, username: str, payload: shapes.RoleIn
 ) -> shapes.MemberOut:
-    """Owners give and take the roles maintainer and owner. 409 for the last owner."""
+    """Owners assign and remove the roles maintainer and owner. 409 for the last owner."""
     member = request.auth.member
     return shapes.member_out(
         memberships.change_role(member=member, username=username, role=payload.role)
@@ -59,7 +59,7 @@ def change_member(
     "/members/{str:username}", response={204: None}, summary="Remove a member from the team"
 )
 def remove_member(request: CallerRequest, username: str) -> Status[None]:
-    """Their tokens are revoked; what they did stays. 409 for the last owner."""
+    """Revokes their tokens; their runs and other objects stay. 409 for the last owner."""
     memberships.remove_member(member=request.auth.member, username=username)
     return Status(HTTPStatus.NO_CONTENT, None)
 
@@ -70,7 +70,7 @@ def remove_member(request: CallerRequest, username: str) -> Status[None]:
 def list_invitations(
     request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
 ) -> shapes.InvitationPage:
-    """They are made by a person, on the page Members: a token creates no accounts."""
+    """A user creates invitations on the page Members: a token cannot create accounts."""
     rows = invitations.invitations_of(request.auth.member)
     found, following = page_of(rows, after=cursor, limit=limit)
     told = [shapes.invitation_out(each) for each in found]
@@ -89,14 +89,14 @@ def withdraw_invitation(request: CallerRequest, invitation_id: UUID) -> Status[N
 def list_tokens(
     request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
 ) -> shapes.TokenPage:
-    """Without those that were revoked."""
+    """Revoked tokens are not listed."""
     found, following = page_of(tokens_of(request.auth.member), after=cursor, limit=limit)
     return shapes.TokenPage(tokens=[shapes.token_out(each) for each in found], next=following)
 
 
 @router.post("/tokens", response={201: shapes.NewTokenOut}, summary="Create an API token")
 def create_token(request: CallerRequest, payload: shapes.TokenIn) -> Status[shapes.NewTokenOut]:
-    """Of the same user, with scopes that the token used has as well."""
+    """For the same user, with scopes that the token of the request has too."""
     member = request.auth.member
     project = project_for(member, payload.project) if payload.project else None
     new = services.create_token(
@@ -111,14 +111,14 @@ def create_token(request: CallerRequest, payload: shapes.TokenIn) -> Status[shap
 
 @router.delete("/tokens/{uuid:token_id}", response={204: None}, summary="Revoke an API token")
 def revoke_token(request: CallerRequest, token_id: UUID) -> Status[None]:
-    """Your own tokens; as a maintainer also those of others."""
+    """Your own tokens; maintainers can also revoke those of others."""
     services.revoke_token(member=request.auth.member, token_id=token_id)
     return Status(HTTPStatus.NO_CONTENT, None)
 
 
 @router.get("/quotas", response=shapes.QuotasOut, summary="Show the usage and quotas of the team")
 def show_quotas(request: CallerRequest) -> shapes.QuotasOut:
-    """Beyond a limit, hosts and runs are refused with 409."""
+    """Beyond a quota, new hosts and runs are refused with 409."""
     return shapes.quotas_out(use_of(request.auth.member.team))
 
 

@@ -18,7 +18,7 @@ router = Router(tags=["results"])
 
 @router.get("/trials/{uuid:trial_id}", response=TrialOut, summary="Show a trial")
 def show_trial(request: CallerRequest, trial_id: UUID) -> TrialOut:
-    """Where it is suspect or invalid, so are its numbers; `reasons` say why."""
+    """The measurements of a suspect or invalid trial are suspect or invalid too; see `reasons`."""
     trial = trial_for(request.auth.member, trial_id)
     details = trial_details(trial)
     return trial_out(details, costs_of(trial, details.values, result_of(trial)))
@@ -38,7 +38,7 @@ def show_trial(request: CallerRequest, trial_id: UUID) -> TrialOut:
 )
 def download_artifact(request: CallerRequest, trial_id: UUID, name: Text) -> HttpResponse:
     content = artifact_content(request.auth.member, trial_id, name)
-    # A server under test may have written it: never let a browser render it.
+    # A server under test may have written the content: never let a browser render it.
     response = HttpResponse(content, content_type="application/octet-stream")
     response.headers["Content-Disposition"] = "attachment"
     response.headers["X-Content-Type-Options"] = "nosniff"

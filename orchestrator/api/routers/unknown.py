@@ -1,4 +1,4 @@
-"""Everything else below /api/v1/: not found, said in the API's own way. Mounted last."""
+"""404 as a problem document for all other URLs below /api/v1/. Mounted last."""
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Router

@@ -1,4 +1,4 @@
-"""When a trial is not to be believed."""
+"""The rules for suspect and invalid trials."""
 
 from ninja import Router
 

@@ -1,4 +1,4 @@
-"""Notes that people write at commits of histories."""
+"""Annotations at commits of histories."""
 
 from datetime import datetime
 from typing import Annotated, Self
@@ -17,8 +17,8 @@ NoteText = Annotated[
 
 
 class AnnotationIn(BaseModel):
-    """A note at `commit`: of the whole `project`; of a `benchmark`; of a `case` of it; or of one
-    series, which is a case with `host` and `metric`."""
+    """An annotation at `commit` of a `project`, a `benchmark`, a `case` or a series. A series is a
+    case with `host` and `metric`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -48,7 +48,7 @@ class AnnotationTextIn(BaseModel):
 
 
 class AnnotationOut(Schema):
-    """`of` says on how much it is shown: what is wider than that is null."""
+    """`of` is the scope; fields of narrower scopes are null."""
 
     id: UUID
     of: Scope
@@ -71,7 +71,7 @@ class AnnotationPage(Schema):
 
 
 def annotation_out(note: Annotation) -> AnnotationOut:
-    """Of a row of `histories.annotations.annotations_for`."""
+    """Convert a row of `histories.annotations.annotations_for`."""
     series = note.series
     case = series.case if series else note.case
     benchmark = case.benchmark if case else note.benchmark

@@ -1,4 +1,4 @@
-"""Calibrations: what a host measured against itself, and which changes it can see by that."""
+"""Calibrations: the noise of a host and the changes that it can detect."""
 
 from datetime import datetime
 from typing import Annotated
@@ -21,8 +21,8 @@ from orchestrator.runs.calibration import (
 
 
 class CalibrationIn(Schema, extra="forbid"):
-    """What is left out is that of the host's golden job; without one a benchmark is needed, and the
-    commit is the newest one of the project's default branch."""
+    """Omitted fields default to those of the host's golden run. Without one `benchmark` is
+    required, and the commit defaults to the newest one of the project's default branch."""
 
     benchmark: Text | None = None
     project: Text | None = Field(
@@ -43,7 +43,7 @@ class CalibrationIn(Schema, extra="forbid"):
 
 
 class SmallestChangeOut(Schema):
-    """The change, as a share, that so many rounds find four times in five."""
+    """The change, as a share, that this number of rounds detects with a power of 0.8."""
 
     rounds: int
     change: float
@@ -51,8 +51,8 @@ class SmallestChangeOut(Schema):
 
 class NoiseOut(Schema):
     """Noise of one metric of a case: the standard deviation `sigma` of ln(second / first) over the
-    pairs, with its 95 % interval, and their `mean`, with its own; where 0 is not in that one, the
-    metric `drifts`. `rounds_for_5_percent` is null where 200 do not suffice."""
+    pairs, and their `mean`, each with its 95 % interval. If the interval of the mean excludes 0,
+    the metric `drifts`. `rounds_for_5_percent` is null if 200 do not suffice."""
 
     case: str
     label: str
@@ -70,11 +70,10 @@ class NoiseOut(Schema):
 
 
 class CalibrationOut(Schema):
-    """`present`: the host has not changed since. Where `noise` is empty, `message` says why.
+    """`present`: the host has not changed since. If `noise` is empty, `message` has the reason.
 
-    Of the run's trials, so many are `suspect`; invalid and failed ones are `left_out`.
-    `validity_issues` say
-    why.
+    `suspect` of the run's trials are suspect; `left_out` are invalid or failed. `validity_issues`
+    are the reasons.
     """
 
     run: UUID
@@ -96,7 +95,7 @@ class CalibrationPage(Schema):
 
 
 def calibration_out(calibration: Calibration, epoch: int, validity: RunValidity) -> CalibrationOut:
-    """`epoch` is the present one of the host; `validity` is that of the calibration's run."""
+    """`epoch` is the current one of the host; `validity` is that of the calibration's run."""
     return CalibrationOut(
         run=calibration.run_id,
         benchmark=calibration.benchmark.slug,

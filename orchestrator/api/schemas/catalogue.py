@@ -1,4 +1,4 @@
-"""What can be measured: benchmarks, their cases and their definitions, and the catalogue."""
+"""Benchmarks, their cases and their definitions, and the catalogue."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -17,9 +17,9 @@ Source = Annotated[str, Field(max_length=262_144, pattern=r"^[^\x00]*$", descrip
 
 
 class BenchmarkOut(Schema):
-    """`cases` are those that a run was ever asked for; `definition_version` is the newest.
+    """`cases` are those that runs have requested; `definition_version` is the newest.
 
-    `repository_path` is the file of the repository that keeps the definition, if one does.
+    `repository_path` is the file in the repository with the definition, if there is one.
     """
 
     benchmark: str
@@ -40,7 +40,7 @@ class DefinitionIn(Schema, extra="forbid"):
 
 
 class DefinitionSummaryOut(Schema):
-    """One version; `commit` and `path` say where it was read, if it was read from a repository."""
+    """One version; `commit` and `path` are its source if it was read from a repository."""
 
     benchmark: str
     project: str
@@ -62,7 +62,7 @@ class DefinitionOut(DefinitionSummaryOut):
 
 
 class LineOut(Schema):
-    """`sign`: `+`, `-`, a space, or `@` where unchanged lines were left out."""
+    """`sign`: `+`, `-`, a space, or `@` for omitted unchanged lines."""
 
     sign: Literal["+", "-", " ", "@"]
     old: int | None
@@ -71,8 +71,8 @@ class LineOut(Schema):
 
 
 class DefinitionChangesOut(Schema):
-    """What is new in a version since an earlier one: lines of the text, and labels of cases that
-    came and went. `cases_kept` go on with their history."""
+    """The changes of a version against an earlier one: lines of the text, and labels of new and
+    removed cases. `cases_kept` continue their history."""
 
     version: int
     since: int
@@ -88,10 +88,10 @@ class UnsupportedOut(Schema):
 
 
 class ReviewOut(Schema):
-    """What a definition comes to, or what is wrong with it: `field` leads into the definition,
-    `line` (from 1) into its text.
+    """The cost of a definition, or its faults: `field` is the path in the definition, `line` (from
+    1) the position in its text.
 
-    `round_s`: how long one round of all cases takes for one commit. `tools`: cases by load tool.
+    `round_s`: the duration of one round of all cases for one commit. `tools`: cases by load tool.
     """
 
     valid: bool
@@ -121,7 +121,7 @@ class SuitePage(Schema):
 
 
 class DefinitionFilesOut(Schema):
-    """The files of a commit that hold definitions."""
+    """The files of a commit that contain definitions."""
 
     commit: str
     paths: list[str]
@@ -130,7 +130,7 @@ class DefinitionFilesOut(Schema):
 class ImportIn(Schema, extra="forbid"):
     """`path` is `.pitwall.yaml` or `.pitwall/NAME.yaml`, read at `ref` (default: main branch).
 
-    `benchmark` is its name; left out it is NAME, or that of the project.
+    `benchmark` is its name; default: NAME, or the name of the project.
     """
 
     path: Text

@@ -31,7 +31,7 @@ class RevisionOut(Schema):
 
 
 class StepOut(Schema):
-    """A commit that was measured against the last good one; `is_bad`: it has the change."""
+    """A commit measured against the last good one; `is_bad`: it has the change."""
 
     commit: str
     change: float
@@ -41,7 +41,7 @@ class StepOut(Schema):
 
 
 class BisectionOut(Schema):
-    """The search for the commit that a change comes from, among `commits`, oldest first."""
+    """The search for the commit that caused a change, among `commits`, oldest first."""
 
     state: BisectionState
     message: str
@@ -53,11 +53,10 @@ class BisectionOut(Schema):
 
 
 class ChangePointOut(Schema):
-    """`commit` is the first of the new level, `before_commit` the last of the old one, as far as
-    they were measured. `change` is after / before - 1 with its 95 % `interval`. `run` is the
-    confirmation run that measured both again, and `confirmed_change` what it found; without one
-    `message` says why.
-    """
+    """`commit` is the first of the new level, `before_commit` the last of the old one, among
+    measured commits. `change` is after / before - 1 with its 95 % `interval`. `run` is the
+    confirmation run that measured both again, and `confirmed_change` its result; without one
+    `message` has the reason."""
 
     id: UUID
     benchmark: str
@@ -91,7 +90,7 @@ class ChangePointPage(Schema):
 
 
 class DoneOut(Schema):
-    """`by` is empty for what Pitwall did by itself."""
+    """`by` is empty for automatic actions."""
 
     at: datetime
     by: str
@@ -99,10 +98,10 @@ class DoneOut(Schema):
 
 
 class AlertOut(Schema):
-    """`confirmed`: a confirmation run confirmed it. The first of `change_points` shows it most;
-    `bisections` are for the commit that it comes from. `silenced_until`: when it opens again by
-    itself. `fixed_by`: the later commit that brought the level back. `log`: what was done about
-    it."""
+    """`confirmed`: a confirmation run confirmed the alert. The first of `change_points` has the
+    clearest change; `bisections` search for the commit that caused it. `silenced_until`: when the
+    alert opens again automatically. `fixed_by`: the later commit that restored the level. `log`:
+    actions on the alert."""
 
     id: UUID
     state: AlertState
@@ -138,7 +137,7 @@ class SilenceIn(BaseModel):
 
 
 class AssigneeIn(BaseModel):
-    """The user name of a member of the team, or null for nobody."""
+    """The username of a member of the team, or null for nobody."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -152,8 +151,8 @@ class ReasonIn(BaseModel):
 
 
 class BaselineIn(BaseModel):
-    """From `commit` on the history of a case begins anew: of all its series, or of the one that
-    `host` and `metric` name."""
+    """At `commit` a new baseline starts for the history of a case: for all its series, or for the
+    one of `host` and `metric`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -173,7 +172,7 @@ class BaselineIn(BaseModel):
 
 
 class BaselineOut(Schema):
-    """`host` and `metric` are null where it is of the whole case."""
+    """`host` and `metric` are null for a whole case."""
 
     id: UUID
     benchmark: str
@@ -193,8 +192,8 @@ class BaselinePage(Schema):
 
 
 class ChangeRules(Schema, extra="forbid"):
-    """What Pitwall does by itself about a suspected change, and the machine minutes a day for it,
-    all hosts together."""
+    """The automatic reactions to a suspected change, and their budget of machine minutes per day
+    for all hosts together."""
 
     confirm: Flag
     bisect: Flag
@@ -202,7 +201,7 @@ class ChangeRules(Schema, extra="forbid"):
 
 
 def change_point_out(row: Any) -> ChangePointOut:
-    """Of a row of `regressions.change_points.with_parts`."""
+    """Convert a row of `regressions.change_points.with_parts`."""
     series = row.series
     confirmed_interval = None
     if row.confirmed_low is not None and row.confirmed_high is not None:

@@ -1,5 +1,5 @@
-"""Channels, and what was delivered through them. Where a channel leads to is a secret with most
-chats: `target` is what is told of it."""
+"""Channels and their deliveries. The address of a channel is a secret for most chat services:
+answers show an abbreviated `target`."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -27,8 +27,8 @@ ChosenEvent = StrEnum("ChosenEvent", {kind.name: str(kind) for kind in EVENTS}) 
 
 
 class ChannelIn(Schema, extra="forbid"):
-    """`target`: the address of a webhook, or for `email` up to 20 addresses with commas between.
-    A webhook of `kind` webhook tells each event at once: it has no other `digest`."""
+    """`target`: the address of a webhook, or for `email` up to 20 addresses separated by commas.
+    The `kind` webhook sends each event immediately and has no other `digest`."""
 
     name: Annotated[Text, Field(max_length=100)]
     kind: ChannelKind
@@ -43,7 +43,7 @@ class ChannelIn(Schema, extra="forbid"):
 
 
 class ChannelOut(Schema):
-    """`problem`: why the newest delivery that was tried did not arrive; null where it did."""
+    """`problem`: why the newest attempted delivery failed; null if it succeeded."""
 
     id: UUID
     name: str
@@ -60,7 +60,7 @@ class ChannelOut(Schema):
 
 
 class NewChannelOut(ChannelOut):
-    """`secret` signs what a webhook is sent; other kinds have none."""
+    """`secret` signs the messages to a webhook; other kinds have none."""
 
     secret: ToldOnce
 
@@ -71,7 +71,7 @@ class ChannelPage(Schema):
 
 
 class EventOut(Schema):
-    """What was told; `web_url` is the page of the run or the alert."""
+    """An event that was sent; `web_url` is the page of the run or the alert."""
 
     id: UUID
     event: EventKind
@@ -81,8 +81,8 @@ class EventOut(Schema):
 
 
 class TryOut(Schema):
-    """`status` and the beginning of the `answer`, where there was one; `error` is null where the
-    message was taken."""
+    """`status` and the beginning of the `answer`, if there was one; `error` is null if the message
+    was accepted."""
 
     at: datetime
     status: int | None
@@ -92,8 +92,8 @@ class TryOut(Schema):
 
 
 class DeliveryOut(Schema):
-    """One message: of one event, or the digest of several. `next_at`: while it waits, when it is
-    tried next. `tried`: how often it was; `last_try` is null before the first."""
+    """One message: a single event, or the digest of several. `next_at`: the next attempt of a
+    waiting message. `tried`: the number of attempts; `last_try` is null before the first."""
 
     id: UUID
     channel: UUID
@@ -108,7 +108,7 @@ class DeliveryOut(Schema):
 
 
 class DeliveryDetailOut(DeliveryOut):
-    """`headers` and `body` are what was sent last; empty before the first try."""
+    """`headers` and `body` of the last attempt; empty before the first."""
 
     tries: list[TryOut]
     headers: dict[str, str]

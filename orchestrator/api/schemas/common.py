@@ -1,4 +1,4 @@
-"""Shapes that several endpoints share."""
+"""Schemas that several endpoints share."""
 
 import re
 from datetime import date
@@ -12,21 +12,21 @@ from pydantic import Strict as Exactly
 
 from orchestrator.benchmarks.models import Case, Commit
 
-#: Text of a client: never empty, and without the NUL that PostgreSQL cannot store.
+#: Text from a client: never empty, and without NUL, which PostgreSQL cannot store.
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 
 
-#: What clients send as JSON is of the type that it is said to be: `true` is no number, "1" none.
+#: JSON input is not coerced: `true` and "1" are not numbers.
 Flag = Annotated[bool, Exactly()]
 Whole = Annotated[int, Exactly()]
 Number = Annotated[float, Exactly()]
 
 
-#: As much as a column of the database holds.
+#: The maximum of an integer column in the database.
 MOST_WHOLE = 2**31 - 1
 
 
-#: Marks a field of an answer that nothing keeps, such as the secret of what was just made.
+#: Marks a field that is not stored, such as the secret of a new object.
 TOLD_ONCE = object()
 ToldOnce = Annotated[
     str | None,
@@ -43,9 +43,9 @@ class Fault(Schema):
 
 
 class Problem(Schema):
-    """A refusal (RFC 9457): `detail` says what happened and what to do about it.
+    """A refusal (RFC 9457): `detail` has the reason and what to do.
 
-    `errors` lists all that is wrong where that is more than one thing.
+    `errors` lists all faults if there are several.
     """
 
     type: str
@@ -63,7 +63,7 @@ class CommitOut(Schema):
 
 
 class CaseOut(Schema):
-    """One cell of a benchmark's matrix; `key` is the same for as long as its parameters are."""
+    """One cell of a benchmark's matrix; `key` depends on its parameters only."""
 
     key: str
     label: str
@@ -83,12 +83,12 @@ def api_url(path: str) -> str:
 
 
 def web_url(page: str, *args: object, **named: object) -> str:
-    """The address of a page of the web UI, by the name that it has there."""
+    """Return the address of a page of the web UI by its URL name."""
     return settings.BASE_URL + reverse(page, args=args, kwargs=named)
 
 
 def _day(value: object) -> object:
-    """Pydantic takes a number for seconds since 1970, which nobody means who asks for a day."""
+    """Refuse numbers: pydantic would read them as seconds since 1970."""
     if isinstance(value, str) and not re.fullmatch(r"\d{4}-\d\d-\d\d", value):
         raise ValueError("expected a day such as 2026-11-22")
     return value

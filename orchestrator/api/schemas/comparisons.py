@@ -14,7 +14,7 @@ from orchestrator.stats.comparison import Verdict
 
 
 class ReasonOut(Schema):
-    """`metric`: the key of the metric that it is about. `count`: of blocks, or of cases."""
+    """`metric`: the key of the metric concerned. `count`: of blocks, or of cases."""
 
     code: ReasonCode
     metric: str | None
@@ -23,8 +23,8 @@ class ReasonOut(Schema):
 
 
 class MissingOut(Schema):
-    """What would probably decide the inconclusive cases: blocks of the case that needs most of
-    them, trials of all cases, and seconds of machine time (null if unknown)."""
+    """What would probably decide the inconclusive cases: blocks of the case that needs the most,
+    trials of all cases, and seconds of machine time (null if unknown)."""
 
     blocks: int
     trials: int

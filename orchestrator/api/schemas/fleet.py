@@ -1,4 +1,4 @@
-"""Hardware profiles, the keys to log in with, and setting a host up."""
+"""Hardware profiles, SSH keys, and the setup of hosts."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -20,7 +20,7 @@ from orchestrator.fleet.models import (
 )
 from orchestrator.fleet.services import NewHost
 
-#: Of a whole number that the database takes.
+#: A whole number that fits into a column of the database.
 Count = Annotated[Whole, Field(ge=1, le=MOST_WHOLE)]
 
 
@@ -63,7 +63,7 @@ class ProfilePage(Schema):
 
 
 class CredentialIn(Schema, extra="forbid"):
-    """A key to log in to hosts with. Its private half is never told again."""
+    """An SSH key for hosts. Its private key is never returned."""
 
     name: Annotated[Text, Field(max_length=100)]
     private_key: Annotated[str, Field(max_length=20_000, pattern=r"^[^\x00]*$")] | None = Field(
@@ -87,7 +87,7 @@ class CredentialPage(Schema):
 
 
 class WayIn(Schema, extra="forbid"):
-    """How a host is reached over SSH; `credential` is the id of a key."""
+    """The SSH settings of a host; `credential` is the id of a key."""
 
     address: Text
     port: Annotated[Whole, Field(ge=1, le=65535)] = 22
@@ -133,14 +133,14 @@ class CheckAgainIn(Schema, extra="forbid"):
 
 
 class RemedyOut(Schema):
-    """What to do, and the command or line for it, where there is one."""
+    """What to do, and the command or line for it, if there is one."""
 
     text: str
     command: str | None
 
 
 class CheckOut(Schema):
-    """A step; `outcome` is null where it was not tried. `shown_key` waits to be pinned."""
+    """A step; `outcome` is null if it was not tried. `shown_key` waits to be pinned."""
 
     step: CheckStep
     title: str
@@ -152,8 +152,8 @@ class CheckOut(Schema):
 
 
 class ChecksOut(Schema):
-    """`through`: all steps are, and the host may be used. `blocked` waits for somebody. `running`:
-    a worker goes on with them."""
+    """`through`: all steps are complete, and the host may be used. `blocked`: the step that needs
+    an action. `running`: a worker executes the next steps."""
 
     through: bool
     running: bool

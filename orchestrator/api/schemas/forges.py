@@ -1,4 +1,4 @@
-"""A project's connection with its forge, what that sent, and what was asked for there."""
+"""A project's connection with its forge, received webhooks and benchmark requests."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -18,13 +18,13 @@ from orchestrator.forges.models import (
 from orchestrator.forges.services import MOST_BUDGET, NewConnection, SavedConnection
 
 Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
-#: It travels in a header.
+#: It is sent in a header.
 ForgeToken = Annotated[str, StringConstraints(min_length=1, max_length=500, pattern=r"^[!-~]+$")]
 
 
 class ForgeIn(Schema, extra="forbid"):
-    """`repository` is its name there, such as `owner/name`. `hosts`: names, `profile:NAME` or
-    `tag:NAME`, on which `budget_minutes` of machine time may be used for each request."""
+    """`repository` is its name on the forge, such as `owner/name`. `hosts`: names, `profile:NAME`
+    or `tag:NAME`. Each request may use `budget_minutes` of machine time on them."""
 
     kind: ForgeKind
     repository: Text
@@ -33,8 +33,8 @@ class ForgeIn(Schema, extra="forbid"):
     )
     token: ForgeToken | None = Field(
         None,
-        description="To read pull requests, write comments and set commit statuses. Left out: "
-        "what is stored stays; without one Pitwall only listens for pushes.",
+        description="To read pull requests, write comments and set commit statuses. Default: the "
+        "stored token. Without a token Pitwall only receives pushes.",
     )
     allowed_users: Annotated[list[Text], Field(max_length=200)] = Field(
         [], description="User names on the forge that may request benchmarks."
@@ -49,9 +49,9 @@ class ForgeIn(Schema, extra="forbid"):
 
 
 class ForgeOut(Schema):
-    """`has_token`: whether one is stored; it is never told. `webhook_url` is what the forge sends
-    to. Requests are run by `created_by`. `problem`: why the repository could not be
-    fetched after the last push; null where it could."""
+    """`has_token`: whether a token is stored; it is never returned. The forge sends to
+    `webhook_url`. Requests are run by `created_by`. `problem`: why the fetch after the last push
+    failed; null if it succeeded."""
 
     project: str
     kind: ForgeKind
@@ -70,20 +70,20 @@ class ForgeOut(Schema):
 
 
 class SavedForgeOut(ForgeOut):
-    """`secret` is for the webhook on the forge. It is told when the project is connected, and
-    never again; then it is null."""
+    """`secret` is for the webhook on the forge. It is returned only when the project is connected;
+    later it is null."""
 
     secret: str | None
 
 
 class WebhookSecretOut(Schema):
-    """Told in this answer only."""
+    """The secret is returned only once."""
 
     secret: str
 
 
 class ReceivedWebhookOut(Schema):
-    """A verified delivery of the forge; `outcome` is what came of it, in words."""
+    """A verified webhook of the forge; `outcome` describes the result."""
 
     id: int
     delivery: str
@@ -98,9 +98,9 @@ class ReceivedWebhookPage(Schema):
 
 
 class BenchmarkRequestOut(Schema):
-    """`/benchmark NAME` in a comment. `commit` was the head then; null before it was looked at.
-    From a fork it waits until a member of the team has approved exactly that commit. `problem`: why
-    the forge could not be told last."""
+    """`/benchmark NAME` in a comment. `commit` was the head at that time; null until it is known. A
+    request from a fork waits until a member of the team approves exactly that commit. `problem`:
+    why the last report to the forge failed."""
 
     id: UUID
     project: str
@@ -126,7 +126,7 @@ class BenchmarkRequestPage(Schema):
 
 
 class ApprovalIn(Schema, extra="forbid"):
-    """`commit`: the whole hash of the one that was looked at."""
+    """`commit`: the whole hash of the reviewed commit."""
 
     commit: Sha
 

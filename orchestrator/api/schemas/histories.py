@@ -13,9 +13,9 @@ from orchestrator.histories.reports import History, HistoryPoint
 
 
 class ShiftOut(Schema):
-    """From this point on the series is on another level, by `change` (a share) with its 95 %
-    interval. `kind`: alert or candidate; `state`: open, confirming, confirmed, refuted or
-    dismissed; `confirmed_change`: what measuring both commits again said."""
+    """At this point the level of the series changes by `change` (a share) with its 95 % interval.
+    `kind`: alert or candidate; `state`: open, confirming, confirmed, refuted or dismissed;
+    `confirmed_change`: the result of the confirmation run."""
 
     id: UUID
     kind: str
@@ -27,8 +27,8 @@ class ShiftOut(Schema):
 
 
 class WrittenOut(Schema):
-    """What somebody wrote at a commit: at that of the point, or at one before it that was not
-    measured. `of`: series, case, benchmark or project."""
+    """An annotation at the commit of the point, or at an unmeasured commit before it. `of`: series,
+    case, benchmark or project."""
 
     id: UUID
     commit: str
@@ -39,7 +39,7 @@ class WrittenOut(Schema):
 
 
 class WrittenAtOut(WrittenOut):
-    """The same of the point at the index `at`."""
+    """An annotation of the point at the index `at`."""
 
     at: int
 
@@ -47,11 +47,11 @@ class WrittenAtOut(WrittenOut):
 class PointOut(Schema):
     """The geometric mean of a commit's trials with its 95 % confidence interval.
 
-    Of `trials`, so many are `suspect`; `left_out` more are invalid.
-    `validity_issues` are the reasons of both. `at` is when
-    the newest of them was measured. Points of another `epoch` of the host or another
-    `configuration` of what is measured are not like for like. `shift` is set where the level
-    changes, `baseline` where the history begins anew (with the reason)."""
+    `suspect` of the `trials` are suspect; `left_out` more are invalid. `validity_issues` are the
+    reasons of both. `at` is when the newest of them was measured. Points of another `epoch` of the
+    host or another `configuration` are not comparable. `shift` is set if the level changes,
+    `baseline` if a new baseline starts (with the reason).
+    """
 
     commit: CommitOut
     committed_at: datetime
@@ -71,7 +71,8 @@ class PointOut(Schema):
 
 
 class HistoryChangeOut(Schema):
-    """The host changed between trials of the point `before_commit` and of the point before it."""
+    """The host changed between the trials of the point `before_commit` and of the previous
+    point."""
 
     before_commit: str
     at: datetime
@@ -79,9 +80,9 @@ class HistoryChangeOut(Schema):
 
 
 class HistoryBreakOut(Schema):
-    """The point `before_commit` is not like for like with the point before it: another machine
-    (`host`), something else measured (`definition`). `bridge` is by which factor that alone moved
-    the values, where commits were measured at least 5 times on both sides."""
+    """The point `before_commit` is not comparable with the previous point, because of another
+    machine (`host`) or another configuration (`definition`). `bridge` is the factor by which that
+    alone changed the values, if commits were measured at least 5 times on both sides."""
 
     before_commit: str
     host: bool
@@ -90,10 +91,10 @@ class HistoryBreakOut(Schema):
 
 
 class HistoryOut(Schema):
-    """`points` are in the order of the commits, oldest first: of all `total` those from `first`
-    on. `changes` are those of the host: numbers from both sides of one are not those of the same
-    machine. `left_out` trials of the series are invalid. `unstable`: it changes so often that
-    nothing of it is reported. `label` has to stand beside a latency."""
+    """`points` are in the order of the commits, oldest first: those of all `total` from index
+    `first` on. `changes` are those of the host: values before and after one are from different
+    machines. `left_out` trials of the series are invalid. `unstable`: there are too many changes to
+    report any. Always show `label` next to a latency."""
 
     benchmark: str
     project: str
@@ -129,12 +130,13 @@ class SeriesOut(Schema):
 
 
 class ColumnsOut(Schema):
-    """A list a property, an entry a point; where all entries are the same, that one alone.
+    """A list per property with an entry per point; a single value if all entries are equal.
 
-    `at` and `position`: the first as it is, each other as its difference to the one before.
-    `half_width`: ln(high / value) = ln(value / low) of the 95 % interval, in units of 0.0001; null
-    without one. `value` has six significant digits; null where no trial is valid. `configuration`
-    counts the different things that were measured."""
+    `at` and `position`: the first entry is a value, each other is the difference to the previous
+    one. `half_width`: ln(high / value) = ln(value / low) of the 95 % interval, in units of 0.0001;
+    null without one. `value` has six significant digits; null if no trial is valid. `configuration`
+    numbers the measured configurations.
+    """
 
     at: list[int] | int
     value: list[float | None]
@@ -154,14 +156,15 @@ class PointColumnsOut(ColumnsOut):
 
 
 class OtherColumnsOut(ColumnsOut):
-    """What the same commits have of other epochs and configurations; `of`: the index of the
+    """Points of the same commits with other epochs and configurations; `of`: the index of the
     point."""
 
     of: list[int] | int
 
 
 class HistoryMarkOut(Schema):
-    """As in `breaks` of the long form; `before` is an index, `host` the facts that changed."""
+    """An entry of `breaks` in the long form; `before` is an index, `host` the facts that
+    changed."""
 
     before: int
     host: list[str] | None
@@ -170,9 +173,8 @@ class HistoryMarkOut(Schema):
 
 
 class HistoryColumnsOut(Schema):
-    """The compact form: `merges`, `side` (commits that came in by a merge), `outliers` and
-    `baseline` are indices of points; `changes` are as `shift` of the long form, at the index
-    `at`."""
+    """The compact form: `merges`, `side` (commits of merged branches), `outliers` and `baseline`
+    are indices of points; `changes` are as `shift` of the long form, at the index `at`."""
 
     series: SeriesOut
     points: PointColumnsOut

@@ -23,7 +23,7 @@ from orchestrator.fleet.facts import Contradiction
 from orchestrator.fleet.models import HardwareProfile, Host, HostChange, HostSnapshot
 from orchestrator.runs.golden import NewGolden
 
-#: Text of a client that may be empty.
+#: Text from a client that may be empty.
 AnyText = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
 
 
@@ -42,8 +42,8 @@ class ProfileOut(Schema):
 
 
 class GoldenOut(Schema):
-    """A host's golden job. `status` is planned, running, learning, steady, drifted, failed or
-    not judged."""
+    """A host's golden run. `status` is planned, running, learning, steady, drifted, failed or not
+    judged."""
 
     benchmark: str
     project: str
@@ -58,8 +58,8 @@ class GoldenOut(Schema):
 
 
 class HostOut(Schema):
-    """`run` is the one that holds the host now. `open_now` stays as it is until `hours_change_at`;
-    null: for ever."""
+    """`run` is the one that uses the host now. `open_now` is valid until `hours_change_at`; null:
+    without end."""
 
     id: UUID
     name: str
@@ -90,7 +90,7 @@ class ChangedFactOut(Schema):
 
 
 class HostChangeOut(Schema):
-    """Since `at` the host is another machine than before: its numbers are not comparable."""
+    """The host changed at `at`: values before and after it are not comparable."""
 
     at: datetime
     changed: list[ChangedFactOut]
@@ -105,7 +105,7 @@ class ContradictionOut(Schema):
 
 
 class HostDetailOut(HostOut):
-    """`facts` are what the host said of itself at `facts_at`; `changes` are oldest first."""
+    """`facts` are those that the host reported at `facts_at`; `changes` are oldest first."""
 
     address: str | None
     port: int | None
@@ -121,16 +121,16 @@ class HostDetailOut(HostOut):
 
 
 class HostCareIn(Schema, extra="forbid"):
-    """Omitted fields stay unchanged. `tuning`: governor, turbo, smt, aslr, swappiness; the whole
-    of it is replaced."""
+    """Omitted fields stay unchanged. `tuning`: governor, turbo, smt, aslr, swappiness; it is
+    replaced as a whole."""
 
     tags: Annotated[list[Text], Field(max_length=100)] | None = None
     open_hours: AnyText | None = Field(
-        None, description="Such as `mon-fri 20:00-07:00; sat-sun`; empty: always."
+        None, description="For example `mon-fri 20:00-07:00; sat-sun`; empty: always."
     )
-    timezone: Text | None = Field(None, description="Such as UTC or Europe/Vienna.")
+    timezone: Text | None = Field(None, description="For example UTC or Europe/Vienna.")
     data_address: AnyText | None = Field(
-        None, description="The address that other hosts of a job use; empty: its address."
+        None, description="The address that other hosts of a job use; empty: the same address."
     )
     disk_limit_bytes: Annotated[Whole, Field(ge=1, lt=2**63)] | None = None
     tuning: dict[str, str | Whole] | None = None
@@ -144,7 +144,7 @@ class MaintenanceIn(Schema, extra="forbid"):
 
 
 class GoldenIn(Schema, extra="forbid"):
-    """At least one of `every_hours` and `every_jobs` is needed."""
+    """At least one of `every_hours` and `every_jobs` is required."""
 
     benchmark: Text
     project: Text | None = Field(

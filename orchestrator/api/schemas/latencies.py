@@ -1,4 +1,4 @@
-"""Latency distributions, read at the percentiles that a client asks for."""
+"""Latency distributions, read at the requested percentiles."""
 
 from typing import Annotated
 from urllib.parse import urlencode
@@ -36,7 +36,7 @@ LoadNumber = Annotated[
 
 
 class PercentileOut(Schema):
-    """`seconds` is null where fewer than `needed_requests` requests were answered."""
+    """`seconds` is null if fewer than `needed_requests` requests were answered."""
 
     percentile: float
     seconds: float | None
@@ -44,8 +44,7 @@ class PercentileOut(Schema):
 
 
 class LatencyReadingOut(Schema):
-    """`label` has to stand beside the latency wherever it is shown. It is null where nobody knows
-    any more how the load was put."""
+    """Always show `label` next to the latency. It is null if the load model is not known."""
 
     label: str | None
     requests: int
@@ -54,7 +53,7 @@ class LatencyReadingOut(Schema):
 
 
 class TrialLatencyOut(LatencyReadingOut):
-    """Where the trial is `suspect` or `invalid`, `reasons` say why (docs/validity.md)."""
+    """`reasons` explain why the trial is `suspect` or `invalid` (docs/validity.md)."""
 
     trial: UUID
     load: int | None
@@ -64,9 +63,9 @@ class TrialLatencyOut(LatencyReadingOut):
 
 
 class CaseLatencyOut(LatencyReadingOut):
-    """Of `trials` and the `merged_before`, so many are `suspect`; `left_out` more are invalid. Of
-    several versions of the definition only the newest counts. `merged_before` counts trials whose
-    own distributions were merged for good and removed (docs/retention.md)."""
+    """`suspect` of `trials` and `merged_before` are suspect; `left_out` more are invalid. Only the
+    newest version of the definition is used. `merged_before` counts trials whose distributions were
+    merged permanently and then removed (docs/retention.md)."""
 
     benchmark: str
     project: str
@@ -106,7 +105,7 @@ def trial_latency_out(
 def case_latency_out(
     found: CaseLatency, percentiles: tuple[float, ...], query: dict[str, str], model: Model | None
 ) -> CaseLatencyOut:
-    """`query` names the same trials at the address of the histogram."""
+    """`query` names the same trials in the address of the histogram."""
     benchmark = found.definition.benchmark
     return CaseLatencyOut(
         benchmark=benchmark.slug,

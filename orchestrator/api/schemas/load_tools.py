@@ -1,4 +1,4 @@
-"""What the load tools can do and tell."""
+"""Load tools and their capabilities."""
 
 from ninja import Schema
 
@@ -12,7 +12,7 @@ from orchestrator.measurements.tool_errors import MetricError, ToolErrors
 
 
 class SpokenOut(Schema):
-    """A protocol that the tool speaks, as definitions name it."""
+    """A protocol of the tool, as definitions name it."""
 
     protocol: ProtocolName
     tls: bool
@@ -20,8 +20,8 @@ class SpokenOut(Schema):
 
 
 class InstalledOut(Schema):
-    """A host that has the tool; `fit` where its version is new enough. `why` says why `version` is
-    null."""
+    """A host that has the tool; `fit`: its version is new enough. `why`: the reason why `version`
+    is null."""
 
     host: str
     path: str
@@ -32,7 +32,7 @@ class InstalledOut(Schema):
 
 
 class MetricErrorOut(Schema):
-    """measured / known - 1 over the newest `trials`: the median, the least and the most."""
+    """measured / known - 1 over the newest `trials`: the median, minimum and maximum."""
 
     metric: str
     median: float
@@ -47,13 +47,13 @@ class VersionErrorsOut(Schema):
 
 
 class LoadToolOut(Schema):
-    """What it can do, what it tells (`yes`, `partly`, `no`: unknown then), and what a reader of its
-    numbers must know.
+    """The capabilities of the tool, what it reports (`yes`, `partly`, `no`; `no` means unknown),
+    and limits of its results.
 
-    `open_loop`: it sends on time, and latency counts from when a request was due. `distribution`:
-    `rows`, each request with its time, or `buckets`, without times. `warmup`: `inside` the measured
-    load or a load of its own, `apart`. `errors` is empty until the tool has measured a server whose
-    true values are known.
+    `open_loop`: it sends on schedule, and latency counts from the time when a request was due.
+    `distribution`: `rows`, each request with its time, or `buckets`, without times. `warmup`:
+    `inside` the measured load or a separate load, `apart`. `errors` is empty until the tool has
+    measured a server with known values.
     """
 
     name: str

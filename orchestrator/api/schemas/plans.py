@@ -1,4 +1,4 @@
-"""What a run would take."""
+"""The estimate of a run."""
 
 from ninja import Schema
 from pydantic import Field
@@ -24,10 +24,10 @@ class PlannedCaseOut(Schema):
 
 
 class PlanOut(Schema):
-    """`seconds`: how long one placement is busy; `machine_seconds`: of all hosts together.
+    """`seconds`: the time on one placement; `machine_seconds`: of all hosts together.
 
-    Both are at most, as `rounds` and `trials` are. Unless `until` is `rounds` a run takes less as a
-    rule: `seconds_typical`, and `seconds_at_least` where every case is decided at once.
+    Both are upper limits, as are `rounds` and `trials`. Unless `until` is `rounds`, a run usually
+    takes less: `seconds_typical`, and `seconds_at_least` if every case is decided immediately.
     `definition_is_new`: the repository has a definition that would become this version.
     """
 

@@ -24,8 +24,8 @@ class ProjectIn(Schema, extra="forbid"):
 class FetchOut(Schema):
     """The newest fetch of a project's repository.
 
-    `state` is `running`, `queued`, `failed`, `done` or `never`; `progress` is git's own, while it
-    runs. `error` and `failures` are those since the last success.
+    `state` is `running`, `queued`, `failed`, `done` or `never`; `progress` is the output of git
+    while it runs. `error` and `failures` are those since the last success.
     """
 
     state: str
@@ -46,7 +46,7 @@ class RepositoryIn(Schema, extra="forbid"):
 
 
 class ProjectOut(Schema):
-    """`benchmarks` by their slugs. Settings are objects of their own: `changes`, `retention`,
+    """`benchmarks` by their slugs. These settings are separate objects: `changes`, `retention`,
     `pins`."""
 
     project: str
@@ -79,14 +79,14 @@ class ProjectCommitPage(Schema):
 
 
 class BranchOut(Schema):
-    """Where a branch was at the last fetch."""
+    """A branch as of the last fetch."""
 
     branch: str
     commit: str
 
 
 class RefsOut(Schema):
-    """Branches by their names, and tags, the newest first."""
+    """Branches by name, and tags, newest first."""
 
     branches: list[BranchOut]
     tags: list[str]

@@ -1,4 +1,4 @@
-"""Published figures: what others measured and printed, never mixed with what was measured here."""
+"""Reference results: values that others published, never part of a statistic."""
 
 from datetime import datetime
 from typing import Any
@@ -12,13 +12,13 @@ from orchestrator.results.models import ReferenceResult, ReferenceSource
 
 
 class PublishedIn(Schema, extra="forbid"):
-    """`suite`: one of the catalogue that has published figures."""
+    """`suite`: a suite of the catalogue that has reference results."""
 
     suite: Text
 
 
 class ReferenceOut(Schema):
-    """A source of figures; `origin` says where it is from."""
+    """A source of reference results; `origin` says where it is from."""
 
     id: UUID
     name: str
@@ -35,7 +35,7 @@ class ReferencePage(Schema):
 
 
 class ImportedOut(Schema):
-    """What became of the rows of a file; of `unknown` ones nobody knows the value."""
+    """The result of an import of a file; `unknown` rows have no known value."""
 
     reference: ReferenceOut
     rows: int
@@ -46,7 +46,7 @@ class ImportedOut(Schema):
 
 
 class FigureOut(Schema):
-    """One figure; a `value` that is null is unknown, and `sentinel` what stood in its place."""
+    """One reference result; a null `value` is unknown, and `sentinel` is the text in its place."""
 
     suite: str
     environment: str

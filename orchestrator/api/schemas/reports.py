@@ -1,4 +1,4 @@
-"""Reports: what is asked for, and the tables that come of it."""
+"""Reports: their specification and the resulting tables."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -15,7 +15,7 @@ from orchestrator.results.models import SavedReport
 
 
 class ReportSummaryOut(Schema):
-    """A report that the team keeps."""
+    """A saved report of the team."""
 
     name: str
     title: str
@@ -36,7 +36,7 @@ class SavedReportOut(ReportSummaryOut):
 
 
 class ReportIn(Schema, extra="forbid"):
-    """`source`: the report as YAML (docs/reports.md). `name` goes before the name in it."""
+    """`source`: the report as YAML (docs/reports.md). `name` overrides the name in it."""
 
     name: Text | None = None
     source: Annotated[str, Field(min_length=1, max_length=65536, pattern=r"^[^\x00]*$")]
@@ -52,7 +52,7 @@ class ReportHeadOut(Schema):
 
 
 class ReportColumnOut(Schema):
-    """`unit` is empty where each cell has its own. `better`: higher or lower."""
+    """`unit` is empty if the cells have different units. `better`: higher or lower."""
 
     title: str
     kind: Literal["value", "change", "difference"]
@@ -64,8 +64,8 @@ class ReportColumnOut(Schema):
 
 
 class ReportCellOut(Schema):
-    """`value` with its 95 % interval, in `unit`; null with the reason in `why`. `trials` are behind
-    it, `suspect` of them are in doubt; `left_out` are invalid."""
+    """`value` with its 95 % interval, in `unit`; if it is null, `why` is the reason. `trials` are
+    used, `suspect` of them are suspect; `left_out` are invalid."""
 
     kind: str
     value: float | None
@@ -91,7 +91,7 @@ class ReportRowOut(Schema):
 
 
 class ReportTableOut(Schema):
-    """`sorted_by` is the place of a column."""
+    """`sorted_by` is the index of a column."""
 
     title: str
     heads: list[ReportHeadOut]
@@ -112,7 +112,7 @@ class ReportHostOut(Schema):
 
 
 class ReportProvenanceOut(Schema):
-    """How the numbers came about, and why some are missing."""
+    """The provenance of the values, and why some are missing."""
 
     facts: list[ReportFactOut]
     hosts: list[ReportHostOut]
@@ -120,7 +120,7 @@ class ReportProvenanceOut(Schema):
 
 
 class ReportOut(Schema):
-    """What was measured, laid out; the same as the page and its files say."""
+    """The tables of a report; the same as on its page and in its files."""
 
     title: str
     benchmark: str
@@ -133,7 +133,7 @@ class ReportOut(Schema):
 
 
 class ReportQuery(Schema):
-    """What to show otherwise than the report says."""
+    """Parameters that override those of the report."""
 
     commit: Text | None = None
     host: list[Text] = []

@@ -1,4 +1,4 @@
-"""How git opens a project's repository."""
+"""The credentials and host key of a project's repository."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -14,9 +14,9 @@ UserName = Annotated[str, StringConstraints(max_length=100, pattern=r"^[!-~]*$")
 
 
 class RepositoryAccessOut(Schema):
-    """Private keys and tokens are never shown. `public_key` is null without a deploy key.
-    `host_key` is the pinned fingerprint of the SSH server's key, null where none is pinned;
-    `offered_host_key` is another one that the server showed and a maintainer has not accepted."""
+    """Private keys and tokens are never returned. `public_key` is null without a deploy key.
+    `host_key` is the pinned fingerprint of the SSH server's key, null if none is pinned;
+    `offered_host_key` is another key that the server showed and a maintainer has not accepted."""
 
     project: str
     credential: Literal["deploy_key", "token", "none"]

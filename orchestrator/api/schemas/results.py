@@ -1,4 +1,4 @@
-"""Shapes of results that were measured elsewhere."""
+"""Schemas for the import of results."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -22,14 +22,14 @@ class ResultsIn(BaseModel):
 
 
 class TakenOut(Schema):
-    """`repeated` of the results had been taken before and changed nothing."""
+    """`repeated` results existed before and changed nothing."""
 
     accepted: int
     repeated: int
 
 
 class ImportStateName(StrEnum):
-    """Where an import is; `done` and `failed` are the end."""
+    """The state of an import; `done` and `failed` are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -38,10 +38,10 @@ class ImportStateName(StrEnum):
 
 
 class ImportOut(Schema):
-    """A large file that is taken in by a worker; counts are of results.
+    """A large file that a worker imports; counts are of results.
 
     First the whole file is checked (`checked`), then it is stored in batches (`done` of `total`).
-    `repeated` of those done had been taken before.
+    `repeated` of those done existed before.
     """
 
     id: UUID

@@ -14,8 +14,8 @@ Days = Annotated[Whole | None, Field(ge=1, description="Null: forever.")]
 
 
 class RetentionIn(BaseModel):
-    """Days after the end of a run. What is larger goes first: none of them may be smaller than the
-    one above it. `keep_every` only with `points_days`."""
+    """Days after the end of a run. Larger data are removed first: no value may be smaller than the
+    one above it. `keep_every` requires `points_days`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -67,7 +67,7 @@ class PinPage(Schema):
 
 
 class RemovalOut(Schema):
-    """`ended_at` is null while there is more of it to come; `bytes` as they were stored."""
+    """`ended_at` is null while data remain to be removed; `bytes` is their stored size."""
 
     what: Removed
     run: UUID | None

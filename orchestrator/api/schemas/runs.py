@@ -1,4 +1,4 @@
-"""Runs: what a client asks for, and how far it is."""
+"""Runs: requests, progress and results."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -28,7 +28,7 @@ from orchestrator.runs.states import BuildState, JobState, RunState
 
 
 class PriorityName(StrEnum):
-    """Order of waiting runs; waiting increases the priority."""
+    """The order of waiting runs; waiting increases the priority."""
 
     LOW = "low"
     NORMAL = "normal"
@@ -38,9 +38,9 @@ class PriorityName(StrEnum):
 class UntilName(StrEnum):
     """When a case needs no more rounds.
 
-    `rounds`: after all of them. `decided`: as soon as each of its primary metrics is, or after
-    `rounds`. `screened`: the same, but a case without a hint of a change after seven blocks is let
-    go of.
+    `rounds`: after all rounds. `decided`: as soon as all its primary metrics are decided, or after
+    `rounds`. `screened`: the same, but a case without any sign of a change after seven blocks is
+    stopped early.
     """
 
     ROUNDS = "rounds"
@@ -55,7 +55,7 @@ class HostRoleName(StrEnum):
 
 
 class PlacementIn(Schema, extra="forbid"):
-    """A host for each role; those left out are played by the target's host.
+    """A host for each role; the target's host plays omitted roles.
 
     Each is the name of a host, `profile:NAME` for any host of a profile, or `tag:NAME`.
     """
@@ -71,7 +71,7 @@ Expression = Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")]
 class RunIn(Schema, extra="forbid"):
     """Branches, tags or hashes of a benchmark's repository, and the hosts to measure them on.
 
-    Wanted is at least one of `hosts` and `placements`.
+    At least one of `hosts` and `placements` is required.
     """
 
     benchmark: Text
@@ -80,14 +80,14 @@ class RunIn(Schema, extra="forbid"):
     )
     baseline: Text | None = Field(
         None,
-        description="Left out: the first parent of the first contender. `merge-base:BRANCH`: where "
+        description="Default: the first parent of the first contender. `merge-base:BRANCH`: where "
         "the first contender left the branch (its parent, if the branch has it). "
         "`newest-measured:BRANCH`: the branch's newest other commit that this benchmark has "
         "measured. Without contenders, this commit is measured alone and nothing is compared.",
     )
     contenders: Annotated[list[Text], Field(max_length=50)] = []
-    contender: Text | None = Field(None, description="The same as a list of one contender.")
-    ref: Text | None = Field(None, description="The same: branch, tag or hash.")
+    contender: Text | None = Field(None, description="Short for a list of one contender.")
+    ref: Text | None = Field(None, description="Synonym of `contender`: branch, tag or hash.")
     hosts: Annotated[list[Text], Field(max_length=100)] = Field(
         [],
         description="Each host has all roles: the name of a host, `profile:NAME` for any host of a "
@@ -98,25 +98,25 @@ class RunIn(Schema, extra="forbid"):
     )
     cases: Expression = Field(
         "",
-        description='Chooses cases by their parameters and labels, such as `protocol == "h3" and '
+        description='Selects cases by parameters and labels, for example `protocol == "h3" and '
         'size in ("full", "huge")`; default: all.',
     )
     pairwise: Flag = Field(False, description="Fewer cases, but each pair of values still occurs.")
     priority: PriorityName = PriorityName.NORMAL
     rounds: Annotated[Whole, Field(ge=1, le=MAX_ROUNDS)] | None = Field(
         None,
-        description="Left out: as many as the benchmark's definition says. Unless `until` is "
-        "`rounds`, how many there are at most: 5 to 20; left out: 20.",
+        description="Default: the number in the definition. Unless `until` is `rounds`, it is "
+        "the maximum: 5 to 20, default 20.",
     )
     resolution: Annotated[Number, Field(gt=0, le=1)] | None = Field(
         None,
-        description="The change that has to be seen, 0.02 is 2 %: as many rounds as that takes, by "
-        "the noise of the hosts. Instead of `rounds` and `until`.",
+        description="The change to detect, for example 0.02 for 2 %. It determines the rounds, "
+        "from the noise of the hosts. Excludes `rounds` and `until`.",
     )
     until: UntilName = UntilName.ROUNDS
     budget_s: Annotated[Number, Field(gt=0, le=1e9)] | None = Field(
         None,
-        description="Machine seconds, of all hosts together, that trials and builds may take; "
+        description="Machine seconds, of all hosts together, for trials and builds; "
         "trials and builds beyond it are skipped. Default: no limit.",
     )
 
@@ -127,7 +127,7 @@ class RunIn(Schema, extra="forbid"):
         return self
 
     def request(self) -> RunRequest:
-        """Without the rounds that follow from `resolution`."""
+        """Return the request, without the rounds that follow from `resolution`."""
         one = [each for each in (self.contender, self.ref) if each]
         return RunRequest(
             benchmark=self.benchmark,
@@ -146,7 +146,7 @@ class RunIn(Schema, extra="forbid"):
 
 
 class PlacementOut(Schema):
-    """Who plays a role of a job: what was asked for, and the host that it got, once it has."""
+    """A role of a job: the requested host, and the chosen host, null before."""
 
     role: HostRoleName
     wanted: str
@@ -154,9 +154,9 @@ class PlacementOut(Schema):
 
 
 class BuildOut(Schema):
-    """A commit built on a host; `cached` where the host had it from before.
+    """A commit built on a host; `cached`: the host had the build already.
 
-    `label` says for which cases, where others of the job are built in another way.
+    `label` names its cases if the job builds others in a different way.
     """
 
     id: int
@@ -186,12 +186,11 @@ class CaseState(StrEnum):
 
 
 class CaseStatusOut(Schema):
-    """The status of a case whose rounds go on until it is decided.
+    """The status of a case that continues until it is decided.
 
-    `blocks`: clean ones at its newest interim analysis, 0 before the first. `verdict`: that of this
-    analysis.
-    `more_blocks`: about how many more would settle it, and how long they take; null for what is
-    settled, and where that cannot be told.
+    `blocks`: clean blocks at its newest interim analysis, 0 before the first. `verdict`: that of
+    this analysis. `more_blocks` and `more_s`: the estimated blocks and seconds until a decision;
+    null for decided cases, and without an estimate.
     """
 
     case: str
@@ -205,11 +204,11 @@ class CaseStatusOut(Schema):
 
 
 class JobOut(Schema):
-    """Some of a run's work on one placement.
+    """The work of a run on one placement.
 
-    `host` plays the target; it is null until it was chosen. `waiting` says why a queued job does
-    not start; one that is tried again after a failure of its host waits until `not_before`.
-    `expected_s`: at most. `cases`: where they stand; only of a run that goes on until decided.
+    `host` plays the target; it is null until it is chosen. `waiting` is the reason why a queued job
+    does not start; a retry after a failure of its host waits until `not_before`. `expected_s` is an
+    upper limit. `cases`: their status, only for a run that continues until decided.
     """
 
     id: UUID
@@ -257,11 +256,11 @@ class RunSummaryOut(Schema):
 
 
 class RunOut(RunSummaryOut):
-    """A run and how far it is.
+    """A run and its progress.
 
-    `seconds_left` is an estimate, between at least and at most; null once it has ended.
-    `trials_done` counts those that were not needed as well, and those that were skipped because a
-    job failed or was cancelled.
+    `seconds_left` is an estimate with minimum and maximum; null for an ended run. `trials_done`
+    includes trials that were not needed, and those that were skipped because a job failed or was
+    cancelled.
     """
 
     phase: str

@@ -1,4 +1,4 @@
-"""Runs that start by themselves."""
+"""Schedules, which start runs automatically."""
 
 from datetime import datetime
 from typing import Annotated, Self
@@ -15,15 +15,15 @@ from orchestrator.runs.schedules import NewSchedule
 
 
 class ScheduleIn(Schema, extra="forbid"):
-    """What is measured, and either the times (`cron`) or the `branch` that start it.
+    """What to measure, and either the times (`cron`) or the `branch` that start it.
 
-    The rest means what it means for a run (`RunIn`). For a branch each new commit is the
-    contender, and none is named; left out, `baseline` is its parent.
+    Other fields are as for a run (`RunIn`). With `branch`, each new commit is the contender, so
+    none is named; the default `baseline` is its parent.
     """
 
     name: Annotated[Text, Field(max_length=100)]
     cron: Annotated[Text, Field(max_length=100)] | None = Field(
-        None, description="Five fields, in UTC, such as `0 3 * * *`."
+        None, description="Five fields, in UTC, for example `0 3 * * *`."
     )
     branch: Text | None = None
     benchmark: Text
@@ -71,9 +71,9 @@ class EnabledIn(Schema, extra="forbid"):
 
 
 class ScheduleOut(Schema):
-    """`placements` name a host for each role, as they were asked for. `next_at`: of a branch, when
-    it is looked at next; it counts only while `enabled`. `last_message`: what came of the last
-    start, at `last_at`."""
+    """`placements` name the requested host for each role. `next_at`: the next start, or for a
+    branch the next check for commits; only valid while `enabled`. `last_message`: the result of the
+    last start, at `last_at`."""
 
     id: UUID
     name: str

@@ -1,4 +1,4 @@
-"""What people without an account see: public projects, shared links, badges and charts."""
+"""Views for people without an account: public projects, shared links, badges and charts."""
 
 from datetime import datetime
 from typing import Annotated
@@ -22,7 +22,7 @@ class PublicIn(Schema, extra="forbid"):
 
 
 class PublicOut(Schema):
-    """`address` is where everybody finds it while it is public."""
+    """`address` is the page of the project for everybody while it is public."""
 
     project: str
     public: bool
@@ -32,8 +32,8 @@ class PublicOut(Schema):
 
 class ShareLinkIn(Schema, extra="forbid"):
     page: PageAddress = Field(
-        description="The address of a run, a comparison, a report or a badge, as `web_url` and "
-        "`page` of other answers have it."
+        description="The address of a run, a comparison, a report or a badge, as in `web_url` and "
+        "`page` of other answers."
     )
     days: Annotated[Whole, Field(ge=1, le=MOST_DAYS)] = Field(
         30, description="The lifetime of the link."
@@ -41,7 +41,7 @@ class ShareLinkIn(Schema, extra="forbid"):
 
 
 class ShareLinkOut(Schema):
-    """`page` is what it shows, as members see it; `prefix` is how its secret begins."""
+    """`page` is the linked page for members; `prefix` is the beginning of its secret."""
 
     id: UUID
     project: str
@@ -66,8 +66,8 @@ class NewShareLinkOut(ShareLinkOut):
 
 
 class BadgeOut(Schema):
-    """`address` shows it to everybody while the project is public; `page` to members, and it can be
-    shared by a link."""
+    """`address` shows the badge to everybody while the project is public. `page` shows it to
+    members, and can be shared by a link."""
 
     title: str
     page: str
@@ -77,7 +77,7 @@ class BadgeOut(Schema):
 
 
 class ChartOut(Schema):
-    """A frame for other pages, which shows the newest points while the project is public."""
+    """A frame for other pages with the newest points, while the project is public."""
 
     page: str
     address: str
@@ -85,7 +85,7 @@ class ChartOut(Schema):
 
 
 class BadgesOut(Schema):
-    """What to copy into a README or a page."""
+    """The text to copy into a README or a page."""
 
     public: bool
     value: BadgeOut

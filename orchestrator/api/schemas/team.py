@@ -1,4 +1,4 @@
-"""Shapes of the team: members, invitations, tokens, the audit log."""
+"""Schemas of the team: members, invitations, tokens, the audit log."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -45,7 +45,8 @@ class InvitationPage(Schema):
 
 
 class TokenIn(Schema):
-    """`days` left out: until it is revoked. `project` left out: all of the team."""
+    """Without `days` it is valid until it is revoked. Without `project` it is for the whole
+    team."""
 
     name: Text
     scopes: list[ScopeName] = Field(min_length=1)
@@ -82,14 +83,14 @@ class HostsUseOut(Schema):
 
 
 class QueueUseOut(Schema):
-    """Machine time that the jobs in the queue are expected to take."""
+    """Expected machine time of the jobs in the queue."""
 
     used_s: float
     limit_s: int | None
 
 
 class StorageUseOut(Schema):
-    """Raw output of trials, and what was imported, as they were counted within the last minute."""
+    """Raw output of trials and imported data, counted within the last minute."""
 
     used_bytes: int
     limit_bytes: int | None
@@ -103,8 +104,8 @@ class MirrorsUseOut(Schema):
 
 
 class QuotasOut(Schema):
-    """Usage and quotas of the team; a quota is null if there is no limit. `own`: the
-    quotas were set for this team. Whoever runs this Pitwall changes them."""
+    """Usage and quotas of the team; a quota is null if there is no limit. `own`: the quotas are set
+    for this team. The operator of Pitwall changes them."""
 
     own: bool
     hosts: HostsUseOut
@@ -114,7 +115,7 @@ class QuotasOut(Schema):
 
 
 class AuditEntryOut(Schema):
-    """`actor` is null for what Pitwall did by itself; `token` is the one that was used, if any."""
+    """`actor` is null for automatic actions; `token` is the token used, if any."""
 
     id: int
     at: datetime

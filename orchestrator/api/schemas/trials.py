@@ -20,8 +20,8 @@ from orchestrator.runs.states import TrialState, Validity
 class TrialSummaryOut(Schema):
     """`validity` is null until the trial was measured, `host` until it was chosen.
 
-    `host` is where the server ran. `reasons` of a suspect or invalid trial are `code: what was
-    found and what to do` (docs/validity.md).
+    `host` is where the server ran. `reasons` of a suspect or invalid trial are `code: finding and
+    advice` (docs/validity.md).
     """
 
     id: UUID
@@ -42,7 +42,7 @@ class TrialSummaryOut(Schema):
 
 
 class TrialPage(Schema):
-    """`invalid_left_out` of the run's trials are invalid and not listed."""
+    """`invalid_left_out` trials of the run are invalid and not listed."""
 
     trials: list[TrialSummaryOut]
     next: str | None
@@ -50,7 +50,7 @@ class TrialPage(Schema):
 
 
 class MeasurementOut(Schema):
-    """`label` has to stand beside a latency wherever it is shown; null for other metrics."""
+    """Always show `label` next to a latency; it is null for other metrics."""
 
     metric: str
     title: str
@@ -60,10 +60,10 @@ class MeasurementOut(Schema):
 
 
 class LoadOut(Schema):
-    """One step or probe of a trial that has several loads. `rate` was offered; null if closed.
+    """One step or probe of a trial with several loads. `rate` was offered; null for a closed loop.
 
-    `passed` says whether the objective of a search held, and `why`; null for steps. `readings` are
-    by metric, in its unit; what is unknown is absent.
+    `passed`: whether the objective of a search was met, and `why`; null for steps. `readings` are
+    by metric, in its unit; unknown values are omitted.
     """
 
     number: int
@@ -79,7 +79,7 @@ class LoadOut(Schema):
 
 
 class CostOut(Schema):
-    """What answers cost. Where `value` is null, `why` says why it is unknown."""
+    """A cost per answers. If `value` is null, `why` is the reason."""
 
     metric: str
     title: str
@@ -96,11 +96,11 @@ class ArtifactOut(Schema):
 
 
 class TrialOut(TrialSummaryOut):
-    """A trial with its provenance: the exact command, the tool, the times, the limits that held,
-    the checks before and after the load, and the protocol that was spoken.
+    """A trial with its provenance: the exact command, the tool, the times, the limits that applied,
+    the checks before and after the load, and the protocol.
 
-    `hosts` has the host of each role, once the trial was measured. `removed` says in words what
-    was taken away by the retention of its project.
+    `hosts` has the host of each role after the trial was measured. `removed` describes the data
+    that retention removed.
     """
 
     hosts: dict[str, str]

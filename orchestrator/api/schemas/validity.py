@@ -1,4 +1,4 @@
-"""The reasons not to believe a trial."""
+"""The rules for suspect and invalid trials."""
 
 from typing import Literal
 
@@ -8,9 +8,8 @@ from orchestrator.loadtools.thresholds import Threshold
 
 
 class ValidityRuleOut(Schema):
-    """`value` is the last one that is still good, on the side that `bound` names; null where the
-    fact alone decides. `invalid` is a hard reason, `suspect` a soft one; soft ones of one `cause`
-    are one piece of evidence."""
+    """`value` is the last good value, on the side of `bound`; null if the fact alone decides.
+    `invalid` is a hard reason, `suspect` a soft one; soft reasons of one `cause` count as one."""
 
     code: str
     level: Literal["suspect", "invalid"]

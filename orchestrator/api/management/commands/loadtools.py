@@ -1,4 +1,4 @@
-"""`manage.py loadtools`: prints docs/load-tools.md, as it is committed."""
+"""`manage.py loadtools` prints the committed docs/load-tools.md."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`manage.py openapi`: prints the OpenAPI document, as it is committed in docs/api/."""
+"""`manage.py openapi` prints the committed OpenAPI document in docs/api/."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`manage.py permissions`: prints docs/permissions.md, as it is committed."""
+"""`manage.py permissions` prints the committed docs/permissions.md."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -53,7 +53,7 @@ def _head(*titles: str) -> tuple[str, str]:
 
 
 def _marks(least: str) -> list[str]:
-    """For whoever has no account, no team, and for each role, whether they may."""
+    """Return a mark for users without account, without team, and for each role."""
     order = [ANYBODY, PERSON, *Role.values]
     return ["yes" if place >= order.index(least) else "no" for place in range(len(order))]
 
