@@ -1,4 +1,4 @@
-"""What a run may ask of the fleet now: hosts, profiles and tags, and how busy each is."""
+"""The hosts, profiles and tags that a run may request now, and how busy each is."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from orchestrator.runs.eta import Waiting, Work, load_queued, work_on
 
 
 class Now(StrEnum):
-    """Whether a host would take a job at this moment."""
+    """Whether a host would accept a job at this moment."""
 
     FREE = "free"
     BUSY = "busy"
@@ -25,7 +25,7 @@ class Now(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostNow:
-    """`opens_at` only where it is closed now; `work` only where a job is on it."""
+    """`opens_at` is set only for a closed host; `work` only for a host with a job."""
 
     host: Host
     now: Now
@@ -35,10 +35,10 @@ class HostNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Something to ask for: `value` is how a request writes it.
+    """A host, profile or tag to choose; `value` is its text in a request.
 
-    `waiting` counts the queued jobs that name it, or one of its hosts, and `waiting_s` is what they
-    are expected to take, one after another on as many hosts as there are.
+    `waiting` counts the queued jobs that name it, or one of its hosts. `waiting_s` is their
+    expected duration, one after another on the available hosts.
     """
 
     kind: str
@@ -51,20 +51,20 @@ class Choice:
 
     @property
     def usable(self) -> bool:
-        """Whether a request for it is taken at all."""
+        """Return whether a request for it is accepted."""
         if self.kind == "host":
             return self.hosts[0].host.state not in UNUSABLE
         return any(each.now != Now.HELD for each in self.hosts)
 
     @property
     def counts(self) -> list[tuple[Now, int]]:
-        """How many of its hosts are free, busy and so on; without those of which there is none."""
+        """Return the numbers of its free, busy, … hosts; states without hosts are omitted."""
         found = Counter(each.now for each in self.hosts)
         return [(now, found[now]) for now in Now if found[now]]
 
 
 def choices_for(member: Member) -> list[Choice]:
-    """All that a run of the member's team may ask for: hosts, then profiles, then tags."""
+    """Return all that a run of the member's team may request: hosts, then profiles, then tags."""
     now = utc_now()
     rows = list(own_hosts_of(member))
     work = work_on(rows)

@@ -1,4 +1,4 @@
-"""What waits in the queue: how many jobs for each host, how much machine time of a team."""
+"""The backlog: queued jobs per host, and queued machine time per team."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from orchestrator.runs.states import JobState
 
 
 def queued_by_host(member: Member, hosts: Sequence[Host]) -> Counter[UUID]:
-    """A job that any host of a profile or a tag may take is counted for each of them."""
+    """Count the queued jobs of each host; a job for a profile or a tag counts for all its hosts."""
     waiting = Placement.objects.filter(
         job__state=JobState.QUEUED, job__run__team=member.team
     ).values_list("job_id", "wanted_host_id", "wanted_profile_id", "wanted_tag", "avoid")
@@ -29,6 +29,6 @@ def queued_by_host(member: Member, hosts: Sequence[Host]) -> Counter[UUID]:
 
 
 def sum_queued_seconds(team: Team) -> float:
-    """Seconds of machine time that a team's queued jobs are expected to take."""
+    """Return the expected machine seconds of a team's queued jobs."""
     jobs = Job.objects.filter(run__team=team, state=JobState.QUEUED)
     return float(jobs.aggregate(total=Sum("expected_s"))["total"] or 0.0)

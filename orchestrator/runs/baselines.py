@@ -1,8 +1,8 @@
-"""Which commit a contender is compared with, where that is said by a rule and not by a name.
+"""Baselines by rule: the commit that a contender is compared with.
 
-No name of git has a colon in it, so a rule stands wherever a baseline may be named:
-`merge-base:main` is where the contender left the branch, `newest-measured:main` the newest commit
-of the branch of which this benchmark has results.
+A git ref has no colon in its name, so a rule is allowed wherever a baseline can be named.
+`merge-base:main` is the commit where the contender left the branch. `newest-measured:main` is the
+newest commit of the branch that has results of this benchmark.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from orchestrator.benchmarks.refs import Refs
 from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError
 
-#: Older commits are no baseline for what is written today.
+#: Older commits are too old to be a baseline.
 MAX_COMMITS = 2000
 
 
@@ -22,19 +22,19 @@ def is_rule(baseline: str) -> bool:
 
 
 def baseline_of(benchmark: Benchmark, rule: str, contenders: list[Commit], refs: Refs) -> Commit:
-    """InvalidRequestError where the rule is unknown, or leads nowhere for the first contender."""
+    """Find the baseline by a rule; InvalidRequestError if it is unknown or finds no commit."""
     name, _, branch = rule.partition(":")
     find = _RULES.get(name)
     if find is None or not branch:
         known = ", ".join(f"{each}:BRANCH" for each in _RULES)
         raise _wrong(f"expected a commit, branch or tag, or one of {known}; got {rule!r}")
     if not contenders:
-        raise _wrong(f"{rule} needs a contender: name the commit that is to be judged")
+        raise _wrong(f"{rule} needs a contender: name the commit to compare")
     return find(benchmark, branch, contenders, refs)
 
 
 def _merge_base(benchmark: Benchmark, branch: str, contenders: list[Commit], refs: Refs) -> Commit:
-    """Of a contender that the branch has already: its first parent."""
+    """Return the merge base, or the first parent of a contender that is already on the branch."""
     contender = contenders[0]
     tip = refs.commit(branch)
     sha = repository_of(benchmark.project).merge_base(tip.sha, contender.sha)
@@ -53,7 +53,7 @@ def _newest_measured(
     tip = refs.commit(branch)
     line = repository_of(benchmark.project).first_parents(tip.sha)[:MAX_COMMITS]
     left = [sha for sha in line if sha not in {commit.sha for commit in contenders}]
-    # Whoever measured it: what was sent from elsewhere has points as well.
+    # Imported results count as well: they have points too.
     measured = set(
         Commit.objects.filter(
             project=benchmark.project,

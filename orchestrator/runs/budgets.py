@@ -1,8 +1,8 @@
-"""What a run has spent of its budget of machine seconds, and whether the next round fits in.
+"""The budget of a run in machine seconds: what is spent, and whether the next round fits.
 
-Spent are its trials, with their cool-down, and its builds, times the hosts of each job. So that
-the first jobs of a run do not eat up the budget, the five rounds without which nothing can be
-decided are kept back for each of its other jobs.
+The cost is that of trials, with their cool-down, and of builds, times the hosts of each job. The
+first jobs of a run must not use up the budget. So the five rounds that a verdict needs are reserved
+for each other job.
 """
 
 from datetime import timedelta
@@ -15,13 +15,13 @@ from orchestrator.runs.models import Build, Job, Placement, Run, Trial
 from orchestrator.runs.states import JOB_ENDED, TrialState
 from orchestrator.stats.paired import FEWEST_BLOCKS
 
-#: Why trials were skipped that the budget did not hold.
+#: The reason of trials that were skipped because of the budget.
 SPENT = "budget spent"
 ENDED = (TrialState.MEASURED, TrialState.FAILED)
 
 
 def spent_s(run: Run) -> float:
-    """Machine seconds of a run's trials and builds so far."""
+    """Return the machine seconds of a run's trials and builds so far."""
     hosts = _hosts_by_job(run)
     cooldown_s = spec_of(run.definition).cooldown_s
     times = Q(trials__started_at__isnull=False, trials__ended_at__isnull=False)
@@ -40,12 +40,12 @@ def spent_s(run: Run) -> float:
 
 
 def left_s(run: Run) -> float | None:
-    """Machine seconds that are left of a run's budget, 0 at least; None where it has none."""
+    """Return the machine seconds left of a run's budget, at least 0; None without a budget."""
     return None if run.budget_s is None else max(0.0, run.budget_s - spent_s(run))
 
 
 def holds(job: Job, number: int) -> bool:
-    """Whether the budget of the job's run holds its round of this number as well."""
+    """Return whether the budget of the run suffices for this round of the job."""
     left = left_s(job.run)
     if left is None:
         return True
@@ -66,6 +66,6 @@ def holds(job: Job, number: int) -> bool:
 
 
 def _hosts_by_job(run: Run) -> dict[UUID, int]:
-    """For each job, how many hosts it holds; as its plan counts them."""
+    """Return the number of hosts of each job, as in its plan."""
     rows = Placement.objects.filter(job__run=run).values_list("job").annotate(Count("pk"))
     return dict(rows)

@@ -1,6 +1,6 @@
-"""Calibrations: a host measures one commit against itself, to learn how noisy it is.
+"""Calibrations: a host measures one commit against itself, to determine its noise.
 
-What their numbers say is judged in `results.calibration`.
+The package `calibration` evaluates the results.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from orchestrator.runs.models import GoldenCheck, Run, Trigger
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.runs.states import RUN_ENDED
 
-#: Two rounds make a pair.
+#: A pair is two rounds.
 MIN_PAIRS, MAX_PAIRS = 5, MAX_ROUNDS // 2
 DEFAULT_PAIRS = 10
 
@@ -30,8 +30,8 @@ DEFAULT_PAIRS = 10
 class NewCalibration:
     """What a host measures against itself, and how often.
 
-    Without a benchmark it is that of the host's golden job. Without a commit it is the golden
-    job's where that has this benchmark, else the newest one of the project's default branch.
+    The benchmark defaults to that of the host's golden run. The commit defaults to that of the
+    golden run for the same benchmark, else to the newest one of the project's default branch.
     """
 
     benchmark: str = ""
@@ -41,9 +41,9 @@ class NewCalibration:
 
 
 def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> Run:
-    """Queues 2 · pairs rounds of one commit alone on the host.
+    """Queue 2 · pairs rounds of one commit alone on the host.
 
-    ConflictError while another calibration of the host with this benchmark is under way.
+    ConflictError if another calibration of the host with this benchmark has not ended.
     """
     member.require(Role.MEMBER, to="calibrate a host")
     host = fleet.own_host_for(member, host_id)
@@ -74,13 +74,13 @@ def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> 
 
 
 def under_way(host: Host) -> QuerySet[Run]:
-    """The host's calibrations that have not ended yet, newest first."""
+    """Return the host's calibrations that have not ended yet, newest first."""
     runs = Run.objects.filter(trigger=Trigger.CALIBRATION, jobs__placements__wanted_host=host)
     return runs.exclude(state__in=RUN_ENDED).distinct().order_by("-created_at")
 
 
 def ended_calibrations() -> QuerySet[Run]:
-    """All calibrations that have ended, with what it takes to judge them."""
+    """Return all calibrations that have ended, with the data for their evaluation."""
     return Run.objects.filter(trigger=Trigger.CALIBRATION, state__in=RUN_ENDED).select_related(
         "definition__benchmark"
     )

@@ -1,8 +1,8 @@
-"""Cancelling one case of a run, or one of its jobs: what was measured is kept.
+"""Cancellation of one case or one job of a run; existing results are kept.
 
-The request is in the trials themselves: what is left of a case or job is skipped, with who asked
-for it as the reason. The engine sees that and tells the hosts; nobody can take such a trial up
-again, since only planned ones are measured and stored.
+The request is stored in the trials: the rest of the case or job is skipped, with the user as the
+reason. The dispatcher notices that and stops the hosts. A skipped trial is never resumed, since
+only planned trials are measured and stored.
 """
 
 from uuid import UUID
@@ -27,13 +27,13 @@ from orchestrator.runs.states import (
     TrialState,
 )
 
-#: What the reasons of all skipped trials begin with that somebody did not want any more.
+#: The reason of a trial that a user cancelled begins with this.
 CANCELLED = "cancelled"
 _WITH_JOB = f"{CANCELLED} with its job"
 
 
 def cancel_case(*, member: Member, run_id: UUID, case_id: int) -> Run:
-    """Ends one case of a run on all its hosts; its trial that is on ends at the next poll."""
+    """Cancel one case of a run on all its hosts; a running trial ends at the next poll."""
     member.require(Role.MEMBER, to="cancel a case")
     run = _going_on(member, run_id)
     with transaction.atomic():
@@ -51,7 +51,7 @@ def cancel_case(*, member: Member, run_id: UUID, case_id: int) -> Run:
 
 
 def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
-    """Ends one job of a run: a queued one now, an active one at the worker's next poll."""
+    """Cancel one job of a run: a queued one ends now, an active one at the worker's next poll."""
     member.require(Role.MEMBER, to="cancel a job")
     run = _going_on(member, run_id)
     with transaction.atomic():
@@ -72,26 +72,26 @@ def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
 
 
 def is_cancelled(job: Job) -> bool:
-    """Whether its run, as it was read with the job, or the job was cancelled: it ends now."""
+    """Return whether the job or its run, as read with it, was cancelled: the job ends now."""
     of_run = job.run.cancel_requested_at is not None
     return of_run or _cancelled(job).filter(message__startswith=_WITH_JOB).exists()
 
 
 def must_stop(job: Job) -> bool:
-    """Whether what is measured now was cancelled, so that its host is told without delay."""
+    """Return whether the current trial was cancelled, so that the host must stop immediately."""
     at_once = Q(message__startswith=_WITH_JOB) | Q(pk=job.current_trial)
     run = Run.objects.filter(pk=job.run_id, cancel_requested_at__isnull=False)
     return run.exists() or _cancelled(job).filter(at_once).exists()
 
 
 def cancelled_trials(job: Job) -> list[str]:
-    """Ids of the trials of the job's current round that were cancelled."""
+    """Return the ids of the cancelled trials in the current round of the job."""
     found = _cancelled(job).filter(round=job.round).order_by("position")
     return [str(pk) for pk in found.values_list("pk", flat=True)]
 
 
 def cancelled_cases(job: Job) -> dict[int, str]:
-    """The cases of a job of which something was cancelled: key → why."""
+    """Map the keys of cases with cancelled trials to the reason."""
     return dict(_cancelled(job).order_by("position").values_list("case", "message"))
 
 
@@ -111,8 +111,8 @@ def _who(member: Member) -> str:
 
 
 def _end_emptied(jobs: list[Job]) -> None:
-    """Queued jobs without anything left end now; the others look at once if what is on is not
-    wanted any more."""
+    """End queued jobs without planned trials; poll active jobs whose current trial was
+    cancelled."""
     now = utc_now()
     for job in jobs:
         if job.state == JobState.QUEUED and not _planned(job):

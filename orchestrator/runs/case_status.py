@@ -1,4 +1,4 @@
-"""The status of each case of a run that goes on until its cases are decided."""
+"""The status of each case of a run that continues until its cases are decided."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,8 @@ ENDED = (TrialState.MEASURED, TrialState.FAILED)
 class CaseStatus:
     """A case of a job: its newest interim analysis, if any, and the blocks that are left.
 
-    `rounds`: measured rounds, excluded blocks included. `block_s`: about how long a block takes.
+    `rounds`: measured rounds, including excluded blocks. `block_s`: the estimated duration of a
+    block.
     """
 
     job: Job
@@ -34,7 +35,7 @@ class CaseStatus:
 
     @property
     def state(self) -> str:
-        """decided, stopped early, open (it goes on) or undecided (nothing is left)."""
+        """Return decided, stopped early, open (it continues) or undecided (no blocks are left)."""
         if self.analysis is not None and self.analysis.decided:
             return "decided"
         if self.analysis is not None and self.analysis.futile:
@@ -43,7 +44,7 @@ class CaseStatus:
 
     @property
     def more_blocks(self) -> int | None:
-        """How many more blocks would decide the case; None if it is decided, or if unknown."""
+        """Return the estimated blocks until a decision; None if decided or unknown."""
         if self.state in {"decided", "stopped early"}:
             return None
         if self.analysis is None or self.analysis.needed_blocks is None:
@@ -52,7 +53,7 @@ class CaseStatus:
 
     @property
     def text(self) -> str:
-        """One line for people."""
+        """Return one line for the user."""
         analysis, state = self.analysis, self.state
         if analysis is not None and state in {"decided", "stopped early"}:
             return f"{state} after {analysis.blocks} blocks: {analysis.message}"
@@ -64,7 +65,7 @@ class CaseStatus:
 
     @property
     def wanted(self) -> str:
-        """What would decide the case, for people; empty if it is decided."""
+        """Return what would decide the case, for the user; empty if it is decided."""
         analysis, more = self.analysis, self.more_blocks
         if more is None:
             return ""
@@ -75,7 +76,7 @@ class CaseStatus:
 
 
 def load_case_statuses(run: Run, jobs: Iterable[Job] | None = None) -> list[CaseStatus]:
-    """The cases of these jobs (all of the run without `jobs`) that its hosts can measure."""
+    """Return the cases of these jobs (default: all jobs of the run) that its hosts can measure."""
     shown = {job.pk: job for job in (run.jobs.select_related("host") if jobs is None else jobs)}
     rows = (
         Trial.objects.filter(job__in=shown)
@@ -98,7 +99,7 @@ def load_case_statuses(run: Run, jobs: Iterable[Job] | None = None) -> list[Case
 
 
 def latest_analyses(jobs: Iterable[UUID]) -> dict[tuple[UUID, int], InterimAnalysis]:
-    """The newest analysis of each case of these jobs by (job id, case id)."""
+    """Return the newest analysis of each case of these jobs by (job id, case id)."""
     rows = InterimAnalysis.objects.filter(job__in=list(jobs)).order_by("job", "case", "blocks")
     return {(analysis.job_id, analysis.case_id): analysis for analysis in rows}
 
@@ -107,9 +108,9 @@ def _case_status(
     row: Mapping[str, Any], job: Job, case: Case, analyses: dict[tuple[UUID, int], InterimAnalysis]
 ) -> CaseStatus:
     analysis = analyses.get((job.pk, case.pk))
-    # While it goes on a block is done when all of it is.
+    # While a case continues, a block is done when all its trials are.
     done = int(row["planned"] - row["left"] if row["left"] else row["ended"])
-    # No further block is assumed to be excluded.
+    # Assume that further blocks are not excluded.
     clean = done - analysis.excluded if analysis else done
     return CaseStatus(
         job=job,

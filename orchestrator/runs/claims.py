@@ -1,4 +1,4 @@
-"""Writes of the engine: claims, and guarded transitions of jobs.
+"""Writes of the dispatcher: claims, and guarded transitions of jobs.
 
 The worker that advances a job holds its claim, a random token. Every write names the token, the
 state and the attempt that it expects. If no row matches, another worker has taken over, and
@@ -30,16 +30,17 @@ CLAIM_S = 30.0
 
 
 class JobClaimLost(ClaimLost):
-    """Another worker advances this job now, or it was ended by somebody else."""
+    """Another worker advances this job now, or the job has ended."""
 
 
 def in_seconds(seconds: float) -> CombinedExpression:
-    """So long from now by the clock of the database."""
+    """Return the time in this many seconds by the clock of the database."""
     return Now() + timedelta(seconds=seconds)
 
 
 def due_jobs(*, late_by_s: float = 0.0) -> list[uuid.UUID]:
-    """Active jobs whose poll has been due for `late_by_s` and that no living worker holds."""
+    """Return active jobs whose poll is overdue by `late_by_s` and that no live worker has
+    claimed."""
     since = in_seconds(-late_by_s)
     free = Q(claim=None) | Q(claimed_until__lt=since)
     due = Job.objects.filter(free, state__in=JOB_ACTIVE, poll_at__lte=since)
@@ -47,10 +48,10 @@ def due_jobs(*, late_by_s: float = 0.0) -> list[uuid.UUID]:
 
 
 def claim_job(job_id: uuid.UUID) -> Job | None:
-    """The job, held by the caller for CLAIM_S seconds; None if it is held, early or ended.
+    """Claim the job for CLAIM_S seconds; None if it is claimed, not yet due or ended.
 
-    The step that follows is counted as failed in the same statement: `release_claim` and what moves
-    the job on take that back. So a worker that dies of a step has counted it.
+    The same statement counts the next step as failed; `release_claim` and the next step reset the
+    count. So a step that kills its worker is counted as failed.
     """
     claim = uuid.uuid4()
     free = Q(claim=None) | Q(claimed_until__lt=Now())
@@ -69,33 +70,33 @@ def claim_job(job_id: uuid.UUID) -> Job | None:
 
 
 def build_claim(job: Job, *, since: float) -> Claim:
-    """The claim that the caller holds, for a heartbeat; `since`: monotonic, before it was taken."""
+    """Return the caller's claim for a heartbeat; `since`: monotonic time before it was taken."""
     held = Job.objects.filter(pk=job.pk, claim=job.claim)
     return claim_of_row(held, until="claimed_until", lasts_s=CLAIM_S, since=since)
 
 
 def update_job(job: Job, **changes: Any) -> None:
-    """Writes `changes` to a job whose claim the caller holds, and renews the claim."""
+    """Write `changes` to a job claimed by the caller, and renew the claim."""
     changes.setdefault("claimed_until", in_seconds(CLAIM_S))
     held = Job.objects.filter(pk=job.pk, claim=job.claim, state=job.state, attempt=job.attempt)
     if not held.update(**changes):
         raise JobClaimLost
     for name, value in changes.items():
-        # What the database calculates is not known here, and nobody reads it.
+        # The result of a database expression is unknown here, and nothing reads it.
         if not isinstance(value, Expression):
             setattr(job, name, value)
 
 
 def begin_next_step(job: Job) -> None:
-    """The step succeeded, and the next one follows under the same claim: see `claim_job`."""
+    """Record that the step succeeded; the next one follows under the same claim (`claim_job`)."""
     update_job(job, failures=1)
 
 
 def release_claim(job: Job, *, poll_in_s: float, failures: int = 0) -> float:
-    """Ends the claim and schedules the next poll; returns the seconds until then.
+    """End the claim and schedule the next poll; return the seconds until then.
 
-    `failures`: how many steps in a row have failed now. A cancellation that came in meanwhile has
-    set an earlier time: so the job is polled at once.
+    `failures`: the number of consecutive failed steps. If the current trial was cancelled in the
+    meantime, the job is polled immediately.
     """
     delay = 0.0 if must_stop(job) else poll_in_s
     update_job(job, claim=None, claimed_until=None, poll_at=in_seconds(delay), failures=failures)
@@ -103,7 +104,7 @@ def release_claim(job: Job, *, poll_in_s: float, failures: int = 0) -> float:
 
 
 def transition_job(job: Job, state: JobState, **changes: Any) -> None:
-    """A transition of the job to `state`, with its run's state brought in line."""
+    """Move the job to `state`, and update the state of its run."""
     if state not in JOB_TRANSITIONS[JobState(job.state)]:
         raise JobClaimLost
     was_active = job.state in JOB_ACTIVE
@@ -114,7 +115,7 @@ def transition_job(job: Job, state: JobState, **changes: Any) -> None:
 
 
 def end_job(job: Job, state: JobState, message: str) -> None:
-    """Ends the job: what was planned is skipped, the lease is released, the run follows."""
+    """End the job: skip planned trials, release the leases and update the run."""
     with transaction.atomic():
         left = Trial.objects.filter(job=job, state=TrialState.PLANNED)
         why = CANCELLED if state == JobState.CANCELLED else ""
@@ -136,9 +137,9 @@ def end_job(job: Job, state: JobState, message: str) -> None:
 
 
 def mark_unsupported(job: Job, reasons: Mapping[int, str]) -> None:
-    """Marks what its hosts cannot measure, by case with the reason, and nothing else.
+    """Mark the cases that its hosts cannot measure, with the reasons; unmark all other cases.
 
-    Other hosts of an earlier attempt may have lacked something else.
+    Hosts of an earlier attempt may have had other limits.
     """
     with transaction.atomic():
         update_job(job)
@@ -154,7 +155,7 @@ def mark_unsupported(job: Job, reasons: Mapping[int, str]) -> None:
 
 
 def skip_case(job: Job, case: int, reason: str) -> None:
-    """Skips what is left of a case."""
+    """Skip the remaining trials of a case."""
     with transaction.atomic():
         update_job(job)
         left = Trial.objects.filter(job=job, case=case, state=TrialState.PLANNED)
@@ -162,7 +163,7 @@ def skip_case(job: Job, case: int, reason: str) -> None:
 
 
 def store_analyses(job: Job, analyses: Collection[InterimAnalysis]) -> None:
-    """Stores the analyses of the job's cases; decided and futile cases need no more trials."""
+    """Store the analyses of the job's cases; decided and futile cases need no more trials."""
     with transaction.atomic():
         update_job(job)
         InterimAnalysis.objects.bulk_create(analyses)
@@ -178,7 +179,7 @@ def store_analyses(job: Job, analyses: Collection[InterimAnalysis]) -> None:
 
 
 def skip_remaining(job: Job, reason: str) -> None:
-    """Skips what is left of all cases."""
+    """Skip the remaining trials of all cases."""
     with transaction.atomic():
         update_job(job)
         left = Trial.objects.filter(job=job, state=TrialState.PLANNED)
@@ -188,9 +189,9 @@ def skip_remaining(job: Job, reason: str) -> None:
 def requeue_job(
     job: Job, message: str, *, wait_s: float, avoid: Collection[uuid.UUID] = ()
 ) -> None:
-    """Back to the queue with the next attempt, since a host is to blame and not the job.
+    """Return a job to the queue for the next attempt after a failure of a host.
 
-    The hosts `avoid` are not taken again for a role that did not ask for them by name.
+    The hosts in `avoid` are not used again for a role that did not request them by name.
     """
     with transaction.atomic():
         release(job)
@@ -216,7 +217,7 @@ def requeue_job(
 
 
 def fail_jobs_of_retired_hosts() -> int:
-    """Queued jobs that name a host which will never be leased again; how many were ended."""
+    """Fail queued jobs that name a retired host, which is never leased; return their number."""
     waiting = Job.objects.filter(
         state=JobState.QUEUED, placements__wanted_host__state=HostState.RETIRED
     )
@@ -242,7 +243,7 @@ def _fail_queued(job: Job) -> bool:
 
 
 def has_other_hosts(job: Job, host: Host) -> bool:
-    """Whether what this host plays in the job could be played by another one."""
+    """Return whether another host could play a role that this host has in the job."""
     return any(
         _candidates(placement) - {*placement.avoid, host.pk}
         for placement in Placement.objects.filter(job=job, host=host, wanted_host=None)
@@ -250,7 +251,7 @@ def has_other_hosts(job: Job, host: Host) -> bool:
 
 
 def _reset_placement(placement: Placement, avoid: Collection[uuid.UUID]) -> None:
-    """Frees a flexible placement; where every host of it failed already, all may try again."""
+    """Free a flexible placement; if all its hosts have failed, all are allowed again."""
     kept = {*placement.avoid, *avoid}
     placement.avoid = sorted(kept) if _candidates(placement) - kept else []
     placement.host = None
@@ -258,6 +259,6 @@ def _reset_placement(placement: Placement, avoid: Collection[uuid.UUID]) -> None
 
 
 def _candidates(placement: Placement) -> set[uuid.UUID]:
-    """The hosts that a flexible placement may take, busy ones included."""
+    """Return the hosts that a flexible placement may use, including busy ones."""
     hosts = placement.candidates().exclude(state__in=HELD)
     return set(hosts.values_list("pk", flat=True))

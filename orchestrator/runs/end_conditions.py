@@ -1,4 +1,4 @@
-"""What ends a run beside its number of rounds: that its cases are decided, or its budget."""
+"""End conditions of a run other than its number of rounds: decided cases, or the budget."""
 
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.core.errors import InvalidRequestError
@@ -8,12 +8,12 @@ from orchestrator.stats.interim import INTERIM_BLOCKS
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.stopping import BlocksLeft, blocks_left
 
-#: Rounds at most of a run that goes on until it is decided: there is no look after these.
+#: The maximum rounds of a run that continues until decided: there is no analysis after these.
 ROUNDS_AT_MOST = INTERIM_BLOCKS[-1]
 
 
 def parse_until(name: str, *, alone: bool) -> Until:
-    """Of a request, by its name; `alone`: one commit is measured, and nothing can be decided."""
+    """Parse `until` of a request; `alone`: one commit is measured, so nothing can be decided."""
     try:
         until = Until(name)
     except ValueError as error:
@@ -31,7 +31,7 @@ def parse_until(name: str, *, alone: bool) -> Until:
 
 
 def resolve_rounds(until: Until, asked: int | None, defined: int) -> int:
-    """How many rounds there are at most: what was asked for, else what is usual."""
+    """Return the maximum number of rounds: the requested one, or the default."""
     if asked is not None:
         check_rounds(until, asked)
         return asked
@@ -53,14 +53,15 @@ def check_rounds(until: Until, asked: int | None) -> None:
 
 
 def blocks_of(until: Until, rounds: int) -> BlocksLeft:
-    """How many blocks each case of a new run takes."""
+    """Return how many blocks each case of a new run takes."""
     if until == Until.ROUNDS:
         return BlocksLeft(least=rounds, typical=rounds, most=rounds)
     return blocks_left(done=0, analysed_at=0, most=rounds, needed=None)
 
 
 def check_budget(budget_s: float | None, round_s: float = 0.0) -> None:
-    """`round_s`: machine seconds of one round of all cases on all hosts, if known."""
+    """Check a budget; `round_s`: machine seconds of one round of all cases on all hosts, if
+    known."""
     if budget_s is None:
         return
     if not 0 < budget_s < float("inf"):
@@ -74,7 +75,7 @@ def check_budget(budget_s: float | None, round_s: float = 0.0) -> None:
 
 
 def budget_warning(budget_s: float | None, round_s: float, rounds: int, *, alone: bool) -> str:
-    """What somebody should know of a budget that does not hold a verdict; empty if it does."""
+    """Return a warning if the budget is too small for a verdict; empty otherwise."""
     least = min(rounds, FEWEST_BLOCKS)
     if alone or budget_s is None or budget_s >= least * round_s:
         return ""

@@ -1,4 +1,4 @@
-"""What hosts have to do before a new run starts, and when that run would be done."""
+"""Estimates of when a new run starts and ends, from the work queued for its hosts."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from orchestrator.runs.states import JobState, TrialState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """The job that is on a host, by the run that it is of; `left_s` at most."""
+    """The job on a host and its run; `left_s` is an upper limit."""
 
     run: Run
     left_s: float
@@ -30,12 +30,12 @@ class Queued:
     seconds: float = 0.0
 
 
-#: By what is asked for: `host:ID`, `profile:SLUG` or `tag:NAME`.
+#: Queued jobs by the request: `host:ID`, `profile:SLUG` or `tag:NAME`.
 Waiting = Mapping[str, Queued]
 
 
 def work_on(hosts: Iterable[Host]) -> dict[UUID, Work]:
-    """What is on these hosts now, by host; a host without a job is left out."""
+    """Return the current job of each of these hosts; a host without a job is omitted."""
     planned = Q(job__trials__state=TrialState.PLANNED)
     leases = (
         HostLease.objects.filter(host__in=[host.pk for host in hosts])
@@ -49,7 +49,7 @@ def work_on(hosts: Iterable[Host]) -> dict[UUID, Work]:
 
 
 def load_queued(team: Team, *, priority: int | None = None) -> Waiting:
-    """The placements of the team's queued jobs; with `priority` those that go first."""
+    """Return the placements of the team's queued jobs; with `priority` those that go first."""
     queued = Placement.objects.filter(job__run__team=team, job__state=JobState.QUEUED)
     if priority is not None:
         queued = queued.filter(job__run__priority__gte=priority)
@@ -65,10 +65,11 @@ def load_queued(team: Team, *, priority: int | None = None) -> Waiting:
 
 
 def estimate_finish(plan: RunPlan, team: Team, now: datetime) -> datetime:
-    """About when a run would be done that is started now: after what its hosts are at, and what
-    waits for them with its priority or a higher one.
+    """Estimate when a run that is started now would end.
 
-    What waits is taken to need all its rounds, and a host to open once and stay open: it is about.
+    It waits for the current jobs of its hosts, and for queued jobs of its priority or a higher one.
+    The estimate assumes that queued jobs need all their rounds, and that a host opens once and
+    stays open.
     """
     hosts = {host.pk: host for host in _hosts_of(plan)}
     work = work_on(hosts.values())
@@ -77,7 +78,7 @@ def estimate_finish(plan: RunPlan, team: Team, now: datetime) -> datetime:
     busy: dict[UUID, float] = defaultdict(float)
     ends = [now]
     for roles in plan.placements:
-        # As the queue does: each role the host that is free first, and all roles at once.
+        # Like the queue: each role gets the host that is free first, and all roles start together.
         taken = [
             min((starts[host.pk] + timedelta(seconds=busy[host.pk]), host.pk) for host in each)
             for one in roles.values()

@@ -1,6 +1,6 @@
-"""Golden jobs: a host measures the same commit again and again, so that its own drift is seen.
+"""Golden runs: a host measures the same commit regularly, to detect its own drift.
 
-What their numbers say is judged in `results.golden`.
+The package `calibration` evaluates the results.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ MAX_JOBS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewGolden:
-    """Which benchmark at which commit, and how often: by hours, by finished jobs, or by both."""
+    """The benchmark and commit, and the interval: hours, finished jobs, or both."""
 
     benchmark: str
     commit: str
@@ -41,10 +41,10 @@ class NewGolden:
 
 
 def set_golden(*, member: Member, host_id: UUID, new: NewGolden) -> GoldenCheck:
-    """The golden job of a host, made or changed. A new one is due at once.
+    """Create or change the golden run of a host. A new one is due immediately.
 
-    Another benchmark or commit begins with no earlier values; a run under way for the one before
-    is not judged any more.
+    Another benchmark or commit starts without earlier values; a current run of the previous one is
+    not evaluated.
     """
     member.require(Role.MEMBER, to="set a host's golden job")
     host = fleet.own_host_for(member, host_id)
@@ -70,7 +70,7 @@ def set_golden(*, member: Member, host_id: UUID, new: NewGolden) -> GoldenCheck:
 
 
 def remove_golden(*, member: Member, host_id: UUID) -> None:
-    """The host has no golden job any more; what its runs measured is kept."""
+    """Remove the golden run of the host; results of its runs are kept."""
     member.require(Role.MEMBER, to="remove a host's golden job")
     host = fleet.host_for(member, host_id)
     with transaction.atomic():
@@ -79,26 +79,26 @@ def remove_golden(*, member: Member, host_id: UUID) -> None:
 
 
 def due_golden_checks(now: datetime) -> list[GoldenCheck]:
-    """Those that want a run now: their host is ready, and no run of theirs is under way."""
+    """Return the checks that need a run now: the host is ready, and no run is under way."""
     ready = GoldenCheck.objects.filter(judged=True, host__state=HostState.READY)
     return [check for check in _with_parts(ready) if _is_due(check, now)]
 
 
 def waiting_golden_checks() -> list[GoldenCheck]:
-    """Those whose run is under way, or has ended and was not judged yet."""
+    """Return the checks whose run has not ended, or has ended and was not evaluated yet."""
     return list(_with_parts(GoldenCheck.objects.filter(judged=False)))
 
 
 def start_golden(check: GoldenCheck, now: datetime) -> Run | None:
-    """Queues a run of the check; None where another tick has, or where it cannot be.
+    """Queue a run of the check; None if another tick did, or if it is impossible.
 
-    The row is locked while the run is made: either both are there afterwards, or neither is.
+    The row is locked while the run is created: both changes are committed, or neither.
     """
     try:
         with transaction.atomic():
             return _start(check, now)
     except PitwallError as error:
-        # The time is noted as well, or the next tick would try again at once.
+        # Store the time as well, or the next tick would try again immediately.
         GoldenCheck.objects.filter(pk=check.pk, judged=True, last_at=check.last_at).update(
             last_at=now, message=f"no golden run was started: {error}"[:2000]
         )
@@ -142,7 +142,7 @@ def _is_due(check: GoldenCheck, now: datetime) -> bool:
 
 
 def _jobs_since(check: GoldenCheck) -> int:
-    """Jobs that the host has finished, in any role, since the last golden run was asked for."""
+    """Count the jobs that the host has finished, in any role, since the last golden run."""
     jobs = Job.objects.filter(
         Q(host=check.host) | Q(placements__host=check.host),
         state=JobState.FINISHED,
@@ -154,7 +154,7 @@ def _jobs_since(check: GoldenCheck) -> int:
 def _check_often(new: NewGolden) -> None:
     if not new.every_hours and not new.every_jobs:
         raise InvalidRequestError(
-            "say how often: every so many hours, every so many jobs, or both", field="every_hours"
+            "set an interval: a number of hours, a number of jobs, or both", field="every_hours"
         )
     for field, value, most in (
         ("every_hours", new.every_hours, MAX_HOURS),

@@ -1,5 +1,7 @@
-"""The cases of a run as a grid that fills up: where each case stands on each host, or, where there
-is one host, with each commit."""
+"""The progress of a run as a grid: the status of each case on each host.
+
+With a single host, the columns are the commits.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +23,7 @@ _OPEN = frozenset({"measuring", "under way", "queued"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A host, or a commit of a run with one host. `short` heads the column."""
+    """A host, or a commit of a run with one host. `short` is the column header."""
 
     key: object
     short: str
@@ -30,7 +32,7 @@ class Column:
 
 @dataclass(slots=True)
 class Cell:
-    """Trials of a case in one column, by what became of them."""
+    """The trials of a case in one column, by their state."""
 
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     running: bool = False
@@ -46,7 +48,7 @@ class Cell:
 
     @property
     def tenths(self) -> int:
-        """How full it is; what is not needed is nothing that is missing."""
+        """Return the progress in tenths; trials that are not needed count as done."""
         full = self.done + self.counts[TrialState.NOT_NEEDED]
         return 10 * full // self.total if self.total else 0
 
@@ -56,7 +58,7 @@ class Cell:
 
     @property
     def state(self) -> str:
-        """One word: what matters most of it."""
+        """Return the most important fact about the cell in one or two words."""
         if self.running:
             return "measuring"
         if self.counts[CANCELLED]:
@@ -76,7 +78,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A case with one cell for each column, None where it is not measured there."""
+    """A case with a cell for each column; None if it is not measured there."""
 
     case: Case
     cells: tuple[Cell | None, ...]
@@ -99,7 +101,7 @@ class Row:
 
     @property
     def case_statuses(self) -> list[CaseStatus]:
-        """Where it stands on each host, if the run goes on until its cases are decided."""
+        """Return its status on each host, if the run continues until its cases are decided."""
         found = {
             each.status.job.pk: each.status
             for each in self.cells
@@ -110,7 +112,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Rows in an order that never changes while the run goes on."""
+    """Rows in an order that does not change during the run."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
@@ -118,7 +120,7 @@ class Grid:
 
 
 def grid_of(progress: RunProgress) -> Grid:
-    """In three queries, whatever the size of the run."""
+    """Return the grid with three queries, for a run of any size."""
     jobs = {part.job.pk: part.job for part in progress.jobs}
     hosts = _columns_of_hosts(jobs.values())
     by_host = len(hosts) > 1
@@ -139,7 +141,7 @@ def grid_of(progress: RunProgress) -> Grid:
 
 
 def host_key(job: Job) -> object:
-    """Jobs with the same one are measured on one host, or wait for one of the same kind."""
+    """Return a key that is equal for jobs on one host, or for jobs that wait for the same hosts."""
     if job.host_id is not None:
         return job.host_id
     return next((place.wanted for place in job.placements.all() if place.role == "target"), "")
@@ -158,7 +160,7 @@ def _columns_of_hosts(jobs: Iterable[Job]) -> tuple[Column, ...]:
 
 
 def asked_for(job: Job) -> str:
-    """What a job without a host waits for; `placements` with their profiles are at hand."""
+    """Describe what a job without a host waits for; `placements` and profiles are prefetched."""
     place = next((each for each in job.placements.all() if each.role == "target"), None)
     if place is None:
         return "a host to come"
@@ -175,7 +177,7 @@ def _columns_of_commits(run: Run) -> tuple[Column, ...]:
 
 
 def _counted(run: Run) -> Sequence[tuple[int, UUID, int, str, int]]:
-    """(case, job, variant, state, how many); what was cancelled as a state of its own."""
+    """Return (case, job, variant, state, count); cancelled trials have a separate state."""
     cancelled = Q(state=TrialState.SKIPPED, message__startswith=CANCELLED)
     rows = (
         Trial.objects.filter(job__run=run)
@@ -192,7 +194,7 @@ def _counted(run: Run) -> Sequence[tuple[int, UUID, int, str, int]]:
 
 
 def _rows(cells: Mapping[int, Mapping[int, Cell]], width: int) -> tuple[Row, ...]:
-    """In the order in which the cases were made: that of the definition's matrix."""
+    """Return rows in the order in which the cases were created: that of the definition's matrix."""
     cases = Case.objects.in_bulk(cells)
     return tuple(
         Row(case=cases[key], cells=tuple(cells[key].get(at) for at in range(width)))

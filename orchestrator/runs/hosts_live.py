@@ -1,4 +1,4 @@
-"""What goes on at each host of a run: its jobs, the one that is on, how far, how much longer."""
+"""The live progress of a run per host: its jobs, the current one, and the time left."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from orchestrator.runs.states import JOB_ENDED, JobState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostProgress:
-    """All jobs of a run on one host; `host` is None while they wait for one of their kind."""
+    """All jobs of a run on one host; `host` is None while they wait for the same kind of host."""
 
     host: Host | None
     parts: tuple[JobProgress, ...]
@@ -22,7 +22,7 @@ class HostProgress:
 
     @property
     def shown(self) -> JobProgress:
-        """The job that tells most of the host now: the one that is on, else the next, or last."""
+        """Return the current job, else the next one, else the last one."""
         waiting = (each for each in self.parts if each.job.state not in JOB_ENDED)
         return self.active or next(waiting, self.parts[-1])
 
@@ -59,13 +59,14 @@ class HostProgress:
 
     @property
     def left_s(self) -> float | None:
-        """Of all its jobs, which follow each other; None once they have ended."""
+        """Return the seconds left of all its jobs, which run in sequence; None if they have
+        ended."""
         left: list[SecondsLeft] = [each.left for each in self.parts if each.left is not None]
         return sum(each.typical for each in left) if left else None
 
 
 def hosts_live(parts: Iterable[JobProgress]) -> list[HostProgress]:
-    """In the order in which the run named them."""
+    """Group the jobs by host, in the order in which the run names the hosts."""
     found: dict[object, list[JobProgress]] = {}
     for part in parts:
         found.setdefault(host_key(part.job), []).append(part)

@@ -1,4 +1,4 @@
-"""Requests that are sent twice: the same key of the same team makes one thing only."""
+"""Idempotency keys: repeated requests with the same key of a team create only one object."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -13,7 +13,7 @@ from orchestrator.core.errors import ConflictError
 from orchestrator.core.ids import digest_of
 from orchestrator.runs.models import IdempotencyKey
 
-#: So long a request may be repeated with its key.
+#: A request may be repeated with its key for this long.
 KEPT = timedelta(days=7)
 PRUNED_AT_ONCE = 1_000
 
@@ -26,10 +26,10 @@ def answer_once(
     request: Sequence[object],
     make: Callable[[], dict[str, Any]],
 ) -> tuple[dict[str, Any], bool]:
-    """What `make` returned for this key, now or before, and whether it was now.
+    """Return the result of `make` for this key, new or stored, and whether it is new.
 
-    The key is taken in one transaction with what is made: a second request at the same time waits
-    for it, and a failed one leaves nothing. ConflictError where the key came with another request.
+    The key is stored in the transaction of `make`: a simultaneous request waits for it, and a
+    failed one stores nothing. ConflictError if the key came with another request.
     """
     digest = digest_of(list(request))
     with transaction.atomic():
@@ -40,12 +40,12 @@ def answer_once(
             return answer, True
     found = IdempotencyKey.objects.get(team=member.team, key=key)
     check_same(found, digest)
-    # Of a request for a run there is none; then the digest is another one.
+    # A request for a run has no answer, but a different digest.
     return found.answer or {}, False
 
 
 def prune_keys() -> None:
-    """Removes some of the keys that nobody repeats any more, oldest first."""
+    """Remove some expired keys, oldest first."""
     first = IdempotencyKey.objects.order_by("pk").values("pk")[:PRUNED_AT_ONCE]
     IdempotencyKey.objects.filter(pk__in=first, created_at__lt=Now() - KEPT).delete()
 

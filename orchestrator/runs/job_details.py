@@ -1,4 +1,4 @@
-"""What is shown of jobs beside their progress: hosts by role, builds, and why they wait."""
+"""Details of jobs for display: hosts by role, builds, and why they wait."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ from orchestrator.runs.models import Build, HostRole, Job, Placement
 from orchestrator.runs.states import JobState
 from orchestrator.runs.wait_reasons import Candidates, waiting_reason
 
-#: Of a build's log, so much is read to show its last lines.
+#: How much of a build log is read to show its last lines.
 TAIL_CHARS = 2_000
 ROLES = tuple(HostRole.values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDetails:
-    """`placements` with the target first; `builds` carry `tail` and `log_chars` in place of `log`.
+    """`placements` with the target first; `builds` have `tail` and `log_chars` in place of `log`.
 
-    `waiting` says why a queued job does not start; empty for other jobs, and for one whose
-    `not_before` says it.
+    `waiting` is the reason why a queued job does not start; empty for other jobs, and for one that
+    waits until `not_before`.
     """
 
     placements: tuple[Placement, ...]
@@ -34,7 +34,7 @@ class JobDetails:
 
 
 def load_job_details(jobs: Sequence[Job]) -> dict[UUID, JobDetails]:
-    """The details of these jobs by their ids, in a few queries whatever their number.
+    """Return the details of these jobs by their ids, in a fixed number of queries.
 
     Fills `placements` of the jobs as a prefetch does.
     """
@@ -56,7 +56,7 @@ def load_job_details(jobs: Sequence[Job]) -> dict[UUID, JobDetails]:
 
 
 def _waiting(job: Job, known: dict[object, str], hosts: Candidates) -> str:
-    """`known` holds the reasons of jobs that ask for the same, so that a long run asks once."""
+    """Return why a job waits; `known` caches the reasons of jobs with the same placements."""
     if job.state != JobState.QUEUED or (job.not_before and job.not_before > utc_now()):
         return ""
     asked = (
@@ -69,7 +69,7 @@ def _waiting(job: Job, known: dict[object, str], hosts: Candidates) -> str:
 
 
 def build_for(member: Member, build_id: int) -> Build:
-    """A build of the member's team, with its whole log."""
+    """Return a build of the member's team, with its whole log."""
     builds = Build.objects.select_related("host", "commit", "job__run__definition__benchmark")
     seen = member.sees("job__run__definition__benchmark__project", team="job__run__team")
     build = builds.filter(seen, pk=build_id).first()

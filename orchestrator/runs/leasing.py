@@ -1,4 +1,4 @@
-"""Leases: free hosts for queued jobs, all roles of a job at once or none."""
+"""Leases: free hosts for queued jobs; a job gets hosts for all its roles or none."""
 
 import uuid
 from collections import defaultdict
@@ -27,16 +27,16 @@ from orchestrator.runs.queue import Ask, FreeHost, Grant, Waiting, grants
 from orchestrator.runs.run_state import sync_run_state
 from orchestrator.runs.states import JOB_ENDED, JobState
 
-#: What a team had of the machines counts against it for so long.
+#: The machine time that a team used counts against it for this long.
 MEMORY_S = 3600.0
 #: Queued jobs of a team that one tick considers, the oldest of each priority first.
 JOBS_PER_TICK = 2_000
 
 
 def lease_queued_jobs() -> list[uuid.UUID]:
-    """Gives free hosts to queued jobs in the order of the queue; the jobs that got theirs.
+    """Lease free hosts to queued jobs in the order of the queue; return the jobs with new leases.
 
-    Several pumps may run side by side: the unique lease row of a host decides in the end.
+    Several pumps may run in parallel: the unique constraint on leases of a host resolves races.
     """
     now = database_now()
     free = _free_hosts(now)
@@ -54,12 +54,12 @@ def release(job: Job) -> None:
 
 
 def release_stale_leases() -> int:
-    """Leases whose job has ended some other way; returns how many were released."""
+    """Release leases whose job has ended in another way; return their number."""
     return HostLease.objects.filter(job__state__in=JOB_ENDED).delete()[0]
 
 
 def _take(grant: Grant) -> bool:
-    """All leases of a job in one transaction, in the order of hosts, or none of them."""
+    """Create all leases of a job in one transaction, in the order of hosts, or none of them."""
     try:
         with transaction.atomic():
             job = (
@@ -92,7 +92,7 @@ def _begin(job: Job, hosts: Mapping[str, uuid.UUID]) -> None:
 
 
 def _waiting(now: datetime, free: list[FreeHost]) -> list[Waiting]:
-    """The queued jobs that could use one of the free hosts of their team."""
+    """Return the queued jobs that could use one of the free hosts of their team."""
     of_team: dict[int, list[FreeHost]] = defaultdict(list)
     for host in free:
         of_team[host.team].append(host)
@@ -116,8 +116,10 @@ def _waiting(now: datetime, free: list[FreeHost]) -> list[Waiting]:
 
 
 def _rows(now: datetime, team: int, free: list[FreeHost]) -> list[tuple[Any, ...]]:
-    """The first JOBS_PER_TICK of a team's jobs: each team has its own, so that the jobs of one
-    never hide those of another."""
+    """Return the first JOBS_PER_TICK of a team's jobs.
+
+    Each team has a separate limit, so the jobs of one never hide those of another.
+    """
     return list(
         Job.objects.filter(
             Q(not_before=None) | Q(not_before__lte=now),
@@ -154,13 +156,13 @@ def _asks(jobs: list[uuid.UUID]) -> dict[uuid.UUID, list[Ask]]:
 
 
 def _newest_commits(runs: set[uuid.UUID]) -> dict[uuid.UUID, int | None]:
-    """For each run, how far along the history its newest commit is."""
+    """Return the position of each run's newest commit in the history."""
     rows = Run.objects.filter(pk__in=runs)
     return dict(rows.values_list("pk").annotate(Max("variants__commit__position")))
 
 
 def _free_hosts(now: datetime) -> list[FreeHost]:
-    """Hosts without a lease that are open now, of the teams that have queued jobs."""
+    """Return open hosts without a lease, of the teams that have queued jobs."""
     queued = Job.objects.filter(state=JobState.QUEUED)
     teams = set(queued.values_list("run__team_id", flat=True).distinct())
     if not teams:
@@ -185,7 +187,7 @@ def _free_hosts(now: datetime) -> list[FreeHost]:
 
 
 def _used_s(teams: set[int], now: datetime) -> dict[int, float]:
-    """Machine seconds of each team within MEMORY_S: what it had, and what it holds."""
+    """Return the machine seconds of each team within MEMORY_S: past use and current leases."""
     if len(teams) == 1:
         return {}
     since = now - timedelta(seconds=MEMORY_S)

@@ -1,4 +1,4 @@
-"""What is asked for and what is done about it: runs, jobs, trials, leases, schedules."""
+"""Models of requests and their execution: runs, jobs, trials, leases, schedules."""
 
 from enum import StrEnum
 
@@ -46,7 +46,7 @@ class Priority(models.IntegerChoices):
 class Until(models.TextChoices):
     """When a run's cases need no more rounds: after all of them, or as soon as they are decided.
 
-    Screened: a case without a hint of a change after some rounds is of no further interest.
+    Screened: a case without any sign of a change after some rounds is stopped early.
     """
 
     ROUNDS = "rounds", "All rounds"
@@ -55,7 +55,7 @@ class Until(models.TextChoices):
 
 
 class HostRole(models.TextChoices):
-    """What a host does in a job; one host may play all."""
+    """The role of a host in a job; one host may play all."""
 
     TARGET = "target", "Target"
     GENERATOR = "generator", "Generator"
@@ -63,13 +63,12 @@ class HostRole(models.TextChoices):
 
 
 class Schedule(models.Model):
-    """Starts runs by itself: at the times of `cron`, or for each new commit of `branch`.
+    """Starts runs automatically: at the times of `cron`, or for each new commit of `branch`.
 
-    A branch's new commit is the contender, and its parent the baseline where no `baseline_ref` is
-    named; `seen_sha` is the newest of its commits that was looked at, empty before the first look.
-    `placements` are those of several roles, or of any host of a profile or tag, as a request names
-    them. `resolution`: the change (0.02: 2 %) that its runs have to see, from which their rounds
-    are computed when they start.
+    The new commit of a branch is the contender; `baseline_ref` defaults to its parent. `seen_sha`
+    is the newest commit that was checked, empty before the first check. `placements` are as in a
+    request, for several roles, or for any host of a profile or tag. `resolution`: the change (0.02:
+    2 %) that its runs must detect; their rounds are computed from it when they start.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -125,9 +124,9 @@ class Schedule(models.Model):
 class Run(models.Model):
     """A request to measure one baseline and its contenders on one or more hosts.
 
-    `cases` is the expression by which cases were chosen, `pairwise` whether they were made fewer.
-    `rounds` is how many there are at most (`until` says what ends a case before), `budget_s` the
-    machine seconds that all hosts together may spend; null: as many as it takes.
+    `cases` is the expression that selected the cases, `pairwise` whether their number was reduced.
+    `rounds` is the maximum (`until` may end a case earlier). `budget_s`: the machine seconds that
+    all hosts together may spend; null: without limit.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -188,13 +187,13 @@ class Variant(models.Model):
 
 
 class Job(models.Model):
-    """Some of a run's cases on one placement, executed under one lease.
+    """The work of a run for some cases on one placement, executed under one lease.
 
-    `host` plays the target: its numbers these are. It is null while it is still to be chosen from a
-    profile or a tag. `claim` is held until `claimed_until` by the one worker that advances the job
-    now; every write of a worker is guarded by it. `poll_at`: when its lead is polled next.
-    `attempt` counts the starts: what an earlier attempt reports late is not stored twice. A queued
-    job is not leased before `not_before`.
+    `host` plays the target, and its values are stored. It is null until a host of a profile or tag
+    is chosen. The one worker that advances the job holds `claim` until `claimed_until`; every write
+    of a worker is guarded by it. `poll_at`: the next poll of its lead host. `attempt` counts the
+    starts: late reports of an earlier attempt are not stored twice. A queued job is not leased
+    before `not_before`.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -265,9 +264,9 @@ class Job(models.Model):
 
 
 class Placement(models.Model):
-    """One role of a job: what was asked for, and the host that was leased for it.
+    """One role of a job: the requested host, profile or tag, and the leased host.
 
-    Exactly one of a host, a profile and a tag is wanted. `avoid` are hosts that failed this job.
+    Exactly one of a host, a profile and a tag is requested. `avoid` are hosts that failed this job.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="placements")
@@ -300,7 +299,7 @@ class Placement(models.Model):
 
     @property
     def wanted(self) -> str:
-        """As it is written in a request: `host:a`, `profile:t490s`, `tag:fast`."""
+        """Return the text of a request: `host:a`, `profile:t490s`, `tag:fast`."""
         if self.wanted_host is not None:
             return f"host:{self.wanted_host.name}"
         if self.wanted_profile is not None:
@@ -308,7 +307,7 @@ class Placement(models.Model):
         return f"tag:{self.wanted_tag}"
 
     def candidates(self) -> models.QuerySet[Host]:
-        """The hosts that could play this role, whatever state they are in."""
+        """Return the hosts that could play this role, in any state."""
         if self.wanted_host_id is not None:
             return Host.objects.filter(pk=self.wanted_host_id)
         hosts = Host.objects.filter(team=self.job.run.team_id)
@@ -318,7 +317,7 @@ class Placement(models.Model):
 
 
 class HostLease(models.Model):
-    """The exclusive hold of a job on a host: one row a host, by constraint."""
+    """The exclusive use of a host by a job: one row per host, by constraint."""
 
     host = models.OneToOneField(Host, on_delete=models.PROTECT, related_name="lease")
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="leases")
@@ -332,7 +331,7 @@ class Trial(models.Model):
     """One measured execution of one case for one variant. Planned with the run, filled in once."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    # A constraint below begins with each of these two: no index of their own.
+    # A constraint below begins with each of these two, so they need no separate index.
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="trials", db_index=False)
     variant = models.ForeignKey(
         Variant, on_delete=models.CASCADE, related_name="trials", db_index=False
@@ -361,7 +360,7 @@ class Trial(models.Model):
 
     class Meta:
         ordering = ["position"]
-        # Thousands are made at once and have no host yet: each index less is felt.
+        # Thousands of rows are inserted at once, without a host: each index costs noticeable time.
         indexes = [
             models.Index(
                 fields=["host"], condition=Q(host__isnull=False), name="trial_stored_by_host"
@@ -397,7 +396,7 @@ class InterimAnalysis(models.Model):
 
     An analysis is never changed. The newest one of a case is its status: decided, futile (stopped
     early, without a sign of a change) or open. `excluded`: blocks that do not count.
-    `needed_blocks`: how many in all would decide the case, null if unknown. `p_values` are those of
+    `needed_blocks`: the estimated total for a decision, null if unknown. `p_values` are those of
     its primary metrics against each contender.
     """
 
@@ -427,10 +426,10 @@ class InterimAnalysis(models.Model):
 
 
 class Build(models.Model):
-    """A commit built on a host for a job, with what the build wrote; shown while it goes on.
+    """A build of a commit on a host for a job, with its output, which is shown while it runs.
 
-    `recipe` is the hash of how; `label` says for which cases, where others build in another way.
-    `installed` names the folder that was installed for it on the host.
+    `recipe` is the hash of the recipe; `label` names its cases if others have another recipe.
+    `installed` names the installed folder on the host.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="builds")
@@ -459,14 +458,14 @@ class Build(models.Model):
 
     @property
     def agent_id(self) -> str:
-        """As the agent on the host calls it."""
+        """Return the id of the build for the agent on the host."""
         return f"{self.commit.sha}-{self.recipe}"
 
 
 class GoldenCheck(models.Model):
-    """A reference benchmark that a host runs now and then, so that its own drift is seen.
+    """A reference benchmark that a host runs regularly, to detect its own drift.
 
-    Always the same commit under the same definition: what moves is the host.
+    The commit and the definition never change, so any change comes from the host.
     """
 
     host = models.OneToOneField(Host, on_delete=models.CASCADE, related_name="golden")
@@ -496,8 +495,7 @@ class GoldenCheck(models.Model):
 
 
 class IdempotencyKey(models.Model):
-    """A key that a client sent with a request, and what this request made: a run, or the answer
-    that is given again."""
+    """A key that a client sent, and what its request created: a run, or a stored answer."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="idempotency_keys")
     token = models.ForeignKey(ApiToken, on_delete=models.SET_NULL, null=True, related_name="+")

@@ -1,4 +1,4 @@
-"""What came to a branch since it was looked at last."""
+"""New commits on a branch since the last check."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.runs.models import Schedule
 
-#: Of one push at most so many commits are measured, the newest: somebody may push years of work.
+#: The limit of measured commits per push, the newest ones: a push may have years of history.
 MOST_AT_ONCE = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCommits:
-    """Hashes in the order of the branch, oldest first; `left_out` are older ones."""
+    """Hashes in the order of the branch, oldest first; `left_out` counts older ones."""
 
     tip: str
     shas: tuple[str, ...]
@@ -24,18 +24,20 @@ class NewCommits:
 
 
 def load_tip(project: Project, branch: str) -> str:
-    """The newest commit of a branch; InvalidRequestError where there is no such branch, and
-    FetchRunningError where a fetch has to end first."""
+    """Return the newest commit of a branch.
+
+    InvalidRequestError if there is no such branch, FetchRunningError if a fetch has to end first.
+    """
     repository = repository_of(project)
     check_fetched(project, known=branch in repository.branches())
     return _tip(repository, branch)
 
 
 def new_commits(schedule: Schedule) -> NewCommits:
-    """Those of the branch's line of first parents that what was seen before does not contain.
+    """Return the new commits in the branch's line of first parents.
 
-    None at the first look. After a rewritten history all of the new line counts as new.
-    FetchRunningError where a fetch has to end first.
+    None at the first check. After a rewrite of the history all commits of the new line are new.
+    FetchRunningError if a fetch has to end first.
     """
     project = schedule.benchmark.project
     check_fetched(project, known=True)
@@ -48,7 +50,7 @@ def new_commits(schedule: Schedule) -> NewCommits:
         new = set(repository.only_in(tip, schedule.seen_sha))
         found = [sha for sha in repository.first_parents(tip) if sha in new]
     if found:
-        # Files them all.
+        # This stores all of them.
         commit_of_ref(project=project, ref=tip)
     taken = found[:MOST_AT_ONCE]
     return NewCommits(tip=tip, shas=tuple(reversed(taken)), left_out=len(found) - len(taken))

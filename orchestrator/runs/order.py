@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Slot(NamedTuple):
-    """One trial to come: `case` and `variant` are indices into what was given."""
+    """A planned trial: `case` and `variant` are indices into the input."""
 
     round: int
     case: int
@@ -14,10 +14,10 @@ class Slot(NamedTuple):
 
 
 def trial_order(cases: int, variants: int, rounds: int, seed: int) -> list[Slot]:
-    """Rounds 1 to `rounds`; in each, one block a case in random order, variants random inside.
+    """Return the trials of rounds 1 to `rounds`: one block per case, in random order.
 
-    A block holds every variant once, adjacent in time, so that drift of the machine cancels
-    (METHODOLOGY: never all of A, then all of B). The same seed gives the same order.
+    A block holds every variant once in random order, adjacent in time, so that drift of the machine
+    cancels (METHODOLOGY: never all of A, then all of B). The same seed gives the same order.
     """
     chance = random.Random(seed)
     order = []
@@ -28,14 +28,14 @@ def trial_order(cases: int, variants: int, rounds: int, seed: int) -> list[Slot]
     return order
 
 
-#: A job is sized to last about so long, so that others get the host in between.
+#: The target duration of a job; other jobs get the host in between.
 JOB_S = 600.0
 
 
 def split_cases(case_s: Sequence[float], limit_s: float = JOB_S) -> list[range]:
-    """The cases of each job: neighbours that last at most `limit_s` together, at least one.
+    """Split cases into jobs: neighbours that last at most `limit_s` together, at least one.
 
-    `case_s`: for each case, how long all its trials last.
+    `case_s`: for each case, the duration of all its trials.
     """
     parts, begin, total = [], 0, 0.0
     for at, seconds in enumerate(case_s):

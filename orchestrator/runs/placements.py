@@ -1,4 +1,4 @@
-"""What a run asks of the fleet: `host:a`, `profile:t490s`, `tag:fast`, or a host's plain name."""
+"""Placements of a request: `host:a`, `profile:t490s`, `tag:fast`, or the plain name of a host."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ KINDS = ("host", "profile", "tag")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """One of the three; `candidates` are the hosts that could be taken now or later."""
+    """A requested host, profile or tag; `candidates` are the hosts that may be used."""
 
     host: Host | None = None
     profile: HardwareProfile | None = None
@@ -23,13 +23,13 @@ class Wanted:
 
     @property
     def text(self) -> str:
-        """As it is written in a request."""
+        """Return the text of a request."""
         if self.host is not None:
             return self.host.name
         return f"profile:{self.profile.slug}" if self.profile else f"tag:{self.tag}"
 
 
-#: The roles of one job that were named; those that were not play on the target's host.
+#: The named roles of one job; the target's host plays the others.
 Roles = Mapping[str, Wanted]
 
 
@@ -39,10 +39,9 @@ def roles_asked(
     placements: Sequence[Mapping[str, str]],
     known_roles: frozenset[str],
 ) -> tuple[Roles, ...]:
-    """What each placement of a request wants; InvalidRequestError names what cannot be had.
+    """Resolve each placement of a request; InvalidRequestError names what is not available.
 
-    `hosts` are placements of one host that plays every role. `known_roles` are those that the
-    definition has.
+    `hosts` are placements with one host for all roles. `known_roles` are those of the definition.
     """
     found: list[Roles] = [
         {HostRole.TARGET: wanted(member, text, "hosts")} for text in dict.fromkeys(hosts)
@@ -55,7 +54,7 @@ def roles_asked(
 
 
 def wanted(member: Member, text: str, field: str) -> Wanted:
-    """What `text` names in the member's team, if a host of it could be used."""
+    """Resolve `text` in the member's team, if one of its hosts can be used."""
     kind, colon, name = text.strip().partition(":")
     if not colon:
         kind, name = "host", text.strip()
@@ -72,7 +71,7 @@ def wanted(member: Member, text: str, field: str) -> Wanted:
 
 
 def place_job(job: Job, roles: Roles) -> list[Placement]:
-    """The rows of a new job's placements, not saved yet."""
+    """Return the unsaved placement rows of a new job."""
     return [
         Placement(
             job=job,
@@ -102,7 +101,7 @@ def _named_roles(
         if role in roles
     }
     if len(found) == 1:
-        # All roles are played on one host, whichever it will be: nobody has to reach it.
+        # One host plays all roles, whichever it will be, so no address is needed.
         return found
     named = [one.host for one in found.values() if one.host is not None]
     if len(found) == len(named) and len(set(named)) == 1:
@@ -112,7 +111,7 @@ def _named_roles(
 
 
 def _check_reach(roles: Roles, field: str) -> None:
-    """Hosts of one job talk to each other, so each needs an address for that."""
+    """Check that each host of a job has an address at which the others reach it."""
     for role, one in roles.items():
         for host in one.candidates:
             if host.transport == HostTransport.LOCAL and not host.data_address:

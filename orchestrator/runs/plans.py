@@ -1,4 +1,4 @@
-"""What a request for a run means and costs, before anything is queued."""
+"""Plans: the meaning and the cost of a request for a run, before anything is queued."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,17 +36,16 @@ from orchestrator.stats.stopping import BlocksLeft
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """What somebody wants measured; refs are branches, tags or hashes.
+    """A request for a run; refs are branches, tags or hashes.
 
-    Without a baseline it is the first parent of the first contender: it is measured along with it,
-    in the same blocks. It may be a rule (runs/baselines.py). A baseline without contenders is one
-    commit measured alone, with nothing to compare it with. `cases` is an expression that chooses
-    cases (benchmarks/choice.py; empty: all);
-    `pairwise` takes fewer of them, in which each pair of values still occurs. `hosts` are
-    placements of one host that plays every role; `placements` name a host for each role (see
-    runs/placements.py). `until` says when a case needs no more rounds (models.Until); where that is
-    not after all of them, `rounds` is how many there are at most. `budget_s`: machine seconds, of
-    all hosts together, that the run may spend.
+    The baseline defaults to the first parent of the first contender; it is measured in the same
+    blocks. It may be a rule (runs/baselines.py). A baseline without contenders is measured alone
+    and compared with nothing. `cases` is an expression that selects cases (benchmarks/choice.py;
+    empty: all). `pairwise` reduces their number; each pair of values still occurs. `hosts` are
+    placements with one host for all roles; `placements` name a host for each role
+    (runs/placements.py). `until` is the end condition of a case (models.Until); unless it is
+    `rounds`, `rounds` is the maximum. `budget_s`: the machine seconds of all hosts together that
+    the run may spend.
     """
 
     benchmark: str
@@ -65,12 +64,12 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """A request that can be carried out, and what it would take.
+    """A valid request and its cost.
 
-    `definition` is not stored yet where the repository has a new one. `cases` are the chosen ones
-    of `cases_in_all`, in matrix order, and `trial_s` how long one trial of each is expected to
-    take. `parts`: the cases (their places in that order) of each job of a placement. `job_s`: what
-    one placement is busy for in all, at most; `trial_count` is as many at most.
+    `definition` is not stored yet if it is new in the repository. `cases` are the selected ones of
+    `cases_in_all`, in matrix order; `trial_s` is the expected duration of a trial of each. `parts`:
+    the indices of the cases of each job of a placement. `job_s`: the maximum total time on one
+    placement; `trial_count` is a maximum too.
     """
 
     definition: Definition
@@ -95,17 +94,17 @@ class RunPlan:
 
     @property
     def alone(self) -> bool:
-        """Whether there is one commit only, so that nothing is compared."""
+        """Return whether there is only one commit, so that nothing is compared."""
         return len(self.commits) == 1
 
     @property
     def definition_is_new(self) -> bool:
-        """Whether it is not stored yet: the repository has one that Pitwall has not seen."""
+        """Return whether the definition is new in the repository and not stored yet."""
         return self.definition._state.adding
 
     @property
     def newest(self) -> Commit:
-        """The commit whose definition it is, where that is kept in the repository."""
+        """Return the commit whose definition is used, if it is stored in the repository."""
         return _newest(self.commits)
 
     @property
@@ -114,7 +113,7 @@ class RunPlan:
 
     @property
     def machine_s(self) -> float:
-        """Of all hosts together, at most."""
+        """Return the maximum machine seconds of all hosts together."""
         seconds = self.job_s * self.host_count
         return seconds if self.budget_s is None else min(seconds, self.budget_s)
 
@@ -124,32 +123,32 @@ class RunPlan:
 
     @property
     def blocks(self) -> BlocksLeft:
-        """How many rounds a case takes at least, most likely, and at most."""
+        """Return the minimum, typical and maximum rounds of a case."""
         return blocks_of(self.until, self.rounds)
 
     @property
     def looks(self) -> list[int]:
-        """The numbers of rounds after which cases are looked at."""
+        """Return the numbers of rounds with an interim analysis."""
         return [*(look for look in INTERIM_BLOCKS if look < self.rounds), self.rounds]
 
     @property
     def typical_s(self) -> float:
-        """What one placement is busy for as a rule."""
+        """Return the typical time on one placement."""
         return self.seconds_of(self.blocks.typical)
 
     @property
     def trials_a_case(self) -> int:
-        """On each placement, at most."""
+        """Return the maximum number of trials of a case on each placement."""
         return len(self.commits) * self.rounds
 
     def seconds_of(self, blocks: int) -> float:
-        """How long one placement is busy with so many rounds of each case, within the budget."""
+        """Return the time on one placement for this many rounds of each case, within the budget."""
         seconds = self.job_s * blocks / self.rounds
         return seconds if self.budget_s is None else min(seconds, self.budget_s / self.host_count)
 
 
 def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
-    """What `request` means and costs; NotFoundError or InvalidRequestError where it cannot be."""
+    """Plan a request; NotFoundError or InvalidRequestError if it is not possible."""
     benchmark = benchmarks.benchmark_for(member, request.benchmark, request.project)
     commits = _commits(benchmark, request)
     definition = definition_at(benchmark, _newest(commits))
@@ -196,14 +195,16 @@ def _check_trials(count: int) -> None:
 
 
 def _parts(case_s: Sequence[float], until: Until, rounds: int) -> tuple[range, ...]:
-    """The jobs of a placement, sized by the rounds that cases take as a rule. `case_s`: seconds of
-    all rounds of each case."""
+    """Split the cases of a placement into jobs, sized by the typical number of rounds.
+
+    `case_s`: seconds of all rounds of each case.
+    """
     typical = blocks_of(until, rounds).typical
     return tuple(split_cases([each * typical / rounds for each in case_s]))
 
 
 def _chosen(spec: Spec, every: Sequence[CaseSpec], request: RunRequest) -> list[CaseSpec]:
-    """The cases that are asked for; those that cannot be measured stand for no pair of values."""
+    """Return the selected cases; with `pairwise`, unsupported cases cover no pair of values."""
     cases = choose(spec, every, request.cases)
     if not request.pairwise:
         return cases
@@ -220,7 +221,7 @@ def _chosen(spec: Spec, every: Sequence[CaseSpec], request: RunRequest) -> list[
 
 
 def _newest(commits: Sequence[Commit]) -> Commit:
-    """The newest contender; its definition is that of all commits of the run."""
+    """Return the newest contender; its definition applies to all commits of the run."""
     return max(commits[1:] or commits, key=lambda commit: commit.committed_at)
 
 
@@ -277,7 +278,7 @@ def _few_rounds(rounds: int, budget_s: float | None, round_s: float, *, alone: b
     found = [budget_warning(budget_s, round_s, rounds, alone=alone)]
     if rounds < FEWEST_BLOCKS and not alone:
         found.append(
-            f"with {rounds} rounds no verdict can be given; 5 is the least, 7 or more is better"
+            f"with {rounds} rounds no verdict is possible; 5 is the minimum, 7 or more is better"
         )
     return [warning for warning in found if warning]
 

@@ -1,8 +1,8 @@
-"""Who gets which hosts next. Pure: it decides from values, and leasing makes it so.
+"""The order of the queue and the choice of hosts. Pure functions; `leasing` applies them.
 
-The queue is ordered by level (priority, raised by ageing), then by what teams have had of the
-machines lately, then by age; among the jobs of one benchmark the older commit goes first, since a
-comparison wants the parent's numbers.
+The queue is ordered by level (priority, raised by ageing), then by the machine time that teams used
+recently, then by age. Among the jobs of one benchmark the older commit goes first, since a
+comparison needs the parent's values.
 """
 
 import heapq
@@ -11,16 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-#: A job rises by one level each time it has waited so long, at most MAX_RISE levels.
+#: A job rises by one level each time it has waited this long, at most MAX_RISE levels.
 AGEING_S = 1800.0
 MAX_RISE = 4
-#: A job that needs several hosts and has waited so long keeps those that become free.
+#: After this time a job that needs several hosts keeps those that become free.
 HOLD_AFTER_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """What one role wants: one of a host, a profile and a tag; never a host of `avoid`."""
+    """The request of one role: a host, a profile or a tag; never a host of `avoid`."""
 
     role: str
     host: UUID | None = None
@@ -31,7 +31,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A queued job. `commit` is the place of its newest commit in the history, if known."""
+    """A queued job. `commit` is the position of its newest commit in the history, if known."""
 
     job: UUID
     team: int
@@ -49,7 +49,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreeHost:
-    """A host without a lease. `closes_in_s`: for how long its hours still allow jobs."""
+    """A host without a lease. `closes_in_s`: the seconds until its opening hours end."""
 
     host: UUID
     team: int
@@ -60,7 +60,7 @@ class FreeHost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A job and the host that each of its roles gets."""
+    """A job and the host for each of its roles."""
 
     job: UUID
     hosts: Mapping[str, UUID] = field(default_factory=dict)
@@ -69,9 +69,9 @@ class Grant:
 def grants(
     waiting: Iterable[Waiting], free: Iterable[FreeHost], used_s: Mapping[int, float]
 ) -> list[Grant]:
-    """The jobs that may start now, in the order of the queue.
+    """Return the jobs that may start now, in the order of the queue.
 
-    `used_s`: machine seconds that each team has had lately, what it holds now included.
+    `used_s`: the machine seconds of each team in recent time, including current leases.
     """
     left = {host.host: host for host in free}
     found = []
@@ -92,7 +92,7 @@ def grants(
 def in_order(
     waiting: Iterable[Waiting], used_s: Mapping[int, float], placed: set[UUID]
 ) -> Iterable[Waiting]:
-    """The queue from its head on; a team that was served (`placed`) falls back accordingly."""
+    """Yield the queue from its head; a team whose job was `placed` falls back accordingly."""
     levels: dict[int, dict[int, list[Waiting]]] = defaultdict(lambda: defaultdict(list))
     for job in waiting:
         levels[job.level][job.team].append(job)
@@ -112,7 +112,7 @@ def in_order(
 
 
 def parents_first(jobs: Sequence[Waiting]) -> list[Waiting]:
-    """Oldest first, but the jobs of one benchmark share their places in the order of commits."""
+    """Order by age, but sort the positions of each benchmark's jobs by commit."""
     aged = sorted(jobs, key=lambda job: -job.waited_s)
     places: dict[int, list[int]] = defaultdict(list)
     for place_, job in enumerate(aged):
@@ -127,7 +127,7 @@ def parents_first(jobs: Sequence[Waiting]) -> list[Waiting]:
 
 
 def place(job: Waiting, free: Iterable[FreeHost]) -> dict[str, UUID] | None:
-    """A host for every role, different ones unless the same host is named twice; None if not.
+    """Assign a host to every role; None if impossible. A host is used twice only if named twice.
 
     Roles with fewer candidates choose first; a role never takes another's only candidate.
     """
@@ -137,7 +137,7 @@ def place(job: Waiting, free: Iterable[FreeHost]) -> dict[str, UUID] | None:
 
 
 def fits(job: Waiting, ask: Ask, host: FreeHost) -> bool:
-    """Whether this host may play this role of the job now."""
+    """Return whether this host may play this role of the job now."""
     if host.team != job.team or host.host in ask.avoid or host.closes_in_s < job.expected_s:
         return False
     if ask.host is not None:
@@ -148,7 +148,7 @@ def fits(job: Waiting, ask: Ask, host: FreeHost) -> bool:
 def _assign(
     asks: Sequence[Ask], wishes: Mapping[str, list[UUID]], taken: dict[str, UUID]
 ) -> dict[str, UUID] | None:
-    """Depth-first search; there are at most three roles."""
+    """Search depth first; there are at most three roles."""
     if not asks:
         return taken
     ask, rest = asks[0], asks[1:]
@@ -162,7 +162,7 @@ def _assign(
 
 
 def _held(job: Waiting, free: Iterable[FreeHost]) -> dict[str, UUID]:
-    """The free hosts that a job keeps while it waits for its others."""
+    """Return the free hosts that a job keeps while it waits for the others."""
     kept: dict[str, UUID] = {}
     for host in free:
         for ask in job.asks:

@@ -1,11 +1,12 @@
-"""The request that a run was, to ask for it once more."""
+"""Reruns: the request of an existing run."""
 
 from orchestrator.runs.models import HostRole, Job, Run
 from orchestrator.runs.plans import RunRequest
 
 
 def request_again(run: Run) -> RunRequest:
-    """The same commits, cases and placements; get the run through `run_for`."""
+    """Return a request with the same commits, cases and placements; get the run through
+    `run_for`."""
     shas = [variant.commit.sha for variant in run.variants.all()]
     benchmark = run.definition.benchmark
     return RunRequest(
@@ -24,7 +25,7 @@ def request_again(run: Run) -> RunRequest:
 
 
 def asked_of(run: Run) -> list[dict[str, str]]:
-    """What each placement of a run asked for; its jobs of one placement count once."""
+    """Return the request of each placement of a run; jobs of the same placement count once."""
     found = [_asked(job) for job in jobs_in_order(run)]
     return list({tuple(sorted(each.items())): each for each in found if each}.values())
 

@@ -1,4 +1,4 @@
-"""The state of a run follows from the states of its jobs."""
+"""The state of a run, derived from the states of its jobs."""
 
 import uuid
 
@@ -8,7 +8,7 @@ from orchestrator.runs.states import RUN_ENDED, JobState, RunState, derive_run_s
 
 
 def sync_run_state(run_id: uuid.UUID) -> None:
-    """Brings a run's state, message and times in line with its jobs."""
+    """Update a run's state, message and times from its jobs."""
     run = Run.objects.select_for_update().get(pk=run_id)
     if run.state in RUN_ENDED:
         return

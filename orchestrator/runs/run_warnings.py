@@ -1,4 +1,4 @@
-"""What somebody should know of a run before it is started, beside what its plan says."""
+"""Warnings before the start of a run, in addition to its plan."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from orchestrator.runs.plans import RunPlan
 
 
 def find_warnings(plan: RunPlan) -> list[str]:
-    """Of hosts that are closed now, and of servers that other hosts may not reach."""
+    """Return warnings about closed hosts, and servers that other hosts may not reach."""
     found = [text for roles in plan.placements for text in _closed(roles)]
     if any(len(roles) > 1 for roles in plan.placements):
         found += [

@@ -1,4 +1,4 @@
-"""Writes of schedules: rows of our own, claimed by a tick; cron arithmetic from `cronsim`."""
+"""Writes of schedules: rows claimed by a tick; cron arithmetic by `cronsim`."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from orchestrator.runs.models import HostRole, Schedule
 from orchestrator.runs.new_commits import load_tip
 from orchestrator.runs.plans import RunRequest, plan_run
 
-#: So often a branch is looked at for new commits.
+#: The interval of checks of a branch for new commits.
 LOOK_EVERY = timedelta(minutes=1)
-#: One that waits for a fetch is looked at when that ends, at the latest after so long.
+#: A schedule that waits for a fetch is checked when it ends, at the latest after this time.
 LOOK_AGAIN = timedelta(seconds=30)
 _WAITING = "waiting for a fetch of the repository"
-#: After so long one that failed by a mistake of ours is tried again.
+#: The delays of attempts after internal errors.
 PAUSES = tuple(timedelta(seconds=each) for each in (30, 120, 600, 1800))
 
 
@@ -36,8 +36,8 @@ PAUSES = tuple(timedelta(seconds=each) for each in (30, 120, 600, 1800))
 class NewSchedule:
     """What a schedule measures, and either the times (`cron`) or the `branch` that start it.
 
-    The refs are as those of a RunRequest. For a branch its new commit is the contender: none is
-    named, and the plan that is checked is that of its newest commit.
+    The refs are those of a RunRequest. With a branch, the new commit is the contender and none is
+    named; the plan is checked for its newest commit.
     """
 
     name: str
@@ -60,12 +60,12 @@ class NewSchedule:
 
 
 def times_in_words(cron: str) -> str:
-    """Such as "At 03:00 every day", of the cron fields of a schedule."""
+    """Describe the cron fields of a schedule, for example "At 03:00 every day"."""
     return str(CronSim(cron, utc_now()).explain())
 
 
 def next_time(cron: str, after: datetime) -> datetime:
-    """The first instant after `after` (aware, UTC) that the five cron fields name."""
+    """Return the first time after `after` (aware, UTC) that matches the five cron fields."""
     try:
         return next(CronSim(cron, after))
     except (CronSimError, StopIteration) as error:
@@ -76,7 +76,7 @@ def next_time(cron: str, after: datetime) -> datetime:
 
 
 def create_schedule(*, member: Member, new: NewSchedule) -> Schedule:
-    """InvalidRequestError where a run of it could not be planned today."""
+    """Create a schedule; InvalidRequestError if its run could not be planned now."""
     member.require(Role.MEMBER, to="make a schedule")
     fields = _checked(member, new)
     schedule = Schedule(team=member.team, created_by=member.user, **fields)
@@ -84,13 +84,15 @@ def create_schedule(*, member: Member, new: NewSchedule) -> Schedule:
 
 
 def change_schedule(*, member: Member, schedule_id: UUID, new: NewSchedule) -> Schedule:
-    """All of it is replaced, after the same checks; on or off it stays. It goes on in the name of
-    who changed it, with their rights."""
+    """Replace all settings except whether it is enabled, after the same checks.
+
+    Its future runs have the permissions of the user who changed it.
+    """
     member.require(Role.MEMBER, to="change a schedule")
     schedule = selectors.schedule_for(member, schedule_id)
     fields = _checked(member, new)
     if schedule.branch == new.branch and schedule.benchmark == fields["benchmark"]:
-        # What came to the branch since the last look is still to be measured.
+        # Commits since the last check must still be measured.
         fields.pop("seen_sha")
     for name, value in fields.items():
         setattr(schedule, name, value)
@@ -99,7 +101,7 @@ def change_schedule(*, member: Member, schedule_id: UUID, new: NewSchedule) -> S
 
 
 def _checked(member: Member, new: NewSchedule) -> dict[str, Any]:
-    """The fields of the row, if a run of it could be planned today."""
+    """Return the fields of the row, if its run could be planned now."""
     now = utc_now()
     if not new.name.strip():
         raise InvalidRequestError("give the schedule a name", field="name")
@@ -108,7 +110,7 @@ def _checked(member: Member, new: NewSchedule) -> dict[str, Any]:
             "a schedule starts at times or for the commits of a branch: leave one out",
             field="branch",
         )
-    # Before anything is looked up: what is no time at all is the likeliest mistake.
+    # Before any lookup: an invalid time is the most likely mistake.
     next_at = now + LOOK_EVERY if new.branch else next_time(new.cron, now)
     benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
     seen = load_tip(benchmark.project, new.branch) if new.branch else ""
@@ -148,7 +150,7 @@ def _saved(member: Member, schedule: Schedule, new: NewSchedule, action: str) ->
 
 
 def request_of(schedule: Schedule, *, contender: str = "") -> RunRequest:
-    """The run that a schedule asks for; `contender` is the new commit of its branch."""
+    """Return the request for a run; `contender` is the new commit of its branch."""
     named = (schedule.contender_ref, schedule.second_contender_ref)
     return RunRequest(
         benchmark=schedule.benchmark.slug,
@@ -169,7 +171,7 @@ def request_of(schedule: Schedule, *, contender: str = "") -> RunRequest:
 def set_schedule_enabled(*, member: Member, schedule_id: UUID, enabled: bool) -> None:
     member.require(Role.MEMBER, to="change a schedule")
     schedule = selectors.schedule_for(member, schedule_id)
-    # What came to its branch while it was off was not meant: it begins with the next look.
+    # Commits from the time when it was disabled are skipped: it starts with the next check.
     next_at = utc_now() if schedule.branch else next_time(schedule.cron, utc_now())
     Schedule.objects.filter(pk=schedule.pk).update(enabled=enabled, next_at=next_at, seen_sha="")
     action = "schedule.enabled" if enabled else "schedule.disabled"
@@ -185,10 +187,10 @@ def delete_schedule(*, member: Member, schedule_id: UUID) -> None:
 
 
 def lock_due(*, now: datetime, without: Collection[UUID] = ()) -> Schedule | None:
-    """The schedule that is due for longest, locked until the end of the transaction.
+    """Lock the schedule that has been due for longest until the end of the transaction.
 
-    What another worker has locked is left to it. The start of its runs and `note_outcome` belong
-    into the same transaction: a crash in between changes nothing.
+    Schedules locked by other workers are skipped. Start its runs and call `note_outcome` in the
+    same transaction, so that a crash in between changes nothing.
     """
     ready = Q(not_before=None) | Q(not_before__lte=now)
     due = Schedule.objects.filter(ready, enabled=True, next_at__lte=now).exclude(pk__in=without)
@@ -197,7 +199,7 @@ def lock_due(*, now: datetime, without: Collection[UUID] = ()) -> Schedule | Non
 
 
 def note_outcome(*, schedule: Schedule, now: datetime, message: str = "") -> None:
-    """Moves it on to its next time; times missed while nothing ran are made up for once."""
+    """Move the schedule to its next time; several missed times cause one start."""
     later = now + LOOK_EVERY if schedule.branch else next_time(schedule.cron, now)
     changes: dict[str, Any] = {
         "next_at": later,
@@ -213,28 +215,28 @@ def note_outcome(*, schedule: Schedule, now: datetime, message: str = "") -> Non
 
 
 def wait_for_fetch(schedule: Schedule, *, now: datetime, problem: str = "") -> None:
-    """It stays due, and is looked at again soon; `problem`: why the newest fetch failed."""
+    """Keep the schedule due and check it again soon; `problem`: why the newest fetch failed."""
     changes: dict[str, Any] = {
         "not_before": now + LOOK_AGAIN,
         "fetch_requested_at": schedule.fetch_requested_at or database_now(),
     }
     if problem:
-        message = f"{_WAITING}; the last try failed: {problem}"
+        message = f"{_WAITING}; the last attempt failed: {problem}"
         changes |= {"last_at": now, "last_message": message[:2000]}
     Schedule.objects.filter(pk=schedule.pk).update(**changes)
 
 
 def end_waits(project_id: int) -> None:
-    """Those that wait for a fetch of this project, which has ended, are looked at next."""
+    """End the wait of schedules for a fetch of this project, which has ended."""
     waiting = Schedule.objects.filter(benchmark__project=project_id)
     waiting.exclude(fetch_requested_at=None).update(not_before=None)
 
 
 def put_back(schedule: Schedule, *, now: datetime) -> None:
-    """After a mistake of ours it is tried again later; after the last try at its next time."""
+    """Try again later after an internal error; after the last attempt, wait for its next time."""
     failures = schedule.failures + 1
     if failures > len(PAUSES):
-        message = "given up after several mistakes in Pitwall; the server's log has the details"
+        message = "failed after several internal errors; the server's log has the details"
         note_outcome(schedule=schedule, now=now, message=message)
         return
     Schedule.objects.filter(pk=schedule.pk).update(
@@ -242,12 +244,12 @@ def put_back(schedule: Schedule, *, now: datetime) -> None:
         failures=failures,
         fetch_requested_at=None,
         last_at=now,
-        last_message="a mistake in Pitwall; it is tried again; the server's log says more",
+        last_message="internal error; another attempt follows; the server's log has the details",
     )
 
 
 def request_of_new(member: Member, new: NewSchedule) -> RunRequest:
-    """The run that it would start today."""
+    """Return the request for a run that it would start now."""
     benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
     return _request_of_new(new, load_tip(benchmark.project, new.branch) if new.branch else "")
 

@@ -16,14 +16,14 @@ from orchestrator.runs.case_status import CaseStatus, load_case_statuses
 from orchestrator.runs.models import Job, Run, Schedule, Trial, Until, Variant
 from orchestrator.runs.states import JOB_ACTIVE, JOB_ENDED, RUN_ENDED, TrialState
 
-#: The way from a run to its project.
+#: The path from a run to its project.
 RUNS_PROJECT = "definition__benchmark__project"
 _VARIANTS = Prefetch("variants", queryset=Variant.objects.select_related("commit"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondsLeft:
-    """Three times the same where all rounds are measured, whatever they show."""
+    """Estimated seconds left; all three are equal for a run with a fixed number of rounds."""
 
     least: float
     typical: float
@@ -32,8 +32,10 @@ class SecondsLeft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobProgress:
-    """How far one job is; `left` is None once it has ended. `case_statuses`: those of its cases, if
-    the run goes on until they are decided."""
+    """The progress of one job; `left` is None once it has ended.
+
+    `case_statuses`: its cases, if the run continues until they are decided.
+    """
 
     job: Job
     trials_total: int
@@ -52,16 +54,16 @@ class JobProgress:
 
     @property
     def trials_settled(self) -> int:
-        """Those that came to something: all that were done but not skipped."""
+        """Return the number of trials that are done and were not skipped."""
         return self.trials_done - self.trials_skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProgress:
-    """How far a run is. Its hosts work side by side, so the one with most to do counts.
+    """The progress of a run. Its hosts work in parallel, so the one with the most work counts.
 
-    `trials_done` counts all that are not still to come: those that were not needed and those that
-    were skipped, because the job failed or was cancelled, among them.
+    `trials_done` counts all trials that are not planned any more, including those that were not
+    needed or skipped because the job failed or was cancelled.
     """
 
     run: Run
@@ -75,23 +77,23 @@ class RunProgress:
 
     @property
     def trials_settled(self) -> int:
-        """Those that came to something: all that were done but not skipped."""
+        """Return the number of trials that are done and were not skipped."""
         return self.trials_done - self.trials_skipped
 
     @property
     def seconds_left(self) -> float | None:
-        """About; None once it has ended."""
+        """Return an estimate; None once it has ended."""
         return self.left.typical if self.left else None
 
     @property
     def case_statuses(self) -> list[CaseStatus]:
-        """Where the cases stand, if the run goes on until they are decided."""
+        """Return the status of all cases, if the run continues until they are decided."""
         return [each for part in self.jobs for each in part.case_statuses]
 
 
 @dataclass(slots=True)
 class _Trials:
-    """Of one job: how many of each state, and how long those take that are planned."""
+    """The trials of one job: counts by state, and the seconds of planned ones."""
 
     count: Counter[str] = field(default_factory=Counter)
     left_s: float = 0.0
@@ -121,7 +123,7 @@ def run_for(member: Member, run_id: UUID) -> Run:
 
 
 def run_alone_for(member: Member, run_id: UUID) -> Run:
-    """`run_for` without its jobs: for `progress_of`, which reads them itself."""
+    """`run_for` without jobs, for `progress_of`, which reads them."""
     run = (
         Run.objects.filter(member.sees(RUNS_PROJECT, team="team"), pk=run_id)
         .select_related("definition__benchmark__project")
@@ -135,7 +137,7 @@ def run_alone_for(member: Member, run_id: UUID) -> Run:
 
 
 def run_state_for(member: Member, run_id: UUID) -> str:
-    """The run's state and nothing else, for those who ask often."""
+    """Return only the state of the run, for frequent requests."""
     rows = Run.objects.filter(member.sees(RUNS_PROJECT, team="team"), pk=run_id)
     state = rows.values_list("state", flat=True).first()
     if state is None:
@@ -163,14 +165,13 @@ def trials_of(run: Run) -> QuerySet[Trial]:
 
 
 def progress_of(run: Run) -> RunProgress:
-    """The progress of a run, in a few queries whatever its size."""
+    """Return the progress of a run of any size, with a fixed number of queries."""
     jobs = list(run.jobs.select_related("host").order_by("created_at", "pk"))
     return _progress(run, jobs, _trials_by_job(run))
 
 
 def progress_of_new(run: Run, planned: Mapping[Job, int]) -> RunProgress:
-    """`progress_of` a run that was made just now, by what its maker has at hand: its jobs, each
-    with the number of its trials."""
+    """`progress_of` for a new run, from its jobs and the number of trials of each."""
     prefetch_related_objects([run], _VARIANTS)
     trials = {
         job.pk: _Trials(count=Counter({TrialState.PLANNED: count}), left_s=job.expected_s)
@@ -219,7 +220,7 @@ def _statuses_by_job(run: Run, jobs: Sequence[Job]) -> dict[UUID, list[CaseStatu
 
 
 def _longest(run: Run, parts: Iterable[JobProgress]) -> SecondsLeft | None:
-    """Jobs of one host follow each other; of those that have none yet, each may get its own."""
+    """Return the longest time: jobs of a host run in sequence, jobs without host in parallel."""
     by_host: dict[UUID, list[SecondsLeft]] = defaultdict(list)
     for part in parts:
         if part.left is not None:
@@ -273,7 +274,7 @@ def _job_progress(
 
 
 def _left(most: float, current: Trial | None, case_statuses: Sequence[CaseStatus]) -> SecondsLeft:
-    """What has begun is not to come any more; the most is all that is planned."""
+    """Return the seconds left without the elapsed part of the current trial."""
     begun = _begun_s(current)
     if not case_statuses:
         return SecondsLeft(least=most - begun, typical=most - begun, most=most - begun)
@@ -295,7 +296,7 @@ def _begun_s(current: Trial | None) -> float:
 
 
 def jobs_on(host: Host) -> QuerySet[Job]:
-    """What ran on a host, newest first; get the host through `host_for`."""
+    """Return the jobs on a host, newest first; get the host through `host_for`."""
     return (
         Job.objects.filter(Q(host=host) | Q(placements__host=host))
         .distinct()

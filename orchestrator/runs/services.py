@@ -1,4 +1,4 @@
-"""Writes of runs: asking for one, cancelling it."""
+"""Writes of runs: start and cancel."""
 
 import secrets
 from uuid import UUID
@@ -53,13 +53,13 @@ def create_run(
     schedule: Schedule | None = None,
     seed: int | None = None,
 ) -> Run:
-    """Queues a run, its jobs of some minutes each, and all its trials."""
+    """Queue a run with jobs of some minutes each, and all its trials."""
     run, _ = _create_run(member, request, trigger, schedule=schedule, seed=seed)
     return run
 
 
 def start_run(*, member: Member, request: RunRequest) -> selectors.RunProgress:
-    """`create_run` for the API, and how far it is: nothing yet."""
+    """`create_run` for the API; return the initial progress."""
     return selectors.progress_of_new(*_create_run(member, request, Trigger.API))
 
 
@@ -71,7 +71,7 @@ def _create_run(
     schedule: Schedule | None = None,
     seed: int | None = None,
 ) -> tuple[Run, dict[Job, int]]:
-    """The run, and its jobs with the number of trials of each."""
+    """Return the run, and its jobs with the number of trials of each."""
     member.require(Role.MEMBER, to="start a run")
     plan = plan_run(member=member, request=request)
     with span("create run"), transaction.atomic():
@@ -113,10 +113,10 @@ def start_run_once(
     token: ApiToken | None = None,
     asked: str = "",
 ) -> tuple[selectors.RunProgress, bool]:
-    """`start_run`, but the same key of the same team makes one run only.
+    """`start_run`, but the same key of the same team starts only one run.
 
-    `asked` is what the client said, where `request` was computed from it. Returns how far the run
-    is and whether it is new. ConflictError where the key came with another request.
+    `asked` is the request of the client, from which `request` was computed. Return the progress of
+    the run and whether it is new. ConflictError if the key came with another request.
     """
     digest = digest_of([asked or str(request)])
     try:
@@ -136,13 +136,13 @@ def start_run_once(
 
 
 def run_of_key(*, member: Member, asked: str, key: str) -> Run | None:
-    """The run that this key made before, if any; ConflictError for another request."""
+    """Return the run of this key, if any; ConflictError for another request."""
     found = IdempotencyKey.objects.select_related("run").filter(team=member.team, key=key).first()
     return _same_request(found, digest_of([asked])) if found else None
 
 
 def cancel_run(*, member: Member, run_id: UUID) -> Run:
-    """Asks for the end of a run: queued jobs end now, active ones at the worker's next look."""
+    """Cancel a run: queued jobs end now, active ones at the worker's next poll."""
     member.require(Role.MEMBER, to="cancel a run")
     run = selectors.run_for(member, run_id)
     if run.state in RUN_ENDED:
@@ -171,8 +171,10 @@ def _same_request(found: IdempotencyKey, digest: str) -> Run | None:
 
 
 def _plan_jobs(run: Run, plan: RunPlan, cases: list[int], variants: list[int]) -> dict[Job, int]:
-    """The rows of all jobs, placements and trials, with three statements in all; returns the jobs
-    with the number of trials of each."""
+    """Insert all jobs, placements and trials with three statements.
+
+    Return the jobs with the number of trials of each.
+    """
     jobs: dict[Job, int] = {}
     placements: list[Placement] = []
     trials: list[PlannedTrial] = []

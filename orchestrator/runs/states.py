@@ -1,4 +1,4 @@
-"""The states of runs, jobs and trials, and which may follow which. No Django."""
+"""The states of runs, jobs and trials, and the allowed transitions. No Django."""
 
 from enum import StrEnum
 
@@ -25,9 +25,9 @@ class TrialState(StrEnum):
     MEASURED = "measured"
     FAILED = "failed"
     SKIPPED = "skipped"
-    # Its case was decided without it.
+    # The case was decided without this trial.
     NOT_NEEDED = "not needed"
-    # Its hosts lack something that it needs, or the definition says that it cannot be had.
+    # Its hosts lack something that it needs, or the definition says that it is unsupported.
     UNSUPPORTED = "unsupported"
 
 
@@ -43,7 +43,7 @@ class Validity(StrEnum):
     INVALID = "invalid"
 
 
-#: Trials that count in statistics.
+#: Trials that are included in statistics.
 COUNTED_VALIDITIES = (Validity.VALID, Validity.SUSPECT)
 
 RUN_ENDED = frozenset({RunState.FINISHED, RunState.FAILED, RunState.CANCELLED})
@@ -52,7 +52,7 @@ JOB_ACTIVE = frozenset({JobState.PREPARING, JobState.MEASURING})
 
 JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.QUEUED: frozenset({JobState.PREPARING, JobState.CANCELLED, JobState.FAILED}),
-    # Back to the queue: the host is to blame, and the job is tried again, on another one if it may.
+    # Back to the queue after a failure of the host: the next attempt may use another one.
     JobState.PREPARING: frozenset(
         {JobState.MEASURING, JobState.QUEUED, JobState.FAILED, JobState.CANCELLED}
     ),
@@ -66,10 +66,10 @@ JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {
 
 
 def derive_run_state(jobs: list[JobState], *, cancelled: bool) -> RunState:
-    """The state of a run that follows from the states of its jobs (at least one).
+    """Derive the state of a run from the states of its jobs (at least one).
 
-    A run whose jobs have all ended is cancelled if it was, or all of them were; failed if any of
-    them failed, and else finished.
+    After all jobs have ended, the run is cancelled if it was cancelled or all jobs were; failed if
+    any job failed; otherwise finished.
     """
     if all(state == JobState.QUEUED for state in jobs):
         return RunState.QUEUED

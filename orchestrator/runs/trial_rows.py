@@ -1,6 +1,6 @@
 """The trials of a new run: thousands of rows at once, by COPY.
 
-As objects they would take ten times as long as all else of a request to start a run.
+Model instances would take ten times as long as the rest of a request to start a run.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ _COPY = (
     "COPY runs_trial (id, job_id, variant_id, case_id, round, position, expected_s, "
     "state, validity, reasons, message, provenance) FROM STDIN"
 )
-#: What a trial is before it was measured, as the model's defaults have it.
+#: The initial values of the other columns, equal to the model's defaults.
 _REST = f"{TrialState.PLANNED}\t\t[]\t\t{{}}"
 
 
 class PlannedTrial(NamedTuple):
-    """A row to be; `round` from 1, `position` in the job's order of execution."""
+    """A new row; `round` from 1, `position` in the job's order of execution."""
 
     job: UUID
     variant: int
@@ -32,7 +32,7 @@ class PlannedTrial(NamedTuple):
 
 
 def insert_planned(trials: Sequence[PlannedTrial]) -> None:
-    """All of them, with new ids in their order; in the transaction of whoever asks."""
+    """Insert all trials, with new ids in their order, in the caller's transaction."""
     ids = new_ids(len(trials))
     lines = "".join(
         f"{pk}\t{job.hex}\t{variant}\t{case}\t{number}\t{position}\t{expected_s!r}\t{_REST}\n"

@@ -1,7 +1,6 @@
-"""What tells whether pages and answers that show runs would look different now: one cheap query
-each.
+"""Version keys of pages and answers that show runs: one cheap query each.
 
-A mark is a text that changes with what is shown. There is none while a run goes on: then everything
+A version key is a text that changes with the content. There is none during a run, since everything
 may change at any time.
 """
 
@@ -47,12 +46,11 @@ _BESIDE = """, md5(concat(
 
 
 def _rows(table: str) -> str:
-    """A row that is written anew has another place and xmin, and one that goes takes its own
-    along."""
+    """Return SQL that detects changed and deleted rows: an updated row has a new ctid and xmin."""
     return f"sum(hashtextextended({table}.ctid::text, {table}.xmin::text::bigint))"
 
 
-#: Why a run waits depends on the hosts of its team, on who has them, and with these on the time.
+#: The wait reason of a run depends on the hosts of its team and their leases, and so on the time.
 _WAITS = f"""\
 SELECT concat_ws(' ', {_rows("host")}, {_rows("lease")}) FROM fleet_host host
 LEFT JOIN runs_hostlease lease ON lease.host_id = host.id WHERE host.team_id = run.team_id"""
@@ -74,8 +72,10 @@ FROM runs_run run WHERE run.id = %s AND run.team_id = %s
 
 
 def mark_of_run(member: Member, run_id: UUID) -> str | None:
-    """Of one run that has ended, late trials included, or has yet to begin; None where it goes on,
-    is not there, or waits for a time of day."""
+    """Return the key of a run that has ended, including late trials, or that has not begun.
+
+    None if it is under way, does not exist, or waits for a time of day.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_RUN, (run_id, member.team.pk, _ENDED))
         row = cursor.fetchone()
@@ -83,8 +83,11 @@ def mark_of_run(member: Member, run_id: UUID) -> str | None:
 
 
 def mark_of_runs(member: Member, *, count: int, offset: int = 0) -> str | None:
-    """Of a page of the member's runs, newest first; None where one of them may change, or there
-    are none, or one has ended lately: its age is shown by the minute, and late trials arrive."""
+    """Return the key of a page of the member's runs, newest first.
+
+    None if one of them may change, there are none, or one has ended recently: its age is shown in
+    minutes, and late trials may arrive.
+    """
     if isinstance(member, Visitor):
         query = _RUNS.format(beside="", whose=_OF_PROJECT)
         return _mark(query, (member.project, count, offset, _ENDED))
@@ -93,7 +96,7 @@ def mark_of_runs(member: Member, *, count: int, offset: int = 0) -> str | None:
 
 
 def mark_of_overview(member: Member, *, count: int) -> str | None:
-    """Of the newest runs, as above, and of the states of the team's hosts and of its schedules."""
+    """Return the key of the newest runs, as above, the team's host states and its schedules."""
     team = member.team.pk
     return _mark(
         _RUNS.format(beside=_BESIDE, whose="team_id"), (team, count, 0, _ENDED, team, team)

@@ -1,4 +1,4 @@
-"""Why a queued job waits, in words for people."""
+"""The reason why a queued job waits, as text for users."""
 
 from uuid import UUID
 
@@ -9,14 +9,14 @@ from orchestrator.runs.states import JobState
 
 
 class Candidates:
-    """The hosts that placements may get and which of them are busy, each asked for once."""
+    """The hosts that placements may use, and which are busy; each is queried once."""
 
     def __init__(self) -> None:
         self._hosts: dict[str, list[Host]] = {}
         self._busy: dict[frozenset[UUID], int] = {}
 
     def hosts(self, placement: Placement) -> list[Host]:
-        """Of placements of one team."""
+        """Return the hosts of a placement; all placements are of one team."""
         if placement.wanted_host is not None:
             return [placement.wanted_host]
         if placement.wanted not in self._hosts:
@@ -31,8 +31,7 @@ class Candidates:
 
 
 def waiting_reason(job: Job, known: Candidates | None = None) -> str:
-    """One sentence; empty for a job that is not queued. `known`: shared by jobs that are asked
-    about together."""
+    """Return one sentence; empty for a job that is not queued. `known`: shared by several jobs."""
     if job.state != JobState.QUEUED:
         return ""
     now = utc_now()
