@@ -14,14 +14,14 @@ from orchestrator.core.untrusted_json import json_from
 from orchestrator.dispatch import agent_responses
 from orchestrator.transport.base import Completed, Transport
 
-#: Nothing of the host's Python is loaded but its standard library: sooner, and always the same.
+#: Python loads only its standard library on the host: a faster start, equal on all hosts.
 LEAN = ("-I", "-S")
 CALL_TIMEOUT_S = 30.0
 BUNDLE_TIMEOUT_S = 300.0
 
 
 class AgentError(HostError):
-    """The agent refused or broke; the message is its own."""
+    """The agent refused or failed; the message is from the agent."""
 
 
 class AgentMissingError(AgentError):
@@ -30,7 +30,7 @@ class AgentMissingError(AgentError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readiness:
-    """What a host says before a job: its facts, and which commits and files it has."""
+    """The state of a host before a job: its facts, and the commits and files that it has."""
 
     facts: dict[str, Any]
     commits: Mapping[str, bool]
@@ -47,7 +47,7 @@ class Agent:
         self._path = f"agents/{self._bundle.name}"
 
     def install(self) -> None:
-        """Copies the agent to the host."""
+        """Copy the agent to the host."""
         self._transport.put(self._bundle.content, self._path)
 
     def ready(
@@ -60,9 +60,9 @@ class Agent:
         paths: Sequence[str],
         programs: Sequence[str] = (),
     ) -> Readiness:
-        """Makes the host ready for a new job: the agent is there, and nothing else is at work.
+        """Prepare the host for a new job: install the agent, and stop all other work of agents.
 
-        `programs`: what the facts have to tell of beside the programs that they always do.
+        `programs`: programs to include in the facts, in addition to the usual ones.
         """
         words = ["--keep-days", str(keep_days), "--limit-bytes", str(limit_bytes)]
         words += ["--project", repository, "--commits", *commits, "--paths", *paths]
@@ -76,11 +76,11 @@ class Agent:
         return dict(self._call("facts", form=agent_responses.HostFacts)["facts"])
 
     def check_idle(self) -> dict[str, Any]:
-        """How much else works on the host: INTERFERENCE of agents/hostagent/protocol.py."""
+        """Return the load of other processes: INTERFERENCE of agents/hostagent/protocol.py."""
         return dict(self._call("idle-check", form=agent_responses.IdleCheck)["interference"])
 
     def try_user(self, name: str) -> None:
-        """AgentError says why measured code cannot run as this user of the host."""
+        """Raise AgentError with the reason if measured code cannot run as this user of the host."""
         self._call("check-user", name)
 
     def start(self, job: str, step: str) -> None:
@@ -96,14 +96,14 @@ class Agent:
         self._call("stop-all")
 
     def log(self, job: str, step: str, build: str, offset: int) -> tuple[str, int]:
-        """The log of a build from byte `offset` on, and where it ends now."""
+        """Return the log of a build from byte `offset` on, and the offset of its current end."""
         answer = self._call(
             "log", job, step, build, "--offset", str(offset), form=agent_responses.Log
         )
         return answer["text"], answer["offset"]
 
     def commits(self, repository: str, *shas: str) -> dict[str, bool]:
-        """Which of these commits the host has."""
+        """Return for each of these commits whether the host has it."""
         present = self._call("commits", repository, *shas, form=agent_responses.Present)["present"]
         return {sha: present.get(sha, False) for sha in shas}
 
@@ -120,10 +120,10 @@ class Agent:
         timeout_s: float = CALL_TIMEOUT_S,
         form: type[BaseModel] | None = None,
     ) -> dict[str, Any]:
-        """The answer of a verb, which has this form.
+        """Call a verb and return its validated answer.
 
-        The agent is copied where it is not yet: to a host that is new, or when a worker of a newer
-        version takes over a job.
+        Copy the agent first if the host does not have it: the host is new, or a worker with a newer
+        version took over the job.
         """
         try:
             answer = self._ask(words, timeout_s)
@@ -132,7 +132,7 @@ class Agent:
             answer = self._ask(words, timeout_s)
         wrong = agent_responses.describe_problem(form, answer) if form else ""
         if wrong:
-            raise AgentError(f"the agent's answer to {words[0]} is none: {wrong}")
+            raise AgentError(f"the agent's answer to {words[0]} is not valid: {wrong}")
         return answer
 
     def _ask(self, words: Sequence[str], timeout_s: float) -> dict[str, Any]:
@@ -143,7 +143,7 @@ class Agent:
 
 @lru_cache(maxsize=1)
 def _bundle() -> Bundle:
-    """The agent's files do not change under a running worker."""
+    """Return the agent's files, which do not change while a worker runs."""
     return build_bundle()
 
 
@@ -167,5 +167,5 @@ def _answer(python: str, done: Completed) -> dict[str, Any]:
     if "error" in answer:
         said = answer["error"]
         told = said.get("message") if isinstance(said, dict) else said
-        raise AgentError(str(told or "").strip()[:2000] or "the agent failed, and does not say why")
+        raise AgentError(str(told or "").strip()[:2000] or "the agent failed without a message")
     return answer

@@ -1,4 +1,4 @@
-"""What an agent may answer. A host may say anything: only what has this form is taken."""
+"""Schemas of the agent's answers. A host is not trusted: other answers are rejected."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from agents.hostagent.commands.status import LOG_BYTES
 
 _Count = Annotated[int, Field(ge=0, lt=2**62)]
-#: Seconds since 1970; later ones are no date.
+#: Seconds since 1970; the limit is that of valid dates.
 _Instant = Annotated[float, Field(ge=0, le=2.5e11)]
 _Seconds = Annotated[float, Field(ge=0, le=1e9)]
 _Uuid = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F-]{32,36}$")]
@@ -30,7 +30,7 @@ _Programs = dict[str, Program | None]
 
 
 class Facts(_Form):
-    """What we calculate with; all else is only shown."""
+    """The facts that Pitwall computes with; others are only displayed."""
 
     hostname: str | None = None
     fingerprint: str | None = None
@@ -71,7 +71,7 @@ class Log(_Form):
 
 
 class Event(_Form):
-    """`t`: when. The other fields are those of the kinds that are taken in (`intake.py`)."""
+    """`t`: the time. The other fields depend on the kind of event (`intake.py`)."""
 
     t: _Instant
     event: str
@@ -94,7 +94,7 @@ class Status(_Form):
 
 
 def describe_problem(form: type[BaseModel], answer: Mapping[str, Any]) -> str:
-    """What is wrong with an answer; empty where it has the form."""
+    """Return what is wrong with an answer; empty if it is valid."""
     try:
         form.model_validate(answer)
     except (ValidationError, RecursionError) as error:

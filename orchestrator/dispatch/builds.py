@@ -1,4 +1,4 @@
-"""What is kept of builds: one row a commit, recipe, host and job, with the log as far as read."""
+"""Records of builds: a row per commit, recipe, host and job, with the log as far as read."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,17 +16,17 @@ from orchestrator.dispatch.rounds import step_id
 from orchestrator.runs.models import Build, Job
 from orchestrator.runs.states import BuildState
 
-#: Bytes that are kept of the log of one build, and of those of all builds of a job. The end of a
-#: log that is longer tells so.
+#: The limits in bytes for the log of a build, and for all logs of a job. A longer log ends with a
+#: note.
 LOG_LIMIT = 2_000_000
 JOB_LOG_LIMIT = 20_000_000
-#: So often a host is asked for more of one log in one poll: a whole log comes by then.
+#: The limit of calls for one log in one poll; they suffice for a log of maximum size.
 LOG_CALLS = 40
 _CUT = "\n… the rest of this log was not kept\n"
 
 
 def note_started(job: Job, session: HostSession, event: Mapping[str, Any], at: datetime) -> None:
-    """A build began. Each later round finds it in the cache and says the same again."""
+    """Record the start of a build. Later rounds find it in the cache and report it again."""
     if _row(job, session, event).exists():
         return
     _check_number(job, session)
@@ -59,7 +59,7 @@ def note_failed(job: Job, session: HostSession, event: Mapping[str, Any], at: da
 
 
 def read_logs(job: Job, session: HostSession) -> None:
-    """Reads on in the logs of the builds that are going on at this host."""
+    """Read more of the logs of the current builds on this host."""
     going_on = Build.objects.filter(job=job, host=session.host, state=BuildState.BUILDING)
     for build in going_on.select_related("commit"):
         _read_log(job, session, build)
@@ -77,8 +77,10 @@ def _end(
 
 
 def _read_log(job: Job, session: HostSession, build: Build) -> None:
-    """Reads on in a log, as far as there is room for it; the guarded UPDATE keeps two readers from
-    adding the same text."""
+    """Read more of a log, within its limits.
+
+    The conditional UPDATE keeps two readers from appending the same text.
+    """
     room = _room(job, build)
     for _ in range(LOG_CALLS):
         if room <= 0:
@@ -97,7 +99,7 @@ def _read_log(job: Job, session: HostSession, build: Build) -> None:
 
 
 def _room(job: Job, build: Build) -> int:
-    """How many bytes of the log may still be added."""
+    """Return how many bytes may still be added to the log."""
     size = Func(F("log"), function="OCTET_LENGTH", output_field=BigIntegerField())
     kept = Build.objects.filter(job=job).aggregate(
         own=Sum(size, filter=Q(pk=build.pk)), of_job=Sum(size)
@@ -106,7 +108,7 @@ def _room(job: Job, build: Build) -> int:
 
 
 def _check_number(job: Job, session: HostSession) -> None:
-    """A host builds each commit by one recipe a case at most, in each attempt perhaps another."""
+    """Check the number of builds: at most one per commit and case, in each attempt."""
     pairs = job.trials.order_by().values("variant", "case").distinct().count()
     most = MAX_ATTEMPTS * pairs
     if Build.objects.filter(job=job, host=session.host).count() >= most:
@@ -123,7 +125,7 @@ def _row(job: Job, session: HostSession, event: Mapping[str, Any]) -> Any:
 
 
 def _recipe(event: Mapping[str, Any]) -> str:
-    """The part of a build's id that is not the commit's."""
+    """Return the recipe, the part of a build's id after the commit."""
     return str(event["build"]).rpartition("-")[2][:64]
 
 

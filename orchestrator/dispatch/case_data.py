@@ -15,18 +15,18 @@ from orchestrator.stats.stopping import CaseData, Decision
 VERDICT_TEXT = {
     Verdict.REGRESSED: "regressed",
     Verdict.IMPROVED: "improved",
-    Verdict.TRIVIAL: "a change smaller than matters",
+    Verdict.TRIVIAL: "a change too small to matter",
     Verdict.EQUIVALENT: "no change",
     Verdict.INCONCLUSIVE: "not decided",
 }
 
-#: Of one block: position of the variant → its trial, in the order of time.
+#: One block: position of the variant → its trial, in time order.
 Block = dict[int, UUID]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonSpec:
-    """What cells a case of the run has: its primary metrics, and its contenders by position."""
+    """The cells of a case of the run: its primary metrics, and its contenders by position."""
 
     metrics: tuple[Metric, ...]
     contenders: Mapping[int, str]
@@ -38,7 +38,7 @@ class ComparisonSpec:
 
 @dataclass(slots=True, kw_only=True)
 class CaseBlocks:
-    """The blocks of a case that are through. `goes_on`: more of them are planned."""
+    """The complete blocks of a case. `goes_on`: more of them are planned."""
 
     clean: list[Block]
     excluded: int = 0
@@ -47,7 +47,7 @@ class CaseBlocks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseComparisons:
-    """A case's comparisons with the cell that each is of."""
+    """A case's comparisons, each with its cell."""
 
     data: CaseData
     cells: tuple[tuple[int, Metric], ...]
@@ -56,7 +56,7 @@ class CaseComparisons:
 def compare_case(
     blocks: CaseBlocks, spec: ComparisonSpec, values: Mapping[UUID, Mapping[str, float]]
 ) -> CaseComparisons:
-    """`values`: trial → metric → value in its SI unit; None of what is no number of a load."""
+    """Compare a case; `values`: trial → metric → value in its SI unit, None if unknown."""
     found: list[tuple[tuple[int, Metric], Comparison]] = []
     for at, metric in spec.cells:
         before = _column(blocks.clean, 0, metric, values)
@@ -97,7 +97,7 @@ def _column(
 def describe_decision(
     compared_case: CaseComparisons, decision: Decision, spec: ComparisonSpec
 ) -> str:
-    """The line of a case: what is decided, or why nothing is."""
+    """Return the status line of a case: the decision, or why there is none."""
     if decision.futile:
         return "no sign of a change"
     if decision.cell is None:

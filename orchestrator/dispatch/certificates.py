@@ -13,7 +13,7 @@ from orchestrator.runs.models import Job
 
 
 def certificates_of(job: Job, spec: Spec, job_hosts: JobHosts) -> Certificates | None:
-    """The job's own, made the first time that they are asked for; None where it needs none.
+    """Return the job's certificates, created at the first call; None if it needs none.
 
     The caller holds the job's claim.
     """
@@ -28,7 +28,7 @@ def certificates_of(job: Job, spec: Spec, job_hosts: JobHosts) -> Certificates |
 
 
 def plan_entry(certificates: Certificates | None, *, serves: bool) -> dict[str, str | None] | None:
-    """What a host's plan says of them: the key and its certificate only where something serves."""
+    """Return their entry in a host's plan: key and certificate only on hosts that run a server."""
     if certificates is None:
         return None
     entry = asdict(certificates)

@@ -1,4 +1,4 @@
-"""Trying a host step by step: from its port to how quiet it is, with what fixes each failure."""
+"""Checks of a host step by step, from its port to its idle load, with a fix for each failure."""
 
 import logging
 import time
@@ -33,9 +33,9 @@ from orchestrator.transport.ssh import scan_host_key
 logger = logging.getLogger(__name__)
 
 REACH_TIMEOUT_S = 6.0
-#: Seconds that one step may take; what it has open is closed then.
+#: The time limit of a step in seconds; then its connections are closed.
 STEP_S = 90.0
-#: So many workers may die of one step.
+#: A step fails after this many workers have died during it.
 MAX_TRIES = 3
 _DIED = Finding(
     outcome=CheckOutcome.FAILED,
@@ -44,9 +44,9 @@ _DIED = Finding(
 
 
 def ask_for_checks(*, member: Member, host_id: UUID, again: CheckStep | None = None) -> CheckList:
-    """Has a worker try the steps that are left, or `again` and so all after it.
+    """Request the remaining steps from a worker, or `again` and all steps after it.
 
-    They go on until something waits for somebody, or all are through.
+    They continue until one needs an action of a user, or all are complete.
     """
     host = _host(member, host_id)
     with transaction.atomic():
@@ -59,9 +59,9 @@ def ask_for_checks(*, member: Member, host_id: UUID, again: CheckStep | None = N
 
 
 def carry_out(host_id: UUID) -> None:
-    """The checks that were asked for, if no other worker has them.
+    """Execute the requested checks, unless another worker does.
 
-    Where the team of the host holds its share of the threads, a later tick carries them out.
+    If the team of the host uses its share of the threads, a later tick executes them.
     """
     team = Host.objects.filter(pk=host_id).values_list("team", flat=True).first()
     with SHARES.admit(team) as admitted:
@@ -84,7 +84,7 @@ def _carry_out(host_id: UUID) -> None:
 
 
 def _try_next(request: CheckRequest, claim: Claim) -> bool:
-    """Tries one step; False where none is left, or the host is not to be disturbed now."""
+    """Try one step; return False if none is left, or the host must not be disturbed now."""
     host = Host.objects.select_related("credential").get(pk=request.host_id)
     step = checks_of(host).next_step
     if step is None or host.state == HostState.RETIRED or hasattr(host, "lease"):
@@ -127,7 +127,7 @@ def _run_step(host: Host, step: CheckStep, claim: Claim) -> Finding:
         logger.exception("the check %s of %s failed", step, host.pk)
         return Finding(
             outcome=CheckOutcome.FAILED,
-            message=f"Pitwall itself failed: {error}; see the worker's log, and try again.",
+            message=f"Internal error: {error}; see the worker's log, and try again.",
         )
 
 
@@ -159,7 +159,7 @@ def _question(host: Host, shown: HostKey) -> str:
     pinned = HostKey.parse(host.host_key).fingerprint_sha256
     return (
         f"{host.address} shows another key than the pinned one ({pinned}). The host was set up "
-        "anew, or another machine answers at its address: pin it only if you know why it changed."
+        "again, or another machine answers at its address: pin it only if you know why it changed."
     )
 
 

@@ -1,4 +1,4 @@
-"""The steps of a check-up that need a login: Python, agent, load tools, clock and quietness."""
+"""The checks that need a login: Python, agent, load tools, clock and idle load."""
 
 import contextlib
 import time
@@ -25,9 +25,9 @@ from orchestrator.transport.local import LocalTransport
 from orchestrator.transport.ssh import SshTransport
 
 LEAST_PYTHON = (3, 9)
-#: What the agent cannot do without and small packagings of Python leave out.
+#: The agent needs these modules, and minimal packages of Python do not contain them.
 MODULES = ("zlib", "ssl", "json", "argparse", "hashlib")
-#: From here on logs of two machines cannot be laid side by side.
+#: With a larger offset the logs of two machines cannot be aligned.
 CLOCK_OFF_S = 1.0
 CLOCK_LOOKS = 3
 WORD_TIMEOUT_S = 20.0
@@ -46,7 +46,7 @@ _TIME = "import time; print(repr(time.time()))"
 
 @contextlib.contextmanager
 def way_to(host: Host, claim: Claim) -> Iterator[Transport]:
-    """Open whatever state the host is in: it is being set up, or fixed."""
+    """Open a connection in any state of the host: it is being set up, or fixed."""
     with _open(host) as transport, claim.closing(transport.close):
         yield GuardedTransport(transport, claim)
 
@@ -71,8 +71,8 @@ def _python(host: Host, claim: Claim) -> Finding:
     said = done.stdout.decode(errors="replace").strip()
     version, _, missing = said.partition(" ")
     if done.exit_status != 0 or not version[:1].isdigit():
-        why = done.stderr.decode(errors="replace").strip()[-300:] or said or "it says nothing"
-        raise HostSetupError(f"{host.python} on {host.name} is no Python that works: {why}")
+        why = done.stderr.decode(errors="replace").strip()[-300:] or said or "no output"
+        raise HostSetupError(f"{host.python} on {host.name} is not a working Python: {why}")
     if tuple(int(part) for part in version.split(".")[:2]) < LEAST_PYTHON:
         raise HostSetupError(
             f"{host.python} on {host.name} is Python {version}; the agent needs 3.9 or newer."
@@ -98,7 +98,7 @@ def _agent(host: Host, claim: Claim) -> Finding:
 
 
 def _refusal(host: Host, agent: Agent) -> Finding | None:
-    """Where measured code cannot run as the user that the host names; no job could begin."""
+    """Return a failure if measured code cannot run as the host's user; then no job could start."""
     if not host.run_as:
         return None
     try:
@@ -113,18 +113,18 @@ def _refusal(host: Host, agent: Agent) -> Finding | None:
 
 
 def _who_runs(host: Host) -> str:
-    """Whose rights measured code has there: see SECURITY.md."""
+    """Describe the user that runs measured code: see SECURITY.md."""
     if host.run_as:
         login = host.login or "Pitwall's own workers"
-        return f"What is measured runs as {host.run_as}; agent and load tools run as {login}"
+        return f"Measured code runs as {host.run_as}; agent and load tools run as {login}"
     if host.transport == HostTransport.LOCAL:
-        return "What is measured runs as the user of Pitwall's own workers: for a demo alone"
+        return "Measured code runs as the user of Pitwall's own workers: only suitable for a demo"
     if host.login == "root":
         return (
-            "What is measured runs as root: name a user for measured code, or give the host a "
-            "login for Pitwall alone instead"
+            "Measured code runs as root: name a user for measured code, or give the host a "
+            "dedicated login for Pitwall"
         )
-    return f"What is measured runs as {host.login}: let that login have nothing else of value"
+    return f"Measured code runs as {host.login}: let that login have nothing else of value"
 
 
 def _machine(facts: Mapping[str, Any]) -> str:
@@ -140,7 +140,7 @@ def _machine(facts: Mapping[str, Any]) -> str:
 
 
 def _tools(host: Host, _: Claim) -> Finding:
-    """By what the agent has just told: the step before it has left a snapshot."""
+    """Check the tools in the facts that the previous step has stored in a snapshot."""
     snapshot = latest_snapshot(host)
     facts = snapshot.facts if snapshot else {}
     fit, missing = [], []
@@ -155,13 +155,13 @@ def _tools(host: Host, _: Claim) -> Finding:
         return Finding(
             outcome=CheckOutcome.WARNING,
             message=f"{host.name} has none of {', '.join(missing)}, and Pitwall has none to send: "
-            "it can run servers, and make no load.",
+            "it can run servers, but not create load.",
             remedies=remediation.to_get_tools(facts),
         )
     lacking = f". Without: {', '.join(missing)}" if missing else ""
     return Finding(
         outcome=CheckOutcome.PASSED,
-        message=f"It can make load with {', '.join(fit)}{lacking}",
+        message=f"It can create load with {', '.join(fit)}{lacking}",
         remedies=remediation.to_get_tools(facts) if missing else (),
     )
 
@@ -179,13 +179,13 @@ def _clock(host: Host, claim: Claim) -> Finding:
     return Finding(
         outcome=CheckOutcome.WARNING,
         message=f"Its clock is {format_duration(abs(off_s))} {side} Pitwall's {known}. Jobs do not "
-        "need the right time, but its logs cannot be laid beside others.",
+        "need the right time, but its logs cannot be aligned with others.",
         remedies=remediation.TO_SET_CLOCKS,
     )
 
 
 def _clock_look(transport: Transport, host: Host) -> tuple[float, float]:
-    """How far the clock is off, and how far that may be wrong: half the way there and back."""
+    """Return the offset of the clock in seconds, and its uncertainty: half the round trip."""
     before = time.time()
     done = transport.run([host.python, *LEAN, "-c", _TIME], timeout_s=WORD_TIMEOUT_S)
     after = time.time()
@@ -193,7 +193,7 @@ def _clock_look(transport: Transport, host: Host) -> tuple[float, float]:
         told = float(done.stdout)
     except ValueError as error:
         raise HostSetupError(
-            f"{host.name} does not tell its time: {done.stderr[-200:]!r}"
+            f"{host.name} does not report its time: {done.stderr[-200:]!r}"
         ) from error
     return told - (before + after) / 2, (after - before) / 2
 
@@ -204,7 +204,7 @@ def _quiet(host: Host, claim: Claim) -> Finding:
     found = [reason for reason in _disturbances(look) if reason]
     if not found:
         share = look.get("foreign_share")
-        used = "what others use is not told" if share is None else f"others use {_of_core(share)}"
+        used = "the use by others is unknown" if share is None else f"others use {_of_core(share)}"
         return _passed(f"Nothing disturbs it: {used}")
     return Finding(
         outcome=CheckOutcome.WARNING,
@@ -214,7 +214,7 @@ def _quiet(host: Host, claim: Claim) -> Finding:
 
 
 def _disturbances(look: Mapping[str, Any]) -> Iterator[str]:
-    """By the thresholds that trials are judged by."""
+    """Yield disturbances by the thresholds of the validity of trials."""
     foreign = THRESHOLDS["foreign_process"]
     if foreign.is_broken_by(look.get("foreign_share")):
         names = [str(each["name"]) for each in look.get("foreign") or () if each["cpu_s"] > 0.01]

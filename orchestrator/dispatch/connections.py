@@ -1,7 +1,7 @@
-"""Open connections to hosts, kept warm: an open one is ten times cheaper than a new one.
+"""A pool of open connections to hosts: reuse is ten times cheaper than a new connection.
 
-One pool a worker process. A connection is used by one thread at a time; whatever goes wrong on it
-closes it, so that the next user begins with a new one.
+There is one pool per worker process. One thread at a time uses a connection. Any error on it closes
+it, so the next user gets a new one.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ class _Idle:
 
 @dataclass(slots=True)
 class Connections:
-    """Lends open transports; `open_` makes a new one."""
+    """Lends open transports; `open_` creates a new one."""
 
     open_: Callable[[Host], Transport] = connect
     idle_s: float = IDLE_S
@@ -35,7 +35,7 @@ class Connections:
 
     @contextlib.contextmanager
     def to(self, host: Host) -> Iterator[Transport]:
-        """A transport for the block; kept for the next user unless the block raises."""
+        """Lend a transport for the block; keep it for the next user unless the block raises."""
         transport = self._take(host) or self.open_(host)
         try:
             yield transport
@@ -66,7 +66,7 @@ class Connections:
             self._idle.setdefault(_key(host), []).append(_Idle(transport, time.monotonic()))
 
     def _close_old(self) -> None:
-        """Closes what nobody wanted for `idle_s`, and the oldest ones beyond MAX_IDLE."""
+        """Close connections that were idle for `idle_s`, and the oldest ones beyond MAX_IDLE."""
         with self._lock:
             everything = sorted(
                 ((each, key) for key, kept in self._idle.items() for each in kept),
@@ -84,12 +84,12 @@ class Connections:
 
 
 def _key(host: Host) -> Hashable:
-    """What a connection was made with: whatever changes of it asks for a new one."""
+    """Return the settings of a connection: after a change of any of them a new one is opened."""
     return (
         host.pk, host.state, host.transport, host.address, host.port, host.login, host.host_key,
         host.work_dir, host.credential_id,
     )  # fmt: skip
 
 
-#: Of this process.
+#: The pool of this process.
 CONNECTIONS = Connections()

@@ -1,4 +1,4 @@
-"""Which CPUs each process of a trial gets on one host. No Django, no I/O."""
+"""The CPUs of each process of a trial on one host. No Django, no I/O."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from orchestrator.core.errors import HostSetupError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """A process and the number of CPUs that the definition gives it; None leaves it to us."""
+    """A process and its number of CPUs in the definition; None leaves the choice to Pitwall."""
 
     name: str
     cpus: int | None = None
@@ -17,11 +17,11 @@ class Share:
 def allot(
     logical: int | None, shares: Sequence[Share], *, pin: bool
 ) -> dict[str, list[int] | None]:
-    """Disjoint CPUs for each name, on a host with `logical` CPUs; None = anywhere.
+    """Assign disjoint CPUs to each name, on a host with `logical` CPUs; None = anywhere.
 
-    Numbers that the definition gives are kept, or HostSetupError says that the host has too few.
-    What is left is shared evenly by the rest, if `pin` and if there is one for each. From three
-    CPUs on, CPU 0 is left to the rest of the machine where that is possible.
+    Numbers in the definition are used; HostSetupError if the host has too few. The others share the
+    remaining CPUs evenly, if `pin` and if there is one for each. On hosts with at least three CPUs,
+    CPU 0 is left to the rest of the machine if possible.
     """
     fixed = [share for share in shares if share.cpus is not None]
     open_ = [share for share in shares if share.cpus is None]
@@ -44,7 +44,7 @@ def allot(
 
 
 def _evenly(shares: Sequence[Share], cpus: list[int]) -> dict[str, list[int] | None]:
-    """Each the same number; where there are too few, all share all of them."""
+    """Give each the same number; if there are too few, all share all of them."""
     each = len(cpus) // len(shares)
     if not each:
         return {share.name: list(cpus) for share in shares}

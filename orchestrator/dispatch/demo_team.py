@@ -1,4 +1,4 @@
-"""What `make demo` and `make seeds` measure with: a team, its owner, this machine, a project."""
+"""The data for `make demo` and `make seeds`: a team, its owner, this machine, a project."""
 
 import secrets
 import sys
@@ -36,10 +36,10 @@ SSH_HOST = "sample-host"
 
 @contextmanager
 def demo_owner() -> Iterator[tuple[Member, str | None]]:
-    """The demo's user, with profiles in their team; the password only if they are new.
+    """Yield the demo's user, with hardware profiles in their team; the password only if it is new.
 
-    Where the block fails, a team and a user that were new are removed again, with all that the
-    block gave them: nobody has seen the password, and the next try starts from nothing.
+    If the block fails, a new team and user are removed with everything that the block created:
+    nobody saw the password, so the next attempt starts from nothing.
     """
     new_team = not Team.objects.filter(slug=TEAM).exists()
     new_user = not User.objects.filter(username=USER).exists()
@@ -63,7 +63,7 @@ def _owner() -> tuple[Member, str | None]:
 
 
 def this_machine(member: Member) -> Host:
-    """This machine as a host, with a profile of its own, filled by what it says of itself."""
+    """Return this machine as a host, with a profile from its facts."""
     profile = save_profile(member=member, slug=HOST, name="This machine")
     host = add_local_host(member=member, name=HOST, profile=profile, python=sys.executable)
     facts = _asked(host)
@@ -74,9 +74,9 @@ def this_machine(member: Member) -> Host:
 
 
 def ssh_machine(member: Member, where: str, authorized_keys: Path) -> Host:
-    """The host at `login@address:port`, which lets in whose key is in the file `authorized_keys`.
+    """Return the host at `login@address:port`; `authorized_keys` is a file of that host.
 
-    Both are of the same installation: the key that the host shows is the one to be pinned.
+    Both are of the same installation, so the key that the host shows is pinned.
     """
     credential = _sample_key(member)
     authorized_keys.write_text(f"{credential.public_key}\n")
@@ -110,7 +110,7 @@ def _asked(host: Host) -> dict[str, Any]:
 
 
 def project_at(member: Member, *, slug: str, name: str, path: str) -> Project:
-    """The team's project of that name, its repository now at `path`.
+    """Return the team's project of that name, with its repository at `path`.
 
     A new project whose repository cannot be fetched is removed again.
     """

@@ -1,21 +1,23 @@
-"""Advancing one job by one step. Every step may be repeated: it is idempotent, or guarded.
+"""Advances one job by one step. Every step may be repeated: it is idempotent, or guarded.
 
-`advance` takes the job's claim, does what the pure `plan` names, and gives the turn back:
+`advance` takes the job's claim, executes the action that the pure `plan` selects, and releases the
+claim:
 
-1. PREPARE          each host: copy the agent, end leftovers, note the facts; then mark what these
-                    hosts cannot measure, and send tools and commits for the rest
-2. START_FOLLOWERS  where several hosts play: their supervisors build, and wait for their lead
-3. START            write the round's plan and leave the lead's supervisor behind
-4. POLL             read the lead's journal from where we were; take in finished trials
-5. FINISH, or the next round's START; CANCEL at any time, and cancelled cases are dropped from the
-   round that goes on. Between two rounds, cases that would only
-   fail again are given up, and those that are decided end, where the run asked for that
+1. PREPARE: on each host copy the agent, stop orphans and store the facts. Then mark what these
+   hosts cannot measure, and send tools and commits for the rest.
+2. START_FOLLOWERS, with several hosts: their supervisors build, and wait for the lead.
+3. START: write the round's plan and start the supervisor of the lead.
+4. POLL: read the new part of the lead's journal, and store finished trials.
+5. FINISH, or START of the next round. CANCEL is possible at any time. Cancelled cases are dropped
+   from the current round. Between two rounds, cases that would only fail again are skipped, and
+   decided cases end if the run asks for that.
 
-A step counts as failed before it is tried, so that a worker that dies of it is counted as well; a
-good step takes that back. Each has a deadline (`STEP_S`), until which a heartbeat renews the claim.
+A step counts as failed before it is tried, so a worker that dies during it is counted as well; a
+successful step resets the count. Each step has a deadline (`STEP_S`), until which a heartbeat
+renews the claim.
 
-When a host fails, the job goes back to the queue with its next attempt (`_try_again`): its leases
-are released, and what was measured until then is kept.
+When a host fails, the job returns to the queue with its next attempt (`_try_again`): its leases are
+released, and its results are kept.
 """
 
 import contextlib
@@ -60,28 +62,29 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between two polls of a host that does not ask for quiet.
 POLL_S = 0.5
-#: Seconds between two polls of a mirror that was lost and is fetched again.
+#: Seconds between two polls of a lost mirror that is being fetched again.
 FETCH_POLL_S = 2.0
-#: A job holds its hosts for so long at most while no worker runs that fetch.
+#: A job keeps its hosts for this time while no worker runs that fetch.
 FETCH_PATIENCE_S = 1800.0
-#: Seconds until a job is polled again whose team holds its share of the threads.
+#: Seconds until the next poll of a job whose team uses its share of the threads.
 SHARE_S = 1.0
-#: In the queue, where the server itself is not ready: each of the attempts waits so long.
+#: If the server itself is not ready, each attempt waits this long in the queue.
 NOT_READY_PAUSE_S = 600.0
-#: What a step returns that keeps the claim, since the next step follows without a pause.
+#: The result of a step that keeps the claim, since the next step follows immediately.
 AT_ONCE = -1.0
 
 
 class InternalError(HostError):
-    """A fault of our own: tried again like a host's, so that nothing hangs and nothing is lost."""
+    """An error in Pitwall: it is retried like a host's, so that nothing hangs and nothing is
+    lost."""
 
     transient = True
 
 
 def advance(job_id: UUID) -> float | None:
-    """Takes the job one step further; in how many seconds it wants the next one.
+    """Take the job one step further; return in how many seconds it wants the next one.
 
-    None where there was nothing to do for us, or where there is nothing more to do.
+    None if the caller had nothing to do, or if there is nothing more to do.
     """
     since = time.monotonic()
     job = claims.claim_job(job_id)
@@ -136,21 +139,21 @@ def _step(job: Job, claim: Claim) -> float | None:
     except PitwallError as error:
         return _end(job, job_hosts, JobState.FAILED, str(error))
     except (ClaimLost, DatabaseError) as error:
-        # What the database refuses to store is the fault of what came, and would be so for ever.
+        # A value that the database refuses comes from the host, and would be refused again.
         if not isinstance(error, DataError):
             raise
         return _host_failed(job, job_hosts, InternalError(f"the database refused a value: {error}"))
     except Exception as error:
         logger.exception("job %s: %s failed", job.pk, action)
-        # Its text may name paths and statements of the server: only the log has it.
+        # Only the log has its text, which may contain paths and statements of the server.
         problem = f"internal error, see the worker's log: {type(error).__name__}"
         return _host_failed(job, job_hosts, InternalError(problem))
 
 
 def _wait_for_fetch(job: Job, job_hosts: JobHosts, project: Project) -> float | None:
-    """Has a lost mirror fetched, and polls again; a fetch that no worker takes up ends the job."""
+    """Request a fetch of a lost mirror, and poll again; without a worker for it the job fails."""
     fetch = request_fetch(project, since=job.started_at)
-    # It is due since then, and no worker has taken it.
+    # The fetch has been due since then, without a worker.
     waits_since = max(fetch.next_at or database_now(), job.started_at or job.created_at)
     waited_s = (database_now() - waits_since).total_seconds()
     if fetch.claim is None and waited_s > FETCH_PATIENCE_S:
@@ -164,13 +167,13 @@ def _most_failures(job: Job) -> int:
 
 
 def _without_an_end(job: Job, action: Action) -> None:
-    """The step was begun so often, and each worker ended in the middle of it.
+    """Lose the attempt after several workers in a row ended during the same step.
 
-    The hosts are left alone, since to ask them may be what ends the worker: what runs there stops
-    by itself.
+    The hosts are not contacted, since that may be what ends the workers; their processes stop by
+    themselves.
     """
     if action == Action.CANCEL:
-        claims.end_job(job, JobState.CANCELLED, "cancelled; the hosts could not be told")
+        claims.end_job(job, JobState.CANCELLED, "cancelled; the hosts could not be reached")
         return
     reason = f"{job.failures - 1} workers in a row ended in the middle of the step {action!r}"
     _lose_attempt(job, reason, avoid=[])
@@ -187,7 +190,7 @@ def _prepare(job: Job, job_hosts: JobHosts) -> float | None:
         _, why = outcomes.outcome_of(job)
         return _try_again(job, job_hosts, why, avoid=[other])
     left = _next_trial(job)
-    # One without any trial is a mere visit to its hosts.
+    # A job without any trial only visits its hosts.
     if left is None and job.trials.exists():
         claims.transition_job(job, JobState.MEASURING)
         return _end(job, job_hosts, *outcomes.outcome_of(job))
@@ -207,12 +210,12 @@ def _prepare(job: Job, job_hosts: JobHosts) -> float | None:
 
 
 def _replaceable(job: Job, job_hosts: JobHosts) -> Host | None:
-    """A host whose place another one could take."""
+    """Return a host that another one could replace."""
     return next((host for host in job_hosts.hosts if claims.has_other_hosts(job, host)), None)
 
 
 def _take_in_late(job: Job, session: HostSession) -> None:
-    """What the attempt before finished on this host after we had given it up."""
+    """Store results of the previous attempt that finished on this host after it was abandoned."""
     status = session.agent.status(str(job.pk), step_id(job, back=1), 0)
     intake.take_in(job, session, status, late=True)
 
@@ -243,7 +246,7 @@ def _start(job: Job, job_hosts: JobHosts) -> float | None:
 
 
 def _poll_follower(job: Job, session: HostSession) -> intake.JournalSummary:
-    """From the beginning each time: its journal is short until its lead comes."""
+    """Read the journal from the beginning each time: it is short until the lead connects."""
     status = session.agent.status(str(job.pk), step_id(job), 0)
     seen = intake.take_in(job, session, status)
     builds.read_logs(job, session)
@@ -298,7 +301,7 @@ def _after_round(job: Job, job_hosts: JobHosts, lost: list[str]) -> float | None
 
 
 def _next_trial(job: Job) -> Trial | None:
-    """The first of those that are still needed; None where nothing is, or the budget is spent.
+    """Return the first trial that is still needed; None if there is none or the budget is spent.
 
     Analysing and skipping cases may be repeated: both follow from the measurements.
     """
@@ -309,7 +312,7 @@ def _next_trial(job: Job) -> Trial | None:
     if following is None or budgets.holds(job, following.round):
         return following
     claims.skip_remaining(job, budgets.SPENT)
-    # The last analysis of the cases that do not go on.
+    # The last analysis of the cases that do not continue.
     interim.analyse_cases(job)
     return None
 
@@ -320,16 +323,16 @@ def _cancel(job: Job, job_hosts: JobHosts) -> float | None:
         with job_hosts.at(job_hosts.lead) as session:
             status = session.agent.status(str(job.pk), step_id(job), job.journal_offset)
             intake.take_in(job, session, status)
-    message = "cancelled; what was measured until then is kept"
+    message = "cancelled; existing results are kept"
     silent = [host.name for host in job_hosts.hosts if host not in told]
     if silent:
-        message += f"; {', '.join(silent)} could not be told and stops by itself"
+        message += f"; {', '.join(silent)} could not be reached and stops by itself"
     claims.end_job(job, JobState.CANCELLED, message)
     return None
 
 
 def _end(job: Job, job_hosts: JobHosts, state: JobState, message: str) -> float | None:
-    """The job is over. On its hosts the round has ended by itself, or is ended now."""
+    """End the job. The round on its hosts has ended, or is stopped now."""
     if state != JobState.FINISHED:
         _stop_everywhere(job, job_hosts)
     claims.end_job(job, state, message)
@@ -339,22 +342,24 @@ def _end(job: Job, job_hosts: JobHosts, state: JobState, message: str) -> float 
 def _try_again(
     job: Job, job_hosts: JobHosts, reason: str, *, avoid: list[Host] | None = None
 ) -> float | None:
-    """Hosts failed, and not what was measured: the next attempt, with a cap."""
+    """Start the next attempt, up to a limit, after a failure of hosts."""
     _stop_everywhere(job, job_hosts)
     _lose_attempt(job, reason, avoid=avoid or [])
     return None
 
 
 def _wait_in_queue(job: Job, job_hosts: JobHosts, reason: str) -> None:
-    """Neither the job nor a host is to blame, such as for a full disk: it leaves its hosts to
-    others for a while."""
+    """Return the job to the queue for a while: neither the job nor a host has failed.
+
+    For example, the disk of the server is full.
+    """
     _stop_everywhere(job, job_hosts)
     _lose_attempt(job, reason, avoid=[], wait_s=NOT_READY_PAUSE_S)
 
 
 def _lose_attempt(job: Job, reason: str, *, avoid: list[Host], wait_s: float | None = None) -> None:
     if job.attempt >= MAX_ATTEMPTS:
-        message = f"given up after {job.attempt} attempts; the last: {reason}"
+        message = f"failed after {job.attempt} attempts; the last: {reason}"
         claims.end_job(job, JobState.FAILED, message)
         return
     wait_s = retry_s(job.attempt) if wait_s is None else wait_s
@@ -368,7 +373,7 @@ def _lose_attempt(job: Job, reason: str, *, avoid: list[Host], wait_s: float | N
 
 
 def _stop_everywhere(job: Job, job_hosts: JobHosts) -> list[Host]:
-    """Ends the job's round on each host that can be reached; those hosts."""
+    """Stop the job's round on each host that can be reached; return these hosts."""
     told = []
     job_hosts.claim.begin("ending the round", STOP_S)
     started = job.step_started or job.followers_started
@@ -381,10 +386,10 @@ def _stop_everywhere(job: Job, job_hosts: JobHosts) -> list[Host]:
 
 
 def _host_failed(job: Job, job_hosts: JobHosts, error: HostError) -> float | None:
-    """Transient failures are tried again in place at first, then from the queue; others end it."""
+    """Retry transient failures, first in place, then from the queue; others end the job."""
     host = job_hosts.last or job_hosts.lead
     note_host_error(host=host, error=error)
-    # At least this one: what was taken in before the error was progress, which counts anew.
+    # At least this one: events stored before the error were progress and reset the count.
     failures = max(1, job.failures)
     cap = _most_failures(job)
     if error.transient and failures < cap:

@@ -1,4 +1,4 @@
-"""A way to a host that is used only while the claim of the work holds."""
+"""A transport that works only while the claim of the work is held."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from orchestrator.transport.base import Closing, Completed, Content, Transport
 
 
 class GuardedTransport(Closing):
-    """A Transport; each verb first asks the claim, which raises where it is lost or late."""
+    """A Transport; each verb first checks the claim, and raises if it is lost or late."""
 
     def __init__(self, inner: Transport, claim: Claim) -> None:
         self._inner, self._claim = inner, claim

@@ -1,4 +1,4 @@
-"""What a server is asked: until it is ready, and before and after each load. Plan entries."""
+"""Plan entries of HTTP checks: until a server is ready, and before and after each load."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ from orchestrator.loadtools.registry import Adapter
 def checks_of(
     spec: Spec, parameters: Mapping[str, Scalar], tool: Adapter, load: LoadSpec
 ) -> list[dict[str, Any]]:
-    """CHECKs of protocol.py: the load's own request first, then those of the definition."""
+    """Return CHECKs of protocol.py: the load's own request first, then those of the definition."""
     return [*_own_check(tool, load), *_checks(spec, load, parameters)]
 
 
 def ready_of(spec: Spec, load: LoadSpec) -> dict[str, Any]:
-    """How the server is asked until it serves.
+    """Return the request that is repeated until the server is ready.
 
-    A server of HTTP/3 listens on TCP at the same port as well, or no client would find it.
+    An HTTP/3 server also listens on TCP at the same port, or clients would not find it.
     """
     ready = spec.subject.ready
     return {
@@ -36,10 +36,10 @@ def ready_of(spec: Spec, load: LoadSpec) -> dict[str, Any]:
 
 
 def _own_check(tool: Adapter, load: LoadSpec) -> list[dict[str, Any]]:
-    """The load's own request, asked once: what it answers is told, the load judges its status.
+    """Return the load's own request as a check: its answer is reported, the load judges its status.
 
-    Beside a random path `path` is an example of it, where there is one. Nobody knows beforehand
-    what a message of gRPC is to be answered with.
+    For a random path, `path` is an example if there is one. The answer to a gRPC message cannot be
+    known in advance, so it is not checked.
     """
     without_example = load.random_path is not None and load.path == ANY_PATH
     if without_example or load.protocol == "grpc":
@@ -57,9 +57,9 @@ def _own_check(tool: Adapter, load: LoadSpec) -> list[dict[str, Any]]:
 
 
 def _checks(spec: Spec, load: LoadSpec, parameters: Mapping[str, Scalar]) -> list[dict[str, Any]]:
-    """What the definition wants answered, with the values of the case in its texts.
+    """Return the checks of the definition, with the values of the case in its texts.
 
-    Over HTTP/3 only the load tool can ask, and it does not tell what came: these go by TCP.
+    Only the load tool can send HTTP/3, and it does not report the answer, so these use TCP.
     """
     by_tcp = replace(load, protocol="h1") if load.protocol == "h3" else load
     return [

@@ -1,4 +1,4 @@
-"""Taking in what the agent's journal tells: phases, finished trials, failures."""
+"""Intake of the agent's journal: phases, finished trials, failures."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,11 @@ from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
 
 CLOCK_TOLERANCE_S = 2.0
-#: Events that a trial may have in the journal, and those of builds and of the round itself.
-#: A search has most: sixty probes of some six phases.
+#: The limit of events per trial in the journal, including those of builds and of the round. A
+#: search has the most: sixty probes of about six phases.
 EVENTS_A_TRIAL = 500
 EVENTS_BESIDE = 1_000
-#: So long a host may ask not to be disturbed: the longest load of a definition.
+#: A host may ask not to be disturbed for up to this time, the longest load of a definition.
 MOST_QUIET_S = 3600.0
 
 
@@ -36,10 +36,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where events come from: the host, and the folder of the step's trials there.
+    """The source of events: the host, and the folder of the step's trials there.
 
-    `ahead_s`: how far the host's clock is ahead of ours. Small differences are the way of the
-    answer and are left alone.
+    `ahead_s`: how far the clock of the host is ahead. Small differences, which the transfer of the
+    answer causes, are ignored.
     """
 
     session: HostSession
@@ -48,7 +48,7 @@ class Source:
     ahead_s: float
 
     def instant(self, event: Mapping[str, Any]) -> datetime:
-        """When an event happened, by our clock."""
+        """Return the time of an event by the clock of the server."""
         return datetime.fromtimestamp(float(event["t"]) - self.ahead_s, UTC)
 
 
@@ -70,9 +70,9 @@ class JournalSummary:
 def take_in(
     job: Job, session: HostSession, status: Mapping[str, Any], *, late: bool = False
 ) -> JournalSummary:
-    """Acts on each event in order; safe to be repeated with events that were seen before.
+    """Process each event in order; events may be processed again.
 
-    `late`: the events are those of an attempt that was given up.
+    `late`: the events are those of an abandoned attempt.
     """
     _check_number(job, status["events"])
     seen = JournalSummary()
@@ -90,12 +90,12 @@ def take_in(
 
 
 def is_building(job: Job, seen: JournalSummary) -> bool:
-    """Whether a build may be going on, so that its log is worth a look."""
+    """Return whether a build may be running, so that its log should be read."""
     return str(seen.changes.get("phase", job.phase)).startswith("building")
 
 
 def failed_trials(job: Job) -> list[FailedTrial]:
-    """The failed trials of a job, oldest first, as the plan wants to see them."""
+    """Return the failed trials of a job, oldest first, as input of the plan."""
     failed = job.trials.filter(state=TrialState.FAILED).select_related("variant__commit")
     return [
         FailedTrial(
@@ -109,7 +109,7 @@ def failed_trials(job: Job) -> list[FailedTrial]:
 
 
 def _check_number(job: Job, events: Sequence[Any]) -> None:
-    """Each event costs a few statements: a host may not have more of them than a round makes."""
+    """Check the number of events: each costs statements, so a host must not send too many."""
     trials = job.trials.filter(round=job.round).count()
     most = EVENTS_BESIDE + EVENTS_A_TRIAL * trials
     if len(events) > most:
@@ -131,7 +131,7 @@ def _trial_started(
     started = source.instant(event)
     own = Trial.objects.filter(pk=trial_id, job=job)
     own.filter(state=TrialState.PLANNED).update(started_at=started)
-    # Of another job's trial nothing is shown here, whatever the host claims.
+    # Trials of other jobs are ignored, whatever the host claims.
     if own.exists():
         seen.changes["current_trial"] = trial_id
 
@@ -177,7 +177,7 @@ def _trial_done(job: Job, source: Source, event: Mapping[str, Any], seen: Journa
         past_span("trial", trial.started_at, source.instant(event))
         with span("collect"):
             _store(job, source, trial)
-    # A step that ends in an error later has got this far all the same.
+    # The step made progress even if it ends in an error later.
     claims.update_job(job, failures=0)
 
 
@@ -222,7 +222,7 @@ def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: Jour
 
 
 def _left_files(source: Source, trial: Trial) -> dict[str, bytes]:
-    """Of a failed trial: none where they are not as they should be. It has failed anyway."""
+    """Return the files of a failed trial; none if they are not valid."""
     try:
         return fetch_files(source.session.transport, source.folder, trial)
     except TrialFilesError as error:
@@ -240,11 +240,11 @@ def _aborted(_job: Job, _: Source, event: Mapping[str, Any], seen: JournalSummar
 
 
 def _ignore(_job: Job, _: Source, _event: Mapping[str, Any], _seen: JournalSummary) -> None:
-    """An event that only people read in the journal, or one of a newer agent."""
+    """Ignore an event for users, or one of a newer agent."""
 
 
 def _planned(job: Job, event: Mapping[str, Any]) -> Trial | None:
-    """The trial of an event unless it was taken in before."""
+    """Return the trial of an event unless it is stored already."""
     return (
         job.trials.filter(pk=UUID(str(event["trial"])), state=TrialState.PLANNED)
         .select_related("case", "variant__commit")

@@ -30,7 +30,7 @@ from orchestrator.stats.stopping import Decision, decide_cases
 
 
 class BlockTrial(NamedTuple):
-    """A trial of a block: the position of its variant, where it ran, and its outcome."""
+    """A trial of a block: the position of its variant, its host, and its outcome."""
 
     position: int
     trial: UUID
@@ -40,7 +40,7 @@ class BlockTrial(NamedTuple):
 
 
 def analyse_cases(job: Job) -> None:
-    """Analyses each case that has reached a planned number of clean blocks, or its end."""
+    """Analyse each case that has reached a planned number of clean blocks, or its end."""
     if job.run.until == Until.ROUNDS:
         return
     spec = _load_spec(job)
@@ -72,7 +72,7 @@ def _load_spec(job: Job) -> ComparisonSpec:
 
 
 def _due_cases(job: Job, spec: ComparisonSpec) -> dict[int, CaseBlocks]:
-    """The cases that are due for an analysis."""
+    """Return the cases that are due for an analysis."""
     analyses = {case: analysis for (_, case), analysis in latest_analyses([job.pk]).items()}
     settled = {case for case, analysis in analyses.items() if analysis.decided or analysis.futile}
     return {
@@ -88,10 +88,10 @@ def _due_cases(job: Job, spec: ComparisonSpec) -> dict[int, CaseBlocks]:
 
 
 def _load_blocks(job: Job, variants: int) -> dict[int, CaseBlocks]:
-    """The blocks of each case by id, in the order of time.
+    """Return the blocks of each case by id, in time order.
 
-    A block is clean if all its trials count and ran on one host. A job that was retried may have
-    begun the block on another host.
+    A block is clean if all its trials count and ran on one host. A retried job may have begun the
+    block on another host.
     """
     rows = (
         Trial.objects.filter(job=job)
@@ -129,7 +129,7 @@ def _compare_due(due: Mapping[int, CaseBlocks], spec: ComparisonSpec) -> dict[in
 
 
 def _p_values_elsewhere(job: Job, due: Iterable[int]) -> list[float]:
-    """The newest p values of the run's cases that are not analysed now."""
+    """Return the newest p values of the run's cases that are not analysed now."""
     now = {(job.pk, case) for case in due}
     jobs = job.run.jobs.values_list("pk", flat=True)
     return [
@@ -141,7 +141,7 @@ def _p_values_elsewhere(job: Job, due: Iterable[int]) -> list[float]:
 
 
 def _count_cases(job: Job) -> int:
-    """Cases that are or will be measured, each once a job."""
+    """Count the cases that are or will be measured, once per job."""
     trials = Trial.objects.filter(job__run=job.run_id).exclude(state=TrialState.UNSUPPORTED)
     return trials.order_by().values("job", "case").distinct().count()
 

@@ -1,4 +1,4 @@
-"""The hosts of one job: which plays which role, and the way to each."""
+"""The hosts of one job: the host of each role, and the connection to each."""
 
 import contextlib
 from collections.abc import Iterator
@@ -30,9 +30,9 @@ class HostSession:
 
 @dataclass(slots=True)
 class JobHosts:
-    """The hosts of a leased job. `last` is the one that was spoken to last: the one to blame.
+    """The hosts of a leased job. `last` is the last host that was contacted, to blame for an error.
 
-    Nothing is asked of a host once the `claim` of the job is lost, or its step is late.
+    Hosts are not contacted after the `claim` of the job is lost, or its step is late.
     """
 
     job: Job
@@ -42,7 +42,7 @@ class JobHosts:
 
     @property
     def roles(self) -> dict[str, Host]:
-        """The host of each role; a role without a placement of its own is the target's."""
+        """Return the host of each role; the target's host plays roles without a placement."""
         target = self.job.host
         assert target is not None
         placed = {place.role: place.host for place in self.job.placements.all() if place.host}
@@ -50,13 +50,13 @@ class JobHosts:
 
     @property
     def hosts(self) -> list[Host]:
-        """Each host once: the target's first."""
+        """Return each host once, the target's first."""
         by_key = {host.pk: host for host in self.roles.values()}
         return list(by_key.values())
 
     @property
     def lead(self) -> Host:
-        """The load comes from here, so its supervisor works through the round."""
+        """Return the host that creates the load; its supervisor executes the round."""
         return self.roles[HostRole.GENERATOR]
 
     @property
@@ -70,7 +70,7 @@ class JobHosts:
         return self.label(self.roles[role])
 
     def address(self, host: Host) -> str:
-        """Where the job's other hosts reach this one."""
+        """Return the address at which the job's other hosts reach this one."""
         if len(self.hosts) == 1:
             return "127.0.0.1"
         local = host.transport == HostTransport.LOCAL
@@ -84,7 +84,7 @@ class JobHosts:
 
     @contextlib.contextmanager
     def at(self, host: Host) -> Iterator[HostSession]:
-        """The way to one host, lent for the block."""
+        """Lend a session with one host for the block."""
         self.last = host
         self.claim.check()
         with (

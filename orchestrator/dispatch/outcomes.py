@@ -1,4 +1,4 @@
-"""How a job ended: which cases were measured, given up, or could not be measured at all."""
+"""Outcomes of a job: which cases were measured, skipped after failures, or unsupported."""
 
 from collections.abc import Collection, Iterable
 
@@ -12,21 +12,21 @@ from orchestrator.runs.case_status import CaseStatus, load_case_statuses
 from orchestrator.runs.models import Job, Until
 from orchestrator.runs.states import JobState, TrialState
 
-#: Of a case's reason, in the message of a job with several.
+#: The limit of a case's reason in the message of a job with several cases.
 MAX_REASON = 400
 
 
 def give_up_cases(job: Job) -> None:
-    """Skips what is left of the cases that would only fail again."""
+    """Skip the rest of the cases that would only fail again."""
     for case, reason in reasons_to_give_up(intake.failed_trials(job)).items():
         claims.skip_case(job, case, reason)
 
 
 def outcome_of(job: Job) -> tuple[JobState, str]:
-    """The state and the message of a job that has nothing left to do.
+    """Return the state and the message of a job that has no trials left.
 
-    It failed where no case that its hosts could measure has a number, and was cancelled where all
-    of them were.
+    It failed if no case that its hosts could measure has a value. It was cancelled if all of these
+    cases were.
     """
     trials = intake.failed_trials(job)
     given_up = reasons_to_give_up(trials)
@@ -55,7 +55,7 @@ def outcome_of(job: Job) -> tuple[JobState, str]:
 
 
 def _settled(job: Job, without: Collection[int]) -> list[str]:
-    """What a job that goes on until its cases are decided says of them."""
+    """Return messages about the cases of a job that continues until its cases are decided."""
     skipped = job.trials.filter(state=TrialState.SKIPPED, message=SPENT)
     spent = "budget spent: some rounds were skipped"
     parts = [spent] if job.run.budget_s is not None and skipped.exists() else []
@@ -87,7 +87,7 @@ def _span(blocks: list[int]) -> str:
 
 
 def _failed(job: Job, trials: Iterable[FailedTrial], given_up: Collection[int]) -> dict[int, str]:
-    """The cases that were not given up, and have failed trials only."""
+    """Return the cases with failed trials only that were not skipped after failures."""
     measured = job.trials.filter(state=TrialState.MEASURED).values_list("case", flat=True)
     known = {*given_up, *measured}
     return {
@@ -103,7 +103,7 @@ def _unsupported(job: Job) -> dict[int, str]:
 
 
 def _named(kind: str, reasons: dict[int, str], cases: dict[int, Case]) -> list[str]:
-    """One line for all cases with the same reason."""
+    """Return one line for all cases with the same reason."""
     by_reason: dict[str, list[str]] = {}
     for case, reason in sorted(reasons.items()):
         by_reason.setdefault(reason, []).append(cases[case].label)

@@ -1,10 +1,10 @@
-"""What a job needs next, decided from what is known of it. No Django, no I/O."""
+"""The next action of a job, decided from its known state. No Django, no I/O."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-#: Failures that the next round would only repeat: their case is given up once the round is over.
+#: Failures that a next round would only repeat: their case is skipped after the round.
 HOPELESS = frozenset(
     {
         "build_failed",
@@ -17,9 +17,9 @@ HOPELESS = frozenset(
         "port_in_use",
     }
 )
-#: So many failed trials of one case and commit, of whatever kind, are the end of the case.
+#: A case is skipped after this many failed trials, of any kind, with one commit.
 MAX_FAILED_TRIALS = 3
-#: A job is started so often at most when it is its hosts that fail.
+#: The limit of attempts of a job whose hosts fail.
 MAX_ATTEMPTS = 4
 MAX_CONNECT_FAILURES = 3
 MAX_POLL_FAILURES = 10
@@ -33,9 +33,9 @@ class Action(StrEnum):
     CANCEL = "cancel"
 
 
-#: Seconds that a step may take at most; what it had open is closed then, and it has failed.
-#: A first step sends load tools and commits over lines of any kind: what has come stays there.
-#: In a poll, the files of each trial have a time of their own (`trial_files.FILES_S`).
+#: The time limits of steps in seconds; then connections are closed, and the step has failed. A
+#: first step sends load tools and commits over lines of any speed; received data stay on the host.
+#: In a poll, the files of each trial have a separate limit (`trial_files.FILES_S`).
 STEP_S = {
     Action.PREPARE: 1800.0,
     Action.START_FOLLOWERS: 120.0,
@@ -43,13 +43,13 @@ STEP_S = {
     Action.POLL: 120.0,
     Action.CANCEL: 60.0,
 }
-#: The same for ending what runs on the hosts of a job that has failed.
+#: The limit for stopping the processes on the hosts of a failed job.
 STOP_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Where a job stands: its state, and on which hosts its current round was started."""
+    """The state of a job, and the hosts on which its current round was started."""
 
     state: str
     step_started: bool
@@ -60,7 +60,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedTrial:
-    """A trial that failed: of which case and commit, with which code of the agent, and its message.
+    """A failed trial: its case and commit, the agent's error code and the message.
 
     `case`: the key of the case; any value that no other case has.
     """
@@ -72,7 +72,7 @@ class FailedTrial:
 
 
 def next_action(step: Step) -> Action:
-    """What to do for an active job now."""
+    """Return the next action of an active job."""
     if step.cancel_requested:
         return Action.CANCEL
     if step.state == "preparing":
@@ -85,7 +85,8 @@ def next_action(step: Step) -> Action:
 
 
 def reasons_to_give_up(failed: Sequence[FailedTrial]) -> dict[int, str]:
-    """The cases that must not go on, and why: a block without one of its commits is void."""
+    """Map the cases that must stop to the reason: without one of its commits a block is
+    excluded."""
     by_case: dict[int, list[FailedTrial]] = {}
     for trial in failed:
         by_case.setdefault(trial.case, []).append(trial)
@@ -94,7 +95,7 @@ def reasons_to_give_up(failed: Sequence[FailedTrial]) -> dict[int, str]:
 
 
 def _reason(failed: Sequence[FailedTrial]) -> str:
-    """Why a case with these failures must not go on; empty if it may."""
+    """Return why a case with these failures must stop; empty if it may continue."""
     for trial in failed:
         if trial.code in HOPELESS:
             return f"commit {trial.commit}: {trial.message}"
@@ -106,10 +107,11 @@ def _reason(failed: Sequence[FailedTrial]) -> str:
 
 
 def retry_s(attempt: int) -> float:
-    """Seconds in the queue after the so many-th attempt (1 or more) was lost: 4, 16, 64, 256."""
+    """Return the seconds in the queue after attempt n (1 or more) was lost: 4, 16, 64, 256."""
     return min(300.0, 4.0**attempt)
 
 
 def backoff_s(failures: int) -> float:
-    """Seconds to wait after the so many-th failure in a row (1 or more): 2, 4, 8 … at most 30."""
+    """Return the seconds to wait after the n-th failure in a row (1 or more): 2, 4, 8 … at most
+    30."""
     return min(30.0, 2.0**failures)

@@ -1,4 +1,4 @@
-"""The processes of a trial as a plan has them: the server, its services, their limits and CPUs."""
+"""The processes of a trial in a plan: the server, its services, their limits and CPUs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,9 +18,9 @@ Parameters = Mapping[str, Scalar]
 
 
 def cpus_of(spec: Spec, job_hosts: JobHosts, facts: Mapping[str, Facts]) -> Cpus:
-    """By name the CPUs of each process of a case; names of services do not clash with ours.
+    """Return the CPUs of each process of a case by name; service names have a prefix.
 
-    HostSetupError where a host has fewer than the definition wants.
+    HostSetupError if a host has fewer than the definition requires.
     """
     places = [
         (HostRole.TARGET.value, Share(name=SERVER, cpus=spec.limits.target.cpus)),
@@ -85,7 +85,7 @@ def limits_of(limits: Limits, cpus: list[int] | None) -> dict[str, Any]:
 
 
 def _cpus_of_service(stage: Stage, spec: Spec, cpus: Cpus, name: str) -> list[int] | None:
-    """A service without CPUs of its own shares the server's, and never takes the load tool's."""
+    """Return a service's CPUs: by default those of the server, never those of the load tool."""
     own = cpus.get(f"service:{name}")
     if own is not None:
         return own

@@ -1,4 +1,4 @@
-"""Making a host ready for a job: agent, facts, load tool, commits."""
+"""Preparation of a host for a job: agent, facts, load tool, commits."""
 
 from django.conf import settings
 
@@ -22,16 +22,16 @@ from orchestrator.fleet.services import record_snapshot
 from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 
-#: What nobody used for so long is removed from hosts.
+#: Files that were unused for this time are removed from hosts.
 KEEP_DAYS = 30.0
-#: A host that has one of so many last commits gets only what came since.
+#: A host that has one of this many previous commits gets only the newer ones.
 ANCESTORS = 50
 
 
 def survey(job: Job, job_hosts: JobHosts, session: HostSession) -> Readiness:
-    """What the host says of itself, kept as its snapshot, and what it has of what the job needs.
+    """Return what the host has of the needs of the job; store its facts as a snapshot.
 
-    The lease is ours, so whatever still works there is a leftover, and ends.
+    The lease belongs to this job, so other processes of agents are orphans and are stopped.
     """
     spec = spec_of(job.run.definition)
     cases = cases_of_job(job)
@@ -54,9 +54,9 @@ def survey(job: Job, job_hosts: JobHosts, session: HostSession) -> Readiness:
 
 
 def supply(job: Job, job_hosts: JobHosts, session: HostSession, there: Readiness) -> None:
-    """Leaves on the host all that the job's rounds need of it; what is there already stays.
+    """Send to the host all that the job's rounds need; existing files stay.
 
-    On a slow line this takes long, and the heartbeat of the claim keeps the job meanwhile.
+    On a slow line this takes long, and the heartbeat of the claim keeps the job.
     """
     _send_tools(_needs(supported_cases(job), job, job_hosts, session), session, there)
     if has_git(there.facts):
@@ -67,7 +67,7 @@ def supply(job: Job, job_hosts: JobHosts, session: HostSession, there: Readiness
 
 
 def _needs(cases: list[Case], job: Job, job_hosts: JobHosts, session: HostSession) -> Needs:
-    """The load tools that this host has to have for these cases."""
+    """Return the load tools that this host needs for these cases."""
     if session.host != job_hosts.lead:
         return {}
     spec = spec_of(job.run.definition)
@@ -93,7 +93,7 @@ def _send_bundles(job: Job, session: HostSession, shas: list[str]) -> None:
 
 
 def _send_bundle(session: HostSession, repository: Repository, name: str, sha: str) -> None:
-    """The commit with all of its history that the host does not have yet."""
+    """Send the commit with the part of its history that the host does not have."""
     ancestors = repository.ancestors(sha, limit=ANCESTORS)
     there = session.agent.commits(name, *ancestors) if ancestors else {}
     known = next((each for each in ancestors if there.get(each)), None)
@@ -114,9 +114,9 @@ def _send_archives(job: Job, session: HostSession, shas: list[str]) -> None:
 
 
 def _holding(job: Job, sha: str) -> Repository:
-    """The mirror, which has this commit.
+    """Return the mirror with this commit.
 
-    FetchRunningError where it was lost: a fetch that starts after the job has to bring it back.
+    FetchRunningError if it was lost: a fetch after the start of the job must bring it back.
     InvalidRequestError if that fetch failed or did not bring the commit.
     """
     project = job.run.definition.benchmark.project

@@ -1,4 +1,4 @@
-"""How commits are built: one recipe for all cases that want the same."""
+"""Recipes: how commits are built, with one recipe for all cases with the same steps."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ MAX_LABEL = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """What is installed and built for a commit, with the values of a case in place."""
+    """The steps of installation and build for a commit, with the values of a case in place."""
 
     steps: list[list[str]]
     timeout_s: float
@@ -30,7 +30,7 @@ class Recipe:
     inputs: str
 
     def name(self, sha: str) -> str:
-        """Of the build of a commit by this recipe."""
+        """Return the name of the build of a commit by this recipe."""
         return f"{sha}-{self.inputs}"
 
     def tree(self, sha: str) -> str:
@@ -42,7 +42,7 @@ def source_path(sha: str) -> str:
 
 
 def repository_id(project: Project) -> str:
-    """The name of a project's repository on hosts."""
+    """Return the name of a project's repository on hosts."""
     return digest_of(project.repository_url)[:16]
 
 
@@ -51,10 +51,10 @@ def has_git(facts: Facts) -> bool:
 
 
 def resolve_recipe(spec: Spec, parameters: Mapping[str, Scalar], facts: Facts) -> Recipe:
-    """The recipe of a case; `spec` is its own definition, `facts` are those of the target.
+    """Return the recipe of a case; `spec` is its own definition, `facts` are those of the target.
 
-    A build is shared by all that build the commit by the same recipe with the same programs. An
-    environment variable that names an axis is the server's alone, or each case had a build.
+    Cases with the same recipe and programs share a build. Environment variables that name an axis
+    apply only to the server, or each case would have a separate build.
     """
     subject = spec.subject
     steps = [_filled(command, parameters) for command in subject.build]
@@ -74,10 +74,10 @@ def resolve_recipe(spec: Spec, parameters: Mapping[str, Scalar], facts: Facts) -
 
 
 def builds_of(job: Job, stage: Stage, trials: Iterable[Trial]) -> list[dict[str, Any]]:
-    """The builds of a plan that these trials need: one a commit, recipe and kind of host.
+    """Return the builds of a plan for these trials: one per commit, recipe and kind of host.
 
-    Hosts differ in how they get the commit, by git or from an archive, and in where they have
-    their programs.
+    Hosts differ in how they get the commit, by git or as an archive, and in the paths of their
+    programs.
     """
     wanted: dict[tuple[str, str], Recipe] = {}
     users: dict[str, dict[int, Case]] = {}
@@ -101,7 +101,7 @@ def builds_of(job: Job, stage: Stage, trials: Iterable[Trial]) -> list[dict[str,
 def _kinds(
     recipe: Recipe, sha: str, labels: list[str], stage: Stage, repository: str
 ) -> list[tuple[dict[str, str], list[str], list[str]]]:
-    """Source and path of the kinds of hosts, and which hosts are of that kind."""
+    """Return the source and path of each kind of host, with the hosts of that kind."""
     kinds: dict[str, tuple[dict[str, str], list[str], list[str]]] = {}
     for label in labels:
         facts = stage.facts[label]
@@ -144,7 +144,7 @@ def _install(
 
 
 def _others(facts: Facts) -> dict[str, Any]:
-    """Of a definition that does not say what it needs, anything may be used."""
+    """Return all languages of the host: without requirements a definition may use any of them."""
     return versions_in(facts, facts.get("languages") or {})
 
 
@@ -153,7 +153,7 @@ def _filled(command: Iterable[str], parameters: Mapping[str, Scalar]) -> list[st
 
 
 def _labels(spec: Spec, users: Mapping[str, list[Case]]) -> dict[str, str]:
-    """What people call each recipe: the values of its cases, of the axes in which it is special."""
+    """Return a label for each recipe: the values of its cases in the axes that distinguish it."""
     every = [case for cases in users.values() for case in cases]
     return {inputs: _label(spec, cases, every) for inputs, cases in users.items()}
 

@@ -1,4 +1,4 @@
-"""What fixes a step of a check-up that failed: what to do, and the command or line for it."""
+"""Fixes for failed steps of a check-up: text, and the command or line for it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ _CHANGE_WAY = "Is it another one? Change how the host is reached, below."
 TO_SET_CLOCKS: tuple[Remedy, ...] = (
     ("Let the host keep its clock right (Debian, Ubuntu):", "sudo apt install chrony"),
     ("On Fedora and its kin:", "sudo dnf install chrony && sudo systemctl enable --now chronyd"),
-    ("It says how far it is off by:", "chronyc tracking"),
+    ("It shows the offset of the clock:", "chronyc tracking"),
 )
 _TO_GET_PYTHON: tuple[Remedy, ...] = (
     ("On the host (Debian, Ubuntu):", "sudo apt install python3"),
@@ -30,11 +30,11 @@ _TO_GET_PYTHON: tuple[Remedy, ...] = (
 
 
 def find_remedies(host: Host, step: CheckStep, error: HostError) -> tuple[Remedy, ...]:
-    """What to do about an error of that step; the most likely first."""
+    """Return fixes for an error of that step, the most likely first."""
     if isinstance(error, LoginRefusedError):
         return _to_log_in(host)
     if isinstance(error, HostKeyMismatchError):
-        return (("Try the step Host key again: it shows what the host says now.", ""),)
+        return (("Try the step Host key again: it shows the current key of the host.", ""),)
     if step in {CheckStep.REACH, CheckStep.KEY}:
         return _to_reach(host, error)
     if step == CheckStep.LOGIN:
@@ -47,7 +47,7 @@ def find_remedies(host: Host, step: CheckStep, error: HostError) -> tuple[Remedy
 def to_compare_keys(shown: HostKey) -> tuple[Remedy, ...]:
     kind = shown.type.removeprefix("ssh-").split("-")[0]
     command = f"ssh-keygen -lf /etc/ssh/ssh_host_{kind}_key.pub"
-    return (("Compare the fingerprint with what the host itself says:", command),)
+    return (("Compare the fingerprint with that on the host itself:", command),)
 
 
 def to_get_tools(facts: Mapping[str, Any]) -> tuple[Remedy, ...]:
@@ -57,9 +57,9 @@ def to_get_tools(facts: Mapping[str, Any]) -> tuple[Remedy, ...]:
 
 
 def to_be_quiet(look: Mapping[str, Any]) -> tuple[Remedy, ...]:
-    see: Remedy = ("See what works there, and stop it or move it elsewhere:", "top -o %CPU")
+    see: Remedy = ("Find the processes, and stop them or move them elsewhere:", "top -o %CPU")
     timers: Remedy = (
-        "Updates that begin by themselves can be switched off (Debian, Ubuntu):",
+        "Automatic updates can be disabled (Debian, Ubuntu):",
         "sudo systemctl disable --now apt-daily.timer apt-daily-upgrade.timer",
     )
     battery: Remedy = ("Plug it in: on battery, systems save power where they can.", "")
@@ -68,9 +68,9 @@ def to_be_quiet(look: Mapping[str, Any]) -> tuple[Remedy, ...]:
 
 def to_run_as(host: Host) -> tuple[Remedy, ...]:
     return (
-        (f"Make the user {host.run_as} on the host:", f"sudo useradd --system {host.run_as}"),
-        ("A work directory that is root's, in folders that all may enter:", "/var/lib/pitwall"),
-        ("A Python that everybody there can run:", "/usr/bin/python3"),
+        (f"Create the user {host.run_as} on the host:", f"sudo useradd --system {host.run_as}"),
+        ("A work directory owned by root, in folders that all may enter:", "/var/lib/pitwall"),
+        ("A Python that all users there can run:", "/usr/bin/python3"),
         ("Log in as root: how the host is reached is changed below.", ""),
         ("Or name no user: on the host's page, below Change how it is used.", ""),
     )
@@ -82,25 +82,25 @@ def _to_reach(host: Host, error: HostError) -> tuple[Remedy, ...]:
     if isinstance(error, ForbiddenHostError):
         return (change,)
     if isinstance(error, NoSuchNameError):
-        say = "On the machine of Pitwall this has to tell an address:"
+        say = "On Pitwall's machine this must show an address:"
         return ((say, f"getent hosts {host.address}"), change)
     if isinstance(error, PortRefusedError):
         return (
             ("Start its SSH server (Debian, Ubuntu):", "sudo systemctl enable --now ssh"),
             ("On Fedora and its kin:", "sudo systemctl enable --now sshd"),
-            ("On the host, this says on which port it listens:", "sudo ss -ltnp | grep sshd"),
+            ("On the host, this shows the port on which it listens:", "sudo ss -ltnp | grep sshd"),
             change,
         )
     if isinstance(error, NotSshError):
-        say = "On the host, this says which program has the port:"
+        say = "On the host, this shows which program uses the port:"
         return ((say, f"sudo ss -ltnp 'sport = :{port}'"), change)
     if isinstance(error, NoAnswerError):
         return (
-            ("Is it on? From the machine of Pitwall:", f"ping -c 3 {host.address}"),
+            ("Is it on? From Pitwall's machine:", f"ping -c 3 {host.address}"),
             ("On the host, let the port through its firewall:", f"sudo ufw allow {port}/tcp"),
             change,
         )
-    return (("Its SSH server says why, on the host:", "sudo journalctl -u ssh -n 20"), change)
+    return (("The log of its SSH server has the reason:", "sudo journalctl -u ssh -n 20"), change)
 
 
 def _to_log_in(host: Host) -> tuple[Remedy, ...]:
@@ -112,16 +112,16 @@ def _to_log_in(host: Host) -> tuple[Remedy, ...]:
     )
     return (
         (f"On the host, as the user {host.login}:", paste),
-        ("Its SSH server says why it refuses:", "sudo journalctl -u ssh -n 20"),
+        ("The log of its SSH server has the reason:", "sudo journalctl -u ssh -n 20"),
         ("Is it another user or key? Change how the host is reached, below.", ""),
     )
 
 
 def _to_have_a_folder(host: Host) -> tuple[Remedy, ...]:
     return (
-        (f"{host.login} must be able to make and write it:", f"mkdir -p {host.work_dir}"),
+        (f"{host.login} must be able to create and write it:", f"mkdir -p {host.work_dir}"),
         (
-            "SFTP is a line of /etc/ssh/sshd_config; then sudo systemctl reload ssh:",
+            "SFTP needs this line in /etc/ssh/sshd_config; then sudo systemctl reload ssh:",
             "Subsystem sftp internal-sftp",
         ),
         ("Is it another folder? Change how the host is reached, below.", ""),
@@ -131,5 +131,5 @@ def _to_have_a_folder(host: Host) -> tuple[Remedy, ...]:
 def _to_unpack(host: Host) -> tuple[Remedy, ...]:
     return (
         ("Is there room on its disk?", f"df -h {host.work_dir}"),
-        ("The folder has to be the user's own:", f"ls -ld {host.work_dir}"),
+        ("The user must own the folder:", f"ls -ld {host.work_dir}"),
     )

@@ -1,4 +1,5 @@
-"""What a definition requires of the programs of a host, held against its facts. No Django."""
+"""The requirements of a definition on the programs of a host, checked against its facts. No
+Django."""
 
 import posixpath
 from collections.abc import Mapping
@@ -7,30 +8,30 @@ from typing import Any
 from orchestrator.benchmarks.options import why_unfit
 from orchestrator.fleet.programs import program_in
 
-#: Programs in such a folder start a version that is chosen elsewhere.
+#: Programs in such a folder start a version that is configured elsewhere.
 SHIMS = "shims"
 Facts = Mapping[str, Any]
 Required = Mapping[str, str]
 
 
 def why_lacking(facts: Facts, requires: Required) -> str:
-    """What the host lacks; empty where it has all of it."""
+    """Return what the host lacks; empty if it has everything."""
     return "; ".join(
         text for name, wanted in requires.items() if (text := _why(facts, name, wanted))
     )
 
 
 def path_of(facts: Facts, requires: Required) -> list[str]:
-    """The folders that have to come first on PATH, so that these programs are found by their names.
+    """Return the folders that must come first on PATH, so that these programs are found.
 
-    None are needed where a shell finds all of them by itself.
+    Empty if a shell finds all of them anyway.
     """
     found = [each for name in requires if (each := program_in(facts, name)) is not None]
     beyond = [_folder(each) for each in found if each.get("beyond_path")]
     if not beyond:
         return []
     usual = [_folder(each) for each in found if not each.get("beyond_path")]
-    # A manager of versions may hide what is on the PATH by itself.
+    # A version manager may hide programs that are on the PATH.
     kept = [folder for folder in usual if posixpath.basename(folder) != SHIMS]
     return list(dict.fromkeys([*kept, *beyond]))
 

@@ -36,14 +36,14 @@ SILENCE_S = 600.0
 
 
 def step_id(job: Job, *, back: int = 0) -> str:
-    """The name of the current round on hosts, or of the round that an earlier attempt was in."""
+    """Return the name of the current round on hosts, or `back` attempts earlier."""
     return f"a{job.attempt - back}-r{job.round}"
 
 
 def plans_of_round(job: Job, job_hosts: JobHosts, ports: Mapping[str, int]) -> dict[str, bytes]:
-    """For each host's label the plan of the job's current round: its trials still to be measured.
+    """Return the plan of the job's current round for each host's label: its planned trials.
 
-    `ports`: where the followers that are named listen for their lead.
+    `ports`: the ports on which the named followers listen for their lead.
     """
     trials = list(
         job.trials.filter(round=job.round, state=TrialState.PLANNED)
@@ -67,7 +67,7 @@ def plans_of_round(job: Job, job_hosts: JobHosts, ports: Mapping[str, int]) -> d
 
 
 def drop_cancelled(job: Job, session: HostSession, known: int) -> None:
-    """Tells the lead which trials of its round were cancelled since; it knows so many already."""
+    """Send the lead the cancelled trials of its round; it knows `known` of them already."""
     cancelled = cancelled_trials(job)
     if len(cancelled) > known:
         path = f"jobs/{job.pk}/{step_id(job)}/dropped.json"
@@ -78,7 +78,7 @@ def _stage(job: Job, job_hosts: JobHosts, trials: Sequence[Trial]) -> Stage:
     spec = spec_of(job.run.definition)
     facts = facts_of(job, job_hosts)
     cases = {trial.case_id: trial.case for trial in trials}
-    # Of all cases of the job, so that every round finds the same tools.
+    # The tools of all cases of the job, so that every round finds the same ones.
     needs = needs_of(spec, [case.parameters for case in supported_cases(job)])
     return Stage(
         spec=spec,
@@ -152,7 +152,7 @@ def _trial(stage: Stage, trial: Trial) -> dict[str, Any]:
 
 
 def _paths(stage: Stage, spec: Spec) -> dict[str, list[str]]:
-    """The folders that come first on PATH, of hosts where there are any."""
+    """Return the folders that come first on PATH, for hosts that have some."""
     found = {label: path_of(facts, spec.requires) for label, facts in stage.facts.items()}
     return {label: path for label, path in found.items() if path}
 
@@ -160,7 +160,7 @@ def _paths(stage: Stage, spec: Spec) -> dict[str, list[str]]:
 def _warmed_up(
     loads: Sequence[LoadSpec], trial: Trial, factors: Mapping[int, int]
 ) -> list[LoadSpec]:
-    """Only the warm-up that the whole trial begins with is lengthened."""
+    """Extend only the warm-up at the start of the whole trial."""
     first = replace(loads[0], warmup_s=lengthened(loads[0].warmup_s, trial.case_id, factors))
     return [first, *loads[1:]]
 

@@ -1,4 +1,4 @@
-"""What a schedule does when it is due: a run now, or a run for each new commit of its branch."""
+"""The action of a due schedule: one run, or one run for each new commit of its branch."""
 
 import logging
 from datetime import datetime
@@ -22,15 +22,15 @@ from orchestrator.runs.services import create_run
 
 logger = logging.getLogger(__name__)
 
-#: So many schedules are looked at in one tick; the next one goes on.
+#: The limit of schedules in one tick; the next tick continues.
 MOST_A_TICK = 100
 
 
 def start_due(now: datetime) -> int:
-    """Starts the schedules that are due, one after the other; how many were looked at.
+    """Start the schedules that are due, one after the other; return how many were processed.
 
-    Each is in a transaction of its own with what comes of it, so that a crash loses none and starts
-    none twice. One that cannot be started stops no other.
+    Each has a separate transaction with its result, so a crash loses none and starts none twice. A
+    schedule that fails does not stop the others.
     """
     seen: list[UUID] = []
     while len(seen) < MOST_A_TICK:
@@ -62,20 +62,20 @@ def _start_next(now: datetime, seen: list[UUID]) -> Schedule | None:
 
 
 def _start(schedule: Schedule, now: datetime) -> None:
-    """Names are those of a fetch that started after the first look at what is due."""
+    """Start the runs; names are from a fetch that started after the schedule was first due."""
     with names_fetched_after(lambda: schedule.fetch_requested_at, tries=TRIES_UNWATCHED):
         message = _follow(schedule) if schedule.branch else _start_run(schedule)
     schedules.note_outcome(schedule=schedule, now=now, message=message)
 
 
 def _follow(schedule: Schedule) -> str:
-    """What became of the new commits; empty where there is none."""
+    """Return the results of the new commits; empty if there are none."""
     try:
         found = new_commits(schedule)
     except FetchRunningError:
         raise
     except PitwallError as error:
-        return f"the branch {schedule.branch} could not be looked at: {error}"
+        return f"the branch {schedule.branch} could not be read: {error}"
     messages = [f"{sha[:10]}: {_start_for(schedule, sha)}" for sha in found.shas]
     schedule.seen_sha = found.tip
     return "; ".join([*messages, *_left_out(found)]) if messages else ""
@@ -87,7 +87,7 @@ def _left_out(found: NewCommits) -> list[str]:
 
 
 def _start_for(schedule: Schedule, sha: str) -> str:
-    """What became of one commit, which stops no other commit."""
+    """Return the result of one commit; an error does not stop other commits."""
     try:
         with transaction.atomic():
             return _start_run(schedule, sha)
@@ -95,7 +95,7 @@ def _start_for(schedule: Schedule, sha: str) -> str:
         raise
     except Exception:
         logger.exception("the schedule %s could not start %s", schedule.pk, sha)
-        return "no run was started: a mistake in Pitwall; the server's log has the details"
+        return "no run was started: internal error; the server's log has the details"
 
 
 def _start_run(schedule: Schedule, contender: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The secret by which the hosts of one job know each other, kept until it ends."""
+"""The secret that the hosts of a job share for authentication, kept until the job ends."""
 
 from orchestrator.core.ids import new_hex
 from orchestrator.dispatch.job_hosts import JobHosts
@@ -8,7 +8,7 @@ from orchestrator.runs.models import Job
 
 
 def load_secret(job: Job, job_hosts: JobHosts) -> str | None:
-    """The job's own, made the first time that it is asked for; None where one host plays alone.
+    """Return the job's secret, created at the first call; None for a single host.
 
     The caller holds the job's claim.
     """

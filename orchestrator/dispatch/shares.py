@@ -1,4 +1,4 @@
-"""A share of a worker's threads for each team: slow hosts of one team do not hold all of them."""
+"""The share of a worker's threads per team: slow hosts of one team cannot use all of them."""
 
 import threading
 from collections import Counter
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from django.conf import settings
 
-#: Of the threads that other teams leave, a team may hold so many.
+#: A team may use this share of the threads that other teams leave.
 SHARE = 3 / 4
 
 
@@ -21,7 +21,7 @@ class TeamShares:
 
     @contextmanager
     def admit(self, team: Hashable) -> Iterator[bool]:
-        """Yields whether the team may hold one more thread; if so, it holds it for the block."""
+        """Yield whether the team may use one more thread; if so, count it for the block."""
         admitted = self._take(team)
         try:
             yield admitted
@@ -45,5 +45,5 @@ class TeamShares:
                 del self._held[team]
 
 
-#: Of this process.
+#: The shares of this process.
 SHARES = TeamShares(settings.CELERY_WORKER_CONCURRENCY)

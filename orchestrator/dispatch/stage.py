@@ -1,4 +1,4 @@
-"""What all trials of a job share: its definition, case by case, its hosts, and what these said."""
+"""The common data of a job's trials: its definition by case, its hosts, and their facts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ Facts = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """`specs`: the definition of each case, by its key in the database; `facts`: by host's label.
+    """`specs`: the definition of each case, by its key in the database; `facts`: by host label.
 
-    `tools`: where the load's host has each load tool. `warmups`: by how much the cases' warm-ups
-    are longer than the definition says.
+    `tools`: the path of each load tool on the load's host. `warmups`: the factors by which the
+    cases' warm-ups are longer than in the definition.
     """
 
     spec: Spec
@@ -37,32 +37,32 @@ class Stage:
 
 
 def cases_of_job(job: Job) -> list[Case]:
-    """Those that some host might measure: the definition does not say that nobody can."""
+    """Return the cases that the definition does not mark as unsupported."""
     spec = spec_of(job.run.definition)
     cases = Case.objects.filter(pk__in=job.trials.values("case"))
     return [each for each in cases if not why_unsupported(spec, each.parameters)]
 
 
 def supported_cases(job: Job) -> list[Case]:
-    """Those that the job's hosts can measure, as far as is known by now."""
+    """Return the cases that the job's hosts can measure, as far as known."""
     cases = Case.objects.filter(pk__in=job.trials.values("case"))
     lost = job.trials.filter(state=TrialState.UNSUPPORTED)
     return list(cases.exclude(pk__in=lost.values("case")))
 
 
 def resolved_cases(spec: Spec, cases: Iterable[Case]) -> dict[int, Spec]:
-    """The definition of each case by its key; cases that differ in no option share one."""
+    """Return the definition of each case by its key; cases with equal options share one."""
     shape = resolver(spec)
     return {case.pk: shape(case.parameters) for case in cases}
 
 
 def facts_of(job: Job, job_hosts: JobHosts) -> dict[str, Facts]:
-    """What each host of a job said of itself, by its label."""
+    """Return the facts of each host of a job by its label."""
     return {job_hosts.label(host): _facts(job, host) for host in job_hosts.hosts}
 
 
 def hosts_that_serve(specs: Iterable[Spec], job_hosts: JobHosts) -> list[Host]:
-    """The hosts that run a server or a service of one of these definitions."""
+    """Return the hosts that run a server or a service of one of these definitions."""
     roles = {HostRole.TARGET.value}
     for spec in specs:
         roles |= {service.role for service in spec.services.values()}
@@ -72,7 +72,7 @@ def hosts_that_serve(specs: Iterable[Spec], job_hosts: JobHosts) -> list[Host]:
 
 
 def hosts_that_build(specs: Iterable[Spec], job_hosts: JobHosts) -> list[Host]:
-    """The hosts that use something of a commit: those that serve, and the load's own files."""
+    """Return the hosts that need a commit: those with servers, or with files for the load."""
     every = list(specs)
     using = hosts_that_serve(every, job_hosts)
     if any(_load_is_of_commit(spec) for spec in every):

@@ -1,4 +1,4 @@
-"""The Celery tasks: they only wake things up. Each lasts seconds and may run twice or late."""
+"""The Celery tasks: they only trigger work. Each lasts seconds and may run twice or late."""
 
 import logging
 from uuid import UUID
@@ -30,17 +30,17 @@ logger = logging.getLogger(__name__)
 ADVANCE = "orchestrator.dispatch.tasks.advance"
 
 
-#: A job that is late by so much was forgotten by its worker, or its message was lost.
+#: A job that is late by this time was forgotten by its worker, or its message was lost.
 OVERDUE_S = 2.0
-#: So often batches of written series are processed in one task; the rest is left to the next.
+#: The limit of batches of written series in one task; the next task processes the rest.
 LOOKS_A_TURN = 10
-#: A poll that is due so soon is scheduled by the poll before; later ones are left to the pump.
+#: A poll that is due within this time is scheduled by the previous one; others by the pump.
 SOON_S = 30.0
 
 
 @shared_task(name="orchestrator.dispatch.tasks.pump")
 def pump() -> None:
-    """Gives free hosts to queued jobs, and wakes every job that is due."""
+    """Lease free hosts to queued jobs, and wake every job that is due."""
     for job_id in leasing.lease_queued_jobs():
         wake_job(job_id)
     for job_id in claims.due_jobs(late_by_s=OVERDUE_S):
@@ -51,10 +51,10 @@ def pump() -> None:
 
 @shared_task(name=ADVANCE)
 def advance(job_id: str) -> None:
-    """Takes a job as far as can be done without waiting, and schedules the next poll."""
+    """Advance a job as far as possible without waiting, and schedule the next poll."""
     wait_s = engine.advance(UUID(job_id))
     if wait_s is None:
-        # The job may have ended: its hosts are free for the next ones.
+        # The job may have ended, so its hosts are free for the next ones.
         pump()
     elif wait_s < SOON_S:
         wake_job(UUID(job_id), in_s=wait_s)
@@ -62,18 +62,18 @@ def advance(job_id: str) -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.check_host")
 def check_host(host_id: str) -> None:
-    """The checks of one host that somebody asked for."""
+    """Execute the requested checks of one host."""
     checkup.carry_out(UUID(host_id))
 
 
 def wake_job(job_id: UUID, *, in_s: float = 0.0) -> None:
-    """A message that was not taken up soon is worthless: the pump's next tick sends another."""
+    """Wake a job. The message expires soon, since the pump's next tick sends another."""
     advance.apply_async(args=[str(job_id)], countdown=in_s, expires=in_s + 10)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.sweep")
 def sweep() -> None:
-    """Releases what was left behind; a dead worker's claim expires by itself."""
+    """Release leases of ended jobs; a dead worker's claim expires by itself."""
     released = leasing.release_stale_leases()
     if released:
         logger.warning("released %s leases of ended jobs", released)
@@ -82,20 +82,22 @@ def sweep() -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.store_verdicts")
 def store_verdicts() -> None:
-    """Stores the verdicts of runs that have ended."""
+    """Store the verdicts of runs that have ended."""
     store_missing_verdicts()
 
 
 @shared_task(name="orchestrator.dispatch.tasks.claim_schedules")
 def claim_schedules() -> None:
-    """Starts the runs of the schedules that are due."""
+    """Start the runs of the schedules that are due."""
     schedule_tick.start_due(utc_now())
 
 
 @shared_task(name=fetch_requests.TASK)
 def fetch_repositories() -> None:
-    """Runs fetches that are due until none is left; it lasts as long as git takes. Only the worker
-    of the queue of fetches takes it up."""
+    """Execute due fetches until none is left; the duration is that of git.
+
+    Only the worker of the queue of fetches executes this task.
+    """
     while (project_id := fetching.run_next_fetch()) is not None:
         schedules.end_waits(project_id)
         wake_forges()
@@ -104,40 +106,42 @@ def fetch_repositories() -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.check_hosts")
 def check_hosts() -> None:
-    """Starts the golden jobs that are due, and judges those and calibrations that have ended."""
+    """Start golden runs that are due, and evaluate ended golden runs and calibrations."""
     golden.tick(utc_now())
     calibrations.tick()
 
 
 @shared_task(name="orchestrator.dispatch.tasks.prune_results")
 def prune_results() -> None:
-    """Takes away some of what projects keep no longer; the next tick goes on. Then counts what is
-    left, for teams whose storage has a limit."""
+    """Remove some of the data beyond the retention of projects; the next tick continues.
+
+    Then update the storage use of teams with a storage quota.
+    """
     prune_due(utc_now())
     measure_stale(utc_now())
 
 
 @shared_task(name="orchestrator.dispatch.tasks.import_results")
 def import_results() -> None:
-    """One step of one import that waits; the next step is ordered at once."""
+    """Execute one step of a waiting import; the next step is sent immediately."""
     if import_some():
         import_results.apply_async(expires=10)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.remove_ended")
 def remove_ended() -> None:
-    """Removes some of what ended long ago: sessions, tokens, idempotency keys and imports."""
+    """Remove some of what ended long ago: sessions, tokens, idempotency keys and imports."""
     for prune in (prune_sessions, prune_tokens, prune_keys, prune_imports):
         try:
             prune()
         except Exception:
-            # The trouble of one kind must not keep the others.
+            # An error with one kind must not stop the others.
             logger.exception("%s failed", prune.__name__)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.look_for_changes")
 def look_for_changes() -> None:
-    """Looks for change points in the series that were written to since the last task."""
+    """Detect change points in the series that were written since the last task."""
     for _ in range(LOOKS_A_TURN):
         if not look_at_changed():
             return
@@ -145,8 +149,7 @@ def look_for_changes() -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.follow_changes")
 def follow_changes() -> None:
-    """Has suspected changes measured again, searches the commits of those confirmed, and raises
-    alerts of them."""
+    """Start confirmation runs of suspected changes, bisect confirmed ones, and raise alerts."""
     now = utc_now()
     confirmations.tick(now)
     bisections.tick(now)
@@ -155,7 +158,7 @@ def follow_changes() -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.tell")
 def tell() -> None:
-    """Notes what channels are to tell of, and wakes each delivery that is due."""
+    """Record the events for channels, and wake each delivery that is due."""
     events.tick(utc_now())
     for delivery_id in deliveries.due_deliveries(utc_now()):
         deliver.apply_async(args=[str(delivery_id)], expires=10)
@@ -163,7 +166,7 @@ def tell() -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.deliver")
 def deliver(delivery_id: str) -> None:
-    """One try of one delivery, unless its team holds its share of the threads."""
+    """Attempt one delivery, unless its team uses its share of the threads."""
     with SHARES.admit(deliveries.team_of(UUID(delivery_id))) as admitted:
         if admitted:
             deliveries.deliver(UUID(delivery_id), utc_now())
@@ -171,7 +174,7 @@ def deliver(delivery_id: str) -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.follow_forges")
 def follow_forges() -> None:
-    """Wakes each pull request that is due, and forgets old deliveries of forges."""
+    """Wake each pull request that is due, and remove old webhooks of forges."""
     for pull_id in pr_sync.due_pulls():
         follow_pull.apply_async(args=[pull_id], expires=10)
     forget_old(utc_now())
@@ -179,8 +182,10 @@ def follow_forges() -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.follow_pull")
 def follow_pull(pull_id: int) -> None:
-    """Takes one pull request further, unless its team holds its share of the threads: a later tick
-    wakes it again then."""
+    """Advance one pull request, unless its team uses its share of the threads.
+
+    In that case a later tick wakes it again.
+    """
     with SHARES.admit(pr_sync.team_of(pull_id)) as admitted:
         if admitted:
             pr_sync.follow(pull_id)
@@ -188,5 +193,5 @@ def follow_pull(pull_id: int) -> None:
 
 @shared_task(name="orchestrator.dispatch.tasks.tidy_repositories")
 def tidy_repositories() -> None:
-    """Removes mirrors without a project, and passwords from addresses of older versions."""
+    """Remove mirrors without a project, and passwords from addresses of older versions."""
     tidying.tick()

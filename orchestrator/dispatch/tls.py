@@ -1,4 +1,4 @@
-"""Throw-away certificates of one job: an authority that nobody else trusts, and a server's leaf."""
+"""Temporary certificates of one job: an authority that nobody else trusts, and a server's leaf."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from orchestrator.benchmarks.loads import whole_shapes_of
 from orchestrator.benchmarks.spec import Scalar, Spec
 
-#: The clocks of hosts may be behind ours.
+#: The clocks of hosts may be behind the server's.
 EARLY = timedelta(hours=1)
 LIFE = timedelta(days=30)
-#: How a server is reached by itself and by a load on its own host.
+#: The addresses of a server for itself and for a load on its own host.
 OWN_ADDRESSES = ("127.0.0.1", "::1", "localhost")
-#: The agent's words for the files; a process that names one of them wants TLS.
+#: The agent's placeholders for the files; a process that names one of them needs TLS.
 WORDS = ("ca", "cert", "key")
 
 _SIGNING, _SERVING = ("key_cert_sign", "crl_sign"), ("digital_signature",)
@@ -39,10 +39,10 @@ class Certificates:
 
 
 def make_certificates(addresses: Sequence[str], *, now: datetime) -> Certificates:
-    """A new authority and a leaf that it signed, good for servers at `addresses` and on this host.
+    """Create an authority and a leaf for servers at `addresses` and on the local host.
 
     An address is an IP address, with or without brackets, or a name. Valid from EARLY before `now`
-    (aware) to LIFE after it. The authority's own key is forgotten.
+    (aware) to LIFE after it. The authority's own key is not stored.
     """
     signer, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = _name("Pitwall, for one job")
@@ -52,7 +52,7 @@ def make_certificates(addresses: Sequence[str], *, now: datetime) -> Certificate
         .add_extension(_usage(_SIGNING), critical=True)
         .sign(signer, SHA256())
     )
-    # rustls refuses an authority as a server's certificate, so the leaf is one of its own.
+    # rustls refuses an authority as a server's certificate, so the leaf is separate.
     leaf = (
         _draft(_name("server under test"), issuer, key.public_key(), signer.public_key(), now)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -69,7 +69,7 @@ def make_certificates(addresses: Sequence[str], *, now: datetime) -> Certificate
 
 
 def needs_tls(spec: Spec) -> bool:
-    """Whether some case of the definition speaks TLS, or some process asks for the files."""
+    """Return whether a case of the definition uses TLS, or a process needs the files."""
     return any(map(_needs_tls, whole_shapes_of(spec)))
 
 
@@ -86,7 +86,7 @@ def _needs_tls(spec: Spec) -> bool:
 
 
 def _may_be(spec: Spec, value: Scalar, wanted: Scalar) -> bool:
-    """Whether a field that may name an axis has the value `wanted` in some case."""
+    """Return whether a field, which may name an axis, has the value `wanted` in some case."""
     if isinstance(value, str) and value.startswith("{"):
         return wanted in spec.values_of(value.strip("{}"))
     return value == wanted

@@ -1,4 +1,4 @@
-"""Which load tool a host uses: the orchestrator's own where it fits, else what the host has."""
+"""The load tool of a host: Pitwall's own binary if it is suitable, else the host's."""
 
 import platform
 from collections.abc import Iterable, Mapping
@@ -16,16 +16,16 @@ from orchestrator.core.errors import HostSetupError
 from orchestrator.core.ids import sha256_hex
 from orchestrator.loadtools.registry import TOOLS
 
-#: A load that a definition brings along; it needs no binary of ours.
+#: A load that a definition brings along; it needs no binary from Pitwall.
 SCRIPT = "script"
-#: What only some builds of a tool can do, by its name in facts: how it is called, how it is got.
+#: Optional features of a tool, by name in facts: the title, and how to get them.
 FEATURES = {"http3": ("HTTP/3", "make tools, or cargo install oha --features http3")}
 Needs = Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnTool:
-    """A binary that the orchestrator can send, and the platform that it runs on."""
+    """A binary that Pitwall can send, and the platform that it runs on."""
 
     path: str
     sha256: str
@@ -40,7 +40,8 @@ class OwnTool:
 
 
 def needs_of(spec: Spec, cases: Iterable[Mapping[str, Scalar]]) -> Needs:
-    """The load tools of these cases (their parameters), with the features that each has to have."""
+    """Return the load tools of these cases (their parameters), with the features that each
+    needs."""
     needs: dict[str, frozenset[str]] = {}
     for parameters in cases:
         load = load_of(spec, parameters)
@@ -50,9 +51,9 @@ def needs_of(spec: Spec, cases: Iterable[Mapping[str, Scalar]]) -> Needs:
 
 
 def own_tool(name: str) -> OwnTool | None:
-    """The orchestrator's binary of the tool `name`, if the installation names one.
+    """Return Pitwall's binary of the tool `name`, if the installation names one.
 
-    HostSetupError where it cannot be run here: its platform would be a guess.
+    HostSetupError if it cannot be run here, since its platform is then unknown.
     """
     path = settings.LOAD_TOOLS.get(name, "")
     if not path or not Path(path).is_file():
@@ -63,10 +64,10 @@ def own_tool(name: str) -> OwnTool | None:
 def tool_path(
     name: str, facts: Mapping[str, Any], needs: frozenset[str] = frozenset()
 ) -> tuple[str, OwnTool | None]:
-    """Where the host finds the tool, and the binary to send there first, if any.
+    """Return the tool's path on the host, and the binary to send there first, if any.
 
-    HostSetupError where neither the orchestrator nor the host has a fit one with the features
-    `needs`. For a script it is the Python that the agent runs on.
+    HostSetupError if neither Pitwall nor the host has a suitable one with the features `needs`. For
+    a script the path is the Python that runs the agent.
     """
     if name == SCRIPT:
         return str(facts.get("python_path") or ""), None
@@ -94,7 +95,7 @@ def _missing(
 
 
 def setting_of(name: str) -> str:
-    """The variable that names the orchestrator's binary of a tool."""
+    """Return the variable that names Pitwall's binary of a tool."""
     return f"PITWALL_{name.upper()}"
 
 
@@ -118,7 +119,7 @@ def _why_theirs_is_unfit(name: str, theirs: Mapping[str, Any], needs: frozenset[
 
 
 def _why_unfit(name: str, version: object, features: Iterable[str], needs: frozenset[str]) -> str:
-    """Empty where it is fit."""
+    """Return why it is unsuitable; empty if it is suitable."""
     parts = str(version or "").split(".")
     if not all(part.isdigit() for part in parts):
         return "tells no version"

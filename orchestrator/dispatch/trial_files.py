@@ -1,7 +1,6 @@
 """The files of a finished trial, fetched from its host within limits.
 
-How many there are is what the plan asked for, whatever the host says of it, and all of them
-together have a limit in bytes.
+The plan determines the number of files, whatever the host reports. Their total size is limited.
 """
 
 from collections.abc import Iterable
@@ -14,25 +13,25 @@ from orchestrator.core.untrusted_json import json_from
 from orchestrator.runs.models import Trial
 from orchestrator.transport.base import TooLargeError, Transport
 
-#: Of all files of one trial together.
+#: The limit of all files of one trial together.
 TRIAL_LIMIT_BYTES = 128 * 1024 * 1024
-#: Seconds for fetching them: a line of 128 KiB/s is fast enough for all that they may be.
+#: The time limit in seconds for fetching them: 128 KiB/s is enough for the maximum size.
 FILES_S = TRIAL_LIMIT_BYTES / (128 * 1024)
-#: Of one file.
+#: The limit of one file.
 FILE_LIMIT_BYTES = 64 * 1024 * 1024
-#: Of result.json and what the tool wrote, which are read as a whole: each byte takes many more
-#: in memory then.
+#: The limit of result.json and the tool's output, which are read as a whole: then each byte takes
+#: many more in memory.
 RESULT_LIMIT_BYTES = 16 * 1024 * 1024
 
 
 class TrialFilesError(PitwallError):
-    """What the host has of a trial is not what its plan asked for. To ask again changes nothing."""
+    """The host's files of a trial do not match its plan. A retry would not help."""
 
 
 def fetch_files(transport: Transport, folder: str, trial: Trial) -> dict[str, bytes]:
-    """Whatever the trial left behind, by name. `folder`: that of the step's trials.
+    """Return all files of the trial, by name. `folder`: that of the step's trials.
 
-    TrialFilesError where there are more loads or bytes than there may be.
+    TrialFilesError if there are more loads or bytes than allowed.
     """
     names = [*TRIAL_FILES]
     fetched = _Fetched(transport, f"{folder}/{trial.pk}")
@@ -43,7 +42,7 @@ def fetch_files(transport: Transport, folder: str, trial: Trial) -> dict[str, by
 
 
 class _Fetched:
-    """Files that have come, and how much more may come."""
+    """The fetched files, and the remaining bytes."""
 
     def __init__(self, transport: Transport, folder: str) -> None:
         self.files: dict[str, bytes] = {}
@@ -51,7 +50,7 @@ class _Fetched:
         self._left = TRIAL_LIMIT_BYTES
 
     def add(self, names: Iterable[str]) -> None:
-        """Those of the files that are there."""
+        """Fetch those of the files that exist."""
         for name in names:
             most = RESULT_LIMIT_BYTES if name == "result.json" else FILE_LIMIT_BYTES
             try:
@@ -68,7 +67,7 @@ class _Fetched:
 
 
 def _loads_in(result: bytes | None, trial: Trial) -> int:
-    """How many measured loads there were; 0 for what is no result: whoever stores it says so."""
+    """Return the number of measured loads; 0 for an invalid result, which is reported later."""
     try:
         loads = json_from(result or b"")["loads"]
     except (ValueError, KeyError, TypeError):

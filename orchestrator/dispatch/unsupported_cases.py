@@ -1,4 +1,4 @@
-"""Which cases of a job its hosts cannot measure, and why."""
+"""Cases of a job that its hosts cannot measure, and why."""
 
 from collections.abc import Mapping
 
@@ -18,9 +18,9 @@ from orchestrator.runs.states import TrialState
 
 
 def decide(job: Job, job_hosts: JobHosts) -> bool:
-    """Marks the trials that cannot be measured, by what the hosts have said of themselves.
+    """Mark the trials that cannot be measured, by the facts of the hosts.
 
-    False where nothing is left to be measured, and other hosts might be able to.
+    Return False if nothing is left to measure on these hosts, but other hosts might be able to.
     """
     spec = spec_of(job.run.definition)
     open_ = job.trials.filter(state__in=[TrialState.PLANNED, TrialState.UNSUPPORTED])
@@ -35,7 +35,7 @@ def decide(job: Job, job_hosts: JobHosts) -> bool:
 def find_unsupported(
     spec: Spec, cases: list[Case], facts: Mapping[str, Facts], job_hosts: JobHosts
 ) -> dict[int, str]:
-    """What the hosts lack for each case; empty where nothing."""
+    """Return what the hosts lack for each case; empty if nothing."""
     specs = resolved_cases(spec, cases)
     return {
         case.pk: _of_programs(specs[case.pk], facts, job_hosts)
@@ -46,7 +46,7 @@ def find_unsupported(
 
 
 def _of_programs(spec: Spec, facts: Mapping[str, Facts], job_hosts: JobHosts) -> str:
-    """The first host that builds and has not all that the case requires."""
+    """Return the first host that builds and lacks a requirement of the case."""
     for host in hosts_that_build([spec], job_hosts) if spec.requires else ():
         why = why_lacking(facts[job_hosts.label(host)], spec.requires)
         if why:

@@ -1,4 +1,4 @@
-"""Telling the engine that there is something to do, without waiting for its next tick."""
+"""Wake-ups of the engine, so that work starts before its next tick."""
 
 import logging
 from functools import partial
@@ -16,30 +16,30 @@ logger = logging.getLogger(__name__)
 
 
 def wake_engine() -> None:
-    """Sends a tick once the transaction is through. Without a broker the next tick does it."""
+    """Send a tick after the transaction is committed. Without a broker the next tick does it."""
     transaction.on_commit(_send)
 
 
 def wake_jobs(run_id: UUID) -> None:
-    """Sends a poll for each active job of a run that is due, such as after a cancellation."""
+    """Send a poll for each active job of a run that is due, for example after a cancellation."""
     jobs = Job.objects.filter(run=run_id, state__in=JOB_ACTIVE, poll_at__lte=Now())
     for job in list(jobs.values_list("pk", flat=True)):
         transaction.on_commit(partial(_send, "advance", str(job)))
 
 
 def wake_check(host_id: UUID) -> None:
-    """Has a worker check a host that somebody asked for."""
+    """Have a worker execute the requested checks of a host."""
     transaction.on_commit(partial(_send, "check_host", str(host_id)))
 
 
 def wake_forges() -> None:
-    """Sends the ticks that look at what a forge has just told of."""
+    """Send the ticks that process new webhooks of a forge."""
     for task in ("claim_schedules", "follow_forges"):
         transaction.on_commit(partial(_send, task))
 
 
 def wake_channels() -> None:
-    """Sends the tick that delivers what is due, such as a test."""
+    """Send the tick that delivers what is due, such as a test."""
     transaction.on_commit(partial(_send, "tell"))
 
 

@@ -1,7 +1,8 @@
-"""How long a case warms up in the next round, by what its earlier rounds showed.
+"""The warm-up of a case in the next round, from the results of its earlier rounds.
 
-Where MSER-5 found that the window began in the warm-up, the warm-up is doubled: for all variants,
-since both sides of a block have to be measured alike, and never shortened again in the job.
+If MSER-5 found that the measured window began within the warm-up, the warm-up is doubled. This
+applies to all variants, since both sides of a block must be measured alike. It is never reduced
+within the job.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
 
-#: The code of the reason that says so (loadtools/thresholds.py).
+#: The code of that reason (loadtools/thresholds.py).
 TOO_SHORT = "warm_up_too_short"
 MAX_FACTOR = 8
 MAX_WARMUP_S = 120.0
 
 
 def warmup_factors(job: Job) -> dict[int, int]:
-    """By case, by how much its warm-up is longer than the definition says; 1 where left out."""
+    """Return the factor of each case's warm-up relative to the definition; 1 if omitted."""
     measured = Trial.objects.filter(job=job, round__lt=job.round, state=TrialState.MEASURED)
     return _factors(measured.values_list("case_id", "round", "reasons"))
 
@@ -30,6 +31,6 @@ def _factors(trials: Iterable[tuple[int, int, list[str]]]) -> dict[int, int]:
 
 
 def lengthened(warmup_s: float, case: int, factors: Mapping[int, int]) -> float:
-    """The warm-up of a case in seconds, at most MAX_WARMUP_S unless the definition says more."""
+    """Return the warm-up of a case in seconds, at most MAX_WARMUP_S or the definition's value."""
     factor = factors.get(case, 1)
     return max(warmup_s, min(MAX_WARMUP_S, warmup_s * factor))

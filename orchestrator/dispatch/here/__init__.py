@@ -1,4 +1,4 @@
-"""A measurement on this machine without any server: the engine's own plans, agent and verdicts.
+"""A measurement on this machine without a server, with the engine's plans, agent and verdicts.
 
-The rows of a run are made and never stored, so that the same code reads them; there is no database.
+The rows of a run are created in memory for the same code; there is no database.
 """

@@ -1,4 +1,4 @@
-"""The interim analyses of a measurement on this machine: the same as on a server, without rows."""
+"""The interim analyses of a measurement on this machine: as on a server, but without rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,11 +46,11 @@ class InterimAnalyses:
         )
 
     def open_cases(self) -> set[int]:
-        """The cases that still take rounds."""
+        """Return the cases that still take rounds."""
         return {case for case in self._cases if not self.is_decided(case)}
 
     def analyse(self, found: Mapping[str, Measured], after: int) -> list[str]:
-        """Analyses each open case that is due after `after` rounds; one line per analysed case."""
+        """Analyse each open case that is due after `after` rounds; return one line per analysis."""
         if self._rows.until == Until.ROUNDS:
             return []
         blocks = {case: self._blocks(case, found, after) for case in self.open_cases()}
@@ -72,7 +72,7 @@ class InterimAnalyses:
         return [self._line(case) for case in decisions]
 
     def lines(self) -> list[str]:
-        """The status line of each analysed case."""
+        """Return the status line of each analysed case."""
         return [self._line(case) for case in sorted(self.newest)]
 
     def is_decided(self, case: int) -> bool:

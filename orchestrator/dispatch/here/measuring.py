@@ -1,4 +1,4 @@
-"""Carrying a run out on this machine: survey, build, rounds. The agent is that of every host."""
+"""The execution of a run on this machine: facts, builds, rounds. The agent is the same."""
 
 import json
 import time
@@ -28,11 +28,11 @@ from orchestrator.dispatch.unsupported_cases import find_unsupported
 from orchestrator.runs.models import Trial, Until
 from orchestrator.transport.local import LocalTransport
 
-#: The journal is a file of this machine: to look costs less than to be asked by another.
+#: The journal is a local file: polling it costs less than a request to another machine.
 POLL_S = 0.2
 KEEP_DAYS = 30.0
 LOCALHOST = "127.0.0.1"
-#: Trials done, trials in all, what goes on.
+#: Trials done, total trials, current activity.
 Tell = Callable[[int, int, str], None]
 
 
@@ -53,9 +53,9 @@ class Here:
         self._job_hosts = OwnMachine(rows.job)
 
     def measure(self) -> None:
-        """Fills `found`, by the id of the trial, and `notes`.
+        """Fill `found`, by the id of the trial, and `notes`.
 
-        HostError where this machine cannot measure any of it.
+        HostError if this machine cannot measure any of it.
         """
         stage = self._stage()
         self._send(stage)
@@ -74,17 +74,17 @@ class Here:
         self._leave_out(analyses)
 
     def _trials_of(self, number: int, cases: set[int]) -> list[Trial]:
-        """Of a round: those of the cases that are still open."""
+        """Return the trials of a round that belong to open cases."""
         return [each for each in self.rows.trials if each.round == number and each.case_id in cases]
 
     def _total_with(self, analyses: InterimAnalyses, after: int) -> int:
-        """What was carried out, and all that may still be."""
+        """Return the number of executed trials and of those that may follow."""
         cases = analyses.open_cases()
         later = [each for each in self.rows.trials if each.round > after and each.case_id in cases]
         return len(self.found) + len(later)
 
     def _leave_out(self, analyses: InterimAnalyses) -> None:
-        """What was not needed is no trial that failed."""
+        """Omit trials that were not needed, so that they do not count as failed."""
         needed = [
             each
             for each in self.rows.trials
@@ -95,7 +95,7 @@ class Here:
 
     def _stage(self) -> Stage:
         spec, cases = self.rows.spec, list(self.rows.cases)
-        self._tell(0, len(self.rows.trials), "asking this machine what it has")
+        self._tell(0, len(self.rows.trials), "reading the facts of this machine")
         programs = {name for each in resolved_cases(spec, cases).values() for name in each.requires}
         facts = self._facts(sorted(programs))
         own = {case.pk: why_unsupported(spec, case.parameters) for case in cases}
@@ -115,7 +115,7 @@ class Here:
         )
 
     def _facts(self, programs: Sequence[str]) -> dict[str, Any]:
-        """Without git: a commit comes as an archive of the repository that lies here."""
+        """Return the facts of this machine without git: commits come as archives."""
         there = self._agent.ready(
             keep_days=KEEP_DAYS,
             limit_bytes=self._host.disk_limit_bytes,
@@ -160,7 +160,7 @@ class Here:
             raise
 
     def _follow(self, job: str, step: str, trials: Mapping[str, Trial]) -> None:
-        """Until the round has ended, by looking at the journal."""
+        """Follow the journal until the round has ended."""
         offset = 0
         while True:
             now = status(self.root, Namespace(job=job, step=step, offset=offset))
@@ -170,9 +170,11 @@ class Here:
                 if event["event"] == "round_done":
                     return
                 if event["event"] == "aborted":
-                    raise HostError(f"the round was broken off: {event['reason']}")
+                    raise HostError(f"the round was aborted: {event['reason']}")
             if not now["alive"] and now["started"] and not now["events"]:
-                raise HostError(f"the agent ended in mid-round; see {self.root}/jobs/{job}/{step}")
+                raise HostError(
+                    f"the agent ended during the round; see {self.root}/jobs/{job}/{step}"
+                )
             time.sleep(POLL_S)
 
     def _take(
@@ -212,6 +214,6 @@ class Here:
 
 
 def _end(event: Mapping[str, Any]) -> str:
-    """The message, and the last line that the failing program wrote."""
+    """Return the message, and the last line of the failed program's output."""
     lines = str(event.get("output") or "").strip().splitlines()
     return ": ".join([str(event["message"]), *lines[-1:]])

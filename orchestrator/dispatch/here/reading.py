@@ -1,4 +1,4 @@
-"""What one trial came to."""
+"""The result of one trial."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from orchestrator.runs.models import Trial
 class Measured:
     """`readings`: metric → value in its SI unit. `reasons`: why it is suspect or invalid.
 
-    `failure`: why it has no readings; empty where it has.
+    `failure`: why it has no readings; empty if it has some.
     """
 
     readings: Mapping[str, float] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Measured:
 
 
 def measured_of(trial: Trial, files: Mapping[str, bytes]) -> Measured:
-    """The same reading, and the same validity, as on a server."""
+    """Read and judge a trial as a server does."""
     try:
         reading = read_trial(trial, files, json.loads(files["result.json"])).whole
     except (KeyError, ValueError, ToolOutputError) as error:

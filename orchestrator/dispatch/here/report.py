@@ -1,4 +1,4 @@
-"""The report of a run on this machine, in the form that the API gives comparisons."""
+"""The report of a run on this machine, in the format of comparisons in the API."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,13 +19,13 @@ from orchestrator.stats.many import ToCompare, compare_many
 from orchestrator.stats.matrix import MatrixVerdict, judge_matrix
 from orchestrator.stats.summary import summarise
 
-#: Of a case: for each side, what its rounds came to, in their order.
+#: Of a case: for each side, the results of its rounds, in order.
 Sides = Sequence[Sequence[Measured]]
 NOT_CARRIED_OUT = Measured(failure="not carried out")
 
 
 def report_of(rows: Rows, found: Mapping[str, Measured], notes: Sequence[str]) -> dict[str, Any]:
-    """`found`: by the id of a trial. With one commit `contender` is null and cases have values."""
+    """Build the report; `found` is by trial id. With one commit `contender` is null."""
     sides = {case.key: _sides(rows, found, case) for case in rows.cases}
     told = [*notes, *_validity_notes(sides.values()), *_void(sides.values())]
     told.append("Server and load generator shared one machine and talked over loopback.")
@@ -69,7 +69,7 @@ def _compared(rows: Rows, sides: Mapping[str, Sides], commits: list[Commit]) -> 
 
 
 def _comparisons(sides: Sides) -> dict[str, Comparison]:
-    """Every judged metric that both sides have, block by block; the others are left out."""
+    """Compare every judged metric that both sides have, block by block."""
     blocks = list(_blocks(sides))
     asked: list[tuple[str, ToCompare]] = []
     for info in _judged(sides):
@@ -87,7 +87,7 @@ def _comparisons(sides: Sides) -> dict[str, Comparison]:
 
 
 def _blocks(sides: Sides) -> Iterator[tuple[Measured | None, ...]]:
-    """Each round's pair; a block of which one trial does not count is void as a whole."""
+    """Yield each round's pair; a block is excluded if one of its trials does not count."""
     for block in zip(*sides, strict=True):
         counts = all(each.counts for each in block)
         yield block if counts else (None,) * len(block)
@@ -153,7 +153,7 @@ def _values(trials: Sequence[Measured], rows: Rows) -> Iterator[dict[str, Any]]:
 
 
 def _validity_notes(cases: Any) -> Iterator[str]:
-    """Each validity reason once, with the number of trials that have it."""
+    """Yield each validity reason once, with the number of its trials."""
     every = [each for sides in cases for side in sides for each in side]
     counted = Counter(reason.partition(":")[0] for each in every for reason in set(each.reasons))
     texts = {reason.partition(":")[0]: reason for each in every for reason in each.reasons}

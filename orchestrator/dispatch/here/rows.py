@@ -22,7 +22,7 @@ from orchestrator.runs.order import trial_order
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is to be measured. `shas`: the baseline, where there is one, and the contender."""
+    """What to measure. `shas`: the baseline, if there is one, and the contender."""
 
     source: str
     repository: Path
@@ -35,7 +35,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """`trials` are in the order in which they are carried out; `shas` as they were wanted."""
+    """`trials` are in the order of execution; `shas` as in the request."""
 
     spec: Spec
     job: Job
@@ -45,7 +45,7 @@ class Rows:
 
     @property
     def rounds(self) -> int:
-        """How many there are, or until all is decided at most."""
+        """Return the number of rounds, the maximum if cases may be decided earlier."""
         return self.job.run.rounds
 
     @property
@@ -54,7 +54,7 @@ class Rows:
 
 
 class OwnMachine(JobHosts):
-    """A job_hosts of one host, which no placement has to name."""
+    """The hosts of a job on a single host, which needs no placement."""
 
     @property
     def roles(self) -> dict[str, Host]:
@@ -63,7 +63,7 @@ class OwnMachine(JobHosts):
 
 
 def rows_of(wanted: Wanted) -> Rows:
-    """InvalidRequestError, with the field, for a definition or a choice that cannot be measured."""
+    """Build the rows; InvalidRequestError, with the field, for an invalid definition or choice."""
     spec = check_source(wanted.source)
     until = parse_until(wanted.until, alone=len(wanted.shas) == 1)
     rounds = resolve_rounds(until, wanted.rounds, spec.rounds)

@@ -8,16 +8,16 @@ from orchestrator.core.errors import NotFoundError
 
 
 def commit_at(repository: Path, ref: str) -> str:
-    """The full hash of a branch, tag or hash; NotFoundError where it names no commit there."""
+    """Return the full hash of a branch, tag or hash; NotFoundError if it names no commit."""
     words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     try:
         return _git(repository, *words).decode().strip()
     except subprocess.CalledProcessError as error:
-        raise NotFoundError(f"{ref} is no commit of the repository in {repository}") from error
+        raise NotFoundError(f"{ref} is not a commit of the repository in {repository}") from error
 
 
 def archive_of(repository: Path, sha: str) -> bytes:
-    """The tree of a commit as tar.gz, the same bytes each time."""
+    """Return the tree of a commit as tar.gz, with the same bytes each time."""
     return gzip.compress(_git(repository, "archive", "--format=tar", sha), 6, mtime=0)
 
 

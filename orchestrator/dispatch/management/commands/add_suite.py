@@ -1,6 +1,6 @@
-"""Puts a suite of the catalogue into the demo's team: definition, reports, published figures.
+"""Adds a suite of the catalogue to the demo's team: definition, reports, reference results.
 
-The suite's files have to lie in a git repository, which is what is measured. May be run again.
+The suite's files must be in a git repository, which is measured. It may be run again.
 """
 
 import json
@@ -80,7 +80,7 @@ def _definition(folder: Path, *, miniature: bool) -> Miniature:
 
 
 def _add_reports(member: Member, benchmark: Benchmark, folder: Path, show: Progress) -> list[str]:
-    """The names of the suite's reports, now saved; and its published figures beside them."""
+    """Save the suite's reports and its reference results; return the names of the reports."""
     if (folder / "published.yaml").is_file():
         import_published(member=member, suite=folder.name, progress=show)
     if not (folder / "report.yaml").is_file():

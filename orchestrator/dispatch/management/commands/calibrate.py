@@ -1,4 +1,4 @@
-"""Calibrates a host: one commit against itself, to learn which changes the host can see."""
+"""Calibrates a host: one commit against itself, to find the changes that the host can detect."""
 
 import time
 from argparse import ArgumentParser
@@ -32,10 +32,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("host", help="name of the host")
         parser.add_argument("benchmark", help="BENCHMARK or PROJECT/BENCHMARK")
-        parser.add_argument("--commit", default="", help="default: the golden job's or the newest")
+        parser.add_argument("--commit", default="", help="default: the golden run's or the newest")
         parser.add_argument("--pairs", type=int, default=DEFAULT_PAIRS)
-        parser.add_argument("--team", help="slug; needed where two teams have a host of this name")
-        parser.add_argument("--wait", action="store_true", help="until it can be said what it sees")
+        parser.add_argument("--team", help="slug; required if two teams have a host of this name")
+        parser.add_argument("--wait", action="store_true", help="wait for the result")
 
         add_quiet(parser)
 
@@ -53,7 +53,7 @@ class Command(BaseCommand):
     def _tell(self, calibration: Calibration | None) -> None:
         if calibration is None or not calibration.readings:
             why = calibration.message if calibration else "its run has no host"
-            raise CommandError(f"the calibration says nothing: {why}")
+            raise CommandError(f"the calibration has no result: {why}")
         for sight in sights_of(calibration):
             self.stdout.write(_line(sight))
 
@@ -84,7 +84,7 @@ def _host(name: str, team: str | None) -> Host:
 
 
 def _owner(host: Host) -> Member:
-    """Whoever may run this command may do what the team's owners may: the first of them asks."""
+    """Return the first owner of the team as the requester; the operator has all permissions."""
     owners = Membership.objects.select_related("team", "user").filter(team=host.team)
     first = owners.filter(role=Role.OWNER).order_by("pk").first()
     if first is None:
@@ -95,13 +95,13 @@ def _owner(host: Host) -> Member:
 
 
 def _wait(run: Run, show: Progress) -> Calibration | None:
-    """Judges the run as soon as it has ended; beat would do so half a minute later."""
+    """Evaluate the run as soon as it has ended; beat would do so half a minute later."""
     for look in count():
         if run.state in RUN_ENDED:
             break
         time.sleep(POLL_S)
         run.refresh_from_db()
-        # What this machine does meanwhile may be part of the noise: it is asked for little.
+        # Work on this machine may be part of the noise, so query rarely.
         if look % POLLS_PER_BAR == 0:
             now = progress_of_run(run)
             show(now.trials_done, now.trials_total, now.phase)

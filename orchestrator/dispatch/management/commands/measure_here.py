@@ -1,6 +1,6 @@
-"""`manage.py measure_here`: measures on this machine without a server; `pitwall local` calls it.
+"""`manage.py measure_here` measures on this machine without a server, for `pitwall local`.
 
-Standard output has a JSON object a line: `{"done", "total", "text"}`, and at last `{"report"}` or
+Standard output has a JSON object per line: `{"done", "total", "text"}`, and finally `{"report"}` or
 `{"error"}`.
 """
 
@@ -37,7 +37,7 @@ class Command(BaseCommand):
         parser.add_argument("--cases", default="", metavar="EXPRESSION")
         parser.add_argument("--rounds", type=int)
         parser.add_argument("--until", default=Until.ROUNDS)
-        parser.add_argument("--keep", type=Path, help="a work directory that stays")
+        parser.add_argument("--keep", type=Path, help="a work directory that is not removed")
 
     def handle(self, *args: Any, **options: Any) -> None:
         for number in STOPS:
@@ -81,7 +81,7 @@ class Command(BaseCommand):
 
 
 def _stop(*_: object) -> None:
-    """Once: ending the agent, which is what follows, is not to be interrupted."""
+    """Stop once: the following shutdown of the agent must not be interrupted."""
     for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -1,6 +1,6 @@
-"""Makes what the demo needs: a team, a user, hardware profiles, a host, the benchmark.
+"""Creates the data of the demo: a team, a user, hardware profiles, a host, the benchmark.
 
-May be run again: what is there stays, and only a new API token is made each time.
+It may be run again: existing data stay, and only a new API token is created each time.
 """
 
 import json
@@ -23,10 +23,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--server-repository", required=True, help="path of the demo server")
         parser.add_argument(
-            "--ssh", metavar="LOGIN@ADDRESS:PORT", help="measure there, and not on this machine"
+            "--ssh", metavar="LOGIN@ADDRESS:PORT", help="measure there instead of on this machine"
         )
         parser.add_argument(
-            "--authorized-keys", type=Path, help="the file of that host which lets us in"
+            "--authorized-keys", type=Path, help="the file of that host with its accepted keys"
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 

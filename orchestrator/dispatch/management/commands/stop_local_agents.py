@@ -1,4 +1,4 @@
-"""Ends every agent that works on this machine for this installation. Needs no database."""
+"""Stops every agent of this installation on this machine. Needs no database."""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Writes the reports of a suite as a page in Markdown with all provenance.
+"""Writes the reports of a suite as a Markdown page with all provenance.
 
-They are of the commit that a run measured, and of all runs of it: what an earlier one has measured
-need not be measured again.
+They are of the commit that a run measured, and include all its runs: results of an earlier run need
+not be measured again.
 """
 
 import json
@@ -29,8 +29,8 @@ from orchestrator.runs.states import TrialState, Validity
 
 _MINIATURE = """\
 This was measured in miniature, with short loads and few rounds. It shows that the suite
-gives each row and column of the report; its figures say little, and the whole takes the command
-below.
+gives each row and column of the report; its values mean little, and the full result takes the
+command below.
 """
 _COVERAGE = (
     "Here {working} of {systems} systems work, and {with_numbers} of {cases} cases have numbers."
@@ -56,7 +56,7 @@ class Command(BaseCommand):
             raise CommandError(f"there is no run {options['run']}")
         owner = run.requested_by
         if owner is None:
-            raise CommandError(f"nobody asked for the run {run.pk}; start it with make seeds")
+            raise CommandError(f"the run {run.pk} has no requester; start it with make seeds")
         member = member_for_user(owner, run.team.slug)
         commit = run.variants.select_related("commit")[0].commit
         coverage = _coverage(run, commit)
@@ -92,10 +92,11 @@ def _page(
 
 
 def _coverage(run: Run, commit: Commit) -> dict[str, Any]:
-    """How many cases and systems of a commit have numbers, and why the others have none.
+    """Return how many cases and systems of a commit have values, and why the others have none.
 
-    The systems are the values of the first axis whose values change the definition. One works that
-    was measured, even if no trial is to be believed; a case has a number from one that is.
+    The systems are the values of the first axis whose values change the definition. A system works
+    if it was measured, even if all its trials are invalid; a case has a value from a valid or
+    suspect trial.
     """
     spec = spec_of(run.definition)
     axis = next((axis for axis in spec.matrix if axis in spec.options), None)
