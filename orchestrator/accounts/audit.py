@@ -13,16 +13,16 @@ from orchestrator.core.spreadsheets import csv_text
 
 Writer = Callable[[QuerySet[AuditEntry]], Iterator[str]]
 COLUMNS = ("at", "actor", "token", "action", "subject")
-#: Rows that are read at once: a log of years never is in memory.
+#: Rows per batch: a log of years is never in memory as a whole.
 _AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """What is asked for; both days are included, in UTC.
+    """A filter of the audit log; both days are included, in UTC.
 
-    `action` is one such as `host.added`, or the first part of several such as `host`; `actor` is
-    a user name, or `Pitwall` for what it did by itself.
+    `action` is an action such as `host.added`, or its first part such as `host`; `actor` is a
+    username, or `Pitwall` for automatic actions.
     """
 
     actor: str = ""
@@ -47,20 +47,20 @@ class AuditFilter:
 
 
 def audit_of(member: Member, asked: AuditFilter | None = None) -> QuerySet[AuditEntry]:
-    """Newest first. For maintainers: it tells who did what, and names what is no more."""
+    """Return entries, newest first. For maintainers: they name users and removed objects."""
     member.require(Role.MAINTAINER, to="read the audit log")
     rows = AuditEntry.objects.filter(team=member.team)
     return rows.filter(asked.condition() if asked else Q()).order_by("-at", "-pk")
 
 
 def actors_of(member: Member) -> list[str]:
-    """Who is named in the log."""
+    """Return the actors in the log."""
     rows = audit_of(member).order_by("actor_name").values_list("actor_name", flat=True).distinct()
     return [name or "Pitwall" for name in rows]
 
 
 def actions_of(member: Member) -> list[str]:
-    """The first parts of the actions in the log, such as `host`."""
+    """Return the first parts of the actions in the log, such as `host`."""
     rows = audit_of(member).order_by("action").values_list("action", flat=True).distinct()
     return sorted({action.split(".")[0] for action in rows})
 
@@ -77,7 +77,7 @@ def as_json_lines(rows: QuerySet[AuditEntry]) -> Iterator[str]:
 
 
 def told(entry: AuditEntry) -> dict[str, str]:
-    """The entry as it is exported; what Pitwall did by itself has an empty actor."""
+    """Return the entry as it is exported; an automatic action has an empty actor."""
     return {
         "at": entry.at.isoformat(),
         "actor": entry.actor_name,

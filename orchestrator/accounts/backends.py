@@ -1,4 +1,4 @@
-"""Who is signed in: the user of the session together with their teams, in one query."""
+"""Loads the user of a session with their teams in one query."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from orchestrator.accounts.selectors import signed_in_user
 
 
 class OneQueryBackend(ModelBackend):
-    """Every page asks for its user and then for their team."""
+    """Every page reads its user and then their team."""
 
     def get_user(self, user_id: Any) -> User | None:
         user = signed_in_user(user_id)

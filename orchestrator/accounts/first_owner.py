@@ -1,7 +1,7 @@
-"""The first user of an instance: made by whoever has the link that `make run` prints.
+"""The first user of an instance, created with the link that `make run` prints.
 
-The link works once, for an hour, and only while there is no user. Of its secret only the digest is
-kept, in the cache that all web processes share.
+The link works once, for an hour, and only while there is no user. Only the digest of its secret is
+stored, in the cache that all web processes share.
 """
 
 import hmac
@@ -27,14 +27,14 @@ def has_users() -> bool:
 
 
 def create_setup_link() -> str:
-    """The address of the page that makes the first user; a link made before no longer works."""
+    """Return the address of the page that creates the first user; invalidate an earlier link."""
     secret = new_secret(Kind.SETUP)
     cache.set(_KEY, secret.digest, timeout=SETUP_LINK_S)
     return f"{settings.BASE_URL}/setup/{secret.text}"
 
 
 def check_setup_link(secret: str) -> None:
-    """GoneError unless the link may still be used."""
+    """Raise GoneError unless the link may still be used."""
     if has_users():
         raise GoneError(
             "this Pitwall already has a user; log in, or ask an owner for an invitation"
@@ -49,9 +49,9 @@ def check_setup_link(secret: str) -> None:
 
 @transaction.atomic
 def create_first_owner(*, secret: str, username: str, password: str, team: str) -> Member:
-    """The first user as the owner of a new team; nothing of both where one of them is refused.
+    """Create the first user as the owner of a new team; if either is invalid, create neither.
 
-    Raises GoneError where the link was used meanwhile, InvalidRequestError with the field.
+    Raises GoneError if the link was used in the meantime, InvalidRequestError with the field.
     """
     check_setup_link(secret)
     if not cache.delete(_KEY):

@@ -1,4 +1,4 @@
-"""Invitations by e-mail, where a mail server is set up."""
+"""Invitations by e-mail, if a mail server is configured."""
 
 import logging
 from smtplib import SMTPException
@@ -26,7 +26,7 @@ def link_of(new: NewInvitation) -> str:
 
 
 def send_invitation(*, member: Member, new: NewInvitation) -> bool:
-    """Whether it went out; the link can be passed on by hand where it did not."""
+    """Send the invitation and return whether that succeeded; otherwise pass on the link by hand."""
     invitation = new.invitation
     if not invitation.email or not settings.EMAIL_HOST:
         return False

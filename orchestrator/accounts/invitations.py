@@ -1,4 +1,4 @@
-"""Invitations: how somebody comes into a team, once, within days, by a secret link."""
+"""Invitations to a team: single-use secret links, valid for days."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -32,14 +32,14 @@ MOST_DAYS = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewInvitation:
-    """An invitation just made; its secret is shown once and never again."""
+    """A new invitation; its secret is shown only once."""
 
     invitation: Invitation
     secret: str
 
 
 def invitations_of(member: Member) -> QuerySet[Invitation]:
-    """Those of the team that may still be used."""
+    """Return the open invitations of the team."""
     rows = Invitation.objects.filter(
         team=member.team, used_at=None, withdrawn_at=None, expires_at__gt=utc_now()
     )
@@ -47,7 +47,7 @@ def invitations_of(member: Member) -> QuerySet[Invitation]:
 
 
 def invitation_for(secret: str, *, lock: bool = False) -> Invitation:
-    """The open invitation of a link; GoneError with what to do where it was open once."""
+    """Return the open invitation of a link; GoneError if it was open before, with the reason."""
     rows = Invitation.objects.select_related("team", "created_by")
     rows = rows.select_for_update(of=("self",)) if lock else rows
     found = rows.filter(digest=digest_of_secret(secret)).first()
@@ -67,7 +67,7 @@ def invitation_for(secret: str, *, lock: bool = False) -> Invitation:
 def create_invitation(
     *, member: Member, role: str, email: str = "", days: int = DAYS
 ) -> NewInvitation:
-    """For one person; `email` only tells whom it is meant for and sent to.
+    """Create an invitation for one person; `email` is the recipient and does not restrict its use.
 
     PermissionRefusedError for a token: an account would outlive it.
     """
@@ -94,7 +94,7 @@ def create_invitation(
 def new_invitation(
     *, team: Team, role: str, email: str = "", created_by: User | None = None, days: int = DAYS
 ) -> NewInvitation:
-    """The row and its secret, for those who have asked whether it may be made."""
+    """Create the row and its secret; the caller has checked the permission."""
     secret = new_secret(Kind.INVITATION)
     invitation = Invitation.objects.create(
         team=team,
@@ -121,7 +121,7 @@ def withdraw_invitation(*, member: Member, invitation_id: UUID) -> None:
 
 @transaction.atomic
 def accept_invitation(*, user: User, secret: str) -> Member:
-    """The user as a member of the team; ConflictError where they are one already."""
+    """Add the user to the team as a member; ConflictError if they are one already."""
     invitation = invitation_for(secret, lock=True)
     team = invitation.team
     if Membership.objects.filter(team=team, user=user).exists():
@@ -136,7 +136,7 @@ def accept_invitation(*, user: User, secret: str) -> Member:
 
 @transaction.atomic
 def accept_as_new_user(*, secret: str, username: str, password: str) -> Member:
-    """Makes an account, and lets it in; nothing of both where one of them is refused."""
+    """Create an account and add it to the team; if either is invalid, do neither."""
     invitation = invitation_for(secret, lock=True)
     user = create_account(username=username, password=password, email=invitation.email)
     return accept_invitation(user=user, secret=secret)

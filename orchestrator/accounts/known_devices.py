@@ -1,7 +1,7 @@
-"""Browsers that a user has logged in with: strangers who guess a password do not lock them out.
+"""Known browsers of a user: attackers who guess passwords do not lock the user out of them.
 
-A signed cookie names the user and the device. Failed tries from there are counted apart from those
-of everybody else, within a limit of the same size.
+A signed cookie names the user and the device. Failed attempts from a known device have a separate
+counter with a limit of the same size.
 """
 
 from django.conf import settings
@@ -17,7 +17,7 @@ _MAX_AGE_S = 365 * 24 * 3600
 
 
 def remember_device(request: HttpRequest, response: HttpResponse, user: User) -> None:
-    """Call it after a log-in with all that is asked for."""
+    """Set the cookie; call it after a log-in with all required steps."""
     device = known_device(request, user.get_username()) or new_hex()
     response.set_cookie(
         COOKIE,
@@ -30,7 +30,7 @@ def remember_device(request: HttpRequest, response: HttpResponse, user: User) ->
 
 
 def known_device(request: HttpRequest, username: str) -> str:
-    """The id of the device if this user has logged in with it within a year, else empty."""
+    """Return the id of the device if this user logged in with it within a year, else empty."""
     try:
         user_id, device = signing.loads(
             request.COOKIES.get(COOKIE, ""), salt=_SALT, max_age=_MAX_AGE_S

@@ -1,4 +1,4 @@
-"""How many e-mails a team may have sent in an hour: nobody spams strangers through this server."""
+"""The limit of e-mails per team and hour: the server must not send spam."""
 
 import time
 
@@ -12,10 +12,10 @@ _HOUR_S = 3_600
 
 
 def take_mails(team: Team, count: int) -> None:
-    """Counts so many e-mails of a team before they are sent.
+    """Count e-mails of a team before they are sent.
 
-    ConflictError where they would be more than PITWALL_EMAILS_AN_HOUR. Processes that count in the
-    same moment may count as one; the limit need not be exact.
+    ConflictError if they would exceed PITWALL_EMAILS_AN_HOUR. Processes that count simultaneously
+    may count as one; the limit need not be exact.
     """
     most = settings.EMAILS_AN_HOUR
     key = f"mails:{team.pk}:{int(time.time()) // _HOUR_S}"

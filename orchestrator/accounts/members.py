@@ -1,4 +1,4 @@
-"""`Member`: a user acting for a team; every selector and service asks it for permission."""
+"""`Member`: a user acting for a team; every selector and service checks its permissions."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _RANK = {Role.VIEWER: 0, Role.MEMBER: 1, Role.MAINTAINER: 2, Role.OWNER: 3}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A user in the role that they have in one team; `token` where a machine acts for them."""
+    """A user with their role in one team; `token` is set if a client acts for them."""
 
     user: User
     team: Team
@@ -22,27 +22,30 @@ class Member:
 
     @property
     def actor(self) -> User | None:
-        """Who is noted as having done it; None for what Pitwall does by itself."""
+        """Return the user for the audit log; None for automatic actions of Pitwall."""
         return None if self.user.pk is None else self.user
 
     @property
     def project(self) -> int | None:
-        """The one project that the token is for; None for all of the team."""
+        """Return the only project of the token; None for the whole team."""
         return None if self.token is None else self.token.project_id
 
     @property
     def sight(self) -> Hashable:
-        """What the member sees, as a key of what is kept for all who see the same."""
+        """Return a cache key that is equal for members who see the same data."""
         return (self.team.pk, self.project)
 
     def sees(self, project: str, *, team: str = "") -> Q:
-        """Which rows the member may see. `project` is the way from a row to its project, such as
-        `benchmark__project`; `team` the shorter one to its team, where there is one."""
+        """Return a filter for the rows that the member may see.
+
+        `project` is the path from a row to its project, such as `benchmark__project`; `team` is a
+        shorter path to its team, if there is one.
+        """
         of_team = Q(**{team or f"{project}__team": self.team})
         return of_team if self.project is None else of_team & Q(**{project: self.project})
 
     def sees_project(self, project: int, team: int) -> bool:
-        """The same of a project at hand, by its key and that of its team."""
+        """Return whether the member may see a project, given its key and that of its team."""
         return team == self.team.pk and self.project in (None, project)
 
     def has(self, role: str) -> bool:
@@ -50,7 +53,7 @@ class Member:
         return _RANK[Role(self.role)] >= _RANK[Role(role)]
 
     def require(self, role: str, *, to: str) -> None:
-        """Raises PermissionRefusedError unless the member has at least `role`."""
+        """Raise PermissionRefusedError unless the member has at least `role`."""
         if not self.has(role):
             raise PermissionRefusedError(
                 f"{self.user.get_username()} is {article(self.role)} of {self.team.name}; "
@@ -58,7 +61,7 @@ class Member:
             )
 
     def require_scope(self, scope: str, *, to: str) -> None:
-        """Raises PermissionRefusedError where a token was made without `scope`."""
+        """Raise PermissionRefusedError if the token does not have `scope`."""
         if self.token is not None and scope not in self.token.scopes:
             raise PermissionRefusedError(
                 f"the token {self.token} may not {to}: it lacks the scope {Scope(scope).value}; "
@@ -66,7 +69,7 @@ class Member:
             )
 
     def require_whole_team(self, *, to: str) -> None:
-        """Raises PermissionRefusedError where a token was made for one project."""
+        """Raise PermissionRefusedError if the token is limited to one project."""
         if self.token is not None and self.token.project_id is not None:
             raise PermissionRefusedError(
                 f"the token {self.token} is for the project {self.token.project_slug} only; "
@@ -75,12 +78,12 @@ class Member:
 
 
 def article(role: str) -> str:
-    """`a viewer`, `an owner`."""
+    """Return the role with its article: `a viewer`, `an owner`."""
     return f"an {role}" if role[0] in "aeiou" else f"a {role}"
 
 
 def giver_of(role: str) -> str:
-    """Who may give somebody this role."""
+    """Return who may assign this role."""
     above = role in (Role.MAINTAINER, Role.OWNER)
     return "an owner" if above else "a maintainer or owner"
 
@@ -90,5 +93,5 @@ def member_of(membership: Membership) -> Member:
 
 
 def by_itself(team: Team) -> Member:
-    """Pitwall acting for a team with nobody's request: its user is not stored."""
+    """Return Pitwall as a member, for automatic actions in a team: its user is not stored."""
     return Member(user=User(username="Pitwall"), team=team, role=Role.MEMBER)

@@ -1,4 +1,4 @@
-"""Who is in a team, and in which role: changed, removed, left. A team always keeps an owner."""
+"""Memberships: roles, removal and leaving. A team always keeps an owner."""
 
 from django.db import connection, transaction
 
@@ -8,12 +8,15 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
 
-#: Roles that only owners give and take.
+#: Roles that only owners assign and remove.
 HIGH = (Role.MAINTAINER, Role.OWNER)
 
 
 def require_to_give(member: Member, *roles: str, to: str) -> None:
-    """Maintainers look after viewers and members, owners after everybody."""
+    """Raise unless the member may manage these roles.
+
+    Maintainers manage viewers and members, owners manage all roles.
+    """
     high = any(role in HIGH for role in roles)
     member.require(Role.OWNER if high else Role.MAINTAINER, to=to)
 
@@ -25,11 +28,11 @@ def check_role(role: str) -> None:
 
 @transaction.atomic
 def change_role(*, member: Member, username: str, role: str) -> Membership:
-    """Of anybody in the team, oneself included."""
+    """Change the role of any member of the team, including the caller."""
     member.require(Role.MAINTAINER, to="change a member's role")
     found = _locked(member, username)
     check_role(role)
-    require_to_give(member, found.role, role, to=f"make {username} {role} of the team")
+    require_to_give(member, found.role, role, to=f"change the role of {username} to {role}")
     if found.role != role:
         _keep_an_owner(found, role)
         Membership.objects.filter(pk=found.pk).update(role=role)
@@ -41,7 +44,7 @@ def change_role(*, member: Member, username: str, role: str) -> Membership:
 
 @transaction.atomic
 def remove_member(*, member: Member, username: str) -> None:
-    """Their tokens of this team are revoked; what they did stays."""
+    """Remove a member and revoke their tokens of this team; their other objects stay."""
     member.require(Role.MAINTAINER, to="remove a member from the team")
     found = _locked(member, username)
     require_to_give(member, found.role, to=f"remove {username}, the team's {found.role},")
@@ -50,15 +53,15 @@ def remove_member(*, member: Member, username: str) -> None:
 
 @transaction.atomic
 def leave_team(*, member: Member) -> None:
-    """Anybody may, but the last owner."""
+    """Leave the team; not possible for the last owner."""
     _end(member, _locked(member, member.user.get_username()), "member.left")
 
 
 @transaction.atomic
 def remove_team(*, team: Team) -> None:
-    """Removes a team with all that it has, its audit log included.
+    """Remove a team with all its data, including its audit log.
 
-    For a command of this machine; no page leads here. ProtectedError while it has measured.
+    For commands on the server; no page does this. ProtectedError if the team has results.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('pitwall.removed_team', %s, true)", [str(team.pk)])
@@ -67,7 +70,7 @@ def remove_team(*, team: Team) -> None:
 
 
 def _locked(member: Member, username: str) -> Membership:
-    """The lock on the team: of two owners who leave at the same time, one is told to stay."""
+    """Lock the team: if two owners leave at the same time, one must stay."""
     Team.objects.select_for_update().get(pk=member.team.pk)
     found = Membership.objects.select_related("user").filter(
         team=member.team, user__username=username

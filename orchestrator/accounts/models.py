@@ -1,4 +1,4 @@
-"""Users, the teams that own everything, and the tokens of machines."""
+"""Users, the teams that own all data, and API tokens."""
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
@@ -10,9 +10,9 @@ from orchestrator.core.ids import new_id
 
 
 class User(AbstractUser):
-    """A person who logs in. What they may do follows from their memberships.
+    """A person who logs in. Their permissions follow from their memberships.
 
-    `known_memberships` are known of the user of a session, with whom they were read.
+    `known_memberships` are set for the user of a session, who is read together with them.
     """
 
     known_memberships: "tuple[Membership, ...] | None" = None
@@ -28,7 +28,7 @@ class Team(models.Model):
 
 
 class Role(models.TextChoices):
-    """Each may do what those before it may."""
+    """Each role includes the permissions of those before it."""
 
     VIEWER = "viewer", "Viewer"
     MEMBER = "member", "Member"
@@ -37,7 +37,7 @@ class Role(models.TextChoices):
 
 
 class Scope(models.TextChoices):
-    """What a token may be used for, within the role of whoever made it."""
+    """The permitted use of a token, within the role of its creator."""
 
     READ = "read", "Read: look at runs, results and hosts"
     RUN = "run", "Run: start, confirm and cancel runs"
@@ -65,7 +65,8 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """A way into a team for one person. Only the SHA-256 of the secret in its link is kept."""
+    """An invitation of one person to a team. Only the SHA-256 of the secret in its link is
+    stored."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="invitations")
@@ -92,9 +93,9 @@ class Invitation(models.Model):
 
 
 class ApiToken(models.Model):
-    """A bearer token of the API. Only its SHA-256 is kept; the prefix tells tokens apart.
+    """A bearer token of the API. Only its SHA-256 is stored; the prefix identifies it for users.
 
-    `project_slug` is known of the token of a request, with which it was read.
+    `project_slug` is set for the token of a request, which is read together with it.
     """
 
     project_slug: str | None = None
@@ -106,11 +107,11 @@ class ApiToken(models.Model):
     prefix = models.CharField(max_length=12)
     digest = models.CharField(max_length=64, unique=True)
     scopes = ArrayField(models.CharField(max_length=10, choices=Scope.choices), default=all_scopes)
-    #: Of one project only; None for all of the team.
+    #: Limits the token to one project; None for the whole team.
     project = models.ForeignKey(
         "benchmarks.Project", on_delete=models.CASCADE, null=True, related_name="api_tokens"
     )
-    #: The token that it was made with: it ends no later, and is revoked with it.
+    #: The token that created it: it expires no later, and is revoked with it.
     parent = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -134,9 +135,9 @@ class ApiToken(models.Model):
 
 
 class AuditEntry(models.Model):
-    """Who did what to what, and when. Only ever added to: the database refuses all else.
+    """An action, its actor, subject and time. Insert-only: the database refuses all else.
 
-    The names stay when the user or the token goes.
+    The names remain when the user or the token is removed.
     """
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="audit_entries")
@@ -155,9 +156,11 @@ class AuditEntry(models.Model):
 
 
 class TeamQuota(models.Model):
-    """What a team may use, where that is not what Pitwall's settings say for all; null is no
-    limit. `storage_used` is what its raw output and imports took when they were last counted, and
-    what was imported since."""
+    """The quotas of a team that differ from Pitwall's settings; null is no limit.
+
+    `storage_used` is the size of its raw output and imports at the last count, and of later
+    imports.
+    """
 
     team = models.OneToOneField(Team, on_delete=models.CASCADE, related_name="quota")
     own = models.BooleanField(default=False, help_text="The quotas below apply, not the defaults.")

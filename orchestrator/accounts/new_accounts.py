@@ -1,4 +1,4 @@
-"""How an account comes to be: its name and its password are checked here."""
+"""Creation of accounts, with checks of the username and the password."""
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -8,7 +8,7 @@ from orchestrator.core.errors import InvalidRequestError
 
 
 def create_account(*, username: str, password: str, email: str = "") -> User:
-    """A new user without a team; InvalidRequestError with the field that is not right."""
+    """Create a user without a team; InvalidRequestError with the field that is invalid."""
     user = User(username=username, email=email)
     try:
         user.full_clean(exclude=["password"])

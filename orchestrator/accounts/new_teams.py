@@ -1,4 +1,4 @@
-"""How a team comes to be: by whoever runs this Pitwall, with an owner or an invitation for one."""
+"""Creation of teams by the operator, with an owner or an invitation for one."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedTeam:
-    """`invitation` is for its first owner, where nobody was named."""
+    """A new team; `invitation` is for its first owner, if none was named."""
 
     team: Team
     invitation: NewInvitation | None
@@ -21,7 +21,7 @@ class StartedTeam:
 
 @transaction.atomic
 def start_team(*, slug: str, name: str, owner: str = "") -> StartedTeam:
-    """`owner`: the name of a user; without one the first owner comes by invitation."""
+    """Create a team; `owner`: a username; without one, create an invitation for the first owner."""
     team = Team(slug=slug, name=name.strip() or slug)
     if Team.objects.filter(slug=slug).exists():
         raise ConflictError(f"there is already a team {slug}")
@@ -41,7 +41,7 @@ def start_team(*, slug: str, name: str, owner: str = "") -> StartedTeam:
     if user is None:
         raise NotFoundError(
             f"there is no user {owner}; leave the owner out, and whoever gets the invitation "
-            "makes an account"
+            "creates an account"
         )
     Membership.objects.create(team=team, user=user, role=Role.OWNER)
     record_system_audit(team=team, action="member.joined", subject=f"{owner}: {Role.OWNER}")

@@ -1,7 +1,7 @@
-"""Sign-in at an OpenID Connect provider, which the environment names.
+"""Sign-in with an OpenID Connect provider, which the environment configures.
 
-django-allauth speaks the protocol. Here stands what Pitwall wants on top: there is an ID token, its
-signature is checked also where TLS would do, and it is of the same person as the user info.
+django-allauth implements the protocol. Pitwall adds checks: there must be an ID token, its
+signature is checked even if TLS would suffice, and it has the same subject as the user info.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ from orchestrator.accounts.selectors import users_with_email
 from orchestrator.accounts.services import record_own_audit
 from orchestrator.core.errors import ConflictError
 
-#: There is one provider; the links of users to it are kept under this name.
+#: There is one provider; links of users to it are stored under this name.
 PROVIDER = "oidc"
 
 
@@ -35,7 +35,7 @@ def is_configured() -> bool:
 
 
 def links_of(user: User) -> QuerySet[SocialAccount]:
-    """The accounts at the provider that a user may sign in with."""
+    """Return the accounts at the provider that a user may sign in with."""
     return SocialAccount.objects.filter(user=user, provider=PROVIDER).order_by("pk")
 
 
@@ -74,12 +74,12 @@ class Provider(OpenIDConnectProvider):
 
 
 class SignInElsewhere(DefaultSocialAccountAdapter):
-    """Who may come in by the provider, and as whom."""
+    """Decides who may sign in with the provider, and as which user."""
 
     def list_apps(
         self, request: HttpRequest, provider: str | None = None, client_id: str | None = None
     ) -> list[SocialApp]:
-        """The one of the environment: no client secret is looked for in the database."""
+        """Return the provider of the environment: no client secret is read from the database."""
         app = SocialApp(
             provider="openid_connect",
             provider_id=PROVIDER,
@@ -97,9 +97,9 @@ class SignInElsewhere(DefaultSocialAccountAdapter):
         return Provider(request, app=self.get_app(request, provider, client_id))
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """The access token has served; an address that the provider has not verified is no address.
+        """Drop the access token, and e-mail addresses that the provider has not verified.
 
-        Nothing of the token ends up in the session of somebody who is asked for a second factor.
+        The session of a user who still needs a second factor must not contain the token.
         """
         sociallogin.token = None
         if sociallogin.state.get("process") == AuthProcess.LOGIN:
@@ -110,7 +110,8 @@ class SignInElsewhere(DefaultSocialAccountAdapter):
             sociallogin.user.email = verified[0].email if verified else ""
 
     def _make_proven(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Before the first log-in by the address: nobody else gets into the account from now on."""
+        """Prove the address before the first log-in with it: remove all other ways into the
+        account."""
         address = getattr(sociallogin, "pitwall_address", "")
         if address and sociallogin.user is not None and not has_proven(sociallogin.user, address):
             removed = reset_ways_in(sociallogin.user, address)
@@ -121,8 +122,10 @@ class SignInElsewhere(DefaultSocialAccountAdapter):
             )
 
     def authenticate_by_email(self, sociallogin: SocialLogin) -> tuple[User, str] | None:
-        """The user with a verified address of the newcomer's; ConflictError where several have it
-        and none of them, or more than one, has proven it."""
+        """Return the user with a verified address of the sign-in.
+
+        ConflictError if several users have the address and not exactly one of them has proven it.
+        """
         if not settings.OIDC_LINK_BY_EMAIL:
             return None
         for address in sociallogin.email_addresses:
@@ -140,7 +143,7 @@ class SignInElsewhere(DefaultSocialAccountAdapter):
         return None
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
-        """Not for an address that a user has already: who that is must be said by logging in."""
+        """Refuse sign-up with the address of an existing user, who must log in instead."""
         taken = any(users_with_email(each.email) for each in sociallogin.email_addresses)
         return settings.OIDC_NEW_ACCOUNTS and not taken
 
@@ -154,7 +157,8 @@ class SignInElsewhere(DefaultSocialAccountAdapter):
         record_own_audit(user=user, action="sign-in.linked" if linked else "sign-in.unlinked")
 
     def get_requests_session(self) -> requests.Session:
-        """Redirects are not followed: the client secret goes to the address that was named."""
+        """Return a session that follows no redirects: the client secret goes to the configured
+        address."""
         session = super().get_requests_session()
         session.max_redirects = 0
         return session

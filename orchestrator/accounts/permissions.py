@@ -1,9 +1,9 @@
-"""Who may come to which page and use which operation of the API: the one table.
+"""Permissions for pages and for operations of the API: the only table.
 
-`web/access.py` and `api/auth.py` ask it before anything else is done; services ask for the role
-again, since schedules and commands call them too; selectors find nothing of another team, nor of
-another project than that of a token. What has no row here is for owners only, and a test fails
-until it has one. `manage.py permissions` prints the table.
+`web/access.py` and `api/auth.py` check it first. Services check the role again, since schedules and
+commands call them too. Selectors return nothing of another team, nor of another project than that
+of a token. A page or operation without a row is for owners only, and a test fails until it has one.
+`manage.py permissions` prints the table.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Scope
 
-#: Below all roles: whoever comes, and whoever is signed in, whatever they are in a team.
+#: Below all roles: everybody, and everybody who is signed in, whatever their role.
 ANYBODY, PERSON = "anybody", "person"
 VIEWER, MEMBER, MAINTAINER, OWNER = (str(role) for role in Role.values)
 READ, RUN, RESULTS, MANAGE = (str(scope) for scope in Scope.values)
@@ -21,7 +21,7 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRow:
-    """The least role to look at a page, and to send its form; None where there is no such thing."""
+    """The lowest role to view a page, and to submit its form; None if it has no such method."""
 
     see: str | None = None
     do: str | None = None
@@ -32,7 +32,7 @@ class PageRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRow:
-    """The least role, and the scope that a token needs; `whole_team`: not with one of a project."""
+    """The lowest role, and the scope of a token; `whole_team`: not with a token of one project."""
 
     role: str
     scope: str
@@ -50,14 +50,14 @@ def _operations(
     return {" ".join(line.split()): row for line in lines.strip().splitlines()}
 
 
-#: By the name of the address in `web/<area>/urls.py`.
+#: By URL name in `web/<area>/urls.py`.
 PAGES: Mapping[str, PageRow] = {
     **_pages("favicon definition-schema command-line", see=ANYBODY),
     **_pages("login account_login invitation setup", see=ANYBODY, do=ANYBODY),
     **_pages("openid_connect_callback socialaccount_login_cancelled", see=ANYBODY),
-    # Forges prove with a signature who they are.
+    # Forges authenticate with a signature.
     **_pages("logout openid_connect_login forge-hook", do=ANYBODY),
-    # Of a person, whatever they are in their teams; of a log-in that is half way.
+    # For a user, whatever their role in teams; and for the steps of a log-in.
     **_pages(
         """account mfa_index account_change_password account_set_password account_reauthenticate
         mfa_authenticate mfa_reauthenticate mfa_activate_totp mfa_deactivate_totp
@@ -76,7 +76,7 @@ PAGES: Mapping[str, PageRow] = {
         badge-verdict embed channel delivery project-fetch""",
         see=VIEWER,
     ),
-    # Forms that viewers may look at, to learn what could be asked for.
+    # Forms that viewers may view, to learn what can be requested.
     **_pages(
         """run-new benchmark-new benchmark project-new project-import report-edit reference-import
         profiles settings alerts-change report-save""",
@@ -101,7 +101,7 @@ PAGES: Mapping[str, PageRow] = {
         see=VIEWER,
         do=MAINTAINER,
     ),
-    # Also whoever may add a project, as long as nothing was measured of it and it has no secret.
+    # Also for users who may add projects, while it has no results and no secret.
     **_pages("project-repository", see=VIEWER, do=MAINTAINER),
     **_pages("host-new", see=MAINTAINER, do=MAINTAINER),
     **_pages(
@@ -115,7 +115,7 @@ PAGES: Mapping[str, PageRow] = {
     **_pages("audit audit-export", see=MAINTAINER),
 }
 
-#: By method and path below /api/v1, as the OpenAPI document has them.
+#: By method and path below /api/v1, as in the OpenAPI document.
 OPERATIONS: Mapping[str, OperationRow] = {
     **_operations(
         """
@@ -340,14 +340,14 @@ OPERATIONS: Mapping[str, OperationRow] = {
         whole_team=True,
     ),
 }
-#: What has no row.
+#: For operations without a row.
 CLOSED = OperationRow(role=OWNER, scope=MANAGE, whole_team=True)
 
 
 def check_page(member: Member, name: str, method: str) -> None:
-    """Raises PermissionRefusedError unless the member may come to the page in this way.
+    """Raise PermissionRefusedError unless the member may use the page with this method.
 
-    To look at what only takes forms is answered by the page itself: 405.
+    A GET of a page that only accepts forms is answered by the page itself: 405.
     """
     row = PAGES.get(name, PageRow())
     if row.do and not row.see and method in SAFE:
@@ -358,7 +358,7 @@ def check_page(member: Member, name: str, method: str) -> None:
 
 
 def check_operation(member: Member, name: str) -> None:
-    """Raises PermissionRefusedError unless the member, and their token, may use the operation."""
+    """Raise PermissionRefusedError unless the member and their token may use the operation."""
     row = OPERATIONS.get(name, CLOSED)
     member.require_scope(row.scope, to=f"use {name}")
     if row.whole_team:

@@ -1,7 +1,8 @@
-"""E-mail addresses of users: which were proven, and what an unproven one must not lead to.
+"""Proven e-mail addresses of users, and protection against unproven ones.
 
-The address of an account may be one that somebody else typed: who invited that person. A provider
-proves it. Whoever had the account before that could have left ways into it.
+The address of an account may have been entered by the person who sent the invitation. A provider
+proves the address. Before that, whoever had access to the account could have created other ways
+into it.
 """
 
 from allauth.account.models import EmailAddress
@@ -19,19 +20,21 @@ def has_proven(user: User, address: str) -> bool:
 
 
 def who_has_proven(address: str) -> list[User]:
-    """Two are as bad as more."""
+    """Return at most two users: two are enough to know that the address is ambiguous."""
     proven = EmailAddress.objects.filter(email__iexact=address, verified=True)
     return list(User.objects.filter(pk__in=proven.values("user")).order_by("pk")[:2])
 
 
 @transaction.atomic
 def reset_ways_in(user: User, address: str) -> str:
-    """Takes every way into the account but the one by the address, which counts as proven from
-    now on. Returns what is gone, in words."""
+    """Remove every way into the account except the address, which is proven from now on.
+
+    Return a description of what was removed.
+    """
     links, _ = SocialAccount.objects.filter(user=user).delete()
     factors, _ = Authenticator.objects.filter(user=user).delete()
     tokens = ApiToken.objects.filter(user=user, revoked_at=None).update(revoked_at=utc_now())
-    # Sessions are bound to the stored password, also to one that nobody can use.
+    # Sessions depend on the stored password, even on an unusable one.
     user.set_unusable_password()
     user.save(update_fields=["password"])
     EmailAddress.objects.filter(user=user, email__iexact=address).delete()

@@ -1,7 +1,7 @@
-"""What a team may use: hosts, machine time in the queue, bytes of results and of mirrors.
+"""Quotas of a team: hosts, machine time in the queue, bytes of results and of mirrors.
 
-The services that add to any of it ask here, inside the transaction that adds. A team whose limit
-counts is locked meanwhile, so that two who ask at once do not both get the last of it.
+Services that add to any of these check the quota inside the transaction that adds. A team with a
+quota is locked, so that two simultaneous requests cannot both use the rest of it.
 """
 
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
-    """None is no limit; `own` where they were set for the team."""
+    """The quotas of a team; None is no limit; `own`: they were set for the team."""
 
     hosts: int | None
     queued_minutes: int | None
     storage_mib: int | None
     mirrors_mib: int | None
     own: bool = False
-    #: Bytes, as they were counted last, with what was imported since.
+    #: Bytes at the last count, and of later imports.
     storage_used: int = 0
 
     @property
@@ -46,7 +46,7 @@ class Quotas:
 
 
 class QuotaExceededError(ConflictError):
-    """The team has used what it may."""
+    """The team has reached a quota."""
 
 
 def load_quotas(team: Team) -> Quotas:
@@ -73,8 +73,10 @@ def load_quotas(team: Team) -> Quotas:
 
 @transaction.atomic
 def set_quotas(*, team: Team, quotas: Quotas) -> None:
-    """Gives a team quotas of its own, or with `own=False` the usual ones again; for the people who
-    run this Pitwall, since a team does not raise its own."""
+    """Set quotas for a team, or restore the defaults with `own=False`.
+
+    Only for the operator: a team cannot change its quotas.
+    """
     values = {
         "own": quotas.own,
         "hosts": quotas.hosts if quotas.own else None,
@@ -84,12 +86,12 @@ def set_quotas(*, team: Team, quotas: Quotas) -> None:
     }
     TeamQuota.objects.update_or_create(team=team, defaults=values)
     said = ", ".join(f"{name} {value}" for name, value in values.items() if name != "own")
-    subject = said.replace("None", "without limit") if quotas.own else "the usual ones"
+    subject = said.replace("None", "without limit") if quotas.own else "the defaults"
     record_system_audit(team=team, action="quota.set", subject=subject)
 
 
 def check_hosts(*, team: Team, quotas: Quotas, used: int) -> None:
-    """Before a host is added: `used` are those there are."""
+    """Check the quota before a host is added; `used`: the number of existing hosts."""
     limit = quotas.hosts
     if limit is not None and used >= limit:
         raise QuotaExceededError(
@@ -99,7 +101,7 @@ def check_hosts(*, team: Team, quotas: Quotas, used: int) -> None:
 
 
 def check_queue(*, team: Team, quotas: Quotas, queued_s: float, added_s: float) -> None:
-    """Before a run is queued that adds `added_s` of machine time to the `queued_s` in the queue."""
+    """Check before a run is queued that adds `added_s` of machine time to the queued `queued_s`."""
     limit = quotas.queued_s
     if limit is not None and queued_s + added_s > limit:
         raise QuotaExceededError(
@@ -111,7 +113,7 @@ def check_queue(*, team: Team, quotas: Quotas, queued_s: float, added_s: float) 
 
 
 def check_storage(*, team: Team, quotas: Quotas, added: int = 0) -> None:
-    """Before anything is measured or taken in that will be stored; `added`: its bytes, if known."""
+    """Check before results are measured or imported; `added`: their bytes, if known."""
     limit = quotas.storage_bytes
     if limit is None:
         return
@@ -127,16 +129,15 @@ def check_storage(*, team: Team, quotas: Quotas, added: int = 0) -> None:
 
 
 def note_import(*, team: Team, added: int) -> None:
-    """So many bytes more than at the last count; the next one finds out what it really was."""
+    """Add imported bytes to the last count; the next count replaces the estimate."""
     changed = TeamQuota.objects.filter(team=team).update(storage_used=F("storage_used") + added)
     if not changed:
-        # Not counted yet: the first count adds it up.
+        # Not counted yet: the first count includes it.
         TeamQuota.objects.get_or_create(team=team, defaults={"storage_used": added})
 
 
 def lock_quotas(team: Team) -> Quotas:
-    """The quotas, and the team held to the end of the transaction where there are any: others may
-    reach them meanwhile."""
+    """Return the quotas; if there are any, lock the team until the end of the transaction."""
     quotas = load_quotas(team)
     if (quotas.hosts, quotas.queued_minutes, quotas.storage_mib) != (None, None, None):
         Team.objects.select_for_update(no_key=True).get(pk=team.pk)

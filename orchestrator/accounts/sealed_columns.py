@@ -1,4 +1,4 @@
-"""Every column that holds sealed values, and their re-sealing with the newest key."""
+"""All columns with sealed values, and their encryption with the newest key."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,8 +17,10 @@ _BATCH = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedColumn:
-    """`model` is `app.Model`; `keys` are the sealed values within a JSON column, which are bound to
-    the column alone."""
+    """A column; `model` is `app.Model`.
+
+    `keys` are the sealed values within a JSON column, which are bound to the column alone.
+    """
 
     model: str
     column: str
@@ -31,7 +33,7 @@ class SealedColumn:
         return str(self) if self.keys else place_of(row, self.column)
 
 
-#: Beside the columns that are named `sealed_…`, which are found by themselves.
+#: In addition to columns named `sealed_…`, which are found automatically.
 _OTHERS = (
     SealedColumn(model="runs.Job", column="tls"),
     SealedColumn(model="mfa.Authenticator", column="data", keys=("secret", "seed")),
@@ -50,7 +52,7 @@ def sealed_columns() -> list[SealedColumn]:
 
 @dataclass(slots=True, kw_only=True)
 class Resealed:
-    """What was found in a column: rows, values sealed anew, and the rows that no key opens."""
+    """The counts of a column: rows, values sealed again, and the rows that no key opens."""
 
     column: SealedColumn
     rows: int = 0
@@ -60,9 +62,9 @@ class Resealed:
 
 
 def reseal(column: SealedColumn, *, write: bool = True) -> Iterator[Resealed]:
-    """Seals a column anew in batches, each a transaction of its own; yields after each batch.
+    """Seal a column again in batches with a transaction each; yield after each batch.
 
-    What the newest key has sealed already is left alone, so that it may be repeated at any time.
+    Values sealed with the newest key stay unchanged, so it may be repeated at any time.
     """
     found, last = Resealed(column=column), None
     while True:
@@ -77,7 +79,7 @@ def reseal(column: SealedColumn, *, write: bool = True) -> Iterator[Resealed]:
 
 
 def keys_in_use() -> tuple[str, ...]:
-    """The ids of the keys that seal something now; nothing is opened for it."""
+    """Return the ids of the keys that seal some value now, without opening any."""
     return tuple(sorted({key_of(each) or UNNAMED for each in _all_sealed()}))
 
 
@@ -124,7 +126,7 @@ def _bytes(sealed: bytes | memoryview | str) -> bytes:
 
 
 def _anew(sealed: bytes | memoryview | str, found: Resealed, place: str) -> bytes | str:
-    """The value under the newest key, of the same type; itself where it is already."""
+    """Return the value sealed with the newest key, of the same type; unchanged if it is already."""
     ring, text, old = keyring(), isinstance(sealed, str), _bytes(sealed)
     found.keys[key_of(old) or UNNAMED] += 1
     opened = ring.unseal(old, place)

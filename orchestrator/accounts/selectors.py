@@ -16,7 +16,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.issued_secrets import digest_of_secret
 
-#: What the rows of tokens and of users in sessions are made of, in this order.
+#: The models in a row of a token or of a user in a session, in this order.
 _OF_TOKEN: tuple[Any, ...] = (ApiToken, User, Team)
 _OF_SESSION: tuple[Any, ...] = (User, Team, Membership)
 
@@ -48,7 +48,7 @@ WHERE owner.id = %s ORDER BY team.name, team.id
 
 
 def signed_in_user(user_id: object) -> User | None:
-    """The user of a session, together with their teams by name: every page needs them."""
+    """Return the user of a session with their teams by name: every page needs them."""
     with connection.cursor() as cursor:
         cursor.execute(_USER_OF_SESSION, [str(user_id)])
         rows = cursor.fetchall()
@@ -69,12 +69,12 @@ def signed_in_user(user_id: object) -> User | None:
 
 
 def users_with_email(email: str) -> list[User]:
-    """Who has this address, in whatever case; two are as bad as more."""
+    """Return users with this address, ignoring case; at most two, since two are ambiguous."""
     return list(User.objects.filter(email__iexact=email).order_by("pk")[:2]) if email else []
 
 
 def team_named(slug: str) -> Team:
-    """NotFoundError names the teams that there are: only whoever runs the server may ask this."""
+    """Return a team; NotFoundError lists all teams, so only commands on the server may use it."""
     team = Team.objects.filter(slug=slug).first()
     if team is None:
         known = ", ".join(Team.objects.order_by("slug").values_list("slug", flat=True))
@@ -83,7 +83,7 @@ def team_named(slug: str) -> Team:
 
 
 def teams_of(user: User) -> tuple[Membership, ...]:
-    """The user's memberships by the name of the team."""
+    """Return the user's memberships by the name of the team."""
     if user.known_memberships is None:
         found = Membership.objects.select_related("team", "user").filter(user=user)
         user.known_memberships = tuple(found.order_by("team__name", "team"))
@@ -91,8 +91,11 @@ def teams_of(user: User) -> tuple[Membership, ...]:
 
 
 def member_for_user(user: User, team_slug: str | None = None, *, chosen: str = "") -> Member:
-    """The user as a member of the team named; else of the one chosen, if they still are in it;
-    else of their first."""
+    """Return the user as a member of the named team, else of the `chosen` team, else of their
+    first.
+
+    The chosen team is used only if they are still a member of it.
+    """
     memberships = teams_of(user)
     if team_slug:
         memberships = tuple(each for each in memberships if each.team.slug == team_slug)
@@ -106,9 +109,9 @@ def member_for_user(user: User, team_slug: str | None = None, *, chosen: str = "
 
 
 def first_owner(team: str | None) -> Member:
-    """Who a command of this machine acts for: it may do what the team's owners may.
+    """Return the member for a command on the server, which has the permissions of an owner.
 
-    InvalidRequestError where there is none, or none is named of several teams.
+    InvalidRequestError if there is none, or if there are several teams and none is named.
     """
     owners = Membership.objects.select_related("team", "user").filter(role=Role.OWNER)
     found = owners.filter(team__slug=team) if team else owners
@@ -125,10 +128,9 @@ def first_owner(team: str | None) -> Member:
 
 
 def member_for_token(secret: str) -> Member:
-    """The member that a bearer token stands for; NotFoundError for an unknown, expired or revoked
-    one.
+    """Return the member of a bearer token; NotFoundError if it is unknown, expired or revoked.
 
-    One query, written by hand: the API asks it before everything that it does.
+    One query in SQL: every request of the API begins with it.
     """
     with connection.cursor() as cursor:
         cursor.execute(_MEMBER_OF_TOKEN, [digest_of_secret(secret)])
@@ -154,11 +156,11 @@ def _row(model: Any, values: Iterator[Any]) -> Any:
 
 
 def tokens_of(member: Member) -> QuerySet[ApiToken]:
-    """Those of the team that were not revoked, expired ones among them."""
+    """Return the tokens of the team that were not revoked, including expired ones."""
     tokens = member.team.api_tokens.select_related("user", "project")
     return tokens.filter(revoked_at=None).order_by("name", "pk")
 
 
 def members_of(member: Member) -> QuerySet[Membership]:
-    """Who is in the member's team, by user name."""
+    """Return the members of the member's team, by username."""
     return member.team.memberships.select_related("user").order_by("user__username")

@@ -22,21 +22,21 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.issued_secrets import Kind, new_secret
 
-#: Longer is as good as for ever.
+#: A longer lifetime is practically without limit.
 MOST_TOKEN_DAYS = 3_660
 _USE_RESOLUTION = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewToken:
-    """A token just made; its secret is shown once and never again."""
+    """A new token; its secret is shown only once."""
 
     token: ApiToken
     secret: str
 
 
 def record_audit(*, member: Member, action: str, subject: object) -> None:
-    """Adds a line to the team's audit log; call it inside the transaction of the write itself."""
+    """Add an entry to the team's audit log; call it inside the transaction of the write itself."""
     AuditEntry.objects.create(
         team=member.team,
         actor=member.actor,
@@ -48,12 +48,12 @@ def record_audit(*, member: Member, action: str, subject: object) -> None:
 
 
 def record_system_audit(*, team: Team, action: str, subject: object) -> None:
-    """The same for what Pitwall did by itself: the line has no actor."""
+    """Add an entry for an automatic action: it has no actor."""
     AuditEntry.objects.create(team=team, actor=None, action=action, subject=str(subject)[:200])
 
 
 def record_own_audit(*, user: User, action: str, subject: str = "") -> None:
-    """What users do to their own account stands in the audit logs of all their teams."""
+    """Record a user's change of their own account in the audit logs of all their teams."""
     for membership in user.memberships.select_related("team", "user"):
         told = subject or user.get_username()
         record_audit(member=member_of(membership), action=action, subject=told)
@@ -67,7 +67,7 @@ def create_team(*, slug: str, name: str) -> Team:
 
 @transaction.atomic
 def create_user(*, username: str, password: str, team: Team, role: str = Role.OWNER) -> User:
-    """A new user as a member of `team`; InvalidRequestError where the name is taken."""
+    """Create a user as a member of `team`; InvalidRequestError if the name is taken."""
     if User.objects.filter(username=username).exists():
         raise InvalidRequestError(f"the user name {username} is taken", field="username")
     user = User.objects.create_user(username=username, password=password)
@@ -84,10 +84,10 @@ def create_token(
     project: int | None = None,
     days: int | None = None,
 ) -> NewToken:
-    """A token of the member's own, for all scopes unless some are named; `project` is the key of
-    one of the team's, `days` how long it lives.
+    """Create a token of the member, with all scopes by default.
 
-    A token makes none that may do more than itself or lives longer.
+    `project` is the key of a project of the team, `days` the lifetime. A token cannot create one
+    with more permissions or a longer lifetime than its own.
     """
     member.require(Role.MEMBER, to="create an API token")
     wanted = [each for each in Scope.values if scopes is None or each in scopes]
@@ -116,7 +116,7 @@ def create_token(
 
 
 def _parent(member: Member) -> ApiToken | None:
-    """The token that the member acts by, locked: it is not revoked until the new one is there."""
+    """Return the member's token, locked: it cannot be revoked before the new one exists."""
     if member.token is None:
         return None
     tokens = ApiToken.objects.select_for_update().filter(pk=member.token.pk, revoked_at=None)
@@ -143,8 +143,10 @@ def _check_token(
 
 @transaction.atomic
 def revoke_token(*, member: Member, token_id: UUID) -> None:
-    """One of the member's own; those of others need a maintainer. All that were made with it, and
-    with those, are revoked as well."""
+    """Revoke a token of the member; those of others need a maintainer.
+
+    Tokens that were created with it, directly or indirectly, are revoked too.
+    """
     member.require(Role.MEMBER, to="revoke an API token")
     tokens = ApiToken.objects.filter(team=member.team, pk=token_id, revoked_at=None)
     token = tokens.select_for_update().first()
@@ -162,7 +164,7 @@ def revoke_token(*, member: Member, token_id: UUID) -> None:
 
 
 def note_token_use(*, token: ApiToken) -> None:
-    """Remembers the use of a token, to the minute: a busy CI costs no write a request."""
+    """Record the use of a token, at most once a minute: not every request costs a write."""
     now = utc_now()
     if token.last_used_at and now - token.last_used_at < _USE_RESOLUTION:
         return

@@ -1,6 +1,6 @@
-"""Sessions in the database, read by one query written by hand: every page of everybody asks it.
+"""Sessions in the database, read by one query in SQL, since every page needs it.
 
-Django only signs what a session holds. A secret among it is sealed as all secrets at rest are.
+Django only signs the data of a session. A secret in it is sealed like all secrets at rest.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from django.utils import timezone
 from orchestrator.accounts.vault import seal_text, unseal_text
 from orchestrator.core.errors import BrokenSealError
 
-#: Of a second factor that is being set up, until a first code confirms it.
+#: The secret of a second factor during its setup, until a first code confirms it.
 SEALED = SECRET_SESSION_KEY
 _PLACE = f"django_session.{SEALED}"
 _DATA = "SELECT session_data FROM django_session WHERE session_key = %s AND expire_date > %s"
@@ -35,7 +35,7 @@ class SessionStore(DatabaseSessionStore):
         return super().encode(session_dict)
 
     def decode(self, session_data: bytes | str) -> dict[str, Any]:
-        """Without a secret that no key opens: the page that wants one makes another."""
+        """Decode without a secret that no key opens: the page that needs it creates another."""
         session = super().decode(session_data)
         if SEALED in session:
             try:

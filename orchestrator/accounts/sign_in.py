@@ -1,4 +1,4 @@
-"""What Pitwall makes of django-allauth: its own words, no sign-up, secrets sealed, an audit log."""
+"""Adapters of django-allauth: messages, no sign-up, sealed secrets, an audit log."""
 
 import re
 from typing import Any
@@ -17,7 +17,7 @@ from orchestrator.accounts.sign_in_log import note_failed_login
 from orchestrator.accounts.vault import SECOND_FACTORS, seal_text, unseal_text
 from orchestrator.core.errors import PermissionRefusedError
 
-#: What is said of allauth's events; of all others nothing.
+#: The messages for events of allauth; other events have none.
 _SAID = {
     "account/messages/password_changed.txt": "Your password was changed. You stay logged in here; "
     "other browsers are logged out.",
@@ -32,7 +32,8 @@ _SAID = {
     "another account of Pitwall; remove it there first.",
     "socialaccount/messages/account_disconnected.txt": "The link was removed.",
 }
-#: allauth tells users of these by mail; we file them in the audit logs of their teams.
+#: allauth reports these events to users by mail; Pitwall adds them to the audit logs of their
+#: teams.
 _AUDITED = {
     "account/email/password_changed": "password.changed",
     "account/email/password_set": "password.set",
@@ -43,7 +44,7 @@ _AUDITED = {
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Users come by invitation or by the sign-in elsewhere: there is no page to sign up."""
+    """Users come by invitation or by the provider: there is no page to sign up."""
 
     error_messages = {
         **DefaultAccountAdapter.error_messages,
@@ -69,7 +70,7 @@ class AccountAdapter(DefaultAccountAdapter):
         note_failed_login(request, credentials.get("username", ""), "wrong_password")
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
-        """Tries from a device of the user's own are counted by themselves."""
+        """Return a separate cache key for attempts from a known device of the user."""
         key = str(super()._get_login_attempts_cache_key(request, **credentials))
         device = known_device(request, credentials.get("username", ""))
         return f"{key}:{device}" if device else key
@@ -103,7 +104,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):
-    """TOTP secrets and the seeds of recovery codes are sealed as all secrets are."""
+    """Seals TOTP secrets and the seeds of recovery codes."""
 
     error_messages = {
         **DefaultMFAAdapter.error_messages,
@@ -121,7 +122,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):
         return user.get_username()
 
     def build_totp_svg(self, url: str) -> str:
-        """The QR code as an element to stand inside a page: our policy allows no data: images."""
+        """Return the QR code as inline SVG: the content security policy forbids data: images."""
         svg = super().build_totp_svg(url)
         inner = svg[svg.index("<svg") :]
         return re.sub(

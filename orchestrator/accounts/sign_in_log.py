@@ -1,6 +1,6 @@
-"""Log-ins and failed ones: a line in the log, a count, and the audit logs of the user's teams.
+"""Log-ins and failed ones: a log line, a metric, and the audit logs of the user's teams.
 
-Refused API tokens are logged and counted with them.
+Refused API tokens are logged and counted too.
 """
 
 import logging
@@ -22,7 +22,7 @@ from orchestrator.core.counting import count
 
 logger = logging.getLogger(__name__)
 
-#: A guesser must not fill the audit log: of a user one failure of a kind is noted in this time.
+#: Attackers must not fill the audit log: one failure of a kind per user is recorded in this time.
 _NOTED_AGAIN_S = 300
 _ACTIONS = {
     "wrong_password": "log-in.failed",
@@ -32,13 +32,16 @@ _ACTIONS = {
 
 
 def note_failed_login(request: HttpRequest, username: str, why: str) -> None:
-    """`why` is one of _ACTIONS. A name that nobody has is not repeated: it may be a password."""
+    """Record a failure; `why` is a key of _ACTIONS.
+
+    An unknown username is not logged: it may be a password.
+    """
     user = User.objects.filter(username=username).first()
     count("pitwall_logins_total", outcome=why)
     logger.warning(
         "a log-in failed (%s): %s from %s",
         why.replace("_", " "),
-        f"user {user.get_username()}" if user else "an unknown user name",
+        f"user {user.get_username()}" if user else "an unknown username",
         get_adapter().get_client_ip(request),
     )
     if user is not None and cache.add(f"login-noted:{user.pk}:{why}", True, _NOTED_AGAIN_S):
@@ -49,15 +52,14 @@ def note_failed_login(request: HttpRequest, username: str, why: str) -> None:
 
 
 class _LineLimit:
-    """At most so many lines in a window of 60 s of this process; the next one says how many were
-    left out."""
+    """Limits lines per window of 60 s in this process; the next line reports the omitted number."""
 
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, Lock()
         self._since, self._asked = -60.0, 0
 
     def left_out(self) -> int | None:
-        """How many were left out before this line; None where this one is left out as well."""
+        """Return how many lines were omitted before this one; None if this one is omitted too."""
         with self._lock:
             now = time.monotonic()
             if now - self._since < 60:
@@ -68,12 +70,12 @@ class _LineLimit:
             return left_out
 
 
-#: Nobody has to know a user's name to send wrong tokens, as fast as requests are answered.
+#: Wrong tokens can be sent without a username, as fast as requests are answered.
 token_lines = _LineLimit(most=20)
 
 
 def note_wrong_token(request: HttpRequest, why: str) -> None:
-    """`why` says what is wrong with an API token, without it."""
+    """Record a refused API token; `why` is the reason, without the token."""
     count("pitwall_logins_total", outcome="wrong_token")
     left_out = token_lines.left_out()
     if left_out is not None:
@@ -84,7 +86,7 @@ def note_wrong_token(request: HttpRequest, why: str) -> None:
 
 @receiver(user_logged_in)
 def _logged_in(request: HttpRequest, response: HttpResponse, user: User, **_: Any) -> None:
-    """After a password or a sign-in elsewhere, and the code where one is asked for."""
+    """Record a log-in after the password or the provider, and the second factor if required."""
     count("pitwall_logins_total", outcome="success")
     logger.info(
         "user %s logged in from %s", user.get_username(), get_adapter().get_client_ip(request)

@@ -1,8 +1,9 @@
-"""Secrets at rest: sealed with the keys that the environment names.
+"""Secrets at rest, sealed with the keys in the environment.
 
-`PITWALL_SEALING_KEYS` has the keys, the newest first; without it there is one, made from
-`PITWALL_SECRET_KEY`. A column of sealed bytes is named `sealed_…`: `rotate_secrets` finds it so.
-A sealed value opens only in the column and row that it was sealed for.
+`PITWALL_SEALING_KEYS` has the keys, the newest first; without it there is one, derived from
+`PITWALL_SECRET_KEY`. The name of a column of sealed bytes begins with `sealed_`, so that
+`rotate_secrets` finds it. A sealed value can be opened only for the column and row that it was
+sealed for.
 """
 
 from collections.abc import Iterable
@@ -14,19 +15,19 @@ from django.db.models import Model
 from orchestrator.core.errors import BrokenSealError
 from orchestrator.core.sealing import SECRET_KEY_ID, Keyring, how_to_add, id_of
 
-#: In place of the id of a key: the value was sealed before keys had ids.
+#: The key id of values that were sealed before keys had ids.
 UNNAMED = "unnamed"
-#: Where second factors are: allauth seals them without saying for which row.
+#: The place of second factors: allauth seals them without naming the row.
 SECOND_FACTORS = "mfa.Authenticator.data"
 
 
 def seal(row: Model, column: str, text: str) -> bytes:
-    """What to store in that column of that row, which has its primary key already."""
+    """Seal a value for a column of a row, which must have its primary key already."""
     return keyring().seal(text, place_of(row, column))
 
 
 def unseal(row: Model, column: str) -> str:
-    """What is sealed in that column, which is not null; BrokenSealError where it does not open."""
+    """Open the value of a column, which is not null; BrokenSealError if no key opens it."""
     return keyring().unseal(bytes(getattr(row, column)), place_of(row, column))
 
 
@@ -37,7 +38,7 @@ def place_of(row: Model, column: str) -> str:
 
 
 def seal_text(text: str, place: str) -> str:
-    """The same for values within JSON, for a place that is no row."""
+    """Seal a value within JSON, for a place that is not a row."""
     return keyring().seal(text, place).decode()
 
 
@@ -46,7 +47,7 @@ def unseal_text(sealed: str, place: str) -> str:
 
 
 def missing_keys(key_ids: Iterable[str]) -> list[str]:
-    """For each key that we do not have, what to do so that we have it."""
+    """Return for each missing key how to add it."""
     if not settings.SECRET_KEY_IS_GIVEN:
         return ["set PITWALL_SECRET_KEY to the one of the installation that sealed them"]
     ring = keyring()
@@ -66,6 +67,6 @@ def keyring() -> Keyring:
 
 @lru_cache(maxsize=4)
 def _keyring(named: tuple[tuple[str, str], ...], *secret_keys: str) -> Keyring:
-    """The named keys, then the one of the secret key, then those of its predecessors."""
+    """Return the named keys, then the key of the secret key, then those of its predecessors."""
     made = {f"{SECRET_KEY_ID}{id_of(secret)}": secret for secret in secret_keys}
     return Keyring({**dict(named), **made})

@@ -1,7 +1,7 @@
-"""`Visitor`: whoever looks without being a member, at one project and at nothing else.
+"""`Visitor`: a viewer of one project who is not a member of its team.
 
-A visitor has no team to filter by: selectors that ask for it refuse, so that what nobody thought
-of stays closed. Those that visitors may use filter by `member.sees(…)`.
+A visitor has no team: selectors that use the team refuse, so access is closed by default. Selectors
+for visitors filter by `member.sees(…)`.
 """
 
 from collections.abc import Hashable, Mapping
@@ -16,10 +16,10 @@ ROLE = "visitor"
 
 
 class Visitor(Member):
-    """Somebody without an account, or who comes by a link that was shared: below every role.
+    """A user without an account, or with a shared link: below every role.
 
-    `page` is set for a shared link: the one page (name of its address, and what is in it) that it
-    leads to, beside `parts`, the names of the pages that belong to it.
+    `page` is set for a shared link: the linked page (URL name and parameters). `parts` are the URL
+    names of the pages that belong to it.
     """
 
     __slots__ = ("page", "parts", "place", "project")
@@ -67,7 +67,7 @@ class Visitor(Member):
         return project == self.project
 
     def may_open(self, name: str, given: Mapping[str, str]) -> bool:
-        """Whether a page that is open to visitors is one of those that this one was shown."""
+        """Return whether a page that is open to visitors belongs to the shared page, if any."""
         return self.page is None or (
             name in self.parts and all(given.get(k) == v for k, v in self.page[1].items())
         )
@@ -82,8 +82,8 @@ class Visitor(Member):
 
 
 def project_condition(member: Member) -> tuple[str, int]:
-    """`Member.sees` of the table `project` for queries written by hand: its text, to be followed by
-    more, and the one parameter in it."""
+    """Return `Member.sees` of the table `project` as SQL: its text, ending in AND, and its
+    parameter."""
     if member.project is not None:
         return "project.id = %s AND ", member.project
     return "project.team_id = %s AND ", member.team.pk

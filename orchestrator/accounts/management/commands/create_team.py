@@ -1,7 +1,7 @@
-"""Makes a team, for whoever runs this Pitwall; no page does.
+"""Creates a team; only the operator of Pitwall can, since no page does.
 
-`create_team red --name "Team Red" --owner alice`; without `--owner` it prints a link by which the
-first owner joins, with a new account or the one that they have.
+`create_team red --name "Team Red" --owner alice`. Without `--owner` it prints an invitation for the
+first owner, who joins with a new or an existing account.
 """
 
 from argparse import ArgumentParser
@@ -33,6 +33,6 @@ class Command(BaseCommand):
             return
         until = started.invitation.invitation.expires_at
         self.stdout.write(
-            f"The team {started.team.name} is there. Its first owner joins by this link, once, "
+            f"The team {started.team.name} was created. Its first owner joins by this link, once, "
             f"until {until:%Y-%m-%d %H:%M} UTC:\n{link_of(started.invitation)}"
         )

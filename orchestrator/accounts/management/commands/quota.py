@@ -1,7 +1,7 @@
-"""Shows or sets what a team may use; see docs/configuration.md.
+"""Shows or sets the quotas of a team; see docs/configuration.md.
 
-`quota TEAM --hosts 4 --queued-minutes 600 --storage-mib none` gives it quotas of its own, of which
-those that are left out stay as they are; `quota TEAM --usual` takes them back.
+`quota TEAM --hosts 4 --queued-minutes 600 --storage-mib none` sets quotas for the team; omitted
+ones stay unchanged. `quota TEAM --usual` restores the defaults.
 """
 
 from argparse import ArgumentParser

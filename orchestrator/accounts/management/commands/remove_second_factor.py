@@ -1,4 +1,4 @@
-"""`manage.py remove_second_factor alice`: for somebody who lost the phone and the codes."""
+"""`manage.py remove_second_factor alice`: for a user who lost the phone and the recovery codes."""
 
 from typing import Any
 

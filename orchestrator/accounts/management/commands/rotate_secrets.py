@@ -1,4 +1,4 @@
-"""`manage.py rotate_secrets`: seals all secrets at rest with the newest key."""
+"""`manage.py rotate_secrets` encrypts all secrets at rest with the newest key."""
 
 from typing import Any
 
@@ -26,12 +26,12 @@ class Command(BaseCommand):
                 "keep the older keys, restore those that are missing, and repeat this"
             )
         if not options["dry_run"]:
-            self.stdout.write("All is sealed with the newest key; older ones may be taken away.")
+            self.stdout.write("All secrets use the newest key now; older keys may be removed.")
 
     def _column(self, column: SealedColumn, *, write: bool) -> Resealed:
-        """Seals one column anew, with a line for each batch."""
+        """Encrypt one column again, and print a line for each batch."""
         found = Resealed(column=column)
-        done = "sealed anew" if write else "to encrypt again"
+        done = "encrypted again" if write else "to encrypt again"
         for found in reseal(column, write=write):
             self.stdout.write(f"  {column}: {found.rows} rows, {found.sealed_anew} {done}")
         by_key = ", ".join(f"{number} by {key}" for key, number in sorted(found.keys.items()))

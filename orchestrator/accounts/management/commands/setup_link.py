@@ -1,4 +1,4 @@
-"""Prints a link to make the first user and their team, while there is no user.
+"""Prints a link for creating the first user and their team, while there is no user.
 
 Without the page: `create_team red` prints an invitation for the first owner of a team.
 """
@@ -22,7 +22,7 @@ class Command(BaseCommand):
         if not settings.SECRET_KEY_IS_GIVEN:
             raise CommandError("set PITWALL_SECRET_KEY to that of the web processes first")
         self.stdout.write(
-            "Pitwall has no user yet. Open this link on this machine to make the first one and "
+            "Pitwall has no user yet. Open this link on this machine to create the first one and "
             f"a team. It works once, for {SETUP_LINK_S // 60} minutes:\n\n"
             f"  {create_setup_link()}\n"
         )
