@@ -1,4 +1,4 @@
-"""Where the number of a cell comes from: the point that its trials made."""
+"""Evidence for a report: the series point behind each cell."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from orchestrator.reports.pivots import Report
 from orchestrator.reports.report_spec import Measure, TableSpec
 from orchestrator.results.models import Series
 
-#: Trials that told no stored metric of the report, such as p12, told one of these.
+#: Fallbacks for trials without any stored metric of the report, for example p12.
 _USUAL = ("requests.rate", "latency.p50")
 
 #: (case, host) → metric key → series.
@@ -17,7 +17,7 @@ Points = Mapping[tuple[int, UUID], Mapping[str, int]]
 
 
 def points_behind(report: Report) -> Points:
-    """Of all cells of a report, in one query."""
+    """Return the series of all cells of a report, with one query."""
     origins = {cell.origin for cell in _cells(report) if cell.origin is not None}
     if not origins:
         return {}
@@ -33,7 +33,7 @@ def points_behind(report: Report) -> Points:
 
 
 def series_of(points: Points, origin: Origin, metric: str | None) -> int | None:
-    """The series of the metric; one with the same trials where it has none of its own."""
+    """Return the series of the metric; without one, a series with the same trials."""
     known = points.get((origin.case, origin.host), {})
     wanted = (metric or "", *_USUAL)
     return next((known[key] for key in wanted if key in known), None)

@@ -1,4 +1,4 @@
-"""Reports as Markdown, CSV and JSON. What one of them says, the others say too."""
+"""Reports as Markdown, CSV and JSON, with the same content."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _CSV_PARTS = ("", "low", "high", "trials", "suspect", "why")
 
 
 def report_markdown(report: Report, provenance: bool = True) -> str:
-    """The report as a document; with `provenance` also how each of its numbers came about."""
+    """Format the report as a document; with `provenance` it includes that of each value."""
     parts = [f"# {report.spec.title}"]
     if report.spec.description:
         parts.append(report.spec.description.strip())
@@ -33,10 +33,10 @@ def report_markdown(report: Report, provenance: bool = True) -> str:
 
 
 def report_csv(report: Report) -> str:
-    """One table below the other, an empty line between; numbers in the unit of the heading.
+    """Format one table below the other, separated by an empty line, in the units of the headings.
 
-    Of each column follow its interval, its trials, how many of these are suspect, and the reason
-    where there is no number.
+    Each column is followed by its interval, its trials, the number of suspect ones, and the reason
+    for a missing value.
     """
     rows: list[Sequence[object]] = []
     for place, table in enumerate(report.tables):
@@ -53,7 +53,7 @@ def report_json(report: Report) -> str:
 
 
 def report_data(report: Report) -> dict[str, Any]:
-    """The report as plain data: what a program wants to know of it."""
+    """Return the report as plain data for programs."""
     return {
         "title": report.spec.title,
         "benchmark": f"{report.benchmark.project.slug}/{report.benchmark.slug}",
@@ -67,7 +67,7 @@ def report_data(report: Report) -> dict[str, Any]:
 
 
 def shown(cell: Cell, column: TableColumn) -> str:
-    """The number of a cell as text without its interval, or the word for what is missing."""
+    """Return the value of a cell as text without its interval, or the word for a missing value."""
     if cell.value is None:
         return WORDS[cell.kind]
     if column.kind == "change" and cell.baseline:
@@ -78,7 +78,7 @@ def shown(cell: Cell, column: TableColumn) -> str:
 
 
 def interval(cell: Cell) -> str:
-    """`1.90 to 2.10`; empty where there is none."""
+    """Return `1.90 to 2.10`; empty without an interval."""
     if cell.low is None or cell.high is None:
         return ""
     return f"{number(cell.low, cell.decimals)} to {number(cell.high, cell.decimals)}"
@@ -106,7 +106,7 @@ def _table_parts(table: PivotTable) -> Iterator[str]:
 
 
 def _legend(counts: set[int], *, intervals: bool) -> str:
-    """What the numbers of a table are made of: said once where it is the same for all."""
+    """Describe the values of a table, with the number of trials if it is the same for all."""
     parts = ["In brackets: the 95 % interval."] if intervals else []
     if len(counts) > 1:
         parts.append("After ×: the trials behind the number.")

@@ -1,7 +1,7 @@
-"""From observations to a table: rows, columns, cells, ranks. Pure.
+"""Builds a table from observations: rows, columns, cells, ranks. Pure functions.
 
-One case lies in one cell: numbers of different cases, hosts or commits are never put together. What
-varies inside a cell becomes a further heading of the rows.
+A cell has one case only: values of different cases, hosts or commits are never combined. Dimensions
+that vary within a cell become further headings of the rows.
 """
 
 from collections import defaultdict
@@ -35,13 +35,14 @@ from orchestrator.reports.pivot_order import ranked, sorting_notes
 from orchestrator.reports.report_spec import Dimension, Measure, ReportSpec, TableSpec
 
 Columns = Sequence[tuple[Spread, Callable[[Observation], bool]]]
-#: Texts of a row's dimensions, and the place of its metric (0 where rows have none).
+#: The texts of a row's dimensions, and the index of its metric (0 if rows have none).
 Key = tuple[tuple[str, ...], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Frame:
-    """What all rows of a table share. `added` are dimensions that nobody named, but that vary."""
+    """The common data of a table's rows. `added` are varying dimensions that are not in the
+    report."""
 
     report: ReportSpec
     table: TableSpec
@@ -63,16 +64,17 @@ def pivot(
     orders: Mapping[str, Sequence[str]],
     axes: Sequence[str],
 ) -> PivotTable:
-    """One table of a report. `orders`: dimension → its values in order; `axes`: of the matrix.
+    """Build one table of a report. `orders`: dimension → its values in order; `axes`: of the
+    matrix.
 
-    InvalidRequestError where an expression names what there is not, or no case is left.
+    InvalidRequestError if an expression has an unknown name, or selects no case.
     """
     places = Orders(orders)
     seen = chosen(observations, table.cases, "cases")
     if report.published == "none":
         seen = [each for each in seen if not each.is_published]
     if not seen:
-        raise InvalidRequestError("cases: it holds for no case", field="cases")
+        raise InvalidRequestError("cases: no case matches this expression", field="cases")
     frame = _frame(report, table, seen, spread(report, table, seen, places), axes)
     rows = [_row(frame, key, inside) for key, inside in _in_order(frame, seen, places)]
     columns = tuple(each.shown(table, frame.spreads) for each in frame.spreads)
@@ -104,7 +106,7 @@ def _frame(
     if report.published == "rows" and any(each.is_published for each in seen):
         named += [Dimension(dimension=name) for name in ("source", "host") if not _has(named, name)]
     added = _varying(named, seen, columns, axes)
-    # A machine or a commit of its own comes first: below it the rows can be compared.
+    # Machines and commits come first, so that the rows below each can be compared.
     first = [name for name in ("commit", "host") if name in added]
     last = [name for name in added if name not in first]
     dimensions = (
@@ -132,7 +134,7 @@ def _varying(
     columns: Columns,
     axes: Sequence[str],
 ) -> list[str]:
-    """Dimensions without which several observations would lie in one cell."""
+    """Return the dimensions that must be added so that no cell has several observations."""
     rows = [each.dimension for each in named]
     added: list[str] = []
     candidates = ["host", "commit", *axes, "source"]
@@ -149,7 +151,7 @@ def _varying(
 def _crowded(
     rows: Sequence[str], seen: Sequence[Observation], columns: Columns
 ) -> list[Observation]:
-    """The observations of the first cell that holds more than one; none where no cell does."""
+    """Return the observations of the first cell that has several; empty if no cell has."""
     for column, belongs in columns:
         if column.spec.difference or column.spec.shared:
             continue
@@ -184,7 +186,8 @@ def _in_order(
 
 
 def _metric_place(frame: _Frame) -> int:
-    """Where the metric stands among the headings of the rows; at the end where it does not."""
+    """Return the index of the metric among the headings of the rows; after the last if not
+    there."""
     if not frame.table.by_metric:
         return len(frame.dimensions)
     before = [each.dimension for each in frame.table.rows]
@@ -262,12 +265,12 @@ def _less(
 
 
 def _groups(frame: _Frame) -> list[int]:
-    """The headings that keep rankings apart: what nobody named, but what varies."""
+    """Return the headings that separate rankings: the varying dimensions that were added."""
     return [n for n, each in enumerate(frame.dimensions) if each.dimension in frame.added]
 
 
 def _loop_notes(frame: _Frame, seen: Sequence[Observation], models: Collection[str]) -> list[str]:
-    """What has to stand beside latencies; of which columns, where they are not all alike."""
+    """Return the notes on latencies; name their columns if these differ."""
     metrics = [each.metric for each in frame.table.metrics]
     metrics += [each.spec.metric or "" for each in frame.spreads]
     if not any(metric.startswith("latency.") for metric in metrics):
@@ -287,7 +290,7 @@ def _loop_notes(frame: _Frame, seen: Sequence[Observation], models: Collection[s
 
 
 def _machines(seen: Sequence[Observation]) -> str:
-    """Those that published figures are of, in words."""
+    """Name the machines of the reference results."""
     return ", ".join(dict.fromkeys(each.at("host") for each in seen if each.is_published))
 
 
@@ -301,11 +304,11 @@ def _notes(
     notes = sorting_notes(rows, table.sort, sorted_by)
     suspect = sum(cell.suspect > 0 for cell in cells)
     if suspect:
-        notes.append(f"{suspect} cells hold suspect trials; they are marked with !.")
+        notes.append(f"{suspect} cells contain suspect trials; they are marked with !.")
     if any(cell.left_out and cell.kind == "value" for cell in cells):
-        notes.append("Invalid trials were left out of some cells.")
+        notes.append("Invalid trials were excluded from some cells.")
     if any(cell.published for cell in cells):
         notes.append(
-            f"Published figures are imported, of {machines}: shown beside, in no statistic."
+            f"Reference results are imported, from {machines}, and are not part of any statistic."
         )
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""What changes in a pivot are against: the baseline case, or this case on another host. Pure."""
+"""The bases of changes in a pivot: the baseline case, or the case on another host. Pure."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,8 @@ from orchestrator.reports.report_spec import Column, Measure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bases:
-    """`cases`: by what a case shares with its baseline case; `places`: by host and all else."""
+    """`cases`: by the common part of a case and its baseline case; `places`: by host and the
+    rest."""
 
     axes: Sequence[str]
     cases: Mapping[Hashable, Observation]
@@ -28,7 +29,7 @@ def bases_of(seen: Sequence[Observation], axes: Sequence[str]) -> Bases:
 def changed(
     told: Found, seen: Observation, column: Column, bases: Bases, measure: Measure
 ) -> Found:
-    """The change of what is told of one observation, as the column asks for it."""
+    """Return the change of one observation's value against the base of the column."""
     if not column.against:
         base = bases.cases.get(seen.rest)
         return relative(told, found_in([base], measure) if base else None, column.decimals)
@@ -45,7 +46,7 @@ def changed(
 def against_notes(columns: Sequence[Column]) -> list[str]:
     hosts = dict.fromkeys(each.against for each in columns if each.against)
     return [
-        f"Changes against host {host} are those of another machine, at another time: the sides "
+        f"Changes against host {host} compare different machines at different times: the sides "
         "are not paired."
         for host in hosts
     ]

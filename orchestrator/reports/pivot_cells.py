@@ -1,4 +1,4 @@
-"""One cell of a pivot: the statistic of a case's believable trials, or why there is none. Pure."""
+"""One cell of a pivot: the statistic of a case's counted trials, or why there is none. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from orchestrator.stats.estimates import (
     estimate,
 )
 
-#: The longest reason that a cell gives.
+#: The maximum length of a reason in a cell.
 MAX_WHY = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A cell with the numbers behind it, in the metric's own unit, for what is computed of it."""
+    """A cell with its values in the metric's own unit, for further computation."""
 
     cell: Cell
     value: float | None = None
@@ -30,17 +30,17 @@ class Found:
 
 
 def found_in(observations: Sequence[Observation], measure: Measure) -> Found:
-    """What these observations (one, as a rule) say of a metric."""
+    """Return the cell of a metric for these observations, normally a single one."""
     if not observations:
         return _without("absent", "not in the matrix")
     if len(observations) > 1:
-        return _without("ambiguous", f"{len(observations)} cases lie here: add a dimension")
+        return _without("ambiguous", f"{len(observations)} cases in one cell: add a dimension")
     only = observations[0]
     return _published(only, measure) if only.is_published else _measured(only, measure)
 
 
 def shared_by(observations: Sequence[Observation], measure: Measure) -> Found:
-    """What all of them say of a metric, as far as they say anything; not their mean."""
+    """Return the value that all observations with a value share; it is not a mean."""
     found = [found_in([each], measure) for each in observations]
     told = [each for each in found if each.value is not None]
     if not told:
@@ -56,9 +56,10 @@ def relative(
     base: Found | None,
     decimals: int | None,
     *,
-    missing: str = "there is no baseline case beside it",
+    missing: str = "there is no baseline case",
 ) -> Found:
-    """The change of one cell against another, in per cent. `missing`: what to say without."""
+    """Return the change of a cell against another, in per cent. `missing`: the reason without
+    one."""
     if found.value is None:
         return found
     if found.cell.baseline:
@@ -74,7 +75,7 @@ def relative(
 
 
 def difference(one: Found, other: Found, measure: Measure, decimals: int | None) -> Found:
-    """One cell less another, in the unit of the first."""
+    """Subtract one cell from another, in the unit of the first."""
     if one.value is None or other.value is None:
         missing = one if one.value is None else other
         return Found(cell=_reason(missing.cell.kind, missing.cell.why))
@@ -148,7 +149,7 @@ def _why_not(seen: Observation, counted: Sequence[Sample], measure: Measure) -> 
         return _reason("unsupported", seen.unsupported)
     if counted:
         few = percentile_of(measure.metric) is not None
-        return _reason("untold", "too few requests for it" if few else "the load tool tells none")
+        return _reason("untold", "too few requests" if few else "the load tool does not report it")
     invalid = [each for each in seen.samples if _is_invalid(each)]
     if invalid:
         return _reason("invalid", _titles(invalid), left_out=len(invalid))
@@ -162,18 +163,18 @@ def _not_measured(samples: Sequence[Sample]) -> Cell:
             kind: Kind = state
             return _reason(kind, next(filter(None, messages), ""))
     if samples:
-        return _reason("pending", "waits to be measured")
+        return _reason("pending", "not measured yet")
     return _reason("unmeasured", "not measured")
 
 
 def _words(sample: Sample) -> str:
-    """The first line of what a trial says of itself, or its reasons in words."""
+    """Return the first line of a trial's message, or else its reasons."""
     lines = sample.message.strip().splitlines()
     return lines[0] if lines else "; ".join(map(_title, sample.reasons))
 
 
 def _titles(samples: Sequence[Sample]) -> str:
-    """The reasons, most frequent first: "Too few of the offered requests; Swapping"."""
+    """Return the reasons, most frequent first: "Too few of the offered requests; Swapping"."""
     counted = Counter(title for each in samples for title in set(map(_title, each.reasons)))
     return "; ".join(title for title, _ in counted.most_common(3))
 

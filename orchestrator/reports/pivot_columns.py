@@ -1,4 +1,4 @@
-"""The columns of a pivot, spread over the dimensions that they name. Pure."""
+"""The columns of a pivot, one per combination of their dimensions' values. Pure."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,8 +23,10 @@ _WORD = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """One column of the table. `where`: dimension → value that it stands for, beside what its
-    specification says."""
+    """One column of the table.
+
+    `where`: dimension → its value for this column, in addition to the column's specification.
+    """
 
     spec: Column
     title: str
@@ -59,7 +61,7 @@ class Spread:
 
 
 class Orders:
-    """In which order the values of each dimension stand; what is not known comes last."""
+    """The order of the values of each dimension; unknown values come last."""
 
     def __init__(self, known: Mapping[str, Sequence[str]]) -> None:
         self._places = {
@@ -73,9 +75,9 @@ class Orders:
 
 
 def chosen(observations: Iterable[Observation], expression: str, where: str) -> list[Observation]:
-    """Those for which the expression holds; InvalidRequestError names `where`.
+    """Return the observations that match the expression; InvalidRequestError names `where`.
 
-    What was published and cannot be compared like that, as it lacks an axis, is left out.
+    Reference results that lack an axis of the expression are omitted.
     """
     holds = condition(expression)
     seen = list(observations)
@@ -96,7 +98,7 @@ def chosen(observations: Iterable[Observation], expression: str, where: str) -> 
 def spread(
     report: ReportSpec, table: TableSpec, seen: Sequence[Observation], orders: Orders
 ) -> list[tuple[Spread, Callable[[Observation], bool]]]:
-    """Each column with what tells whether an observation belongs to it."""
+    """Return each column with a function that tests whether an observation belongs to it."""
     found: list[tuple[Spread, Callable[[Observation], bool]]] = []
     for place, column in enumerate(table.columns):
         mine = set(map(id, chosen(seen, column.where, f"columns[{place}].where")))
@@ -107,7 +109,7 @@ def spread(
 
 
 def operand(column: Spread, columns: Sequence[Spread]) -> Measure | None:
-    """The measure of the first column of a difference; None where the rows have it."""
+    """Return the measure of the first column of a difference; None if the rows have it."""
     assert column.spec.difference is not None
     first = by_title(columns, column.spec.difference[0])
     return first.spec.measure
@@ -135,7 +137,7 @@ def _belongs(one: Spread, mine: set[int], *, apart: bool) -> Callable[[Observati
 def _spread_one(
     report: ReportSpec, column: Column, inside: Sequence[Observation], orders: Orders
 ) -> list[Spread]:
-    """What was measured first, then what was published, each on its own machine."""
+    """Yield measured columns first, then reference results, with a column for each machine."""
     if column.difference:
         return [Spread(spec=column, title=title_of(column), where={})]
     apart = report.published == "columns"
@@ -170,7 +172,7 @@ def _combinations(
             orders.place(name, value) for name, value in zip(dimensions, values, strict=True)
         ],
     )
-    # The only machine needs no name in each heading: a note has it.
+    # A single machine is not named in each heading: a note names it.
     alone = published and len({each.at("host") for each in inside}) == 1
     return [
         _one(

@@ -1,4 +1,4 @@
-"""Results that were sent to us stand in reports beside the trials of our own."""
+"""Imported results in reports, next to the trials of this Pitwall."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -9,7 +9,7 @@ from orchestrator.reports.pivot_model import Sample
 from orchestrator.reports.pivot_trials import CellKey, Tried
 from orchestrator.results.models import Metric, Reading
 
-#: Of no version of a definition: nobody knows with which one they were measured.
+#: Without a version: the definition that they were measured with is unknown.
 _NEW = Tried(version=0, trials=(), samples=(), merged={})
 
 
@@ -19,7 +19,7 @@ def with_external(
     commits: Sequence[Commit],
     keys: Collection[str],
 ) -> dict[CellKey, Tried]:
-    """The cells with the samples of these commits that have no trial of ours."""
+    """Add the imported results of these commits to the cells."""
     found: dict[CellKey, list[Sample]] = defaultdict(list)
     wanted = dict(Metric.objects.filter(key__in=list(keys)).values_list("pk", "key"))
     rows = Reading.objects.filter(

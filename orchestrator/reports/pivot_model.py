@@ -1,4 +1,4 @@
-"""What goes into a pivot and what comes out of it. Pure."""
+"""The input and the output of a pivot. Pure."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Kind = Literal[
     "untold", "ambiguous",
 ]  # fmt: skip
 
-#: What stands in a cell without a number.
+#: The text of a cell without a value.
 WORDS: Mapping[str, str] = {
     "absent": "–",
     "unsupported": "unsupported",
@@ -45,7 +45,7 @@ class Sample:
 
 
 class Origin(NamedTuple):
-    """Ids of what the trials of an observation were of."""
+    """The ids of the case, host and commit of an observation."""
 
     case: int
     host: UUID
@@ -54,13 +54,12 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One case of one commit on one host with its trials, or what somebody published of it.
+    """One case of one commit on one host with its trials, or a reference result of it.
 
-    `place`: its value on each axis, label and other dimension. `rest`: what it shares with the
-    baseline case that it is held against, whatever that is called. `unsupported`: why it cannot be
-    measured. `merged`: percentile → value of all trials' requests taken together. `published`: the
-    values where `source` says so. `model`: open or closed. `trials` are those that count, `version`
-    is that of the definition that they were measured with.
+    `place`: its value on each axis, label and other dimension. `rest`: the part that it shares with
+    its baseline case. `unsupported`: why it cannot be measured. `merged`: percentile → value over
+    all trials' requests. `published`: the values of a reference result. `model`: open or closed.
+    `trials` are those that count, `version` is the definition's version for them.
     """
 
     place: Mapping[str, Scalar]
@@ -80,18 +79,18 @@ class Observation:
         return self.place.get("source") == PUBLISHED
 
     def at(self, dimension: str) -> str:
-        """Its value in a dimension as text; empty where it has none."""
+        """Return its value in a dimension as text; empty without one."""
         value = self.place.get(dimension)
         return "" if value is None else shown_value(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One number in the unit of `unit`, or why there is none.
+    """One value in the unit of `unit`, or why there is none.
 
-    `low` and `high` are its 95 % interval. `trials` are behind it, `suspect` of them are in doubt;
-    `left_out` are invalid. Of what was published nothing but the number is known. `unit_said`: a
-    heading says the unit already. `origin`: of the trials behind it.
+    `low` and `high` are its 95 % interval. `trials` count, `suspect` of them are suspect;
+    `left_out` are invalid. A reference result has only a value. `unit_said`: a heading has the unit
+    already. `origin`: the ids of its trials' case, host and commit.
     """
 
     kind: Kind
@@ -120,7 +119,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumn:
-    """`unit` is empty where each row has its own."""
+    """A column; `unit` is empty if the rows have different ones."""
 
     title: str
     unit: str
@@ -132,15 +131,17 @@ class TableColumn:
 
     @property
     def heading(self) -> str:
-        """With the unit, where the title does not say one."""
+        """Return the title, with the unit if the title does not contain it."""
         said = not self.unit or says_unit(self.title, self.unit)
         return self.title if said else f"{self.title} ({self.unit})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRow:
-    """`tied`: its interval and that of the row above overlap, so that their order means little.
-    `rank` is None where nothing is ranked. `first_of_group`: another ranking begins."""
+    """`tied`: its interval and that of the row above overlap, so their order means little.
+
+    `rank` is None if nothing is ranked. `first_of_group`: another ranking begins.
+    """
 
     heads: tuple[str, ...]
     cells: tuple[Cell, ...]
@@ -152,7 +153,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PivotTable:
-    """`sorted_by` is the place of a column; `notes` are what to know before believing it."""
+    """`sorted_by` is the index of a column; `notes` are limits of the values."""
 
     title: str
     description: str
@@ -164,5 +165,5 @@ class PivotTable:
 
 
 def says_unit(title: str, unit: str) -> bool:
-    """Whether a heading says the unit, or its own word for it: (MB/s) at its end, or Ops/sec."""
+    """Return whether a heading contains the unit or its own name for it: (MB/s), or Ops/sec."""
     return title.endswith(")") or (unit.endswith("/s") and "/s" in title)

@@ -1,4 +1,4 @@
-"""What was measured, and what was published, as observations that a pivot can lay out."""
+"""Measurements and reference results as observations, the input of a pivot."""
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from orchestrator.reports.units import SCALES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What all observations of a report have in common."""
+    """The common data of all observations of a report."""
 
     report: ReportSpec
     spec: Spec
@@ -67,7 +67,7 @@ def _model(spec: Spec, case: CaseSpec) -> str | None:
 def measured(
     scope: Scope, cells: Mapping[CellKey, Tried], benchmark: Benchmark
 ) -> Iterator[Observation]:
-    """One for each case on each host at each commit, whether it was measured or not."""
+    """Return an observation for each case, host and commit, even if it was not measured."""
     keys = dict(Case.objects.filter(benchmark=benchmark).values_list("key", "pk"))
     nowhere: list[UUID | None] = [None]
     for commit in scope.commits or [0]:
@@ -106,7 +106,7 @@ def _observation(
 
 
 def _rest(spec: Spec, parameters: Mapping[str, Scalar], fixed: Hashable) -> Hashable:
-    """What a case shares with its baseline case: all but the axes that the baseline fixes."""
+    """Return what a case shares with its baseline case: the axes that the baseline does not fix."""
     others = [
         (axis, shown_value(value))
         for axis, value in parameters.items()
@@ -116,7 +116,7 @@ def _rest(spec: Spec, parameters: Mapping[str, Scalar], fixed: Hashable) -> Hash
 
 
 def _unsupported(spec: Spec, parameters: Mapping[str, Scalar]) -> str:
-    """The reason that the definition gives, and what took its place."""
+    """Return the reason in the definition, and the replacement."""
     why = why_unsupported(spec, parameters)
     heirs = [
         shown_value(option.replacement)
@@ -129,8 +129,8 @@ def _unsupported(spec: Spec, parameters: Mapping[str, Scalar]) -> str:
 def published(
     member: Member, scope: Scope, benchmark: Benchmark, metrics: Collection[str]
 ) -> list[Observation]:
-    """What others measured of these cases: one for each machine."""
-    # Figures that a team took in from elsewhere are not of the project that a visitor sees.
+    """Return the reference results of these cases, one for each machine."""
+    # Imported reference results belong to the team, not to the project that a visitor sees.
     if scope.report.published == "none" or isinstance(member, Visitor):
         return []
     found: dict[tuple[str, Hashable], tuple[dict[str, Scalar], dict[str, float]]] = {}
@@ -148,7 +148,7 @@ def published(
 
 
 def _ours(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """With the values as the axes have them: a file knows no numbers."""
+    """Convert the parameters to the values of the axes: files have text only."""
     known = {
         axis: {shown_value(value): value for value in spec.values_of(axis)} for axis in spec.matrix
     }
@@ -159,7 +159,7 @@ def _ours(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Scalar]:
 
 
 def _factor(key: str, unit: str) -> float:
-    """How many of `unit` are one of the metric's own."""
+    """Return how many of `unit` are one of the metric's own unit."""
     info = known_metric(key)
     return SCALES.get(info.unit, {}).get(unit, 1.0) if info and unit else 1.0
 
@@ -185,7 +185,7 @@ def _reference(
 def dimensions_in(
     scope: Scope, seen: Sequence[Observation]
 ) -> tuple[list[str], dict[str, list[str]]]:
-    """All dimensions, and the values of each in order: as the definition has them."""
+    """Return all dimensions with their values, in the order of the definition."""
     axes = {axis: list(map(shown_value, scope.spec.values_of(axis))) for axis in scope.spec.matrix}
     labels: dict[str, dict[str, None]] = {}
     for case in scope.cases.values():

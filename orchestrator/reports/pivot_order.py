@@ -1,4 +1,4 @@
-"""Which row of a pivot is the best, and how far that can be told. Pure."""
+"""The ranking of the rows of a pivot, and ties. Pure."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -17,10 +17,10 @@ def ranked(
     groups: Sequence[int],
     models: Collection[str],
 ) -> tuple[list[TableRow], int | None]:
-    """The rows with their ranks, and the place of the column that they are sorted by.
+    """Return the rows with their ranks, and the index of the column that they are sorted by.
 
-    Rows that differ in the headings `groups` are ranked apart, and stand apart. Latencies of open
-    and closed loops are not ranked beside each other: then the rows stay as they are.
+    Rows that differ in the headings `groups` are ranked and placed separately. Latencies of open
+    and closed loops are not ranked together: then the rows keep their order.
     """
     if sort is None:
         return list(rows), None
@@ -40,9 +40,7 @@ def ranked(
 def sorting_notes(rows: Sequence[TableRow], sort: Sort | None, sorted_by: int | None) -> list[str]:
     notes = []
     if sort is not None and sorted_by is None:
-        notes.append(
-            "Not ranked: latencies of open and closed loops cannot be held against each other."
-        )
+        notes.append("Not ranked: latencies of open and closed loops are not comparable.")
     if any(row.tied for row in rows):
         notes.append(
             "= marks a row whose 95 % interval overlaps that of the row above: their order may be "
@@ -72,7 +70,7 @@ def _of(row: TableRow, groups: Sequence[int]) -> tuple[str, ...]:
 def _ranked(
     rows: Sequence[TableRow], column: TableColumn, sort: Sort, place: int
 ) -> Iterator[TableRow]:
-    """Those with a number first; those of published figures stand among them without a rank."""
+    """Yield rows with a value first; those of reference results are among them without a rank."""
     falling = sort.order == "descending" or (sort.order == "best" and column.better == "higher")
     known = [row for row in rows if row.cells[place].value is not None]
     known.sort(key=lambda row: row.cells[place].value or 0.0, reverse=falling)

@@ -1,4 +1,4 @@
-"""Reads of the trials that a report is made of, in few queries whatever its size."""
+"""Reads of the trials of a report, with a fixed number of queries."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -50,10 +50,10 @@ def tried(
     *,
     one_run: bool = False,
 ) -> dict[CellKey, Tried]:
-    """By cell; of several versions of the definition only the newest with trials counts.
+    """Return the trials by cell, of the newest version of the definition that has trials.
 
-    `keys` are the metrics that are wanted of each trial, `merged` the percentiles of all together:
-    also of those whose own distributions were removed, but for the trials of `one_run`.
+    `keys` are the metrics of each trial, `merged` the percentiles over all trials. These include
+    trials whose own distributions were removed, except with `one_run`.
     """
     rows = _rows(trials)
     counted = [row.pk for _, found in rows.values() for row in found if row.counts]
@@ -94,7 +94,7 @@ def _rows(trials: QuerySet[Trial]) -> dict[CellKey, tuple[int, list[_Row]]]:
 
 
 def _newest(versions: Mapping[int, list[_Row]]) -> tuple[int, list[_Row]]:
-    """The newest version that was measured; where none was, the newest."""
+    """Return the newest version that was measured; if none was, the newest."""
     measured = [number for number, rows in versions.items() if any(row.counts for row in rows)]
     number = max(measured or versions)
     return number, versions[number]
@@ -103,7 +103,7 @@ def _newest(versions: Mapping[int, list[_Row]]) -> tuple[int, list[_Row]]:
 def _merged_before(
     cells: Mapping[CellKey, tuple[int, list[_Row]]],
 ) -> dict[tuple[UUID | None, int, int, int], list[Distribution]]:
-    """By (host, case, commit, version of the definition)."""
+    """Return merged distributions by (host, case, commit, version of the definition)."""
     found = PointHistogram.objects.filter(
         case__in={case for _, case, _ in cells},
         commit__in={commit for _, _, commit in cells},
@@ -116,14 +116,15 @@ def _merged_before(
 
 
 def _stored(keys: Collection[str]) -> set[str]:
-    """Those that are no percentile: only measurements have them."""
+    """Return the keys that are not percentiles: only measurements have them."""
     return {key for key in keys if percentile_of(key) is None}
 
 
 def _distributions(
     trials: Sequence[UUID], wanted: Collection[str], merged: Collection[str]
 ) -> dict[UUID, Distribution]:
-    """Of all these trials where a percentile is wanted that is no metric, or of all together."""
+    """Return the distributions if a percentile needs them: one that is no metric, or a merged
+    one."""
     from_trials = [key for key in wanted if _percentile(key) not in _MEASURED]
     if not from_trials and not merged:
         return {}
@@ -134,7 +135,7 @@ def _distributions(
     }
 
 
-#: Percentiles that each trial has as a metric already.
+#: Percentiles that are stored as metrics of each trial.
 _MEASURED = frozenset({50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99})
 
 

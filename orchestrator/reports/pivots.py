@@ -1,4 +1,4 @@
-"""Reads of whole reports: what was measured of a benchmark, laid out as a specification says."""
+"""Reads of whole reports: the measurements of a benchmark, arranged by a specification."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -40,16 +40,19 @@ from orchestrator.reports.report_spec import (
 )
 from orchestrator.runs.models import Run, Trial
 
-#: Of the newest commits at most so many stand in a report of all.
+#: The limit of commits in a report of all commits, the newest ones.
 MAX_COMMITS = 50
 _NEWEST = {"newest": 1, "all": MAX_COMMITS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A report as it is shown. `trials` are those behind its numbers; `versions` of the
-    definition are all those that they were measured with. `outcomes`: how many trials of its cases
-    were valid, suspect, invalid, failed and so on. `with_host_facts`: visitors get none of them."""
+    """A report for display. `trials` are those of its values; `versions` are their versions of the
+    definition.
+
+    `outcomes`: the numbers of valid, suspect, invalid, failed, … trials of its cases.
+    `with_host_facts`: false for visitors, who get none of them.
+    """
 
     spec: ReportSpec
     benchmark: Benchmark
@@ -66,10 +69,10 @@ class Report:
 
 
 def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Report:
-    """What the team has measured of the report's benchmark; with `run` only what that measured.
+    """Return the measurements for the report's benchmark; with `run` only those of this run.
 
-    NotFoundError where the team has no such benchmark, host or commit; InvalidRequestError, with
-    the path, where the report names a dimension or a column that there is not.
+    NotFoundError if the team has no such benchmark, host or commit; InvalidRequestError, with the
+    path, if the report names an unknown dimension or column.
     """
     benchmark = benchmark_of(member, spec)
     definition = latest_definition(benchmark) if run is None else run.definition
@@ -112,19 +115,20 @@ def _tables(scope: Scope, seen: Sequence[Observation]) -> tuple[PivotTable, ...]
 
 
 def _untold(seen: Observation) -> Observation:
-    """Without what the hosts and their programs said: that is for members alone."""
+    """Remove messages of hosts and their programs, which only members may see."""
     return replace(seen, samples=tuple(replace(each, message="") for each in seen.samples))
 
 
 def mark_of_report(member: Member, spec: ReportSpec) -> str:
-    """A text that changes with what `report_of` reads; its errors are the same."""
+    """Return a version key, which changes with the data of `report_of`; it raises the same
+    errors."""
     benchmark = benchmark_of(member, spec)
     commits = _commits(member, benchmark, spec.commit, None)
     return mark_of_results(benchmark, commits)
 
 
 def benchmark_of(member: Member, spec: ReportSpec) -> Benchmark:
-    """The benchmark that a report is of; NotFoundError where it names none of the team's."""
+    """Return the benchmark of a report; NotFoundError if it names none of the team's."""
     if not spec.benchmark:
         raise InvalidRequestError("benchmark: name the benchmark to report on", field="benchmark")
     project, _, slug = spec.benchmark.rpartition("/")
@@ -139,7 +143,7 @@ def _commits(member: Member, benchmark: Benchmark, asked: str, run: Run | None) 
     found = _commits_of_hash(member, benchmark, asked)
     if found:
         return found
-    # A name: it means what it meant at the last fetch, a page does not wait for another.
+    # A ref: it resolves as of the last fetch, since a page does not wait for another one.
     try:
         sha = repository_of(benchmark.project).resolve(asked)
     except InvalidRequestError as error:
@@ -154,10 +158,10 @@ def _commits(member: Member, benchmark: Benchmark, asked: str, run: Run | None) 
 
 
 def commit_of_visitor(member: Member, spec: ReportSpec, asked: str) -> str:
-    """The full hash of the measured commit that a visitor names by at least 7 digits of it.
+    """Return the full hash of the measured commit that a visitor names by at least 7 digits.
 
-    NotFoundError for all else, also for branches and tags: what they are called, and where they
-    are, is for members.
+    NotFoundError for everything else, including branches and tags: only members may see their names
+    and commits.
     """
     if asked in _NEWEST:
         return asked
@@ -169,7 +173,7 @@ def commit_of_visitor(member: Member, spec: ReportSpec, asked: str) -> str:
 
 
 def _commits_of_hash(member: Member, benchmark: Benchmark, text: str) -> list[Commit]:
-    """The one measured commit whose hash begins with `text`; none where it is not the only one."""
+    """Return the measured commit whose hash begins with `text`; empty if it is ambiguous."""
     if len(text) < LEAST_DIGITS:
         return []
     found = load_measured_commits(member, benchmark, sha=text.lower())
@@ -192,7 +196,7 @@ def _trials(
 
 
 def _wanted(spec: ReportSpec) -> tuple[set[str], set[str]]:
-    """The metrics of each trial that are needed, and the percentiles of all trials together."""
+    """Return the metrics needed of each trial, and the percentiles over all trials."""
     measures: list[Measure] = []
     for table in spec.tables:
         measures += table.metrics
@@ -204,7 +208,7 @@ def _wanted(spec: ReportSpec) -> tuple[set[str], set[str]]:
 def _hosts(
     member: Member, spec: ReportSpec, benchmark: Benchmark, cells: Collection[CellKey]
 ) -> list[Host]:
-    """Those that were at work, or those that are asked for, by name."""
+    """Return the requested hosts by name, by default those with trials."""
     hosts = hosts_for(member, benchmark).order_by("name")
     if spec.hosts:
         missing = set(spec.hosts) - {host.name for host in hosts}
@@ -241,13 +245,13 @@ def _notes(versions: Sequence[int]) -> tuple[str, ...]:
         return ()
     words = ", ".join(map(str, versions[:-1]))
     return (
-        f"The cases were measured with versions {words} and {versions[-1]} of the definition: in "
-        "each cell only the newest one counts.",
+        f"The cases were measured with versions {words} and {versions[-1]} of the definition: "
+        "each cell uses only the newest one.",
     )
 
 
 def dimensions_of(benchmark: Benchmark) -> list[str]:
-    """What rows and columns of a report can be: axes, labels, and what every trial has."""
+    """Return the possible rows and columns of a report: axes, labels, and those of every trial."""
     spec = spec_of(latest_definition(benchmark))
     labels = {
         name: None

@@ -1,4 +1,4 @@
-"""Where the numbers of a report come from: hosts, commits, definition, tools, times, trials."""
+"""The provenance of a report: hosts, commits, definition, tools, times, trials."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from orchestrator.reports.pivots import Report
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import Validity
 
-#: Facts of a host that a reader wants to know, and their titles.
+#: The facts of a host in the provenance, and their titles.
 _FACTS: Mapping[str, str] = {
     "cpu_model": "CPU",
     "cores": "Cores",
@@ -35,7 +35,7 @@ _FACTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostProvenance:
-    """`facts`: (title, text); what the host could not tell is said so."""
+    """`facts`: (title, text), including the reason for missing ones."""
 
     name: str
     facts: tuple[tuple[str, str], ...]
@@ -43,7 +43,7 @@ class HostProvenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """`facts`: (title, text) of the whole report. `missing`: each reason with how often it is."""
+    """`facts`: (title, text) of the whole report. `missing`: each reason with its rows."""
 
     facts: tuple[tuple[str, str], ...]
     hosts: tuple[HostProvenance, ...]
@@ -51,9 +51,9 @@ class Provenance:
 
 
 def provenance_of(report: Report) -> Provenance:
-    """Of the trials behind the numbers of a report, in few queries whatever their number.
+    """Return the provenance of a report's trials, with a fixed number of queries.
 
-    A report that was made for a visitor has no hosts here, in whatever format it is shown.
+    A report for a visitor has no hosts here, in any format.
     """
     counted = Trial.objects.filter(pk__in=report.trials)
     hosts = report.hosts if report.with_host_facts else ()
@@ -88,16 +88,16 @@ def _facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str, str]
 
 
 def _outcomes(report: Report) -> str:
-    """`90 valid, 3 suspect, 2 invalid, 5 unsupported; …`."""
+    """Return `90 valid, 3 suspect, 2 invalid, 5 unsupported; …`."""
     known = (
         "valid", "suspect", "invalid", "failed", "unsupported", "skipped", "not needed", "planned",
     )  # fmt: skip
     told = [f"{report.outcomes[each]} {each}" for each in known if report.outcomes.get(each)]
-    return f"{', '.join(told) or 'none'}; only valid and suspect ones are in numbers"
+    return f"{', '.join(told) or 'none'}; values use only valid and suspect ones"
 
 
 def _load(report: Report) -> str:
-    """As the newest definition says it for all cases; options may say otherwise for some."""
+    """Return the load of the newest definition; options of some cases may differ."""
     spec = spec_of(report.definition)
     load = spec.load
     ends = _amount(load.duration_s, "s")
@@ -113,7 +113,7 @@ def _amount(number: float | str | None, unit: str) -> str:
 
 
 def _told(counted: QuerySet[Trial], key: str) -> Iterator[str]:
-    """What the trials say under this key of their provenance, the most frequent first."""
+    """Return the texts of the trials' provenance with this key, the most frequent first."""
     rows = counted.values_list(f"provenance__{key}").annotate(trials=Count("pk"))
     for value, trials in sorted(rows, key=lambda row: (-row[1], str(row[0]))):
         if value:
@@ -127,7 +127,7 @@ def _tool(tool: Mapping[str, Any]) -> str:
 
 
 def _host(host: Host, counted: QuerySet[Trial]) -> HostProvenance:
-    """As it described itself before the last of these trials."""
+    """Return the facts of the last snapshot before these trials."""
     snapshot = (
         HostSnapshot.objects.filter(jobs__trials__in=counted.filter(host=host))
         .order_by("-taken_at")
@@ -135,7 +135,7 @@ def _host(host: Host, counted: QuerySet[Trial]) -> HostProvenance:
     )
     facts = [("Hardware profile", host.profile.name)]
     if snapshot is None:
-        return HostProvenance(name=host.name, facts=(*facts, ("Facts", "none were kept")))
+        return HostProvenance(name=host.name, facts=(*facts, ("Facts", "none were stored")))
     facts += [(title, _shown(key, snapshot.facts)) for key, title in _FACTS.items()]
     facts.append(("Fingerprint", snapshot.fingerprint))
     return HostProvenance(name=host.name, facts=(*facts, *_programs(snapshot.facts)))
@@ -157,7 +157,7 @@ def _programs(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _versions(programs: object) -> Iterator[tuple[str, str]]:
-    """(name, version) of the programs that the host has."""
+    """Return (name, version) of the programs of the host."""
     for name, told in sorted(programs.items()) if isinstance(programs, Mapping) else ():
         version = told.get("version") if isinstance(told, Mapping) else told
         if version:
@@ -165,7 +165,7 @@ def _versions(programs: object) -> Iterator[tuple[str, str]]:
 
 
 def _missing(report: Report) -> Iterator[str]:
-    """Each reason with the rows that it concerns; with the columns where these are the cases."""
+    """Yield each reason with its rows, or with its columns if the rows are metrics."""
     where: dict[str, dict[str, None]] = {}
     unmeasured = 0
     for table in report.tables:
@@ -180,4 +180,4 @@ def _missing(report: Report) -> Iterator[str]:
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""
         yield f"{why} – {'; '.join(list(names)[:8])}{more}"
     if unmeasured:
-        yield f"{unmeasured} cells were not measured, as their cases were not chosen"
+        yield f"{unmeasured} cells were not measured, as their cases were not selected"

@@ -1,4 +1,4 @@
-"""Taking in figures that others measured: again without doubling, beside what is measured here."""
+"""Import of reference results; a repeated import adds nothing twice."""
 
 import json
 from collections import Counter
@@ -23,13 +23,13 @@ from orchestrator.results.models import ReferenceResult, ReferenceSource
 
 #: `(done, total)` in rows.
 Progress = Callable[[int, int], None]
-#: Rows between two words of progress.
+#: The number of rows between two progress messages.
 STEP = 500
 MAX_BYTES = 200 * 1024**2
-#: About what a figure takes as a row.
+#: The approximate size of a reference result as a row.
 BYTES_A_FIGURE = 300
 _TABLE = ReferenceResult._meta.db_table
-#: What tells one figure from another within a source is in `key`; the rest may be corrected.
+#: `key` identifies a reference result within a source; other columns may be corrected.
 _CHANGEABLE = ("position", "profile_id", "unit", "better", "value", "sentinel")
 _COLUMNS = (
     "source_id", "key", "suite", "environment", "parameters", "metric", "statistic",
@@ -44,7 +44,7 @@ _OLD, _NEW = (
 _MAKE = (
     f"CREATE TEMPORARY TABLE incoming ON COMMIT DROP AS SELECT {_NAMES} FROM {_TABLE} WITH NO DATA"
 )
-#: xmax is 0 in a row that was not there before.
+#: xmax is 0 in a new row.
 _TAKE_IN = (
     f"WITH told AS (INSERT INTO {_TABLE} AS stored ({_NAMES}) "
     f"SELECT {_NAMES} FROM incoming ORDER BY position "
@@ -56,10 +56,10 @@ _TAKE_IN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewImport:
-    """A file and what to say of it.
+    """A file and additional information.
 
-    `suite`, `environment`, `commit` and `measured_at` fill in what the file leaves open. `unknown`
-    are numbers that stand for what nobody knows, beside those that the format itself has.
+    `suite`, `environment`, `commit` and `measured_at` are defaults for values that the file omits.
+    `unknown` are numbers that mean unknown, in addition to those of the format.
     """
 
     name: str
@@ -75,7 +75,7 @@ class NewImport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What became of the rows of a file: each was added, changed, or there before as it is."""
+    """The result of an import of a file: each row was added, changed, or unchanged."""
 
     source: ReferenceSource
     rows: int
@@ -91,12 +91,12 @@ class Imported:
 def import_results(
     *, member: Member, new: NewImport, progress: Progress = lambda done, total: None
 ) -> Imported:
-    """Reads a file whole and stores its figures, all of them or none.
+    """Read a whole file and store its reference results, all of them or none.
 
-    InvalidRequestError says where the file is not what its format says, QuotaExceededError that the
-    team has no room for it.
+    InvalidRequestError names the position that does not match the format. QuotaExceededError if the
+    team's storage quota is too small.
     """
-    member.require(Role.MEMBER, to="import published figures")
+    member.require(Role.MEMBER, to="import reference results")
     name = new.name.strip()
     if not name or len(name) > 100:
         raise InvalidRequestError("name the source, in at most 100 characters", field="source")
@@ -104,7 +104,7 @@ def import_results(
         raise InvalidRequestError(f"a file has at most {MAX_BYTES // 1024**2} MiB", field="file")
     rows = [_completed(row, new) for row in format_named(new.format).read(new.content)]
     if not rows:
-        raise InvalidRequestError("there is no figure in this file", field="file")
+        raise InvalidRequestError("this file has no reference results", field="file")
     quotas = load_quotas(member.team)
     check_storage(team=member.team, quotas=quotas, added=len(rows) * BYTES_A_FIGURE)
     with transaction.atomic():
@@ -125,8 +125,8 @@ def import_results(
 
 @transaction.atomic
 def remove_source(*, member: Member, source_id: UUID) -> None:
-    """Takes a source away with all its figures."""
-    member.require(Role.MEMBER, to="remove published figures")
+    """Remove a source with all its reference results."""
+    member.require(Role.MEMBER, to="remove reference results")
     source = source_for(member, source_id)
     record_audit(member=member, action="references.removed", subject=source.name)
     source.delete()
@@ -153,7 +153,7 @@ def _check(row: Row) -> None:
             raise InvalidRequestError(
                 f"{name}: expected at most {longest} characters, got {text[:60]!r}…", field=name
             )
-        # PostgreSQL stores no NUL, and UTF-8 has no lone surrogates.
+        # PostgreSQL cannot store NUL, and UTF-8 has no lone surrogates.
         if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
             raise InvalidRequestError(f"{name}: {text[:60]!r} cannot be stored", field=name)
 
@@ -166,8 +166,8 @@ def _texts(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _store(source: ReferenceSource, rows: list[Row], progress: Progress) -> tuple[int, int]:
-    """How many were added, and how many changed."""
-    # Looked up first: while a COPY is under way the connection can do nothing else.
+    """Store the rows; return how many were added, and how many changed."""
+    # Before the COPY: during it the connection cannot be used for queries.
     profiles = _profiles(source.team)
     with connection.cursor() as cursor:
         cursor.execute(_MAKE)
@@ -190,7 +190,7 @@ def _records(
         told = _told_apart(row)
         again = digest_of(told)[:32]
         seen[again] += 1
-        # The same bench can stand twice in one entry: its second figure is another one.
+        # The same benchmark can occur twice in one entry; the second is a separate result.
         key = again if seen[again] == 1 else digest_of([told, seen[again]])[:32]
         yield (
             source.pk,
@@ -220,7 +220,7 @@ def _told_apart(row: Row) -> list[object]:
 
 
 def _profiles(team: Team) -> Mapping[str, int]:
-    """The team's hardware profiles by what a file may call them: the slug, or the name."""
+    """Map the team's hardware profiles by their possible names in a file: slug and name."""
     known = list(team.profiles.values_list("pk", "slug", "name"))
     by_name = {name.lower(): pk for pk, _, name in known}
     return {**by_name, **{slug: pk for pk, slug, _ in known}}

@@ -1,7 +1,7 @@
-"""The published figures that come with a suite of the catalogue.
+"""The reference results in the suites of the catalogue.
 
-`published.csv` are the figures in our own form; `published.yaml` names their source and describes
-the hardware profiles that they belong to.
+`published.csv` has the results in Pitwall's format. `published.yaml` names their source and
+describes their hardware profiles.
 """
 
 import re
@@ -27,14 +27,14 @@ class _Strict(BaseModel):
 
 
 class Source(_Strict):
-    """`origin` is the address of the report, or words that find it."""
+    """`origin` is the address of the report, or a text that identifies it."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
     origin: Annotated[str, Field(min_length=1)]
 
 
 class Profile(_Strict):
-    """What a report says of a machine; what it does not say is unknown."""
+    """The facts of a machine in a report; omitted ones are unknown."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
     cpu_model: str = ""
@@ -48,23 +48,23 @@ class Profile(_Strict):
 
 
 class Published(_Strict):
-    """What `published.yaml` says."""
+    """The content of `published.yaml`."""
 
     source: Source
     profiles: dict[str, Profile]
 
 
 def suites_with_figures() -> list[str]:
-    """The suites of the catalogue that have published figures."""
+    """Return the suites of the catalogue that have reference results."""
     return sorted(path.parent.name for path in SUITES.glob("*/published.yaml"))
 
 
 def published_of(suite: str) -> Published:
-    """Of a suite; NotFoundError where it has no published figures."""
+    """Return the `published.yaml` of a suite; NotFoundError if it has no reference results."""
     path = SUITES / suite / "published.yaml"
     if not _SUITE.fullmatch(suite) or not path.is_file():
         known = ", ".join(suites_with_figures())
-        raise NotFoundError(f"there are no published figures of {suite!r}; there are of {known}")
+        raise NotFoundError(f"there are no reference results of {suite!r}; there are of {known}")
     try:
         return Published.model_validate(yaml.safe_load(path.read_text()))
     except (yaml.YAMLError, ValidationError) as error:
@@ -74,9 +74,9 @@ def published_of(suite: str) -> Published:
 def import_published(
     *, member: Member, suite: str, progress: Progress = lambda done, total: None
 ) -> Imported:
-    """Imports the published figures of a suite, and makes the hardware profiles they belong to.
+    """Import the reference results of a suite, and create their hardware profiles.
 
-    A profile that the team has already stays as it is.
+    An existing profile of the team is not changed.
     """
     published = published_of(suite)
     known = set(member.team.profiles.values_list("slug", flat=True))

@@ -1,4 +1,4 @@
-"""Reads of what others have published: sources, their figures, and those of one suite."""
+"""Reads of reference results: sources, their results, and those of one suite."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ _SEARCHED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceValue:
-    """A published figure of a case: never measured here, and always shown with its source.
+    """A reference result of a case: never measured here, and always shown with its source.
 
-    `profile` is the slug of the team's hardware profile where there is one, else the machine as
-    the source names it. `value` is in the unit of the metric; None is unknown.
+    `profile` is the slug of the team's hardware profile if there is one, else the name of the
+    machine in the source. `value` is in the unit of the metric; None is unknown.
     """
 
     profile: str
@@ -38,7 +38,7 @@ class ReferenceValue:
 def reference_values(
     team: Team, *, suite: str | None = None, metric: str | None = None
 ) -> list[ReferenceValue]:
-    """The figures that sources of the team have for a suite and a metric, in their order."""
+    """Return the results of the team's sources for a suite and a metric, in their order."""
     found = ReferenceResult.objects.filter(source__team=team)
     if suite is not None:
         found = found.filter(suite=suite)
@@ -61,7 +61,7 @@ def _value(result: ReferenceResult) -> ReferenceValue:
 
 
 def sources_of(member: Member) -> QuerySet[ReferenceSource]:
-    """With `figures` and `unknown`, the counts of their results."""
+    """Return sources with `figures` and `unknown`, the counts of their results."""
     figures, unknown = Count("results"), Count("results", filter=Q(results__value=None))
     sources = ReferenceSource.objects.filter(team=member.team).order_by("name")
     return sources.annotate(figures=figures, unknown=unknown)
@@ -70,12 +70,12 @@ def sources_of(member: Member) -> QuerySet[ReferenceSource]:
 def source_for(member: Member, source_id: UUID) -> ReferenceSource:
     source = sources_of(member).filter(pk=source_id).first()
     if source is None:
-        raise NotFoundError("there is no such source of published figures in this team")
+        raise NotFoundError("there is no such source of reference results in this team")
     return source
 
 
 def results_of(source: ReferenceSource, words: str = "") -> QuerySet[ReferenceResult]:
-    """The figures of a source in which all these words occur; get it through `source_for`."""
+    """Return results of a source that contain all these words; get it through `source_for`."""
     found = source.results.select_related("profile")
     found = found.annotate(case=Cast("parameters", TextField()))
     for word in words.split():

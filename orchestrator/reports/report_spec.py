@@ -1,7 +1,7 @@
-"""What a report shows: which cases, in which rows and columns. Strict; no Django.
+"""The specification of a report: its cases, rows and columns. Strict; no Django.
 
-A report is YAML. `parse` turns it into a ReportSpec, `parse_all` a file of several; both raise
-InvalidRequestError whose message names the path into the text and what was expected there.
+A report is YAML. `parse` turns it into a ReportSpec, `parse_all` a file of several. Both raise
+InvalidRequestError with the path in the text and the expected value.
 """
 
 import re
@@ -19,7 +19,7 @@ from orchestrator.loadtools.metrics import Metric, metric_for
 from orchestrator.reports.units import SCALES, units_for
 
 MAX_SOURCE_BYTES = 64 * 1024
-#: Dimensions beside the axes and labels of the definition.
+#: Dimensions other than the axes and labels of the definition.
 OWN_DIMENSIONS = ("host", "profile", "commit", "metric", "source")
 
 _PERCENTILE = re.compile(r"latency\.p(\d{1,2}(?:\.\d{1,4})?)\Z")
@@ -31,13 +31,13 @@ Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")]
 
 
 def percentile_of(key: str) -> float | None:
-    """99.5 of `latency.p99.5`; None where the key is no percentile of the latency."""
+    """Return 99.5 for `latency.p99.5`; None if the key is not a percentile of the latency."""
     found = _PERCENTILE.match(key)
     return float(found[1]) if found and 0 < float(found[1]) < 100 else None
 
 
 def known_metric(key: str) -> Metric | None:
-    """The metric of that key; any percentile of the latency is one."""
+    """Return the metric of a key, including any percentile of the latency."""
     found = metric_for(key)
     percentile = percentile_of(key)
     if found is None and percentile is not None:
@@ -62,7 +62,7 @@ class Dimension(Strict):
 
 
 class Measure(Strict):
-    """A metric as it is shown: its statistic over a case's trials, its unit, its digits."""
+    """A metric for display: its statistic over a case's trials, its unit, its digits."""
 
     title: Text | None = None
     metric: Annotated[str, Field(max_length=60)]
@@ -88,14 +88,13 @@ class Measure(Strict):
 
 
 class Column(Strict):
-    """One column; one for each combination of the values of `across`, where there are some.
+    """One column, or with `across` one for each combination of the values of these dimensions.
 
-    Without a metric its rows have one. `where` limits the cases. `relative`: the change against
-    the baseline case of the definition, or with `against` a host against the same case there.
-    `difference`: of two other columns, by their titles.
-    `shared`: what cases have in common, such as the size of an answer over all protocols; they need
-    not be told apart for it. In a title `{protocol}` stands for the value of a dimension of
-    `across`.
+    Without a metric, its rows have one. `where` limits the cases. `relative`: the change against
+    the baseline case of the definition, or with `against` a host, against the same case there.
+    `difference`: of two other columns, by their titles. `shared`: a value that cases have in
+    common, such as the size of an answer over all protocols, so that they need not be separated. In
+    a title, `{protocol}` is replaced by the value of a dimension of `across`.
     """
 
     title: Text | None = None
@@ -112,7 +111,7 @@ class Column(Strict):
 
     @property
     def measure(self) -> Measure | None:
-        """None where the rows say what is measured, or where other columns do."""
+        """Return the measure; None if the rows, or other columns, determine it."""
         if self.metric is None:
             return None
         return Measure(
@@ -132,7 +131,7 @@ class Column(Strict):
         if self.difference and not self.title:
             raise ValueError("title: a difference needs one")
         if self.against and not self.relative:
-            raise ValueError("against: only a change is against a host; say relative: true")
+            raise ValueError("against: only a change is against a host; add relative: true")
         if self.shared and (self.relative or self.difference):
             raise ValueError("shared: changes and differences are of single cases")
         if "metric" in self.across:
@@ -142,15 +141,17 @@ class Column(Strict):
 
 
 class Sort(Strict):
-    """By which column, by its title. `best`: by the metric's better direction."""
+    """The column to sort by, by its title. `best`: by the metric's better direction."""
 
     column: Text
     order: Literal["best", "ascending", "descending"] = "best"
 
 
 class TableSpec(Strict):
-    """One table. `metrics` are what the rows go through where `metric` is one of their
-    dimensions. Without `sort` the rows stand in the order of the axes."""
+    """One table. `metrics` are the values of the dimension `metric`, if the rows have it.
+
+    Without `sort` the rows are in the order of the axes.
+    """
 
     title: Text = ""
     description: Annotated[str, Field(max_length=5000)] = ""
@@ -183,19 +184,19 @@ class TableSpec(Strict):
             raise ValueError("sort: rows of different metrics cannot be ranked")
         dimensions = [each.dimension for each in self.rows]
         if twice := {name for name in dimensions if dimensions.count(name) > 1}:
-            raise ValueError(f"rows: {min(twice)} is there twice")
+            raise ValueError(f"rows: {min(twice)} occurs twice")
         if self.sort and self.fixed and self.sort.column not in self.titles:
             raise ValueError(f"sort.column: there is no column {self.sort.column!r}")
         return self
 
     @property
     def fixed(self) -> bool:
-        """Whether the columns are known before anything is measured."""
+        """Return whether the columns are known before any measurement."""
         return not any(column.across for column in self.columns)
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """Of the columns that are not spread over dimensions."""
+        """Return the titles of the columns without `across`."""
         return tuple(title_of(each) for each in self.columns if not each.across)
 
     def _problem_of(self, column: Column) -> str:
@@ -214,9 +215,12 @@ class TableSpec(Strict):
 
 
 class ReportSpec(Strict):
-    """A report of one benchmark. `commit`: newest (of those measured), all, or a commit, branch
-    or tag. Without `hosts` and `profiles` all count. `names`: dimension → value → how it is
-    shown. `published`: whether imported reference results stand beside, and where."""
+    """A report of one benchmark.
+
+    `commit`: newest (of those measured), all, or a commit, branch or tag. Without `hosts` and
+    `profiles` all count. `names`: dimension → value → its display name. `published`: whether and
+    where imported reference results are shown.
+    """
 
     version: Literal[1]
     name: Slug | None = None
@@ -241,17 +245,17 @@ class ReportSpec(Strict):
 
 
 def title_of(column: Column) -> str:
-    """As it is written; the metric's where no title is."""
+    """Return the title; by default that of the metric."""
     return column.title or (column.measure.shown if column.measure else "Value")
 
 
 def parse(source: str) -> ReportSpec:
-    """The one report in a YAML text."""
+    """Parse a YAML text with one report."""
     return from_data(_mapping(source))
 
 
 def parse_all(source: str) -> tuple[ReportSpec, ...]:
-    """The reports of a file: one, or the list below `reports`, of which each has a name."""
+    """Parse the reports of a file: one, or the list below `reports`, where each has a name."""
     data = _mapping(source)
     several = data.get("reports")
     if several is None:
@@ -282,7 +286,7 @@ def from_data(data: dict[str, Any]) -> ReportSpec:
 
 
 def to_yaml(spec: ReportSpec) -> str:
-    """What `parse` reads again as the same report."""
+    """Format a report so that `parse` returns an equal one."""
     data = spec.model_dump(mode="json", exclude_defaults=True)
     data = {"version": 1, **data}
     for table in data["tables"]:
@@ -305,7 +309,7 @@ def _mapping(source: str) -> dict[str, Any]:
 
 
 def _problem(key: str, statistic: str, unit: str | None) -> str:
-    """What is wrong with showing this metric so; empty where nothing is."""
+    """Return why this metric cannot be shown in this way; empty if it can."""
     info = known_metric(key)
     if info is None:
         return f"metric: there is no metric {key}; any percentile is such as latency.p99.5"

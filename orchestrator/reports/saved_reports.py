@@ -1,4 +1,4 @@
-"""Reports that a team keeps under names: reads and writes."""
+"""Saved reports of a team: reads and writes."""
 
 import re
 
@@ -15,7 +15,7 @@ from orchestrator.reports.report_spec import ReportSpec, parse, parse_all, to_ya
 from orchestrator.results.models import SavedReport
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}\Z")
-#: Addresses of pages that are no reports.
+#: Names that are used by URLs of other pages.
 _TAKEN = frozenset({"new", "save"})
 
 
@@ -32,17 +32,17 @@ def saved_report_for(member: Member, slug: str) -> SavedReport:
 
 
 def spec_of_report(report: SavedReport) -> ReportSpec:
-    """As it was saved; its benchmark is always named in full."""
+    """Return the specification as it was saved; its benchmark is always named in full."""
     return _of(parse(report.source), report.benchmark)
 
 
 def save_report(
     *, member: Member, source: str, slug: str | None = None, replace: str | None = None
 ) -> SavedReport:
-    """Keeps a report under `slug`, or under the name in its text.
+    """Save a report as `slug`, or with the name in its text.
 
-    `replace`: the name of the report that it takes the place of. ConflictError where another one
-    has the name already; InvalidRequestError with the path where the text is wrong.
+    `replace`: the name of the report to replace. ConflictError if another one has the name already;
+    InvalidRequestError with the path of an error in the text.
     """
     member.require(Role.MEMBER, to="save a report")
     spec = parse(source)
@@ -71,10 +71,10 @@ def save_report(
 
 
 def save_suite_reports(*, member: Member, benchmark: Benchmark, source: str) -> list[SavedReport]:
-    """Keeps all reports of a suite's `report.yaml` as reports of this benchmark.
+    """Save all reports of a suite's `report.yaml` as reports of this benchmark.
 
-    Those of the same names and the same benchmark are replaced; a name that a report of another
-    benchmark has gets the benchmark's name in front.
+    Reports of this benchmark with the same names are replaced. If a report of another benchmark has
+    the name, the new name is prefixed with the benchmark's.
     """
     found = []
     for number, spec in enumerate(parse_all(source), start=1):

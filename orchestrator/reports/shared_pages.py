@@ -1,4 +1,4 @@
-"""Which page of a project an address names, for a link that shows it to everybody."""
+"""The page of a project that a shared link shows to everybody."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,8 +17,10 @@ from orchestrator.runs.selectors import run_for
 
 
 def shared_page(member: Member, address: str) -> SharedPage:
-    """The page that an address of ours names; NotFoundError where the team has no such thing,
-    InvalidRequestError for a page that cannot be shared."""
+    """Find the page of an address.
+
+    NotFoundError if the team has no such object, InvalidRequestError if the page cannot be shared.
+    """
     try:
         parts = urlsplit(address)
         match = resolve(parts.path)
@@ -27,7 +29,7 @@ def shared_page(member: Member, address: str) -> SharedPage:
     name = match.url_name or ""
     if name not in SHAREABLE or "\0" in unquote(address):
         raise InvalidRequestError(
-            "a run, a comparison, a report or a badge can be shared, and this is none",
+            "only a run, a comparison, a report or a badge can be shared",
             field="page",
         )
     parameters = {key: str(value) for key, value in match.kwargs.items()}
@@ -40,7 +42,7 @@ def shared_page(member: Member, address: str) -> SharedPage:
 def _about(
     member: Member, name: str, parameters: Mapping[str, Any], query: QueryDict
 ) -> tuple[Project, str]:
-    """The project of a page, and what the page is called in lists."""
+    """Return the project of a page, and its name in lists."""
     if name == "run":
         run = run_for(member, parameters["run_id"])
         benchmark = run.definition.benchmark

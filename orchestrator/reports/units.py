@@ -1,8 +1,8 @@
-"""Units that a report can show a metric in, and numbers as text in them. Pure."""
+"""Display units of metrics in reports, and the formatting of numbers. Pure."""
 
 from collections.abc import Mapping
 
-#: Unit of a metric → unit shown → how many of the latter are one of the former.
+#: Unit of a metric → unit shown → factor from the former to the latter.
 SCALES: Mapping[str, Mapping[str, float]] = {
     "s": {"s": 1, "ms": 1e3, "µs": 1e6},
     "B": {
@@ -21,12 +21,12 @@ SCALES: Mapping[str, Mapping[str, float]] = {
     "J/1k": {"J/1k": 1},
     "money/1M": {"money/1M": 1},
 }  # fmt: skip
-#: What is taken where a report names none.
+#: The default units of reports.
 _USUAL = {"s": "ms", "B/s": "MiB/s", "ratio": "%", "1/s": "1/s", "count": ""}
 
 
 def usual_unit(unit: str) -> str:
-    """The unit in which a metric of `unit` is shown where nobody asks for another."""
+    """Return the default unit for a metric of `unit`."""
     return _USUAL.get(unit, unit)
 
 
@@ -35,12 +35,12 @@ def units_for(unit: str) -> tuple[str, ...]:
 
 
 def scale(unit: str, shown: str) -> float:
-    """What to multiply with; KeyError where a metric of `unit` cannot be shown so."""
+    """Return the factor; KeyError if a metric of `unit` cannot be shown in this unit."""
     return SCALES.get(unit, {unit: 1.0})[shown]
 
 
 def number(value: float, decimals: int | None) -> str:
-    """Plain digits with a point and no grouping; without `decimals` three significant ones."""
+    """Format plain digits with a point and no grouping; by default three significant ones."""
     if decimals is not None:
         return _signed_zero(f"{value:.{decimals}f}")
     size = abs(value)

@@ -1,7 +1,7 @@
-"""Imports figures that others measured, as reference results: shown beside ours, never mixed in.
+"""Imports reference results of other sources: shown next to measurements, but kept separate.
 
-`import_results FILE --format … --source …`, or `import_results --published` for those
-that come with the suites of the catalogue.
+`import_results FILE --format … --source …`, or `import_results --published` for those in the suites
+of the catalogue.
 """
 
 from argparse import ArgumentParser
@@ -22,30 +22,29 @@ from orchestrator.reports.reference_suites import import_published, suites_with_
 
 class Command(BaseCommand):
     help = __doc__
-    #: They load every page and endpoint, which takes longer than an import.
+    #: The checks load every page and endpoint, which takes longer than an import.
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", nargs="?", type=Path)
         parser.add_argument("--format", choices=list(FORMATS), default="csv")
-        parser.add_argument("--source", default="", help="its name in Pitwall; default: the file's")
-        parser.add_argument("--origin", default="", help="where it is from: an address, or words")
-        parser.add_argument("--team", help="slug; needed where there are several teams")
-        parser.add_argument("--suite", default="", help="where the file names none")
-        parser.add_argument("--profile", default="", help="the machine, where the file names none")
-        parser.add_argument("--commit", default="", help="where the file names none")
-        parser.add_argument("--measured-at", default="", help="where the file says no time")
+        parser.add_argument("--source", default="", help="name in Pitwall; default: the file name")
+        parser.add_argument("--origin", default="", help="where it is from: an address or a text")
+        parser.add_argument("--team", help="slug; required if there are several teams")
+        parser.add_argument("--suite", default="", help="default if the file names none")
+        parser.add_argument("--profile", default="", help="the machine, if the file names none")
+        parser.add_argument("--commit", default="", help="default if the file names none")
+        parser.add_argument("--measured-at", default="", help="default if the file has no time")
         parser.add_argument(
             "--unknown", type=float, action="append", default=[], metavar="NUMBER",
-            help="this number stands for what nobody knows, such as -1",
+            help="a number that means unknown, such as -1",
         )  # fmt: skip
         parser.add_argument(
             "--published",
             nargs="?",
             const="all",
             metavar="SUITE",
-            help="the figures that come with a suite, or with all: "
-            + ", ".join(suites_with_figures()),
+            help="the results in a suite, or in all: " + ", ".join(suites_with_figures()),
         )
 
         add_quiet(parser)
