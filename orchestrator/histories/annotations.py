@@ -1,4 +1,4 @@
-"""What people write at commits of histories: reads, and the writes of members."""
+"""Annotations at commits of histories: reads, and the writes of members."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,12 +21,12 @@ from orchestrator.results.models import Annotation, Point, Series
 
 MAX_TEXT = 2_000
 Scope = Literal["series", "case", "benchmark", "project"]
-#: What an annotation can be of, from the least to the most.
+#: The scopes of an annotation, from the narrowest to the widest.
 SCOPES: tuple[Scope, ...] = ("series", "case", "benchmark", "project")
 
 
 def annotations_for(member: Member) -> QuerySet[Annotation]:
-    """All of the team, newest first."""
+    """Return all annotations of the team, newest first."""
     return (
         Annotation.objects.filter(member.sees("project"))
         .select_related(
@@ -38,7 +38,8 @@ def annotations_for(member: Member) -> QuerySet[Annotation]:
 
 
 def annotations_of_benchmark(member: Member, benchmark: Benchmark) -> QuerySet[Annotation]:
-    """Those that histories of a benchmark may show, those of its whole project among them."""
+    """Return the annotations that histories of a benchmark may show, including those of its
+    project."""
     whole = Q(benchmark=None, case=None, series=None)
     within = Q(benchmark=benchmark) | Q(case__benchmark=benchmark) | Q(series__benchmark=benchmark)
     return annotations_for(member).filter(whole | within, project=benchmark.project_id)
@@ -47,16 +48,18 @@ def annotations_of_benchmark(member: Member, benchmark: Benchmark) -> QuerySet[A
 def annotation_for(member: Member, annotation_id: UUID) -> Annotation:
     found = annotations_for(member).filter(pk=annotation_id).first()
     if found is None:
-        raise NotFoundError("there is no such note in this team: somebody may have deleted it")
+        raise NotFoundError("there is no such annotation in this team; it may have been deleted")
     return found
 
 
 def annotate(
     *, member: Member, commit: Commit, text: str, of: Series | Case | Benchmark | None = None
 ) -> Annotation:
-    """A note at a commit of the member's team: of one series, of a case, of a benchmark, or, of
-    None, of the whole project of the commit."""
-    member.require(Role.MEMBER, to="write at a commit")
+    """Create an annotation at a commit of the team.
+
+    It is of a series, a case, a benchmark, or with None of the whole project of the commit.
+    """
+    member.require(Role.MEMBER, to="create an annotation")
     if not member.sees_project(commit.project_id, commit.project.team_id):
         raise NotFoundError("there is no such commit in this team")
     if of is not None and _project_of(of) != commit.project_id:
@@ -79,7 +82,7 @@ def annotate(
 
 
 def edit_annotation(*, member: Member, annotation_id: UUID, text: str) -> Annotation:
-    member.require(Role.MEMBER, to="edit a note")
+    member.require(Role.MEMBER, to="edit an annotation")
     with transaction.atomic():
         found = annotation_for(member, annotation_id)
         found.text = _text(text)
@@ -90,7 +93,7 @@ def edit_annotation(*, member: Member, annotation_id: UUID, text: str) -> Annota
 
 
 def remove_annotation(*, member: Member, annotation_id: UUID) -> None:
-    member.require(Role.MEMBER, to="delete a note")
+    member.require(Role.MEMBER, to="delete an annotation")
     with transaction.atomic():
         found = annotation_for(member, annotation_id)
         record_audit(member=member, action="annotation.removed", subject=found.pk)
@@ -108,7 +111,7 @@ def scope_of(annotation: Annotation) -> Scope:
 def annotated_points(
     series: Iterable[int], annotations: Iterable[AnnotationMark]
 ) -> dict[int, int]:
-    """Commit → one of these series in which it was measured; of the annotated commits alone."""
+    """Map each annotated commit to one of these series in which it was measured."""
     rows = Point.objects.filter(
         series__in=list(series), commit__in={each.commit for each in annotations}
     )
@@ -118,10 +121,10 @@ def annotated_points(
 def placed(
     annotations: Sequence[AnnotationMark], points: Points, *, along_default: bool
 ) -> Mapping[int, list[AnnotationMark]]:
-    """Index of a point → what is written there; `points` are in the order of the line.
+    """Map the index of a point to its annotations; `points` are in the order of the line.
 
-    A commit that was not measured is shown at the first measured one after it, which is where its
-    effect would show; that is known along the default branch only.
+    An annotation of an unmeasured commit is shown at the next measured one, where its effect would
+    show. The next one is known only along the default branch.
     """
     exact = {commit: index for index, commit in enumerate(points.commit.tolist())}
     found: dict[int, list[AnnotationMark]] = defaultdict(list)
@@ -142,9 +145,9 @@ def _project_of(of: Series | Case | Benchmark) -> int:
 def _text(text: str) -> str:
     text = text.strip()
     if not text:
-        raise InvalidRequestError("write something: the note is empty", field="text")
+        raise InvalidRequestError("the annotation has no text", field="text")
     if len(text) > MAX_TEXT:
         raise InvalidRequestError(
-            f"the note has {len(text)} characters; shorten it to {MAX_TEXT}", field="text"
+            f"the annotation has {len(text)} characters; shorten it to {MAX_TEXT}", field="text"
         )
     return text

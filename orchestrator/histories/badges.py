@@ -1,4 +1,4 @@
-"""What is copied into a README or a page to show badges and a chart of a benchmark."""
+"""The text for a README or a page that shows badges and a chart of a benchmark."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +16,10 @@ from orchestrator.results.models import Series
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BadgeText:
-    """`path` is its address for members, `address` that for everybody while the project is
-    public."""
+    """A badge; `path` is its address for members.
+
+    `address` is that for everybody while the project is public.
+    """
 
     name: str
     title: str
@@ -37,7 +39,7 @@ class ChartText:
 
 
 def asked_series(member: Member, benchmark: Benchmark, query: Mapping[str, str]) -> Series:
-    """The series that `case`, `host` and `metric` name, each the first where it is left out."""
+    """Return the series of `case`, `host` and `metric`; each defaults to the first measured one."""
     choices = history_choices(member, benchmark)
     cases = [each for each in choices.cases if query.get("case", "") in ("", each.key)]
     hosts = [each for each in choices.hosts if query.get("host", "") in ("", each.name)]
@@ -46,12 +48,13 @@ def asked_series(member: Member, benchmark: Benchmark, query: Mapping[str, str])
     order = {each.key: place for place, each in enumerate(metrics)}
     found.sort(key=lambda each: (order[each.metric.key], each.case.label, each.host.name))
     if not found:
-        raise NotFoundError(f"nothing of {benchmark.slug} was measured that this address names")
+        raise NotFoundError(f"{benchmark.slug} has no measured series that matches this address")
     return found[0]
 
 
 def badge_texts(benchmark: Benchmark, asked: Mapping[str, str]) -> tuple[BadgeText, BadgeText]:
-    """Of the newest value of what is `asked`, and of the newest verdict on its branch."""
+    """Return the badges of the newest value of the series, and of the newest verdict on its
+    branch."""
     slug, branch = benchmark.slug, _branch(asked)
     key = f"{benchmark.project.slug}/{slug}"
     history = f"{reverse('history')}?{urlencode({'benchmark': key, **asked})}"

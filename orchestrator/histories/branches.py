@@ -1,4 +1,4 @@
-"""The points of a series along a branch: to where it left the default branch, then its own."""
+"""The points of a series along a branch: up to its base on the default branch, then its own."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from orchestrator.histories.points import points_along, points_of, points_until
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchLine:
-    """`base`: the place on the default branch that a branch left; None where that is not known.
+    """`base`: the position on the default branch where a branch begins; None if unknown.
 
-    `own`: commit → place, those of the branch alone, which follow the base.
+    `own`: commit → position, for the commits of the branch alone, which follow the base.
     """
 
     base: int | None
@@ -22,7 +22,7 @@ class BranchLine:
 
 
 def points_on(series: int, project: Project, branch: str) -> Points:
-    """Of the default branch where `branch` is empty or its name; NotFoundError for an unknown."""
+    """Return the points along a branch, by default the default branch; NotFoundError if unknown."""
     if branch in ("", project.default_branch):
         return points_along(series)
     line = branch_line(project, branch)
@@ -35,7 +35,7 @@ def points_on(series: int, project: Project, branch: str) -> Points:
 def branch_line(project: Project, branch: str) -> BranchLine:
     tip = dict(project.branches).get(branch)
     if tip is None:
-        raise NotFoundError(f"{project.name} has no branch {branch} that is known here")
+        raise NotFoundError(f"{project.name} has no branch {branch} that Pitwall knows")
     place = project.commits.filter(sha=tip).values_list("position", flat=True).first()
     if place is not None:
         return BranchLine(base=place, own={})

@@ -1,4 +1,4 @@
-"""A series as its chart names it, found in one query that makes no objects: data is read often."""
+"""The series of a chart with its names, in one query without model instances: it is read often."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ JOIN benchmarks_benchmark benchmark ON benchmark.id = series.benchmark_id
 JOIN benchmarks_project project ON project.id = benchmark.project_id
 WHERE """
 
-#: Changes with all that the history of a series along the default branch says, names aside.
+#: Changes with everything in a history along the default branch, except names.
 _MARK = f"""
 SELECT concat_ws(' ', count(*), sum(trials), sum(suspect), sum(invalid), max(at),
                  sum(position::int8 * commit_id),
@@ -46,7 +46,7 @@ _BY_NAMES = """benchmark.slug = %s AND c.key = %s AND host.name = %s AND metric.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charted:
-    """`id` is 0 for a series of which nothing was measured."""
+    """A series with its names; `id` is 0 if it has no measurements."""
 
     id: int
     case_id: int
@@ -64,7 +64,7 @@ class Charted:
 
 
 def charted(member: Member, series: int) -> Charted:
-    """NotFoundError where the team has no such series."""
+    """Return a series; NotFoundError if the team has none with this id."""
     found = _read(member, "series.id = %s", [series])
     if not found:
         raise NotFoundError("there is no such series in this team")
@@ -72,7 +72,7 @@ def charted(member: Member, series: int) -> Charted:
 
 
 def mark_of_history(series: int) -> str:
-    """Another one once anything in the history of a series along the default branch is."""
+    """Return the version key of the history of a series along the default branch."""
     with connection.cursor() as cursor:
         cursor.execute(_MARK, [series, series])
         return str(cursor.fetchone()[0])
@@ -81,14 +81,14 @@ def mark_of_history(series: int) -> str:
 def charted_by_names(
     member: Member, *, benchmark: str, project: str | None, case: str, host: str, metric: str
 ) -> Charted | None:
-    """None unless there is one alone."""
+    """Return the series with these names; None unless exactly one matches."""
     names = [benchmark, case, host, metric, project, project]
     found = _read(member, _BY_NAMES, names)
     return found[0] if len(found) == 1 else None
 
 
 def charted_nothing(series: Series) -> Charted:
-    """Of a series that is not stored, since nothing of it was measured."""
+    """Return a series that is not stored, since it has no measurements."""
     project: Project = series.benchmark.project
     return Charted(
         id=0,
@@ -120,6 +120,6 @@ def _read(member: Member, condition: str, parameters: Sequence[int | str | None]
 
 
 def _unsigned(series: Charted) -> Charted:
-    """Without the names of those who wrote at its commits."""
+    """Remove the names of the authors of annotations."""
     written = tuple(replace(each, author=None) for each in series.shifts.annotations)
     return replace(series, shifts=replace(series.shifts, annotations=written))

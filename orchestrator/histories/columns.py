@@ -1,6 +1,7 @@
-"""A history as compact JSON: a column a property, so that thousands of points are a few kB.
+"""A history as compact JSON with a column per property: thousands of points are a few kB.
 
-Written by hand where `json` would take longer than the database: no value here can hold a quote.
+It is formatted by hand where `json` would take longer than the database: no value here contains a
+quote.
 """
 
 import json
@@ -12,13 +13,15 @@ import numpy as np
 from orchestrator.histories.lines import Floats, Integers, Line, Points
 from orchestrator.stats.rollup import bands
 
-#: `half_width` counts in these: so much of ln(high / value).
+#: The unit of `half_width`, in ln(high / value).
 HALF_WIDTH_UNIT = 1e-4
 
 
 def columns(points: Points, configurations: Sequence[int]) -> dict[str, str]:
-    """JSON texts of the columns of points; `configurations` are all that there are, in their
-    order."""
+    """Return JSON texts of the columns of points.
+
+    `configurations` are all that occur, in the order of their numbers.
+    """
     band = bands(points.trials, points.mean, points.mean_log, points.m2_log)
     with np.errstate(divide="ignore", invalid="ignore"):
         half_width = np.rint(np.log(band.high / band.value) / HALF_WIDTH_UNIT)
@@ -37,23 +40,23 @@ def columns(points: Points, configurations: Sequence[int]) -> dict[str, str]:
 
 
 def list_configurations(line: Line) -> list[int]:
-    """All configurations in a line, in the order that `columns` wants."""
+    """Return all configurations in a line, in the order for `columns`."""
     return np.union1d(line.points.configuration, line.others.configuration).tolist()
 
 
 def significant(values: Floats) -> str:
-    """Six significant digits each; null for NaN."""
+    """Format numbers with six significant digits; null for NaN."""
     text = ("%.6g," * len(values)) % tuple(values.tolist())
     return "[" + text[:-1].replace("nan", "null") + "]"
 
 
 def steps(values: Integers) -> str:
-    """The first as it is, each other as its difference to the one before."""
+    """Format the first number as it is, each other as the difference to the previous one."""
     return _listed(np.diff(values, prepend=0).tolist())
 
 
 def whole(values: Integers) -> str:
-    """Integers; where all are the same, that one alone."""
+    """Format integers; a single one if all are equal."""
     same = len(values) > 0 and bool((values == values[0]).all())
     return str(int(values[0])) if same else _listed(values.tolist())
 
@@ -67,12 +70,12 @@ def compact(value: Any) -> str:
 
 
 def as_object(texts: dict[str, str]) -> str:
-    """One JSON object of JSON texts."""
+    """Join JSON texts to one JSON object."""
     return "{" + ",".join(f'"{key}":{text}' for key, text in texts.items()) + "}"
 
 
 def _known(values: Floats) -> str:
-    """Integers; null for NaN."""
+    """Format integers; null for NaN."""
     known = np.isfinite(values)
     if known.all():
         return whole(values.astype(np.int64))
@@ -83,5 +86,5 @@ def _known(values: Floats) -> str:
 
 
 def _listed(values: list[int]) -> str:
-    """As JSON; the words of Python for a list of integers are the same, and written faster."""
+    """Format as JSON; Python's text of a list of integers is equal, and faster to produce."""
     return repr(values).replace(" ", "")

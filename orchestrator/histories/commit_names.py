@@ -1,7 +1,7 @@
-"""How commits are called and what they are in the graph, remembered in the process.
+"""The short hashes of commits and their kind in the graph, cached in the process.
 
-The hash of a commit never changes; whether it is on the main line may, and only when the project's
-repository is fetched: what is remembered counts for one fetch.
+The hash of a commit never changes. Whether it is on the main line can change only with a fetch of
+the project's repository, so cache entries are valid for one fetch.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from datetime import datetime
 
 from django.db import connection
 
-#: Digits of a hash in histories.
+#: The length of a hash in histories.
 DIGITS = 8
-#: Of so many commits in all; then everything is forgotten and looked up anew.
+#: The limit of cached commits; beyond it the cache is emptied.
 MOST_REMEMBERED = 200_000
 
 _NAMES = """
@@ -23,7 +23,7 @@ FROM benchmarks_commit WHERE id = ANY(%s)
 
 @dataclass(frozen=True, slots=True)
 class CommitName:
-    """`side`: it came into the default branch by a merge and is not on its main line."""
+    """`side`: a merge brought it into the default branch; it is not on the main line."""
 
     short: str
     merge: bool
@@ -36,7 +36,7 @@ _known: dict[tuple[int, datetime | None], dict[int, CommitName]] = {}
 def commit_names(
     project: int, fetched_at: datetime | None, commits: Sequence[int]
 ) -> list[CommitName]:
-    """The names of these commits of a project as it was when it was fetched, in their order."""
+    """Return the names of these commits of a project as of its last fetch, in their order."""
     known = _known_of(project, fetched_at)
     missing = [commit for commit in commits if commit not in known]
     if missing:

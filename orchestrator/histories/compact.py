@@ -1,4 +1,4 @@
-"""A large answer over the wire: compressed where the client takes it, and only where it is new."""
+"""Large answers: compressed if the client accepts that, and sent only if they changed."""
 
 import gzip
 import hashlib
@@ -8,7 +8,7 @@ from typing import cast
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response
 
-#: More takes three times as long for a tenth less.
+#: Higher levels take three times as long for 10 % less.
 _LEVEL = 2
 
 
@@ -30,9 +30,9 @@ def packed(text: str) -> Packed:
 
 
 def compact_response(request: HttpRequest, body: Packed) -> HttpResponse:
-    """JSON as 200, or 304 where the client has it already; it has to ask each time.
+    """Return JSON as 200, or 304 if the client has it; the client must revalidate each time.
 
-    What is in it must not be secret beside what the client chose: it is compressed with it.
+    It must not combine secrets with text that the client chose, since both are compressed together.
     """
     told = {
         "ETag": body.etag,

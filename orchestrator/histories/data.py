@@ -26,7 +26,7 @@ from orchestrator.loadtools.metrics import metric_for
 
 
 def history_data(series: Charted, branch: str = "") -> str:
-    """JSON of a series along a branch; docs/history.md says what is in it."""
+    """Return the JSON of a series along a branch; docs/history.md describes it."""
     line = line_of(_points(series, branch))
     names = commit_names(series.project_id, series.fetched_at, line.points.commit.tolist())
     configurations = list_configurations(line)

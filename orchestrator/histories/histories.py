@@ -40,7 +40,7 @@ from orchestrator.stats.rollup import bands
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryChoices:
-    """What can be charted of a benchmark: only what has been measured."""
+    """The measured series of a benchmark, as choices for a chart."""
 
     cases: tuple[Case, ...]
     hosts: tuple[Host, ...]
@@ -49,9 +49,11 @@ class HistoryChoices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Which points of a history: at most `limit` of those before the commit `before` (the first
-    digits of its hash), or the newest; or the one of the commit `at`. `every`: also those without
-    a valid trial."""
+    """The part of a history to return.
+
+    At most `limit` points before the commit `before` (the first digits of its hash), by default the
+    newest; or the point of the commit `at`. `every`: includes points without a valid trial.
+    """
 
     limit: int | None = None
     before: str = ""
@@ -60,7 +62,7 @@ class Part:
 
 
 _ALL = Part()
-#: Large, and read only where another branch is asked for or a case is shown.
+#: Large columns, needed only for another branch or to show a case.
 _NOT_NEEDED = ("benchmark__project__branches", "host__tuning", "case__parameters")
 
 
@@ -72,7 +74,7 @@ FROM results_series WHERE benchmark_id = %s
 
 
 def mark_of_choices(benchmark: Benchmark) -> str:
-    """Another one once `history_choices` of the benchmark may be."""
+    """Return the version key of `history_choices` of the benchmark."""
     with connection.cursor() as cursor:
         cursor.execute(_CHOICES, [benchmark.project.team_id, benchmark.pk])
         return str(cursor.fetchone()[0])
@@ -96,7 +98,7 @@ def series_of(
     hosts: Sequence[Host],
     metrics: Sequence[Metric],
 ) -> QuerySet[Series]:
-    """The series of all combinations that were measured."""
+    """Return the series of all measured combinations."""
     return Series.objects.filter(
         member.sees("benchmark__project"),
         benchmark=benchmark,
@@ -109,7 +111,7 @@ def series_of(
 def series_or_empty(
     member: Member, benchmark: Benchmark, *, metric_key: str, case: Case, host: Host
 ) -> Series:
-    """The series, or one that is not stored where nothing was measured."""
+    """Return the series, or one that is not stored if nothing was measured."""
     info = metric_for(metric_key)
     if info is None:
         raise InvalidRequestError(f"there is no metric {metric_key}", field="metric")
@@ -140,19 +142,20 @@ def history_of(
     branch: str = "",
     part: Part = _ALL,
 ) -> History:
-    """The points of one series along a branch, oldest commit first.
+    """Return the points of one series along a branch, oldest commit first.
 
-    `changes` mark where the host itself was not the same for two points that follow each other.
+    `changes` are changes of the host between two consecutive points.
     """
     series = series_or_empty(member, benchmark, metric_key=metric_key, case=case, host=host)
     return history_at(series, branch, part)
 
 
 def history_at(series: Series, branch: str = "", part: Part = _ALL) -> History:
-    """The same of a series from `series_of` or `series_for`; one that is not stored is empty."""
+    """`history_of` for a series from `series_of` or `series_for`; empty for one that is not
+    stored."""
     info = metric_for(series.metric.key)
     if info is None:
-        raise InvalidRequestError(f"there is no metric {series.metric.key} any more")
+        raise InvalidRequestError(f"the metric {series.metric.key} does not exist any more")
     project = series.benchmark.project
     points = points_on(series.pk or 0, project, branch)
     line = line_of(points if part.every else points.rows(np.flatnonzero(points.trials > 0)))
@@ -182,7 +185,7 @@ def history_at(series: Series, branch: str = "", part: Part = _ALL) -> History:
 
 
 def _reach(line: Line, part: Part) -> tuple[int, int]:
-    """The indices (from, up to) of the points that a part asks for."""
+    """Return the indices (from, to) of the points of a part."""
     last = len(line.points)
     if part.at is not None:
         places = np.flatnonzero(line.points.commit == part.at)
@@ -245,13 +248,13 @@ def _known(value: float) -> float | None:
 
 
 def _counted_before(points: Points) -> np.ndarray:
-    """For each point the index of the newest one before it that has valid trials, or -1."""
+    """Return for each point the index of the previous one with valid trials, or -1."""
     own = np.where(points.trials > 0, np.arange(len(points)), -1)
     return np.concatenate([[-1], np.maximum.accumulate(own)[:-1]]) if len(points) else own
 
 
 def _validity_issues(series: Series, shown: Points) -> Mapping[int, tuple[ValidityIssue, ...]]:
-    """Commit → why trials of it are in doubt; those that others have measured tell no reasons."""
+    """Map commits to their validity issues; imported results have none."""
     doubtful = shown.commit[(shown.suspect > 0) | (shown.invalid > 0)].tolist()
     if not doubtful:
         return {}
@@ -294,6 +297,6 @@ def _host_changes(line: Line, host: Host, first: int, last: int) -> tuple[Histor
 def changes_between(
     changes: Sequence[HostChange], points: Points, one: int, other: int
 ) -> Sequence[HostChange]:
-    """The changes of a host, oldest first, that lie between two points of it."""
+    """Return the changes of a host, oldest first, between two points."""
     first, last = sorted((int(points.epoch[one]), int(points.epoch[other])))
     return changes[first:last]

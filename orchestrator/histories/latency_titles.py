@@ -1,4 +1,4 @@
-"""What has to stand beside a latency in a history: how it was loaded decides what it means."""
+"""The label next to a latency in a history: the load model determines its meaning."""
 
 from functools import lru_cache
 from uuid import UUID
@@ -12,12 +12,12 @@ from orchestrator.results.models import Series
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import TrialState
 
-#: How so many of the newest commits were loaded is looked at: of some all trials are gone.
+#: The load model is read from this many of the newest commits: some have no trials left.
 _NEWEST = 5
 
 
 def latency_words(series: Series, points: Points) -> str | None:
-    """What has to stand beside a latency, as the newest commits that have trials were loaded."""
+    """Return the label of a latency, from the load of the newest commits that have trials."""
     if latency_label(series.metric.key, "closed") is None:
         return None
     newest = (
@@ -37,7 +37,7 @@ def latency_words(series: Series, points: Points) -> str | None:
 
 @lru_cache(maxsize=2048)
 def _model(definition: UUID, case: int) -> Model | None:
-    """Neither a definition nor a case ever changes."""
+    """Return the load model from a cache: definitions and cases never change."""
     return model_of(
         loads_asked_of(Definition.objects.get(pk=definition), Case.objects.get(pk=case))
     )

@@ -1,4 +1,4 @@
-"""The line that a history draws: one point a commit, and where it must not be joined. Pure."""
+"""The line of a history: one point per commit, and its breaks. Pure."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,17 +11,20 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: So many trials of one commit on both sides make a bridge (METHODOLOGY, section 1).
+#: A bridge needs commits with this many trials on both sides (METHODOLOGY, section 1).
 BRIDGE_TRIALS = 5
 
-#: Epoch of the host and configuration of what was measured: within one, points are like for like.
+#: (epoch of the host, configuration): points of one kind are comparable.
 Kind = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
-    """Columns of equal length, a row a point. `position` is that of its commit on the line, `at`
-    in seconds since 1970; the others are as in `models.Point`, NaN for what it has not."""
+    """Columns of equal length with a row per point.
+
+    `position` is that of its commit on the line, `at` in seconds since 1970; the others are as in
+    `models.Point`, NaN for missing values.
+    """
 
     position: Integers
     commit: Integers
@@ -39,17 +42,17 @@ class Points:
         return len(self.position)
 
     def rows(self, chosen: NDArray[np.intp] | slice) -> "Points":
-        """Those rows, in that order."""
+        """Return the chosen rows, in that order."""
         return Points(**{each.name: getattr(self, each.name)[chosen] for each in fields(self)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """Point `before` and the one before it that counts (`after`) are not like for like.
+    """Point `before` and the previous point with valid trials (`after`) are not comparable.
 
-    `host`: the host became another machine; `definition`: something else is measured. `bridge` is
-    by which factor that alone moved the values, as commits measured on both sides say; None where
-    there are none, and the line is broken.
+    `host`: the host became another machine; `definition`: the configuration changed. `bridge` is
+    the factor by which that alone changed the values, from commits measured on both sides. Without
+    such commits it is None, and the line is broken.
     """
 
     after: int
@@ -61,8 +64,11 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """`points`: one a commit, in the order of the line; `others`: what the same commits have of
-    other epochs or configurations, each with the index of its commit's point in `owner`."""
+    """`points`: one per commit, in the order of the line.
+
+    `others`: points of the same commits with other epochs or configurations, each with the index of
+    its commit's point in `owner`.
+    """
 
     points: Points
     others: Points
@@ -80,7 +86,7 @@ def joined(parts: Sequence[Points]) -> Points:
 
 
 def line_of(points: Points) -> Line:
-    """For each commit the point of its newest epoch, of its newest configuration, that has valid
+    """Choose for each commit the point of its newest epoch and newest configuration with valid
     trials."""
     ordered = points.rows(
         np.lexsort((points.at, points.epoch, points.trials > 0, points.position)).astype(np.intp)
@@ -95,7 +101,7 @@ def line_of(points: Points) -> Line:
 
 
 def _bridges(chosen: Points, others: Points, owner: Integers) -> Mapping[tuple[Kind, Kind], float]:
-    """(kind, kind) → the factor from the first to the second, over all commits that have both."""
+    """Map (kind, kind) to the factor from the first to the second, over all commits with both."""
     measured: dict[int, dict[Kind, float]] = defaultdict(dict)
     own = np.unique(owner)
     for place, part in ((own, chosen.rows(own.astype(np.intp))), (owner, others)):

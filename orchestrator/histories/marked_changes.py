@@ -1,7 +1,6 @@
-"""What a history marks of a series: its change points, its outliers, where it begins anew, and
-what people wrote at its commits.
+"""The marks of a history: change points, outliers, its baseline, and annotations.
 
-In few columns, since histories are read often; `change_points` knows the rest.
+They are read with few columns, since histories are read often; `change_points` reads the rest.
 """
 
 import json
@@ -11,7 +10,7 @@ from uuid import UUID
 
 from django.db import connection
 
-#: Columns of a query that has a `series`: its change points, where it begins anew, its last look.
+#: Columns for a query with a `series`: change points, baseline, last detection, annotations.
 SHIFTS = """
 (
     SELECT jsonb_agg(jsonb_build_array(
@@ -43,23 +42,23 @@ SHIFTS = """
              OR num_nonnulls(note.series_id, note.case_id, note.benchmark_id) = 0)
 )
 """
-#: On which lines an annotation is shown, by what it is of.
+#: The lines on which an annotation is shown, by its scope.
 SHOWN_ON = {
     "series": "this line alone",
     "case": "all metrics of this case, on all hosts",
     "benchmark": "all of this benchmark",
     "project": "all of this project",
 }
-#: How many columns these are.
+#: The number of these columns.
 PARTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift:
-    """A change point at the commit `commit`; `confirmed_change` is what the confirmation run
-    measured, if there was one.
+    """A change point at the commit `commit`.
 
-    `state` is one of `ChangeState`, `kind` one of `ChangeKind`.
+    `confirmed_change` is the result of the confirmation run, if there was one. `state` is one of
+    `ChangeState`, `kind` one of `ChangeKind`.
     """
 
     id: UUID
@@ -75,8 +74,11 @@ class Shift:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationMark:
-    """What somebody wrote at the commit `commit`, which is at `position` on the default branch if
-    it is on it. `of`: series, case, benchmark or project. `author` is None once they are gone."""
+    """An annotation at the commit `commit`, which is at `position` on the default branch, if at
+    all.
+
+    `of`: series, case, benchmark or project. `author` is None if the user was removed.
+    """
 
     id: UUID
     commit: int
@@ -99,8 +101,10 @@ class AnnotationMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shifts:
-    """`baseline`: the commit at which the history begins anew, and why. `outliers` are commits.
-    `annotations` are what people wrote, oldest first."""
+    """`baseline`: the commit at which the history begins again, and the reason.
+
+    `outliers` are commits. `annotations` are oldest first.
+    """
 
     points: tuple[Shift, ...] = ()
     baseline: tuple[int, str] | None = None
@@ -110,7 +114,7 @@ class Shifts:
 
 
 def shifts_of(series: int) -> Shifts:
-    """Change points that the last look still saw or that are sure, and what was found beside."""
+    """Return the marks; change points are those of the last detection, and confirmed ones."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {SHIFTS} FROM results_series series WHERE id = %s", [series])
         row = cursor.fetchone()
@@ -124,7 +128,7 @@ def read_shifts(
     unstable: bool | None,
     annotations: str | None,
 ) -> Shifts:
-    """Of the columns SHIFTS."""
+    """Parse the columns SHIFTS."""
     begun = json.loads(baseline) if baseline else None
     return Shifts(
         points=tuple(_shift(*each) for each in json.loads(points or "[]")),

@@ -1,4 +1,4 @@
-"""One point of a history: all that was measured of its commit, trial by trial."""
+"""One point of a history: all measurements of its commit, trial by trial."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +13,13 @@ from orchestrator.histories.reports import History
 from orchestrator.results.models import Point, Reading, Series
 from orchestrator.runs.models import Trial
 
-#: A page names no more trials.
+#: The limit of trials on a page.
 MOST_TRIALS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
-    """A trial behind a point. `trial` is None where it was measured elsewhere: `provenance` is
-    what was told of it."""
+    """A trial of a point. `trial` is None for an imported result, which has a `provenance`."""
 
     id: UUID
     at: datetime
@@ -32,7 +31,7 @@ class Behind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointDetails:
-    """The one point of `history`, its trials, newest first, and the pages around it."""
+    """The only point of `history`, its trials, newest first, and related pages."""
 
     history: History
     commit: Commit
@@ -41,14 +40,14 @@ class PointDetails:
 
 
 def commit_in(series: Series, sha: str) -> Commit:
-    """The commit of a series whose hash begins so; NotFoundError unless there is one alone."""
+    """Return the commit of a series by the start of its hash; NotFoundError unless it is unique."""
     found = Commit.objects.filter(
         project=series.benchmark.project_id,
         sha__startswith=sha.lower(),
         pk__in=Point.objects.filter(series=series).values("commit"),
     )[:2]
     if len(found) != 1:
-        raise NotFoundError(f"this history has no commit {sha}, or several that begin so")
+        raise NotFoundError(f"this history has no commit {sha}, or several that begin with it")
     return found[0]
 
 

@@ -1,7 +1,7 @@
-"""All points of one series along a line of commits, as columns: one row of the database a look.
+"""All points of one series along a line of commits, as columns, in one row of the database.
 
-A history of thousands of points is read a hundred times as often as anything else, so the columns
-travel as packed bytes and become arrays without an object a value.
+A history of thousands of points is read a hundred times as often as anything else. So the columns
+are packed as bytes, and become arrays without a Python object per value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,10 @@ from django.db import connection
 
 from orchestrator.histories.lines import Points
 
-#: Microseconds from 1970 to 2000, where PostgreSQL begins to count.
+#: Microseconds from 1970 to 2000, the epoch of PostgreSQL.
 _POSTGRES_EPOCH_US = 946_684_800_000_000
 
-#: Two numbers share eight bytes where both fit.
+#: Two numbers share eight bytes if both fit.
 _PACKED = """
 SELECT string_agg(int8send(coalesce(position, -1)::int8 << 16 | epoch), ''),
        string_agg(int8send(commit_id), ''), string_agg(timestamptz_send(at), ''),
@@ -29,17 +29,17 @@ WHERE series_id = %s AND """
 
 
 def points_along(series: int) -> Points:
-    """All points of commits of the default branch, in no order."""
+    """Return all points of commits of the default branch, in no order."""
     return _read(series, "position IS NOT NULL", [])
 
 
 def points_until(series: int, position: int) -> Points:
-    """Those up to a place on the default branch."""
+    """Return the points up to a position on the default branch."""
     return _read(series, "position <= %s", [position])
 
 
 def points_of(series: int, places: Mapping[int, int]) -> Points:
-    """Those of these commits (id → where it stands)."""
+    """Return the points of these commits (id → position)."""
     found = _read(series, "commit_id = ANY(%s)", [list(places)])
     own = np.array([places[commit] for commit in found.commit.tolist()], dtype=np.int64)
     return replace(found, position=own)

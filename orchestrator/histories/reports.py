@@ -1,4 +1,4 @@
-"""What a history answers with, ready to be shown."""
+"""The data of a history for display."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +15,11 @@ from orchestrator.measurements.validity_issues import ValidityIssue
 class HistoryPoint:
     """The valid trials of one commit: geometric mean, its 95 % interval, number of trials.
 
-    `suspect` of them are; `left_out` are invalid and not among them. `validity_issues` are the
-    reasons of both. Without valid trials `value` is None. `before` is the commit of the previous
-    point that has valid trials. Points of another `epoch` of the
-    host or of another `configuration` are not like for like; `others` more of the
-    same commit are of other ones. `annotations`: what people wrote at this commit, or at one before
-    it that was not measured.
+    `suspect` of them are suspect; `left_out` are invalid and not included. `validity_issues` are
+    the reasons of both. Without valid trials `value` is None. `before` is the commit of the
+    previous point with valid trials. Points of another `epoch` of the host or of another
+    `configuration` are not comparable; the commit has `others` more of these. `annotations` are
+    those at this commit, or at an unmeasured one before it.
     """
 
     commit: Commit
@@ -42,7 +41,8 @@ class HistoryPoint:
 
     @property
     def half_width(self) -> str:
-        """How far the interval goes to either side, in per cent of the value; empty without."""
+        """Return the half width of the interval, in per cent of the value; empty without an
+        interval."""
         if self.interval is None or not self.value:
             return ""
         return f"{(self.interval[1] / self.value - 1) * 100:.1f} %"
@@ -62,8 +62,11 @@ class HistoryChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryBreak:
-    """Point `before` is not like for like with the one before it: another machine (`host`),
-    something else measured (`definition`). `bridge` as in `history_lines.Mark`."""
+    """Point `before` is not comparable with the previous one.
+
+    The cause is another machine (`host`) or another configuration (`definition`). `bridge` as in
+    `lines.Mark`.
+    """
 
     before: int
     host: bool
@@ -77,10 +80,11 @@ class HistoryBreak:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """One metric of one case on one host along a branch, oldest first: `points`, of all the
-    `total` those from `first` on; the series is `series`, None where nothing was measured.
+    """One metric of one case on one host along a branch, oldest first.
 
-    `left_out` trials are invalid. `label` is what has to stand beside a latency, None for others.
+    `points` are those of all `total` from index `first` on; `series` is None if nothing was
+    measured. `left_out` trials are invalid. `label` must be shown next to a latency; None for other
+    metrics.
     """
 
     series: int | None
