@@ -63,8 +63,8 @@ def test_the_newest_key_reseals_all_secrets_in_batches_and_only_once(
     assert "3 rows (2 by 2025, 1 by unnamed)" in rotate("--dry-run")
     assert keys_of(credentials.all()[1:]) == ["2025", "2025"]
     said = rotate()
-    assert "fleet.Credential.sealed_private_key: 2 rows, 2 sealed anew" in said
-    assert "fleet.Credential.sealed_private_key: 3 rows, 3 sealed anew" in said
+    assert "fleet.Credential.sealed_private_key: 2 rows, 2 encrypted again" in said
+    assert "fleet.Credential.sealed_private_key: 3 rows, 3 encrypted again" in said
     assert keys_of(credentials.all()) == ["2026"] * 3
     assert "3 rows (3 by 2026)" in rotate()
     settings.SEALING_KEYS = [NEW]
@@ -125,7 +125,7 @@ def test_a_secret_sealed_without_a_row_opens_and_is_bound_to_its_row(
     Credential.objects.filter(pk=row.pk).update(sealed_private_key=before)
     row.refresh_from_db()
     assert vault.unseal(row, SSH) == "as it was"
-    assert "1 rows, 1 sealed anew" in rotate()
+    assert "1 rows, 1 encrypted again" in rotate()
     row.refresh_from_db()
     assert bytes(row.sealed_private_key).startswith(b"pw2:")
     assert vault.unseal(row, SSH) == "as it was"

@@ -88,4 +88,4 @@ def test_report_pages_fit_narrow_screens_and_explain_empty_cells(page: Page, wor
     first = page.locator("table.pivot tbody tr").first
     expect(first.locator(".rank")).to_have_text("1")
     first.get_by_text("unknown").click()
-    expect(first.get_by_text("the load tool tells none")).to_be_visible()
+    expect(first.get_by_text("the load tool does not report it")).to_be_visible()

@@ -54,7 +54,7 @@ def test_a_local_run_until_decided_fails_on_a_regression(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("source", "words", "said"),
     [
-        (SHORT, ["--contender", "nosuch"], "nosuch is no commit"),
+        (SHORT, ["--contender", "nosuch"], "nosuch is not a commit"),
         (SHORT.replace("path: /hello", "pth: /hello"), [], "subject.ready.pth"),
         (SHORT, ["--checkout", "/"], "needs a checkout of Pitwall"),
         (SHORT, ["--until", "decided"], "give --baseline or --merge-base"),

@@ -33,8 +33,8 @@ def agent_that_says(said: Any) -> Agent:
         (b"[" * 100_000, "no answer"),
         ([], "JSON object"),
         ({"error": "x"}, "^x$"),
-        ({"error": {"message": " "}}, "does not say why"),
-        ({"error": {}}, "does not say why"),
+        ({"error": {"message": " "}}, "failed without a message"),
+        ({"error": {}}, "failed without a message"),
     ],
 )
 def test_an_invalid_status_is_an_error_of_the_host(said: Any, where: str) -> None:

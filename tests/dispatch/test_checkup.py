@@ -81,7 +81,7 @@ def test_an_unsuitable_python_fails_with_instructions(
             "ssh",
             "root",
             "",
-            "runs as root: name a user for measured code, or give the host a login",
+            "runs as root: name a user for measured code, or give the host a dedicated login",
         ),
         ("ssh", "bench", "", "runs as bench: let that login have nothing else"),
         ("ssh", "root", "bench", "runs as bench; agent and load tools run as root"),
@@ -121,7 +121,7 @@ def test_a_wrong_clock_warns(
     ("look", "outcome", "words"),
     [
         ({"foreign_share": 0.004}, "passed", "others use 0.4 % of a core"),
-        ({}, "passed", "what others use is not told"),
+        ({}, "passed", "the use by others is unknown"),
         (
             {"foreign_share": 1.5, "foreign": [{"name": "backupd", "cpu_s": 3.0}]},
             "warning",

@@ -362,7 +362,7 @@ def test_csv_and_gzip_give_the_same_rows(
     ("content", "complaint"),
     [
         ("benchmark,speed\n", "line 1: there is no column 'speed'"),
-        ("benchmark,benchmark\n", "stands there twice"),
+        ("benchmark,benchmark\n", "occurs twice"),
         ("benchmark,host\nhello\n", "line 2: expected 2 cells, got 1"),
         ("benchmark,metric.requests.rate\nhello,fast\n", "line 2: metric.requests.rate: expected"),
         ("benchmark\n", "there is no result"),

@@ -128,7 +128,7 @@ def test_only_valid_and_suspect_trials_count_and_suspects_are_marked():
         (seen("h1", 100, samples=[sample(None, "", state="planned")]), "pending", "waits"),
         (seen("h1", 100, samples=[sample(1.0, "invalid", reasons=["saturated: 80 %"])]),
          "invalid", ""),
-        (seen("h1", 100, samples=[sample(None)]), "untold", "tells none"),
+        (seen("h1", 100, samples=[sample(None)]), "untold", "does not report it"),
         (seen("h1", 100, 1.0, unsupported="it was supported before"), "value", ""),
     ],
 )  # fmt: skip
@@ -172,7 +172,7 @@ def test_a_relative_column_uses_the_baseline_case():
     assert table.columns[1].unit == "%"
     alone = [each for each in grid() if not each.baseline]
     cell = laid_out({"rows": ["rate"], "columns": columns}, alone).rows[0].cells[1]
-    assert cell.why == "no baseline: there is no baseline case beside it"
+    assert cell.why == "no baseline: there is no baseline case"
 
 
 def test_metrics_in_rows_show_differences():

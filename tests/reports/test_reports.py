@@ -224,4 +224,4 @@ def test_histograms_are_merged_only_on_request(personas: Personas, run: Run) -> 
     plain = {"rows": ["kind"], "columns": [{"metric": "latency.p99", "title": "p99"}]}
     assert made(personas, plain).tables[0].rows[0].cells[0].value is not None
     cell = made(personas).tables[0].rows[0].cells[1]
-    assert (cell.kind, cell.why) == ("untold", "too few requests for it")
+    assert (cell.kind, cell.why) == ("untold", "too few requests")

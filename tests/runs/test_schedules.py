@@ -229,7 +229,7 @@ def test_a_failing_schedule_is_postponed_and_stops_no_other(
     assert Run.objects.get().schedule == other
     schedule.refresh_from_db()
     assert schedule.failures == 1
-    assert "a mistake in Pitwall" in schedule.last_message
+    assert "internal error" in schedule.last_message
     assert schedule.next_at < utc_now(), "it is still due"
     assert schedule.not_before is not None
     monkeypatch.undo()
@@ -318,7 +318,7 @@ def test_a_schedule_waits_for_a_fetch_and_records_its_failure(
         claim_schedules()
         if tried + 1 < TRIES_UNWATCHED:
             schedule.refresh_from_db()
-            assert "the last try failed: git cannot read" in schedule.last_message
+            assert "the last attempt failed: git cannot read" in schedule.last_message
     schedule.refresh_from_db()
     assert "could not be fetched" in schedule.last_message
     assert schedule.next_at > utc_now()

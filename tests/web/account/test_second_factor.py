@@ -222,7 +222,7 @@ def test_logins_and_failed_logins_are_logged_counted_and_audited(
                if name == "pitwall_logins_total"}  # fmt: skip
     assert counted == {"wrong_password": 4, "success": 2, "wrong_code": 1}
     assert caplog.text.count("a log-in failed (wrong password): user alice from 127.0.0.1") == 3
-    assert "a log-in failed (wrong password): an unknown user name" in caplog.text
+    assert "a log-in failed (wrong password): an unknown username" in caplog.text
     assert "my-password-by-mistake" not in caplog.text
     assert "guess" not in caplog.text
 

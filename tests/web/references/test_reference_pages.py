@@ -129,7 +129,7 @@ def test_an_upload_fills_in_missing_fields(alice: Client) -> None:
     ("content", "changes", "words"),
     [
         (b"metric,value\nx,much\n", {}, "line 2, value: expected a number"),
-        (b"metric,value\n", {}, "there is no figure in this file"),
+        (b"metric,value\n", {}, "this file has no reference results"),
         (b"", {}, "The submitted file is empty"),
         (CSV.encode(), {"format": "asv"}, "JSON"),
         (CSV.encode(), {"format": "excel"}, "Select a valid choice"),

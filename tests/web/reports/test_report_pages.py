@@ -118,7 +118,7 @@ def test_the_form_compares_hosts_with_one_of_them(world: World, alice: Client) -
     assert changes["there"] == pytest.approx(100, rel=0.02)
     page = text_of(alice, asked)
     assert '<option value="here" selected>here</option>' in page
-    assert "those of another machine, at another time" in page
+    assert "compare different machines at different times" in page
 
 
 def test_htmx_gets_only_the_form_and_the_table(world: World, alice: Client) -> None:

@@ -67,7 +67,7 @@ def test_the_preview_is_a_whole_page_without_scripts(world: World, alice: Client
 def test_too_few_rounds_give_a_warning(world: World, alice: Client) -> None:
     panel = alice.post(reverse("run-preview"), _data(world, rounds="2"), **HTMX).content.decode()
 
-    assert "with 2 rounds no verdict can be given" in panel
+    assert "with 2 rounds no verdict is possible" in panel
 
 
 @pytest.mark.parametrize(

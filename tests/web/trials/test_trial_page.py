@@ -110,7 +110,10 @@ def test_the_cost_of_a_response_or_its_reason_is_shown(trial: Trial, alice: Clie
 
     assert "Services' CPU per 1,000 requests unknown: the definition has no services" in text
     assert "Energy of the hosts' CPUs per 1,000 answers unknown: no permission to read RAPL" in text
-    assert "Body bytes per 1,000 answers unknown: the load tool tells no bytes of bodies" in text
+    assert (
+        "Body bytes per 1,000 answers unknown: the load tool does not report the bytes of bodies"
+        in text
+    )
     assert "Network bytes per 1,000 answers, both directions unknown" in text
     assert "Peak memory of the server 1.00 MiB" in text
     assert "Price of the hosts for a million answers 0.25 for 1M answers" in text
