@@ -103,7 +103,7 @@ def add_handlers(api: NinjaAPI) -> None:
 @csrf_exempt
 def unknown_path(request: HttpRequest, _error: object = None) -> HttpResponse:
     return problem(
-        HTTPStatus.NOT_FOUND, f"there is nothing at {request.path}; /api/v1/docs lists what is"
+        HTTPStatus.NOT_FOUND, f"there is no endpoint {request.path}; /api/v1/docs lists all"
     )
 
 
@@ -153,7 +153,7 @@ def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
     most = (settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0) // 1024
     return problem(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-        f"this body is larger than the {most} kB that are read at once: send it in parts, "
+        f"this body is larger than the limit of {most} kB: send it in parts, "
         "or results as a file to /api/v1/results/files",
     )
 

@@ -91,7 +91,7 @@ def check_shape(request: HttpRequest) -> None:
     if unknown:
         known = ", ".join(sorted(rules.parameters)) or "none"
         raise InvalidRequestError(
-            f"there is no parameter {unknown[0]!r} here; there is: {known}", field=unknown[0]
+            f"unknown parameter {unknown[0]!r}; known parameters: {known}", field=unknown[0]
         )
     sent = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if rules.media is not None and sent and sent != rules.media:

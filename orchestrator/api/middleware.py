@@ -16,7 +16,7 @@ from orchestrator.operations.rates import count_visitor
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 _SAID = {
-    HTTPStatus.METHOD_NOT_ALLOWED: "{method} is not possible at {path}; what is: {allow}",
+    HTTPStatus.METHOD_NOT_ALLOWED: "{method} is not allowed at {path}; allowed: {allow}",
     HTTPStatus.BAD_REQUEST: "invalid request: the address or headers are not valid HTTP",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "this body is too large: send it in parts, or import it "
     "with a command on the server",

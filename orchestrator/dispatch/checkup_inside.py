@@ -59,7 +59,7 @@ def _open(host: Host) -> LocalTransport | SshTransport:
 
 def _login(host: Host, claim: Claim) -> Finding:
     with way_to(host, claim):
-        message = f"{host.login} may log in, and the work directory {host.work_dir} is there"
+        message = f"{host.login} can log in, and the work directory {host.work_dir} exists"
     return _passed(message)
 
 

@@ -39,7 +39,7 @@ def outcome_of(job: Job) -> tuple[JobState, str]:
     supported = set(cases) - set(unsupported)
     parts = [
         *_settled(job, {**failed, **given_up, **cancelled}),
-        *_named("given up", given_up, cases),
+        *_named("skipped after failures", given_up, cases),
         *_named("failed", failed, cases),
         *_named("cancelled", cancelled, cases),
         *_named("unsupported", unsupported, cases),

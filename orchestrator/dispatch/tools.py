@@ -104,7 +104,7 @@ def _why_own_is_unfit(
 ) -> str:
     platform_there = (facts.get("system"), facts.get("machine"))
     if own is None and settings.LOAD_TOOLS.get(name):
-        return f"names {settings.LOAD_TOOLS[name]}, where no file is"
+        return f"names {settings.LOAD_TOOLS[name]}, which is not a file"
     if own is None or (own.system, own.machine) != platform_there:
         return f"has no binary for {facts.get('system')} {facts.get('machine')}"
     why = _why_unfit(name, own.version, own.features, needs)
@@ -122,7 +122,7 @@ def _why_unfit(name: str, version: object, features: Iterable[str], needs: froze
     """Return why it is unsuitable; empty if it is suitable."""
     parts = str(version or "").split(".")
     if not all(part.isdigit() for part in parts):
-        return "tells no version"
+        return "reports no version"
     if tuple(int(part) for part in parts) < TOOLS[name].minimum_version:
         return f"is {version}"
     missing = sorted(needs - set(features))

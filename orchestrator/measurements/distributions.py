@@ -58,9 +58,11 @@ def distribution_of(
     found = LoadResult.objects.filter(trial=trial, number=load).first()
     if found is None:
         check_kept(trial.job.run_id, Removed.DISTRIBUTIONS)
-        raise NotFoundError(f"this trial has no load {load} of its own; leave load out")
+        raise NotFoundError(f"this trial has no separate load {load}; omit load")
     if kind != HistogramKind.OK:
-        raise InvalidRequestError("of one load only the good answers are kept", field="kind")
+        raise InvalidRequestError(
+            "a single load only has the distribution of good answers", field="kind"
+        )
     return Distribution.decode(bytes(found.encoded)) if found.encoded else None
 
 

@@ -143,9 +143,9 @@ def _step(found: ResultImport, claim: UUID) -> None:
 
 def _given_up(found: ResultImport) -> str:
     if found.faults:
-        return f"the import was given up after {MOST_TRIES} tries: {found.faults[0][1]}"
+        return f"the import failed after {MOST_TRIES} attempts: {found.faults[0][1]}"
     return (
-        f"the import was given up: {MOST_TRIES} times its worker ended before it made any "
+        f"the import failed: {MOST_TRIES} times its worker ended before it made any "
         "progress; send the file in smaller parts"
     )
 

@@ -33,8 +33,8 @@ def _known_metric(key: str) -> str:
 def _given(text: str) -> str:
     if not text:
         raise ValueError(
-            "give each result an id of your own, such as build-812/trial-3: by it a result that is "
-            "sent again is known from another one with the same values"
+            "give each result an id, such as build-812/trial-3: it distinguishes a repeated result "
+            "from another one with the same values"
         )
     return text
 

@@ -92,7 +92,7 @@ def _read(
     try:
         reduced = json_from(files[rows])
     except ValueError as error:
-        raise ToolOutputError(f"{rows} is no JSON: {error}") from error
+        raise ToolOutputError(f"{rows} is not JSON: {error}") from error
     return tool.parse(load, files[report], reduced, result)
 
 

@@ -148,6 +148,6 @@ def _exceeded(new: int, room: int | None) -> QuotaExceededError:
     left = "" if room is None else f", of which {room} are left"
     return QuotaExceededError(
         f"this would add {new} custom metrics; a team may have {settings.MAX_CUSTOM_METRICS}{left}"
-        ". Use the names that there are, put what varies into the parameters of the case, or ask "
+        ". Use existing names, put varying parts into the parameters of the case, or ask "
         "whoever runs this Pitwall for a higher PITWALL_MAX_CUSTOM_METRICS"
     )

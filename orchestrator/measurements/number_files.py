@@ -81,7 +81,7 @@ def _trials(table: Mapping[str, Any], at: str, key: object) -> TrialsFile:
         raise _wrong(
             f"{at}contender",
             f"{len(contender)} trials, but {len(baseline)} of the baseline: each block has one of "
-            "both, and a void trial is null",
+            "both, and an excluded trial is null",
         )
     margin = table.get("margin", info.margin if info else MARGIN)
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < 1:
@@ -97,7 +97,7 @@ def _trials(table: Mapping[str, Any], at: str, key: object) -> TrialsFile:
 def _metric(key: object, at: str, *, named: bool) -> Metric | None:
     info = metric_for(key) if isinstance(key, str) else None
     if named and info is None:
-        raise _wrong(f"{at}metric", f"{key!r} is no metric of Pitwall: say better and margin")
+        raise _wrong(f"{at}metric", f"{key!r} is not a metric of Pitwall: give better and margin")
     return info
 
 

@@ -43,7 +43,7 @@ def cancel_case(*, member: Member, run_id: UUID, case_id: int) -> Run:
             raise NotFoundError("there is no such case in this run")
         left = Trial.objects.filter(job__in=jobs, case=case_id, state=TrialState.PLANNED)
         if not left.update(state=TrialState.SKIPPED, message=f"{CANCELLED} by {_who(member)}"):
-            raise ConflictError("nothing is left to be measured of this case")
+            raise ConflictError("this case has no trials left to measure")
         _end_emptied(jobs)
         record_audit(member=member, action="case.cancelled", subject=f"{run.pk} case {case_id}")
     run.refresh_from_db()
@@ -62,7 +62,7 @@ def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
             raise ConflictError(f"this job has ended already: it is {job.state}")
         left = Trial.objects.filter(job=job, state=TrialState.PLANNED)
         if not left.update(state=TrialState.SKIPPED, message=f"{_WITH_JOB} by {_who(member)}"):
-            raise ConflictError("nothing is left to be measured in this job: it ends by itself")
+            raise ConflictError("this job has no trials left to measure, so it is about to end")
         if job.state in JOB_ACTIVE:
             Job.objects.filter(pk=job.pk).update(poll_at=Now())
         _end_emptied([job])

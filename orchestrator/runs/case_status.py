@@ -70,7 +70,7 @@ class CaseStatus:
         if more is None:
             return ""
         if analysis is not None and (analysis.needed_blocks or 0) >= MOST_BLOCKS:
-            return f"{MOST_BLOCKS} blocks would not decide it: take a quieter host or a longer load"
+            return f"{MOST_BLOCKS} blocks would not decide it: use a quieter host or a longer load"
         blocks = f"{more} more block{'s' if more != 1 else ''}"
         return f"needs about {blocks} ({format_duration(more * self.block_s)})"
 

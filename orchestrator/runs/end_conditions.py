@@ -46,7 +46,7 @@ def check_rounds(until: Until, asked: int | None) -> None:
             raise InvalidRequestError(f"expected 1 to {MAX_ROUNDS} rounds", field="rounds")
     elif not FEWEST_BLOCKS <= asked <= ROUNDS_AT_MOST:
         raise InvalidRequestError(
-            f"until decided takes {FEWEST_BLOCKS} rounds at least and {ROUNDS_AT_MOST} at most, "
+            f"until decided takes at least {FEWEST_BLOCKS} rounds and at most {ROUNDS_AT_MOST}, "
             f"got {asked}",
             field="rounds",
         )
@@ -65,10 +65,10 @@ def check_budget(budget_s: float | None, round_s: float = 0.0) -> None:
     if budget_s is None:
         return
     if not 0 < budget_s < float("inf"):
-        raise InvalidRequestError("expected a budget of some time", field="budget_s")
+        raise InvalidRequestError("expected a budget above 0", field="budget_s")
     if budget_s < round_s:
         raise InvalidRequestError(
-            f"a budget of {format_duration(budget_s)} does not hold one round, which takes "
+            f"a budget of {format_duration(budget_s)} is too small for one round, which takes "
             f"{format_duration(round_s)} of machine time",
             field="budget_s",
         )
@@ -80,6 +80,6 @@ def budget_warning(budget_s: float | None, round_s: float, rounds: int, *, alone
     if alone or budget_s is None or budget_s >= least * round_s:
         return ""
     return (
-        f"the budget of {format_duration(budget_s)} does not hold the {least} rounds that a "
-        f"verdict takes: {format_duration(least * round_s)} of machine time"
+        f"the budget of {format_duration(budget_s)} is too small for the {least} rounds that a "
+        f"verdict needs: {format_duration(least * round_s)} of machine time"
     )

@@ -107,7 +107,7 @@ def _checked(member: Member, new: NewSchedule) -> dict[str, Any]:
         raise InvalidRequestError("give the schedule a name", field="name")
     if new.cron and new.branch:
         raise InvalidRequestError(
-            "a schedule starts at times or for the commits of a branch: leave one out",
+            "a schedule starts at times or for the commits of a branch: omit one of them",
             field="branch",
         )
     # Before any lookup: an invalid time is the most likely mistake.

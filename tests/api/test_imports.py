@@ -255,7 +255,7 @@ def test_an_import_that_kills_its_workers_is_abandoned(
     assert import_some()
     found = read(alice, told["id"])
     assert found["state"] == "failed"
-    assert "given up" in found["errors"][0]["detail"]
+    assert "import failed" in found["errors"][0]["detail"]
 
 
 def test_ended_imports_and_files_of_killed_workers_are_deleted(

@@ -55,7 +55,7 @@ def test_a_case_that_keeps_failing_is_skipped_and_the_others_continue(job: Job) 
     assert all("undefined symbol" in trial.message for trial in skipped)
     state, message = outcome_of(job)
     assert state == "finished"
-    assert "given up: connections 1 · connections 2: commit" in message
+    assert "skipped after failures: connections 1 · connections 2: commit" in message
     assert "timeout" not in message
 
 

@@ -74,7 +74,7 @@ def test_the_tool_with_the_needed_feature_is_used(install: Install) -> None:
     [
         (None, "the host has none on its PATH, and this installation has no binary for"),
         ({**THEIR_OHA, "version": "1.13.0"}, "the host has /usr/bin/oha, which is 1.13.0, and"),
-        ({**THEIR_OHA, "version": None}, "the host has /usr/bin/oha, which tells no version, and"),
+        ({**THEIR_OHA, "version": None}, "the host has /usr/bin/oha, which reports no version"),
     ],
 )
 def test_a_missing_tool_is_reported_with_a_fix(
@@ -108,7 +108,7 @@ def test_a_setting_with_a_file_that_cannot_be_run_is_named(install: Install) -> 
 
 def test_a_missing_configured_file_is_reported(settings: Any, tmp_path: Path) -> None:
     settings.LOAD_TOOLS = {"oha": str(tmp_path / "gone")}
-    with pytest.raises(HostSetupError, match=r"this installation names .*/gone, where no file is"):
+    with pytest.raises(HostSetupError, match=r"names .*/gone, which is not a file"):
         tool_path("oha", facts())
 
 

@@ -240,7 +240,7 @@ def test_a_failing_schedule_is_postponed_and_stops_no_other(
         schedule.refresh_from_db()
         schedules.put_back(schedule, now=utc_now())
     schedule.refresh_from_db()
-    assert "given up" in schedule.last_message
+    assert "failed after several internal errors" in schedule.last_message
     assert schedule.next_at > utc_now()
 
 

@@ -72,7 +72,7 @@ def test_a_run_of_fixed_rounds_is_unchanged(personas: Personas, shas: list[str])
         ({"contenders": ()}, "until", "nothing to decide"),
         ({"contenders": (), "until": "screened"}, "until", "nothing to decide"),
         ({"until": "bored"}, "until", "rounds, decided, screened"),
-        ({"rounds": 4}, "rounds", "5 rounds at least"),
+        ({"rounds": 4}, "rounds", "at least 5 rounds"),
         ({"rounds": 21}, "rounds", "20 at most"),
         ({"budget_s": 0.0}, "budget_s", "some time"),
         ({"budget_s": float("nan")}, "budget_s", "some time"),
@@ -93,7 +93,7 @@ def test_a_budget_too_small_for_a_verdict_gives_a_warning(
     personas: Personas, shas: list[str]
 ) -> None:
     plan = planned(personas, shas, budget_s=1000.0)
-    assert "does not hold the 5 rounds" in plan.warnings[0]
+    assert "is too small for the 5 rounds" in plan.warnings[0]
     assert plan.seconds_of(20) == 1000.0
     assert planned(personas, shas, budget_s=3000.0).warnings == ()
 

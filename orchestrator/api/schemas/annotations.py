@@ -37,7 +37,7 @@ class AnnotationIn(BaseModel):
         if self.case is not None and self.benchmark is None:
             raise ValueError("name the benchmark of the case")
         if (self.host is None) != (self.metric is None) or (self.host and self.case is None):
-            raise ValueError("a series is named by a case, a host and a metric, all three")
+            raise ValueError("name the case, the host and the metric of the series")
         return self
 
 

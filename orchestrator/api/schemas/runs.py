@@ -123,7 +123,7 @@ class RunIn(Schema, extra="forbid"):
     @model_validator(mode="after")
     def _ends_one_way(self) -> Self:
         if self.resolution is not None and (self.rounds or self.until != UntilName.ROUNDS):
-            raise ValueError("resolution: leave out rounds and until; they follow from it")
+            raise ValueError("resolution: omit rounds and until, which it determines")
         return self
 
     def request(self) -> RunRequest:

@@ -46,9 +46,9 @@ class ScheduleIn(Schema, extra="forbid"):
         if (self.cron is None) == (self.branch is None):
             raise ValueError("name either the times (cron) or the branch that start it")
         if self.branch and (self.contender or self.second_contender):
-            raise ValueError("each new commit of the branch is the contender: name no other")
+            raise ValueError("each new commit of the branch is the contender: omit contender")
         if self.resolution is not None and (self.rounds or self.until != UntilName.ROUNDS):
-            raise ValueError("resolution: leave out rounds and until; they follow from it")
+            raise ValueError("resolution: omit rounds and until, which it determines")
         return self
 
     def new_schedule(self) -> NewSchedule:

@@ -59,7 +59,7 @@ def test_an_invalid_combination_is_shown_at_its_field(world: World, alice: Clien
     assert "nothing to decide" in page[start : start + 300]
     page = alice.post(reverse("run-new"), _data(world, budget="0.05")).content.decode()
     start = page.index('id="id_budget_error"')
-    assert "does not hold one round" in page[start : start + 300]
+    assert "is too small for one round" in page[start : start + 300]
 
 
 def _look(run: Run, **found: Any) -> None:
@@ -109,7 +109,7 @@ def test_the_run_page_shows_decisions_and_skipped_rounds(world: World, alice: Cl
     assert 'data-state="decided"' in page
     listed = alice.get(reverse("run-trials", args=[run.pk])).content.decode()
     assert 'data-state="not needed"' in listed
-    assert "given up" not in listed
+    assert "skipped after failures" not in listed
 
 
 def test_a_schedule_can_run_until_decided(world: World, alice: Client) -> None:
