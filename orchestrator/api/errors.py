@@ -35,8 +35,8 @@ logger = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 _AWAY = "the database does not answer: repeat this request, with its Idempotency-Key if it has one"
 _CUT_OFF = (
-    "the database stopped this request at its time limit: ask for less at "
-    "once, such as fewer commits or cases, or send it again later"
+    "the database stopped this request at its time limit: request less, "
+    "for example fewer commits or cases, or try again later"
 )
 STATUS_OF: dict[type[PitwallError], HTTPStatus] = {
     GoneError: HTTPStatus.GONE,

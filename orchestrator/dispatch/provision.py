@@ -49,7 +49,7 @@ def survey(job: Job, job_hosts: JobHosts, session: HostSession) -> Readiness:
     )
     snapshot = record_snapshot(host=session.host, facts=there.facts)
     if session.host == job.host:
-        claims.update_job(job, snapshot=snapshot, phase="sending what is needed")
+        claims.update_job(job, snapshot=snapshot, phase="sending tools and commits")
     return there
 
 

@@ -312,7 +312,7 @@ def _problem(key: str, statistic: str, unit: str | None) -> str:
     """Return why this metric cannot be shown in this way; empty if it can."""
     info = known_metric(key)
     if info is None:
-        return f"metric: there is no metric {key}; any percentile is such as latency.p99.5"
+        return f"metric: there is no metric {key}; percentiles are written as latency.p99.5"
     if statistic == "merged" and percentile_of(key) is None:
         return "statistic: only percentiles of the latency can be read from merged trials"
     if unit is not None and unit not in SCALES.get(info.unit, {info.unit: 1}):

@@ -1,4 +1,4 @@
-"""Verdicts of many cases: correct for their number, judge each case and name the headline."""
+"""Verdicts of many cases: a correction for their number, the verdicts, and a headline."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

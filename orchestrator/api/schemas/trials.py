@@ -79,7 +79,7 @@ class LoadOut(Schema):
 
 
 class CostOut(Schema):
-    """A cost per answers. If `value` is null, `why` is the reason."""
+    """The cost of answers. If `value` is null, `why` is the reason."""
 
     metric: str
     title: str
