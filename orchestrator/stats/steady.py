@@ -13,8 +13,8 @@ BATCH = 5
 FEWEST_BATCHES = 3
 #: With fewer batches, a minimum in the second half is mostly chance.
 FEWEST_TO_DENY = 6
-#: Batches at the end that are never cut: a few of them may be equal by chance (Hoad, Robinson and
-#: Davies 2010).
+#: Batches at the end that are never cut: a few of them may be close together by chance (Hoad,
+#: Robinson and Davies 2010).
 TAIL = 5
 #: The minimum number of slices in each third whose medians are compared.
 FEWEST_IN_THIRD = 3
