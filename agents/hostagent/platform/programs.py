@@ -122,21 +122,7 @@ def survey(root: Optional[Path], wanted: Sequence[str] = ()) -> dict[str, Any]:
     arguments = {**known, **more}
     locations = _locate(arguments)
     paths = {name: location.path for name, location in locations.items()}
-    cached = _read_cache(root)
-    programs = {
-        name: cached[path]
-        for name, path in paths.items()
-        if _is_fresh(cached.get(path), path)
-        # A wanted program is queried until it has a version: a toolchain may have been missing.
-        and (cached[path]["version"] or name not in wanted)
-    }
-    missing = {name: path for name, path in paths.items() if name not in programs}
-    answers = _query_versions(missing, arguments, {*NEEDED, *LANGUAGES, *PYTHONS, *wanted})
-    programs.update(answers)
-    if answers:
-        _write_cache(
-            root, {**cached, **{program["path"]: program for program in programs.values()}}
-        )
+    programs = _describe_programs(root, paths, arguments, wanted)
     facts = {
         name: _program_facts(program, locations[name].outside_path)
         for name, program in programs.items()
@@ -155,6 +141,31 @@ def survey(root: Optional[Path], wanted: Sequence[str] = ()) -> dict[str, Any]:
             **{name: facts.get(name) for name in more},
         },
     }
+
+
+def _describe_programs(
+    root: Optional[Path],
+    paths: Mapping[str, str],
+    arguments: Mapping[str, str],
+    wanted: Sequence[str],
+) -> dict[str, dict[str, Any]]:
+    """The programs by name, as the cache has them; others are queried and put into the cache."""
+    cached = _read_cache(root)
+    programs = {
+        name: cached[path]
+        for name, path in paths.items()
+        if _is_fresh(cached.get(path), path)
+        # A wanted program is queried until it has a version: a toolchain may have been missing.
+        and (cached[path]["version"] or name not in wanted)
+    }
+    missing = {name: path for name, path in paths.items() if name not in programs}
+    answers = _query_versions(missing, arguments, {*NEEDED, *LANGUAGES, *PYTHONS, *wanted})
+    programs.update(answers)
+    if answers:
+        _write_cache(
+            root, {**cached, **{program["path"]: program for program in programs.values()}}
+        )
+    return programs
 
 
 def _locate(names: Iterable[str]) -> dict[str, ProgramLocation]:

@@ -1,10 +1,11 @@
 """One metric along the commits."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from django.http import HttpResponse
 from ninja import Query, Router
 
+from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.histories import HistoryColumnsOut, HistoryOut, history_out
@@ -14,8 +15,17 @@ from orchestrator.histories.charted import charted_by_names, charted_nothing
 from orchestrator.histories.compact import compact_response, packed
 from orchestrator.histories.data import history_data
 from orchestrator.histories.histories import Part, history_at, series_or_empty
+from orchestrator.results.models import Series
 
 router = Router(tags=["results"])
+
+
+class _SeriesNames(NamedTuple):
+    benchmark: str
+    project: str | None
+    case: str
+    host: str
+    metric: str
 
 
 @router.get(
@@ -43,24 +53,27 @@ def show_history(
     ] = None,
 ) -> HistoryOut | HttpResponse:
     """The list of points is empty if nothing was measured yet."""
-    member = request.auth.member
+    member, names = request.auth.member, _SeriesNames(benchmark, project, case, host, metric)
     if format == "columns":
-        # In one query; the checks below find and report what is missing.
-        known = charted_by_names(
-            member, benchmark=benchmark, project=project, case=case, host=host, metric=metric
-        )
-        if known is not None:
-            return compact_response(request, packed(history_data(known, branch or "")))
-    chosen = benchmark_for(member, benchmark, project)
-    series = series_or_empty(
-        member,
-        chosen,
-        metric_key=metric,
-        case=case_for(chosen, case),
-        host=host_named(member, host),
-    )
-    if format == "columns":
-        empty = history_data(charted_nothing(series), branch or "")
-        return compact_response(request, packed(empty))
+        return compact_response(request, packed(_load_columns(member, names, branch or "")))
     part = Part(limit=limit, before=before or "")
-    return history_out(history_at(series, branch or "", part))
+    return history_out(history_at(_load_series(member, names), branch or "", part))
+
+
+def _load_columns(member: Member, names: _SeriesNames, branch: str) -> str:
+    """One query for a series that exists; otherwise an empty history, or the error."""
+    charted = charted_by_names(member, **names._asdict())
+    if charted is None:
+        charted = charted_nothing(_load_series(member, names))
+    return history_data(charted, branch)
+
+
+def _load_series(member: Member, names: _SeriesNames) -> Series:
+    benchmark = benchmark_for(member, names.benchmark, names.project)
+    return series_or_empty(
+        member,
+        benchmark,
+        metric_key=names.metric,
+        case=case_for(benchmark, names.case),
+        host=host_named(member, names.host),
+    )
