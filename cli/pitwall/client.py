@@ -15,6 +15,7 @@ from http.client import HTTPException
 from typing import Any, NamedTuple, Optional
 
 from .errors import NoAnswerError, RefusedError
+from .units import format_seconds
 
 #: Time limit of one request, including its retries.
 PATIENCE_S = 180.0
@@ -134,7 +135,7 @@ class Client:
                 raise NoAnswerError(
                     f"{self.url} cannot be reached ({trouble}); is PITWALL_URL right?"
                 )
-            line = fetching or f"{trouble}; trying again in {rest:.1f} s"
+            line = fetching or f"{trouble}; trying again in {format_seconds(rest)}"
             if line != said:
                 self._tell(line)
             self._sleep(rest)

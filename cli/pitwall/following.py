@@ -9,7 +9,7 @@ from typing import Any, Optional
 from .bar import Progress
 from .client import Client
 from .errors import NoAnswerError
-from .words import shown_time
+from .units import format_duration
 
 #: Seconds that the server may wait before it responds; a progress bar polls more often.
 LONG_POLL_S, LIVE_POLL_S = 30, 2
@@ -37,7 +37,7 @@ def wait_for_end(
         if until is not None and clock() >= until:
             progress.end()
             raise NoAnswerError(
-                f"the run is {run['state']} after {shown_time(timeout_s or 0)} and continues: "
+                f"the run is {run['state']} after {format_duration(timeout_s or 0)} and continues: "
                 f"{run['web_url']}"
             )
         left = poll_s if until is None else max(0.0, min(poll_s, until - clock()))
@@ -63,7 +63,7 @@ def told_of(run: Any) -> str:
     parts = [f"{run['state']}: {settled(run)} of {run['trials_total']} trials"]
     if run["ended_at"] is None:
         if run["seconds_left"]:
-            parts.append(f"about {shown_time(run['seconds_left'])} left")
+            parts.append(f"about {format_duration(run['seconds_left'])} left")
         parts += _now(run)
     return ", ".join(parts)
 

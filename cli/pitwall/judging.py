@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Optional
 
 from .errors import FOUND, NO_ANSWER, PASS
-from .words import shown_change, shown_interval
+from .units import format_change, format_interval
 
 VERDICTS = ("regressed", "inconclusive", "improved")
 NEVER = "never"
@@ -101,5 +101,9 @@ def _name(case: Any) -> str:
 
 
 def _told(metric: Any, verdict: str) -> str:
-    change = f"{shown_change(metric['change'])} {shown_interval(metric['interval'])}".strip()
-    return f"{metric['title']} {verdict}" + (f", {change}" if change else "")
+    text = f"{metric['title']} {verdict}"
+    if metric["change"] is not None:
+        text += f", {format_change(metric['change'])}"
+    if metric["interval"] is not None:
+        text += f" ({format_interval(metric['interval'])})"
+    return text

@@ -19,7 +19,7 @@ from .comparing import as_json, say_judged
 from .errors import PASS, NoAnswerError
 from .judging import judge
 from .tables import comparison_table, table
-from .words import shown_value
+from .units import UNKNOWN, format_value
 
 PYTHON = Path(".venv/Scripts/python.exe" if os.name == "nt" else ".venv/bin/python")
 HEADS = ("case", "metric", "value", "95 % interval", "trials")
@@ -118,7 +118,7 @@ def _alone(report: Any) -> str:
         (
             case["case"]["label"],
             metric["title"],
-            shown_value(metric["value"], metric["unit"]),
+            format_value(metric["value"], metric["unit"]),
             _between(metric),
             str(metric["trials"]),
         )
@@ -131,5 +131,5 @@ def _alone(report: Any) -> str:
 
 def _between(metric: Any) -> str:
     if metric["interval"] is None:
-        return ""
-    return " to ".join(shown_value(each, metric["unit"]) for each in metric["interval"])
+        return UNKNOWN
+    return " to ".join(format_value(each, metric["unit"]) for each in metric["interval"])

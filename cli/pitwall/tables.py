@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .judging import Judgement
-from .words import shown_change, shown_interval, shown_value
+from .units import UNKNOWN, format_change, format_interval, format_percent, format_value
 
 HEADS = ("case", "host", "metric", "baseline", "contender", "change", "95 % interval", "verdict")
 #: Columns of numbers.
@@ -32,16 +32,16 @@ def judged_lines(judged: Judgement, min_change: Any) -> list[str]:
     """Return the reasons for the result of the build."""
     lines = [f"FAILED: {each}" for each in judged.because]
     lines += [
-        f"not counted, may be less than {shown_change(min_change).lstrip('+')}: {each}"
+        f"not counted, may be less than {format_percent(min_change)}: {each}"
         for each in judged.spared
     ]
     return lines + [f"no result: {each}" for each in judged.unknown]
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table with columns as wide as needed; empty columns are left out."""
+    """Return a table with columns as wide as needed; columns without values are left out."""
     every = [list(heads), *(list(row) for row in rows)]
-    kept = [i for i in range(len(heads)) if any(row[i] for row in every[1:])]
+    kept = [i for i in range(len(heads)) if any(row[i] not in ("", UNKNOWN) for row in every[1:])]
     widths = [max(len(row[i]) for row in every) for i in kept]
     lines = []
     for row in every:
@@ -64,10 +64,10 @@ def _rows(case: Any) -> list[list[str]]:
             label,
             case["host"],
             metric["title"],
-            shown_value(metric["baseline"], metric["unit"]),
-            shown_value(metric["contender"], metric["unit"]),
-            shown_change(metric["change"]),
-            shown_interval(metric["interval"]),
+            format_value(metric["baseline"], metric["unit"]),
+            format_value(metric["contender"], metric["unit"]),
+            format_change(metric["change"]),
+            format_interval(metric["interval"]),
             metric["verdict"],
         ]
         for metric in primary

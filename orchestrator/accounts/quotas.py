@@ -11,11 +11,11 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 
+from cli.pitwall.units import format_bytes, format_duration
 from orchestrator.accounts.models import Team, TeamQuota
 from orchestrator.accounts.services import record_system_audit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError
-from orchestrator.core.units import format_bytes, format_duration
 
 MIB = 1024 * 1024
 

@@ -6,11 +6,11 @@ from typing import Any
 from django.conf import settings
 from django.urls import reverse
 
+from cli.pitwall.units import format_change
 from orchestrator.accounts.members import by_itself
 from orchestrator.accounts.models import Team
 from orchestrator.alerts.models import Alert, EventKind
 from orchestrator.comparisons.verdict_cache import VerdictCard, load_verdict_cards
-from orchestrator.core.units import format_change
 from orchestrator.runs.models import Run
 
 #: The most changed cases per verdict in an event; the page of the run shows all.

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from cli.pitwall.units import format_bytes
 from orchestrator.accounts.quotas import QuotaExceededError
 from orchestrator.benchmarks.mirrors import mirror_of_folder, project_of_mirror, size_of
 from orchestrator.core.errors import InvalidRequestError, NotReadyError
-from orchestrator.core.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from cli.pitwall.units import format_percent, format_value
+
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -158,6 +160,5 @@ def _found(term: Term, value: float | None) -> str:
 def _quantity(metric: str, value: float) -> str:
     """Show all digits: a value that just misses a bound must not look as if it met it."""
     if metric in _SHARES:
-        return f"{value * 100:.6g} %"
-    unit = "s" if value >= 1 else "ms" if value >= 1e-3 else "µs"
-    return f"{value * 10 ** -_POWERS[unit]:.6g} {unit}"
+        return format_percent(value, digits=6)
+    return format_value(value, "s", digits=6)

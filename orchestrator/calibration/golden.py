@@ -12,13 +12,13 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Max
 
+from cli.pitwall.units import format_change, format_value
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.loads import primary_of
 from orchestrator.benchmarks.selectors import spec_of
 from orchestrator.core.clock import utc_now
-from orchestrator.core.units import format_change, format_value
 from orchestrator.fleet.host_settings import quarantine
 from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.selectors import changes_of, host_for

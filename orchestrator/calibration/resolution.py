@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from cli.pitwall.units import format_percent
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.loads import primary_of
 from orchestrator.benchmarks.models import Benchmark
@@ -119,10 +120,10 @@ def _rounds(noise: HostNoise, sigma: float, change: float) -> int:
     needed = blocks_needed(sigma, change)
     if needed is None or needed > MAX_ROUNDS:
         raise InvalidRequestError(
-            f"not even {MAX_ROUNDS} rounds detect a change of {_percent(change)} on "
+            f"not even {MAX_ROUNDS} rounds detect a change of {format_percent(change)} on "
             f"{noise.host.name}, {noise.source}: the smallest that they see is about "
-            f"{_percent(smallest_change(sigma, MAX_ROUNDS))}. Name a larger change, take longer "
-            "loads or a quieter host",
+            f"{format_percent(smallest_change(sigma, MAX_ROUNDS))}. Name a larger change, take "
+            "longer loads or a quieter host",
             field=FIELD,
         )
     return max(needed, FEWEST_BLOCKS)
@@ -132,8 +133,8 @@ def _text(noise: HostNoise, sigma: float, change: float) -> str:
     rounds = _rounds(noise, sigma, change)
     of = noise.metric.title[0].lower() + noise.metric.title[1:]
     return (
-        f"{rounds} rounds detect changes of {_percent(change)} in {of} on {noise.host.name} four "
-        f"times in five, {noise.source}"
+        f"{rounds} rounds detect changes of {format_percent(change)} in {of} on {noise.host.name} "
+        f"four times in five, {noise.source}"
     )
 
 
@@ -144,7 +145,3 @@ def _unknown(hosts: list[Host]) -> InvalidRequestError:
         "computed: calibrate the host on its page, or name a number of rounds for this first run",
         field=FIELD,
     )
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.3g} %"

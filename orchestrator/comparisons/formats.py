@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from cli.pitwall.units import format_change, format_interval
 from orchestrator.benchmarks.fields import shown_value
 from orchestrator.benchmarks.models import Commit
 from orchestrator.comparisons.evidence import LatencyDetail, load_latency_detail
@@ -26,7 +27,6 @@ from orchestrator.comparisons.report import (
 )
 from orchestrator.comparisons.sides import Side
 from orchestrator.core.spreadsheets import csv_text
-from orchestrator.core.units import format_change
 from orchestrator.stats.comparison import Verdict
 
 #: Rows in Markdown: changed cases, or inconclusive ones if none changed.
@@ -292,7 +292,7 @@ def _format_metric(metric: MetricComparison | None) -> str:
         text = f"**{text}**"
     if metric.interval is None:
         return text
-    return f"{text} ({' to '.join(format_change(end) for end in metric.interval)})"
+    return f"{text} ({format_interval(metric.interval)})"
 
 
 def _count_other_cases(report: ComparisonReport, shown: Sequence[CaseComparison]) -> str:

@@ -7,11 +7,11 @@ from enum import StrEnum
 
 from django.db.models import F
 
+from cli.pitwall.units import format_change, format_interval, format_percent
 from orchestrator.comparisons.exclusions import SharedRun
 from orchestrator.comparisons.report import CaseComparison, ComparisonReport, MetricComparison
 from orchestrator.comparisons.selection import Selection
 from orchestrator.comparisons.sides import Side
-from orchestrator.core.units import format_change
 from orchestrator.loadtools.metrics import metric_for
 from orchestrator.runs.models import HostRole, Placement
 from orchestrator.stats.comparison import Verdict
@@ -103,7 +103,7 @@ def summary_of(headline: Headline, sides: tuple[Side, Side]) -> str:
         title = info.title if info else headline.cell[1]
         change = f"{title[0].lower()}{title[1:]} {format_change(headline.change)}"
         if headline.low is not None and headline.high is not None:
-            change += f" ({format_change(headline.low)} to {format_change(headline.high)})"
+            change += f" ({format_interval((headline.low, headline.high))})"
     names = _names(sides)
     sentences = _OF_ONE_COMMIT if sides[0].commit == sides[1].commit else _SENTENCES
     sentence = sentences[headline.verdict].format(**names, change=change)
@@ -237,10 +237,9 @@ def reasons_of_case(case: CaseComparison) -> list[Reason]:
 def _reason_of_metric(metric: MetricComparison) -> Reason:
     text = "; ".join(metric.reasons)
     if metric.interval is not None and metric.change is not None:
-        low, high = metric.interval
-        text = f"{metric.change:+.2%} ({low:+.2%} to {high:+.2%}), margin {metric.margin:.1%}" + (
-            f"; {text}" if text else ""
-        )
+        observed = f"{format_change(metric.change)} ({format_interval(metric.interval)})"
+        margin = f"margin {format_percent(metric.margin)}"
+        text = "; ".join(part for part in (f"{observed}, {margin}", text) if part)
     return Reason(code=_code_of_metric(metric), metric=metric.key, count=metric.blocks, text=text)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from cli.pitwall.units import format_count
+
 #: The largest known definitions have some thousands.
 MOST_VALUES = 200_000
 
@@ -58,7 +60,7 @@ def _count(node: yaml.Node, known: dict[int, int]) -> int:
         known[id(node)] = 0
         found = 1 + sum(_count(each, known) for each in _inside(node))
         if found > MOST_VALUES:
-            raise ValueError(f"its aliases stand for more than {MOST_VALUES:,} values")
+            raise ValueError(f"its aliases stand for more than {format_count(MOST_VALUES)} values")
         known[id(node)] = found
     return found
 

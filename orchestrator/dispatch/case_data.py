@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from orchestrator.core.units import format_change
+from cli.pitwall.units import format_change
 from orchestrator.loadtools.metrics import Metric
 from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
 from orchestrator.stats.interim import ALPHA, EQUIVALENCE_ALPHA

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from cli.pitwall.units import format_bytes, format_duration
 from orchestrator.core.errors import HostSetupError
 from orchestrator.core.heartbeat import Claim
-from orchestrator.core.units import format_bytes, format_duration
 from orchestrator.dispatch import remediation
 from orchestrator.dispatch.agent import LEAN, Agent, AgentError
 from orchestrator.dispatch.guarded_transport import GuardedTransport

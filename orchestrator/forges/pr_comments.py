@@ -5,13 +5,13 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.urls import reverse
 
+from cli.pitwall.units import format_duration
 from orchestrator.accounts.members import by_itself
 from orchestrator.comparisons.compare import compare_commits
 from orchestrator.comparisons.formats import to_markdown
 from orchestrator.comparisons.report import ComparisonReport
 from orchestrator.comparisons.verdict_cache import load_verdict_cards
 from orchestrator.core.errors import NotFoundError
-from orchestrator.core.units import format_duration
 from orchestrator.forges.clients.base import Status
 from orchestrator.forges.models import BenchmarkRequest, PullRequest, RequestState
 from orchestrator.runs.models import Run

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from cli.pitwall.units import format_percent
 from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.fleet.models import Host
 from orchestrator.histories.marked_changes import AnnotationMark, Shift
@@ -45,7 +46,7 @@ class HistoryPoint:
         interval."""
         if self.interval is None or not self.value:
             return ""
-        return f"{(self.interval[1] / self.value - 1) * 100:.1f} %"
+        return format_percent(self.interval[1] / self.value - 1, decimals=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from cli.pitwall.units import format_count
 from orchestrator.loadtools.capabilities import unsupported
 from orchestrator.loadtools.ghz_output import report_of
 from orchestrator.loadtools.model import (
@@ -52,7 +53,7 @@ SHEET = Capabilities(
         "reports UNAVAILABLE with such a text counts as broken, and every DEADLINE_EXCEEDED is "
         "a timeout.",
         "ghz reports no bytes.",
-        f"ghz keeps the first {MAX_CALLS:,} calls.",
+        f"ghz keeps the first {format_count(MAX_CALLS)} calls.",
     ),
 )
 
@@ -117,8 +118,8 @@ def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
         where = "requests" if spec.requests is not None else "duration_s"
         yield (
             where,
-            f"about {calls:,.0f} calls expected, and ghz keeps the time of the first "
-            f"{MAX_CALLS:,}: make it shorter, or set a lower rate or expected_rate",
+            f"about {format_count(calls)} calls expected, and ghz keeps the time of the first "
+            f"{format_count(MAX_CALLS)}: make it shorter, or set a lower rate or expected_rate",
         )
 
 

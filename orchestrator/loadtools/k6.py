@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from cli.pitwall.units import format_count, format_seconds
 from orchestrator.loadtools.capabilities import unsupported
 from orchestrator.loadtools.k6_output import report_of
 from orchestrator.loadtools.model import (
@@ -61,7 +62,8 @@ SHEET = Capabilities(
         "gRPC: only calls with one message and one response.",
         "The job's certificates are trusted through SSL_CERT_FILE, which k6 supports on Linux "
         "only.",
-        f"At most {MAX_REQUESTS:,} requests: each temporarily uses 0.8 kB of the host's disk.",
+        f"At most {format_count(MAX_REQUESTS)} requests: each temporarily uses 0.8 kB of the "
+        "host's disk.",
     ),
 )
 
@@ -122,7 +124,10 @@ def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
         yield "requests", "k6 needs the duration of each probe of a search: use duration_s"
     elif _length_s(spec) < _SHORTEST_S:
         where = "requests" if spec.duration_s is None else "duration_s"
-        yield where, f"k6 takes loads of a second or more, this one has {_length_s(spec):.3g}"
+        yield (
+            where,
+            f"k6 takes loads of a second or more, this one has {format_seconds(_length_s(spec))}",
+        )
     if spec.rate is not None and spec.rate < 0.001:
         yield "rate", f"{spec.rate:g}: k6 takes 0.001 a second at least"
     expected = _most_requests(spec)
@@ -130,8 +135,9 @@ def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
         where = "requests" if spec.requests is not None else "duration_s"
         yield (
             where,
-            f"about {expected:,.0f} requests expected, more than the {MAX_REQUESTS:,} that k6 may "
-            "write down: make it shorter, or set a lower rate or expected_rate",
+            f"about {format_count(expected)} requests expected, more than the "
+            f"{format_count(MAX_REQUESTS)} that k6 may write down: make it shorter, or set a lower "
+            "rate or expected_rate",
         )
     names = Counter(name.lower() for name, _ in spec.headers)
     for place, (name, _) in enumerate(spec.headers):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from cli.pitwall.units import format_percent
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Reason
 from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
@@ -91,8 +92,8 @@ def _underdelivered(evidence: Evidence) -> Reason | None:
     who = "the load tool did not keep up" if is_bound else "the server is saturated"
     return _reason(
         "underdelivered",
-        f"only {evidence.delivered:.1%} of the offered {evidence.load.rate or 0:g}/s was answered "
-        f"well, {who}",
+        f"only {format_percent(evidence.delivered or 0.0)} of the offered "
+        f"{evidence.load.rate or 0:g}/s was answered well, {who}",
     )
 
 
@@ -109,7 +110,9 @@ def _link_stalled(evidence: Evidence) -> Reason | None:
     gap_s = evidence.result.get("peer_gap_s")
     if gap_s is None or not THRESHOLDS["link_stalled"].is_broken_by(gap_s):
         return None
-    return _reason("link_stalled", f"the link between the hosts stood still for {gap_s:.1f} s")
+    return _reason(
+        "link_stalled", f"the link between the hosts stood still for {quantity(gap_s, 's')}"
+    )
 
 
 def _limits_refused(evidence: Evidence) -> Reason | None:

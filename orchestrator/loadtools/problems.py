@@ -3,6 +3,7 @@
 import math
 import re
 
+from cli.pitwall.units import format_count
 from orchestrator.loadtools.model import LoadSpec, Problem
 
 #: The maximum number of rows (answered requests) of one trial, including its warm-up.
@@ -57,8 +58,9 @@ def _amount_problems(spec: LoadSpec) -> list[Problem]:
         return [
             (
                 where,
-                f"about {rows:,.0f} requests expected, more than the {MAX_ROWS:,} that a trial "
-                "keeps: make it shorter, or set a lower rate or expected_rate",
+                f"about {format_count(rows)} requests expected, more than the "
+                f"{format_count(MAX_ROWS)} that a trial keeps: make it shorter, or set a lower "
+                "rate or expected_rate",
             )
         ]
     return []

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from cli.pitwall.units import format_number, format_seconds, format_value
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Reason
 from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
@@ -85,7 +86,7 @@ def _load_before(hosts: Mapping[str, Facts]) -> Reason | None:
         "load_before",
         loads,
         "load",
-        lambda load: f"the load was {load:.2f} a core before the start",
+        lambda load: f"the load was {format_number(load)} a core before the start",
     )
 
 
@@ -106,7 +107,9 @@ def _used_by_others(code: str, evidence: Evidence) -> Reason | None:
 
 
 def _names(facts: Facts) -> str:
-    told = [f"{each['name']} {each['cpu_s']:.2f} s" for each in facts.get("foreign") or ()]
+    told = [
+        f"{each['name']} {format_seconds(each['cpu_s'])}" for each in facts.get("foreign") or ()
+    ]
     return f", mostly {', '.join(told)}" if told else ""
 
 
@@ -152,8 +155,8 @@ def _clock_drop(evidence: Evidence) -> Reason | None:
     if len(clocks) < MIN_CLOCKS or not rule.is_broken_by(min(clocks) / max(clocks)):
         return None
     return rule.reason(
-        f"the clock went down to {min(clocks):.0f} MHz, {min(clocks) / max(clocks):.0%} of "
-        f"{max(clocks):.0f} MHz"
+        f"the clock went down to {format_value(min(clocks), 'MHz')}, "
+        f"{_share(min(clocks) / max(clocks))} of {format_value(max(clocks), 'MHz')}"
     )
 
 
@@ -177,7 +180,9 @@ def _heating(evidence: Evidence) -> Reason | None:
     first, last = (statistics.median(part) for part in (known[-2 * size : -size], known[-size:]))
     if not rule.is_broken_by(last - first):
         return None
-    return rule.reason(f"it was {last - first:.1f} °C hotter at the end, {last:.0f} °C")
+    return rule.reason(
+        f"it was {format_value(last - first, '°C')} hotter at the end, {format_value(last, '°C')}"
+    )
 
 
 def _on_battery(evidence: Evidence) -> Reason | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from cli.pitwall.units import format_bytes
 from orchestrator.loadtools.capabilities import unsupported
 from orchestrator.loadtools.model import (
     Capabilities,
@@ -182,5 +183,6 @@ def _own_problems(spec: LoadSpec) -> Iterator[Problem]:
             yield f"parameters.{name}", text
     size = len(asked(spec).encode())
     if size > MAX_ARGUMENT_BYTES:
-        text = f"the program's input has {size:,} bytes, more than {MAX_ARGUMENT_BYTES:,}"
+        limit = format_bytes(MAX_ARGUMENT_BYTES)
+        text = f"the program's input has {format_bytes(size)}, more than {limit}"
         yield "body", f"{text}: put a large body into a file of the tree"

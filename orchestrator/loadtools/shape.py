@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cli.pitwall.units import format_number
 from orchestrator.loadtools.costs import quota_of_tool
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Reason
@@ -74,7 +75,9 @@ def _connections_missing(evidence: Evidence) -> Reason | None:
     rule, most = THRESHOLDS["connections_missing"], max(counts)
     if not rule.is_broken_by(most / asked):
         return None
-    return rule.reason(f"{most} of {asked} connections were open at a time, {most / asked:.0%}")
+    return rule.reason(
+        f"{most} of {asked} connections were open at a time, {quantity(most / asked, 'share')}"
+    )
 
 
 def _tool_bound(evidence: Evidence) -> Reason | None:
@@ -84,7 +87,7 @@ def _tool_bound(evidence: Evidence) -> Reason | None:
         return None
     quota = quota_of_tool(evidence.result)
     what = "its CPUs" if quota is None else f"its CPU quota of {quota:g}"
-    return rule.reason(f"the load tool used {share:.0%} of {what}")
+    return rule.reason(f"the load tool used {quantity(share, 'share')} of {what}")
 
 
 def _shared_cpus(evidence: Evidence) -> Reason | None:
@@ -130,8 +133,8 @@ def _littles_law(evidence: Evidence) -> Reason | None:
     if not rule.is_broken_by(round(apart, 9)):
         return None
     return rule.reason(
-        f"rate × latency gives {in_flight:.1f} requests under way where {expected} could be, "
-        f"{apart:.0%} apart"
+        f"rate × latency gives {format_number(in_flight)} requests under way where {expected} "
+        f"could be, {quantity(apart, 'share')} apart"
     )
 
 

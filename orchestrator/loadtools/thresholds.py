@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
+from cli.pitwall.units import format_percent, format_value
 from orchestrator.loadtools.model import Level, Reason
 
 Unit = Literal["share", "cores", "s", "°C", "count"]
@@ -52,12 +53,10 @@ class Threshold:
 def quantity(value: float, unit: Unit) -> str:
     """Return a number with its unit, for people."""
     if unit == "share":
-        return f"{value * 100:.3g} %"
+        return format_percent(value)
     if unit == "cores":
-        return f"{value * 100:.3g} % of a core"
-    if unit == "s":
-        return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s"
-    return f"{value:g} {unit}" if unit != "count" else f"{value:g}"
+        return f"{format_percent(value)} of a core"
+    return format_value(value, unit, digits=3)
 
 
 def _hard(code: str, title: str, why: str, advice: str, **kept: Any) -> Threshold:

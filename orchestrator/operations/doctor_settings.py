@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from cli.pitwall.units import format_bytes
 from orchestrator.operations.doctor import Finding, failed, ok, warned
 
 SHORTEST_KEY = 50
@@ -139,11 +140,11 @@ def data_folder() -> Iterator[Finding]:
     if free < _LITTLE_ROOM_BYTES:
         yield warned(
             "data folder",
-            f"{folder} has {free / _GIB:.1f} GiB left for mirrors of repositories",
+            f"{folder} has {format_bytes(free)} left for mirrors of repositories",
             "Make room, or set PITWALL_DATA_DIR to a larger disk; what is there may be deleted.",
         )
     else:
-        yield ok("data folder", f"{folder}: {free / _GIB:.0f} GiB free")
+        yield ok("data folder", f"{folder}: {format_bytes(free)} free")
 
 
 def _takes_files(folder: Path) -> bool:

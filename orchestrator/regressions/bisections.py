@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
+from cli.pitwall.units import format_percent
 from orchestrator.accounts.members import by_itself
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.clock import utc_now
@@ -185,7 +186,7 @@ def _ended(search: Bisection, found: Found) -> None:
     _end(
         search,
         BisectionState.FOUND,
-        f"{commit.short_sha}, with a probability of {found.probability * 100:.1f} %",
+        f"{commit.short_sha}, with a probability of {format_percent(found.probability)}",
     )
     merged = path_merged(commit)
     if merged is not None and not row.bisections.filter(good=merged.base).exists():

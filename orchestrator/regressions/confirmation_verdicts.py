@@ -1,6 +1,6 @@
 """Apply the result of a confirmation run to a change point, also of another metric."""
 
-from orchestrator.core.units import format_change
+from cli.pitwall.units import format_change
 from orchestrator.regressions.change_points import note_revision
 from orchestrator.regressions.confirmation_readings import read_confirmation_run
 from orchestrator.results.models import ChangePoint, ChangeState

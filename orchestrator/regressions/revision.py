@@ -7,9 +7,9 @@ unless a member or a confirmation run has judged it.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from cli.pitwall.units import format_change
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.clock import utc_now
-from orchestrator.core.units import format_change
 from orchestrator.fleet.models import HostTransport
 from orchestrator.regressions.change_points import note_revision
 from orchestrator.regressions.main_line import LinePoint

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from cli.pitwall.units import format_number
 from orchestrator.core.spreadsheets import csv_text
 from orchestrator.reports.pivot_model import (
     WORDS,
@@ -14,7 +15,6 @@ from orchestrator.reports.pivot_model import (
 )
 from orchestrator.reports.pivots import Report
 from orchestrator.reports.provenance import Provenance, provenance_of
-from orchestrator.reports.units import number
 
 _CSV_PARTS = ("", "low", "high", "trials", "suspect", "why")
 
@@ -72,7 +72,7 @@ def shown(cell: Cell, column: TableColumn) -> str:
         return WORDS[cell.kind]
     if column.kind == "change" and cell.baseline:
         return "baseline"
-    text = number(cell.value, cell.decimals)
+    text = _number(cell.value, cell)
     sign = "+" if column.kind == "change" and cell.value > 0 else ""
     return f"{sign}{text}{'' if column.unit or cell.unit_said else _unit_of(cell)}"
 
@@ -81,7 +81,11 @@ def interval(cell: Cell) -> str:
     """Return `1.90 to 2.10`; empty without an interval."""
     if cell.low is None or cell.high is None:
         return ""
-    return f"{number(cell.low, cell.decimals)} to {number(cell.high, cell.decimals)}"
+    return f"{_number(cell.low, cell)} to {_number(cell.high, cell)}"
+
+
+def _number(value: float, cell: Cell) -> str:
+    return format_number(value, decimals=cell.decimals, plain=True)
 
 
 def _unit_of(cell: Cell) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.db.models import Count, Max, Min, QuerySet
 
+from cli.pitwall.units import format_bytes
 from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.core.units import format_bytes
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.reports.pivot_model import WORDS

@@ -1,4 +1,4 @@
-"""Display units of metrics in reports, and the formatting of numbers. Pure."""
+"""Display units of metrics in reports. Pure."""
 
 from collections.abc import Mapping
 
@@ -37,18 +37,3 @@ def units_for(unit: str) -> tuple[str, ...]:
 def scale(unit: str, shown: str) -> float:
     """Return the factor; KeyError if a metric of `unit` cannot be shown in this unit."""
     return SCALES.get(unit, {unit: 1.0})[shown]
-
-
-def number(value: float, decimals: int | None) -> str:
-    """Format plain digits with a point and no grouping; by default three significant ones."""
-    if decimals is not None:
-        return _signed_zero(f"{value:.{decimals}f}")
-    size = abs(value)
-    places = 2 if size < 10 else 1 if size < 100 else 0
-    if 0 < size < 0.01:
-        return f"{value:.2g}"
-    return _signed_zero(f"{value:.{places}f}")
-
-
-def _signed_zero(text: str) -> str:
-    return text.lstrip("-") if not text.strip("-0.") else text

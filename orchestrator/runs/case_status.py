@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.db.models import Count, Q, Sum
 
+from cli.pitwall.units import format_duration
 from orchestrator.benchmarks.models import Case
-from orchestrator.core.units import format_duration
 from orchestrator.runs.models import InterimAnalysis, Job, Run, Trial
 from orchestrator.runs.states import TrialState
 from orchestrator.stats.paired import FEWEST_BLOCKS

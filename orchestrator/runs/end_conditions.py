@@ -2,7 +2,7 @@
 
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.core.units import format_duration
+from cli.pitwall.units import format_duration
 from orchestrator.runs.models import Until
 from orchestrator.stats.interim import INTERIM_BLOCKS
 from orchestrator.stats.paired import FEWEST_BLOCKS

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from cli.pitwall.units import format_duration
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, Host
 from orchestrator.runs.models import HostLease, Job, Placement
@@ -36,7 +37,7 @@ def waiting_reason(job: Job, known: Candidates | None = None) -> str:
         return ""
     now = utc_now()
     if job.not_before is not None and job.not_before > now:
-        return f"tried again in {(job.not_before - now).total_seconds():.0f} s"
+        return f"tried again in {format_duration((job.not_before - now).total_seconds())}"
     known = known or Candidates()
     reasons = [_placement_waits(job, placement, known) for placement in job.placements.all()]
     return next((reason for reason in reasons if reason), "next in the queue of its hosts")

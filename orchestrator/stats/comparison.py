@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cli.pitwall.units import format_percent
 from orchestrator.stats.paired import FEWEST_BLOCKS, PairedTest, paired_test
 from orchestrator.stats.signed_rank import FEWEST_PAIRS, hodges_lehmann
 
@@ -237,9 +238,10 @@ def reasons_of(
     if n < FEWEST_BLOCKS:
         reasons.append(f"{n} of at least {FEWEST_BLOCKS} {unit}")
     elif verdict is Verdict.INCONCLUSIVE:
+        width = format_percent(as_change(half_width or 0))
         reasons.append(
-            f"the interval is ±{as_change(half_width or 0):.1%} wide: it proves neither a "
-            f"change nor that there is none beyond ±{margin:.1%}"
+            f"the interval is ±{width} wide: it proves neither a "
+            f"change nor that there is none beyond ±{format_percent(margin)}"
         )
     if fragile:
         reasons.append("fragile: the robust estimate leads to another verdict")

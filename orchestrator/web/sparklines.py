@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cli.pitwall.units import format_number
 from orchestrator.measurements.cpu_traces import CpuTrace, Line
 
 WIDTH = 84
@@ -96,7 +97,7 @@ def _cpu_text(newest: CpuTrace) -> str:
 
 
 def _cores(line: Line) -> str:
-    return f"{_mean(line):.2f} cores"
+    return f"{format_number(_mean(line))} cores"
 
 
 def _mean(line: Line) -> float:

@@ -1,4 +1,4 @@
-// Numbers for people, by the rules of orchestrator/core/units.py, whatever the language of the
+// Numbers for people, by the rules of cli/pitwall/units.py, whatever the language of the
 // browser. A test compares both.
 
 const SIZES = {
@@ -42,13 +42,13 @@ function sizeFor(base, value) {
 export function formatValue(value, unit) {
   if (value === null || Number.isNaN(value)) return "–";
   if (value < 0) return `−${formatValue(-value, unit)}`;
-  if (unit === "ratio") return `${(value * 100).toFixed(2)} %`;
+  if (unit === "ratio") return `${groupThousands(value * 100, 2)} %`;
   if (unit === "count") return groupThousands(value);
   if (unit === "money/1M") return `${formatSignificant(value)} for 1M answers`;
   if (!(unit in SCALED)) return `${formatSignificant(value)} ${unit}`.trim();
   const [base, suffix] = SCALED[unit];
   const [size, name] = sizeFor(base, value);
-  const number = name === "B" ? value.toFixed(0) : formatSignificant(value / size);
+  const number = name === "B" ? groupThousands(value) : formatSignificant(value / size);
   return `${number} ${name}${suffix}`;
 }
 
@@ -84,6 +84,6 @@ export function formatSignificant(value) {
     .replace(/e-(\d)$/, "e-0$1");
 }
 
-function groupThousands(value) {
-  return value.toFixed(0).replace(/\B(?=(\d{3})+$)/g, NARROW_SPACE);
+function groupThousands(value, decimals = 0) {
+  return value.toFixed(decimals).replace(/\B(?=(\d{3})+(\.|$))/g, NARROW_SPACE);
 }

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page
 
-from orchestrator.core.units import format_change, format_duration, format_value
+from cli.pitwall.units import format_change, format_duration, format_value
 
 pytestmark = pytest.mark.browser
 

@@ -20,10 +20,10 @@ def test_aliases_and_merges_are_read() -> None:
 
 @pytest.mark.parametrize("bomb", [f"b0: &b0 [1]\n{DOUBLED}", f"b0: &b0 {{x: 1}}\n{MERGED}"])
 def test_a_text_that_expands_exponentially_is_refused(bomb: str) -> None:
-    with pytest.raises(ValueError, match="more than 200,000 values"):
+    with pytest.raises(ValueError, match="more than 200\u202f000 values"):
         yaml_from(bomb)
     for read in (parse, report_spec.parse):
-        with pytest.raises(InvalidRequestError, match="more than 200,000 values"):
+        with pytest.raises(InvalidRequestError, match="more than 200\u202f000 values"):
             read(f"version: 1\n{bomb}")
 
 

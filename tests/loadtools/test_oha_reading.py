@@ -99,7 +99,7 @@ def test_a_load_tool_is_compared_with_its_cpu_quota(calm):
     reading = parse(output, rows, result)
     assert reading.readings["cpu.tool_share"] == pytest.approx(1.0)
     assert codes(reading) == ["tool_bound"]
-    assert "used 100% of its CPU quota of 0.2" in reading.validity.reasons[0].message
+    assert "used 100 % of its CPU quota of 0.2" in reading.validity.reasons[0].message
     # A quota that is more than its threads can use holds nothing back.
     result["limits"]["tool"]["cpu_quota"] = 4
     assert parse(output, rows, result).readings["cpu.tool_share"] == pytest.approx(0.2)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cli.pitwall.units import format_bytes, format_count
 from orchestrator.archives.projects.kinds import BY_NAME, OF_PROJECT
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.ids import digest_of
@@ -98,6 +99,6 @@ def _check(manifest: Manifest, names: list[str]) -> None:
     size = sum(each.bytes for each in manifest.members.values())
     if size > MOST_BYTES or manifest.rows > MOST_ROWS:
         raise InvalidRequestError(
-            f"it is too large: {size:,} bytes and {manifest.rows:,} rows, of at most "
-            f"{MOST_BYTES:,} and {MOST_ROWS:,}"
+            f"it is too large: {format_bytes(size)} and {format_count(manifest.rows)} rows, of at "
+            f"most {format_bytes(MOST_BYTES)} and {format_count(MOST_ROWS)}"
         )

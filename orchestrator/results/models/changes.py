@@ -4,6 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from cli.pitwall.units import format_change
 from orchestrator.accounts.models import User
 from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.core.ids import new_id
@@ -128,7 +129,7 @@ class ChangePoint(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.change:+.1%} at {self.commit_id}"
+        return f"{format_change(self.change)} at {self.commit_id}"
 
 
 class Baseline(models.Model):

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from cli.pitwall.units import format_p_value
 from orchestrator.alerts.models import Alert, AlertState
 from orchestrator.alerts.selectors import searches_of
 from orchestrator.benchmarks.models import Commit
@@ -65,7 +66,7 @@ class ChangeView:
 
     @property
     def p_shown(self) -> str:
-        return f"{self.row.p_value:.1g}" if self.row.p_value >= 1e-9 else "below 1e-9"
+        return format_p_value(self.row.p_value)
 
     @property
     def shown_interval(self) -> tuple[float, float]:

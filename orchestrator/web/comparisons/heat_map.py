@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
+from cli.pitwall.units import format_change
 from orchestrator.comparisons.heatmap import (
     METRIC,
     Axis,
@@ -15,7 +16,6 @@ from orchestrator.comparisons.heatmap import (
 )
 from orchestrator.comparisons.ranking import ORDER
 from orchestrator.comparisons.report import ComparisonReport, MetricComparison
-from orchestrator.core.units import format_change
 from orchestrator.stats.comparison import Verdict
 from orchestrator.web.comparisons.view_options import ViewOptions
 from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS

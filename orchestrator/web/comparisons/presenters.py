@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from cli.pitwall.units import format_change, format_duration, format_interval, format_p_value
 from orchestrator.benchmarks.choice import MAX_LENGTH
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.comparisons.evidence import (
@@ -17,7 +18,6 @@ from orchestrator.comparisons.evidence import (
     load_latency_detail,
 )
 from orchestrator.comparisons.report import CaseComparison, ComparisonReport, MetricComparison
-from orchestrator.core.units import format_change, format_duration
 from orchestrator.stats.comparison import Verdict
 from orchestrator.web.comparisons.charts import (
     BAR_WIDTH,
@@ -292,9 +292,9 @@ def _change_cell(metric: MetricComparison | None) -> ChangeCell | None:
     low, point, high = (int(x * _UNITS) for x in (result.low, result.change, result.high))
     return ChangeCell(
         change=change,
-        interval=f"{format_change(result.low)} to {format_change(result.high)}",
+        interval=format_interval((result.low, result.high)),
         verdict=metric.verdict or "",
-        title="" if metric.q_value is None else f"q = {metric.q_value:.2g}",
+        title="" if metric.q_value is None else f"q = {format_p_value(metric.q_value)}",
         range_path=f"M{low} 6H{high}",
         point_path=f"M{point} 6h0",
     )

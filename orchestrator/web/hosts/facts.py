@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from orchestrator.core.units import format_bytes, format_duration
+from cli.pitwall.units import format_bytes, format_duration, format_number, format_value
 from orchestrator.fleet.facts import Contradiction
 
 #: Title → the facts of that group, in order; `x*` stands for all facts with this prefix.
@@ -133,14 +133,14 @@ def _number(name: str, value: float) -> str:
     if name.endswith("_bytes"):
         return format_bytes(value)
     if name.endswith("_mhz"):
-        return f"{value:.0f} MHz"
+        return format_value(round(value), "MHz")
     if name.endswith("_s"):
         return format_duration(value)
     if name == "time":
         return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M:%S} UTC"
     if name.endswith("_c") or name.startswith("temperature"):
-        return f"{value:.0f} °C"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+        return f"{format_number(value, decimals=0)} °C"
+    return format_number(value, digits=4) if isinstance(value, float) else str(value)
 
 
 def _rows(name: str, value: Any, why: Mapping[str, Any]) -> Iterator[FactRow]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.urls import reverse
 
+from cli.pitwall.units import format_percent, format_value
 from orchestrator.calibration.sensitivity import (
     BLOCKS,
     CHANGE,
@@ -16,7 +17,6 @@ from orchestrator.calibration.sensitivity import (
     present_calibrations,
     sights_of,
 )
-from orchestrator.core.units import format_value
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.selectors import changes_of
 from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
@@ -76,7 +76,7 @@ class NoiseFloor:
     chart: dict[str, Any] | None
     running: list[Run]
     blocks: tuple[int, ...] = BLOCKS
-    change: str = f"{CHANGE * 100:g} %"
+    change: str = format_percent(CHANGE)
 
 
 def noise_floor(host: Host, wanted: str = "") -> NoiseFloor:

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from cli.pitwall.units import format_bytes
 from orchestrator.importers.registry import FORMATS
 from orchestrator.reports.reference_import import NewImport
 from orchestrator.web.forms import TeamForm
@@ -70,8 +71,8 @@ class ReferenceForm(TeamForm):
         file = self.cleaned_data["file"]
         if file.size > MAX_UPLOAD_BYTES:
             raise ValidationError(
-                f"{file.name} has {file.size / 1024**2:.0f} MiB; a page takes at most "
-                f"{MAX_UPLOAD_BYTES // 1024**2} MiB. Use manage.py import_results for it."
+                f"{file.name} has {format_bytes(file.size)}; a page takes at most "
+                f"{format_bytes(MAX_UPLOAD_BYTES)}. Use manage.py import_results for it."
             )
         return file
 

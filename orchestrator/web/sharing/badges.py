@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cli.pitwall.units import format_value
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.comparisons.verdict_cache import VerdictCard, load_verdict_cards
-from orchestrator.core.units import format_value
 from orchestrator.histories.branches import BranchLine, branch_line
 from orchestrator.histories.histories import Part, history_at
 from orchestrator.histories.reports import History, HistoryPoint

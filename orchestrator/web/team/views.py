@@ -12,13 +12,13 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from cli.pitwall.units import format_bytes, format_duration
 from orchestrator.accounts.audit import as_csv, as_json_lines, audit_of
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.memberships import leave_team
 from orchestrator.accounts.selectors import member_for_user, tokens_of
 from orchestrator.accounts.services import create_token, revoke_token
 from orchestrator.core.errors import NotFoundError
-from orchestrator.core.units import format_bytes, format_duration
 from orchestrator.retention.quota_use import use_of
 from orchestrator.web.access import CHOSEN_TEAM, for_member
 from orchestrator.web.forms import FORM_ERRORS

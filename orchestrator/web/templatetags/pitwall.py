@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from cli.pitwall import units
 from orchestrator.alerts.models import EventKind
 from orchestrator.comparisons.formats import SYMBOLS
-from orchestrator.core import units
 from orchestrator.loadtools.metrics import latency_label
 from orchestrator.measurements.validity_issues import code_of, title_of
 from orchestrator.runs.schedules import times_in_words
@@ -72,6 +72,9 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 _AGES = ((60, "s"), (60, "min"), (24, "h"), (30, "d"))
 
 register.filter("change", units.format_change)
+register.filter("interval", units.format_interval)
+register.filter("share", units.format_percent)
+register.filter("p_value", units.format_p_value)
 register.filter("duration", units.format_duration)
 register.filter("size", units.format_bytes)
 register.filter("quantity", units.format_value)
@@ -83,14 +86,6 @@ register.filter("schedule_places", placements.places_of_schedule)
 register.filter("reasons", reason_views)
 register.filter("benchmark_key", benchmark_key)
 register.filter("times_in_words", times_in_words)
-
-
-@register.filter
-def interval(pair: tuple[float, float] | None) -> str:
-    """Return a confidence interval of a change: "−3.1 % to −1.2 %"."""
-    if pair is None:
-        return "–"
-    return f"{units.format_change(pair[0])} to {units.format_change(pair[1])}"
 
 
 @register.filter
@@ -121,12 +116,6 @@ def clock(instant: datetime) -> str:
     """Return a future time of day, UTC; with the date if it is not today."""
     today = instant.date() == timezone.now().date()
     return instant.strftime("%H:%M" if today else "%a %d %b %H:%M")
-
-
-@register.filter
-def share(value: float) -> str:
-    """Return a share such as 0.02 as "2 %"."""
-    return f"{value * 100:.3g} %"
 
 
 @register.filter

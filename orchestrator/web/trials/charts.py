@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.core.units import format_value
+from cli.pitwall.units import format_value
 from orchestrator.measurements.selectors import LoadSummary
 from orchestrator.measurements.trial_files import Facts
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cli.pitwall.units import format_number, format_seconds, format_value
 from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
 from orchestrator.measurements.environment import Surroundings
 from orchestrator.measurements.trial_files import Facts
@@ -62,17 +63,19 @@ def _cores(value: float, facts: Facts) -> str:
 
 
 def _names(facts: Facts) -> str:
-    told = [f"{each['name']} {each['cpu_s']:.2f} s" for each in facts.get("foreign") or ()]
+    told = [
+        f"{each['name']} {format_seconds(each['cpu_s'])}" for each in facts.get("foreign") or ()
+    ]
     return f" ({', '.join(told)})" if told else ""
 
 
 def _count(value: float, _: Facts) -> str:
-    return f"{value:g}"
+    return format_number(value, digits=6)
 
 
 def _load(value: float, facts: Facts) -> str:
     cpus = facts.get("cpus")
-    return f"{value:.2f} on {cpus} CPUs" if cpus else f"{value:.2f}"
+    return f"{format_number(value)} on {cpus} CPUs" if cpus else format_number(value)
 
 
 def _yes_no(value: bool, _: Facts) -> str:
@@ -85,13 +88,13 @@ def _seconds(value: float, _: Facts) -> str:
 
 
 def _joules(value: float, _: Facts) -> str:
-    return f"{value:.1f} J"
+    return format_value(value, "J")
 
 
 def _span(unit: str) -> FactFormatter:
     def says(value: float | Sequence[float], _: Facts) -> str:
         ends = value if isinstance(value, Sequence) else (value,)
-        texts = dict.fromkeys(f"{end:.1f}" if unit == "°C" else f"{end:.0f}" for end in ends)
+        texts = dict.fromkeys(format_number(end) for end in ends)
         return f"{' to '.join(texts)} {unit}"
 
     return says

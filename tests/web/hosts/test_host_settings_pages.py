@@ -357,7 +357,7 @@ def test_the_profile_form_has_the_current_values(
     ("name", "value", "shown"),
     [
         ("memory_bytes", 8 * 2**30, "8.00 GiB"),
-        ("clock_max_mhz", 4100.4, "4100 MHz"),
+        ("clock_max_mhz", 4100.4, "4\u202f100 MHz"),
         ("uptime_s", 7200, "2 h 00 min"),
         ("temperatures", [41.5, 43.0], "42 °C, 43 °C"),
         ("load", [0.5, 1.25, 2.0], "0.5, 1.25, 2"),

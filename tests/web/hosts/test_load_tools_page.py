@@ -6,7 +6,7 @@ import re
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.core.units import format_change
+from cli.pitwall.units import format_change
 from orchestrator.fleet.models import HostSnapshot
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.loadtools.sheets import tool_sheets

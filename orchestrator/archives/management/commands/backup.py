@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from cli.pitwall.units import format_bytes, format_count
 from orchestrator.archives.database.backing_up import back_up
 from orchestrator.core.errors import PitwallError
 from orchestrator.core.progress import add_quiet, progress_of
@@ -28,8 +29,8 @@ class Command(BaseCommand):
         except PitwallError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(
-            f"{path}: {done.rows:,} rows of {len(done.tables)} tables, {done.dump_bytes:,} bytes, "
-            f"of PostgreSQL {done.postgresql}"
+            f"{path}: {format_count(done.rows)} rows of {len(done.tables)} tables, "
+            f"{format_bytes(done.dump_bytes)}, of PostgreSQL {done.postgresql}"
         )
         if done.sealing_keys:
             self.stdout.write(

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from cli.pitwall.units import format_count
 from orchestrator.accounts.selectors import first_owner
 from orchestrator.archives.projects.exporting import export_project
 from orchestrator.benchmarks.selectors import project_for
@@ -32,6 +33,8 @@ class Command(BaseCommand):
                 done = export_project(project, path, overwrite=options["overwrite"], written=show)
         except PitwallError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"{path}: {done.rows:,} rows of {project.team.slug}/{project.slug}")
+        self.stdout.write(
+            f"{path}: {format_count(done.rows)} rows of {project.team.slug}/{project.slug}"
+        )
         if done.left_out:
             self.stdout.write(f"{done.left_out} runs that have not ended are not in it")

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from cli.pitwall.units import format_count
 from orchestrator.accounts.selectors import first_owner
 from orchestrator.archives.projects.importing import import_project
 from orchestrator.core.errors import PitwallError
@@ -32,6 +33,6 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         name = f"{done.project.team.slug}/{done.project.slug}"
         if done.rows:
-            self.stdout.write(f"{name}: {done.rows:,} rows, of {done.manifest.made_at}")
+            self.stdout.write(f"{name}: {format_count(done.rows)} rows, of {done.manifest.made_at}")
         else:
             self.stdout.write(f"{name} was imported from this file before; nothing was changed")

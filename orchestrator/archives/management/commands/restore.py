@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from cli.pitwall.units import format_count
 from orchestrator.accounts.vault import missing_keys
 from orchestrator.archives.database.manifest import Manifest
 from orchestrator.archives.database.restoring import Restored, check, restore
@@ -77,6 +78,6 @@ class Command(BaseCommand):
 def _told(path: Path, manifest: Manifest) -> str:
     return (
         f"{path}: of {manifest.made_at}, Pitwall {manifest.pitwall}, PostgreSQL "
-        f"{manifest.postgresql}, {manifest.rows:,} rows of {len(manifest.tables)} tables; "
-        "it is whole"
+        f"{manifest.postgresql}, {format_count(manifest.rows)} rows of {len(manifest.tables)} "
+        "tables; it is whole"
     )

@@ -7,13 +7,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from cli.pitwall.units import format_value
 from orchestrator.accounts.members import Member, member_of
 from orchestrator.accounts.models import Membership, Role
 from orchestrator.calibration.calibrations import judge_calibration
 from orchestrator.calibration.sensitivity import Sight, sights_of
 from orchestrator.core.errors import PitwallError
 from orchestrator.core.progress import Progress, add_quiet, progress_of
-from orchestrator.core.units import format_value
 from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.fleet.models import Host
 from orchestrator.results.models import Calibration

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from cli.pitwall.units import format_count
 from orchestrator.accounts.models import Team
 from orchestrator.accounts.selectors import team_named
 from orchestrator.core.errors import PitwallError
@@ -46,7 +47,7 @@ class Command(BaseCommand):
     def _tell(self, team: Team) -> None:
         self.stdout.write(f"These are deleted permanently with the team {team.name} ({team.slug}):")
         for each in holdings_of(team):
-            self.stdout.write(f"  {each.count:,} {each.title}")
+            self.stdout.write(f"  {format_count(each.count)} {each.title}")
         self.stdout.write(
             "and its audit log. Users keep their accounts, and hosts that are reached over SSH "
             "keep their work folders."

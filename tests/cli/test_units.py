@@ -2,7 +2,14 @@
 
 import pytest
 
-from orchestrator.core.units import format_change, format_duration, format_value
+from cli.pitwall.units import (
+    format_change,
+    format_duration,
+    format_number,
+    format_p_value,
+    format_percent,
+    format_value,
+)
 
 
 @pytest.mark.parametrize(
@@ -40,3 +47,31 @@ def test_changes_have_a_sign(ratio: float | None, shown: str) -> None:
 )
 def test_waiting_times_are_rounded(seconds: float | None, shown: str) -> None:
     assert format_duration(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [(0.02, "2 %"), (0.0045, "0.45 %"), (0.12345, "12.3 %"), (15.0, "1\u202f500 %"), (0.0, "0 %")],
+)
+def test_shares_have_no_zeros_at_the_end(share: float, shown: str) -> None:
+    assert format_percent(share) == shown
+
+
+def test_a_report_has_plain_numbers() -> None:
+    assert format_number(-12_345.6, plain=True) == "-12346"
+    assert format_number(12_345.6, decimals=2, plain=True) == "12345.60"
+    assert format_number(-0.001, decimals=2, plain=True) == "0.00"
+    assert format_number(1.5, plain=True) == "1.50"
+
+
+def test_a_threshold_is_as_exact_as_it_was_written() -> None:
+    assert format_value(0.1, "s", digits=3) == "100 ms"
+    assert format_value(0.5, "count", digits=3) == "0.5"
+    assert format_value(1.25, "s", digits=6) == "1.25 s"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.0312, "0.031"), (3e-7, "3e-07"), (1e-12, "below 1e-9")]
+)
+def test_p_values_have_two_digits(value: float, shown: str) -> None:
+    assert format_p_value(value) == shown
