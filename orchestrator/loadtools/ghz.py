@@ -53,7 +53,7 @@ SHEET = Capabilities(
         "reports UNAVAILABLE with such a text counts as broken, and every DEADLINE_EXCEEDED is "
         "a timeout.",
         "ghz reports no bytes.",
-        f"ghz keeps the first {format_count(MAX_CALLS)} calls.",
+        f"ghz keeps the first {MAX_CALLS:,} calls.",
     ),
 )
 

@@ -62,8 +62,7 @@ SHEET = Capabilities(
         "gRPC: only calls with one message and one response.",
         "The job's certificates are trusted through SSL_CERT_FILE, which k6 supports on Linux "
         "only.",
-        f"At most {format_count(MAX_REQUESTS)} requests: each temporarily uses 0.8 kB of the "
-        "host's disk.",
+        f"At most {MAX_REQUESTS:,} requests: each temporarily uses 0.8 kB of the host's disk.",
     ),
 )
 

@@ -1,8 +1,8 @@
 """End conditions of a run other than its number of rounds: decided cases, or the budget."""
 
+from cli.pitwall.units import format_duration
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.core.errors import InvalidRequestError
-from cli.pitwall.units import format_duration
 from orchestrator.runs.models import Until
 from orchestrator.stats.interim import INTERIM_BLOCKS
 from orchestrator.stats.paired import FEWEST_BLOCKS
