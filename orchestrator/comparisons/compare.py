@@ -19,9 +19,9 @@ from orchestrator.comparisons.exclusions import (
 )
 from orchestrator.comparisons.mismatches import Mismatches, find_mismatches
 from orchestrator.comparisons.pairing import PairedCase
-from orchestrator.comparisons.ranking import JudgedCases, rank_cases
+from orchestrator.comparisons.ranking import JudgedCases, load_trial_times, rank_cases
 from orchestrator.comparisons.reasons import notes_of, summary_of
-from orchestrator.comparisons.report import ComparisonReport
+from orchestrator.comparisons.report import CaseComparison, ComparisonReport
 from orchestrator.comparisons.selection import Selection, select_cases
 from orchestrator.comparisons.sides import Side, check_sides_differ
 from orchestrator.core.errors import NotFoundError
@@ -77,34 +77,54 @@ def compare_sides(
         benchmark, sides, runs, load_flagged_trials(runs), run, None if all_metrics else primary
     )
     mismatches = find_mismatches(benchmark, sides, selection.cases, selection.names)
+    judged = judge_cases(
+        selection,
+        mismatches,
+        primary,
+        open_loop=open_loop,
+        interim=any(shared.interim for shared in runs),
+    )
+    cases = rank_cases(selection, judged, load_trial_times(judged, runs))
+    notes = notes_of(selection, cases, runs)
+    return build_report(benchmark, sides, judged, cases, notes)
+
+
+def judge_cases(
+    selection: Selection,
+    mismatches: Mismatches,
+    primary: Collection[str],
+    *,
+    open_loop: bool,
+    interim: bool,
+) -> JudgedCases:
+    """The comparison of each case, and the verdict over all. `primary`: metrics that decide.
+
+    `interim`: interim analyses could stop cases early, so each p-value is penalised.
+    """
     compared = _compare_cases(selection.cases, mismatches)
     matrix = judge_matrix(
         compared,
         primary=choose_deciding_metrics(primary, compared),
-        counted=PENALTY if any(shared.interim for shared in runs) else 1.0,
+        counted=PENALTY if interim else 1.0,
     )
-    judged = JudgedCases(
-        compared=compared, matrix=matrix, mismatches=mismatches, open_loop=open_loop
-    )
-    return _report(benchmark, sides, runs, selection, judged)
+    return JudgedCases(compared=compared, matrix=matrix, mismatches=mismatches, open_loop=open_loop)
 
 
-def _report(
+def build_report(
     benchmark: Benchmark,
     sides: tuple[Side, Side],
-    runs: Sequence[SharedRun],
-    selection: Selection,
     judged: JudgedCases,
+    cases: tuple[CaseComparison, ...],
+    notes: tuple[str, ...],
 ) -> ComparisonReport:
     matrix = judged.matrix
-    cases = rank_cases(selection, judged, runs)
     return ComparisonReport(
         benchmark=benchmark,
         sides=sides,
         verdict=matrix.verdict,
         summary=summary_of(matrix.headline, sides),
         cases=cases,
-        notes=notes_of(selection, cases, runs),
+        notes=notes,
         mismatches=judged.mismatches.all,
         paired=all(case.paired for case in cases),
         tests=sum(q is not None for q in matrix.q_values.values()),

@@ -84,13 +84,13 @@ def to_json(report: ComparisonReport, web_url: str) -> str:
     return json.dumps(to_dict(report, web_url), indent=1, ensure_ascii=False) + "\n"
 
 
-def to_dict(report: ComparisonReport, web_url: str) -> dict[str, Any]:
-    """The JSON form of a report: that of the API, of the page and of the command line.
+def to_dict(report: ComparisonReport, web_url: str, *, with_latency: bool = True) -> dict[str, Any]:
+    """The JSON form of a report: that of the API, of the page and of `pitwall local`.
 
-    `api.schemas.comparisons.ComparisonOut` describes it. Latencies are null in a report of more
-    than MAX_CASES_WITH_LATENCY cases.
+    `api.schemas.comparisons.ComparisonOut` describes it. Latencies are read from the database; they
+    are null without `with_latency`, and in a report of more than MAX_CASES_WITH_LATENCY cases.
     """
-    with_latency = len(report.cases) <= MAX_CASES_WITH_LATENCY
+    with_latency = with_latency and len(report.cases) <= MAX_CASES_WITH_LATENCY
     return {
         "benchmark": report.benchmark.slug,
         "project": report.benchmark.project.slug,

@@ -38,12 +38,14 @@ class JudgedCases:
 
 
 def rank_cases(
-    selection: Selection, judged: JudgedCases, runs: Sequence[SharedRun]
+    selection: Selection, judged: JudgedCases, trial_s: Mapping[int, float]
 ) -> tuple[CaseComparison, ...]:
-    """Return regressions first, then improvements, inconclusive and unchanged cases."""
+    """Return regressions first, then improvements, inconclusive and unchanged cases.
+
+    `trial_s`: case → expected seconds of a trial.
+    """
     keys = {key for metrics in judged.compared.values() for key in metrics}
     infos = metrics_of(keys)
-    trial_s = _load_trial_times(judged, runs)
     cases = [
         _build_case(index, selection, judged, infos, trial_s)
         for index in range(len(selection.cases))
@@ -206,7 +208,7 @@ def _missing_blocks(metrics: Sequence[MetricComparison]) -> int | None:
     return max((blocks for blocks in missing if blocks > 0), default=None)
 
 
-def _load_trial_times(judged: JudgedCases, runs: Sequence[SharedRun]) -> Mapping[int, float]:
+def load_trial_times(judged: JudgedCases, runs: Sequence[SharedRun]) -> Mapping[int, float]:
     """Case → expected seconds of a trial in the newest run; read only if a case is inconclusive."""
     if not runs or Verdict.INCONCLUSIVE not in judged.matrix.cells.values():
         return {}

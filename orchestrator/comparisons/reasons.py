@@ -182,7 +182,7 @@ def _exclusion_notes(selection: Selection, cases: Sequence[CaseComparison]) -> I
     suspect = sum(case.suspect_blocks for case in cases if case.paired)
     yield from excluded_blocks_notes(excluded, excluded + complete)
     if suspect:
-        yield f"{suspect} blocks contain a suspect trial; the pages of the trials show the reasons."
+        yield f"{suspect} blocks contain a suspect trial; the validity issues are the reasons."
 
 
 def excluded_blocks_notes(excluded: int, blocks: int) -> Iterator[str]:

@@ -61,13 +61,31 @@ def select_cases(
     """
     points = _load_points(benchmark, sides, run, metrics)
     places = {*points[0], *points[1], *(trial.place for trial in flagged)}
-    names = _load_names(benchmark, {place.host for place in places})
-    cases, excluded = _pair(points, sides, names, run, flagged)
-    version = runs[0].version if runs else None
+    return build_selection(
+        points,
+        _load_names(benchmark, {place.host for place in places}),
+        sides,
+        flagged,
+        version=runs[0].version if runs else None,
+        only=None if run is None else blocks_of_run(run),
+    )
+
+
+def build_selection(
+    points: tuple[PointIndex, PointIndex],
+    names: Names,
+    sides: tuple[Side, Side],
+    flagged: Sequence[FlaggedTrial],
+    *,
+    version: int | None,
+    only: Collection[int] | None = None,
+) -> Selection:
+    """The cases of these points and trials. `only`: other blocks do not count."""
+    cases, excluded = _pair(points, sides, names, only, flagged)
     commits = sides[0].commit.pk, sides[1].commit.pk
     by_place = group_flagged_trials(flagged)
     exclusions = [count_exclusions(case, commits, by_place, version) for case in cases]
-    if run is not None:
+    if only is not None:
         counted = [i for i, case in enumerate(cases) if case.metrics or exclusions[i].excluded]
         cases, exclusions = [cases[i] for i in counted], [exclusions[i] for i in counted]
     else:
@@ -86,19 +104,19 @@ def _pair(
     points: tuple[PointIndex, PointIndex],
     sides: tuple[Side, Side],
     names: Names,
-    run: Run | None,
+    only: Collection[int] | None,
     flagged: Sequence[FlaggedTrial],
 ) -> tuple[list[PairedCase], dict[CaseOnHost, Exclusions]]:
     """The paired cases, and the cases without a block that counts.
 
     Sides without a common host are paired by case alone, unless they name hosts.
     """
-    only = None if run is None else blocks_of_run(run)
     one_commit = sides[0].commit == sides[1].commit
     keys = _pairing_keys(sides, names)
     cases = pair_cases(*points, keys=keys, only=only, one_commit=one_commit)
     excluded = {} if keys or one_commit else _excluded_cases(flagged, cases, sides)
-    if not (cases or excluded or run) and all(side.hosts == (None, None) for side in sides):
+    any_hosts = only is None and all(side.hosts == (None, None) for side in sides)
+    if any_hosts and not (cases or excluded):
         keys = _without_host(keys)
         cases = pair_cases(*points, keys=keys, only=only, one_commit=one_commit)
     return cases, excluded

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.utils.text import slugify
+
 from orchestrator.benchmarks.choice import choose
 from orchestrator.benchmarks.loads import expected_trials_s
 from orchestrator.benchmarks.matrix import CaseSpec, expand
@@ -91,10 +93,10 @@ def rows_of(wanted: Wanted) -> Rows:
 
 
 def _job(spec: Spec, wanted: Wanted, rounds: int, until: Until) -> Job:
-    project = Project(slug="here", name="here", repository_url=str(wanted.repository))
+    project = Project(slug="local", name="local", repository_url=str(wanted.repository))
     data = spec.model_dump(mode="json")
     definition = Definition(
-        benchmark=Benchmark(project=project, slug="here", title=spec.title),
+        benchmark=Benchmark(project=project, slug=slugify(spec.title) or "local", title=spec.title),
         version=1,
         source=wanted.source,
         spec=data,

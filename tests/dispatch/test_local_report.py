@@ -1,0 +1,103 @@
+"""The report of a local run is the comparison of the API, and needs no database."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.api.schemas.comparisons import ComparisonOut
+from orchestrator.dispatch.here.reading import Measured
+from orchestrator.dispatch.here.report import report_of
+from orchestrator.dispatch.here.rows import Rows, Wanted, rows_of
+from tests.support.factories import DEFINITION
+
+SOURCE = DEFINITION.replace("connections: [4]", "connections: [1, 2]")
+ROUNDS = 7
+
+
+def local_rows(shas: str = "ab") -> Rows:
+    commits = tuple(letter * 40 for letter in shas)
+    return rows_of(Wanted(source=SOURCE, repository=Path("/nowhere"), shas=commits, rounds=ROUNDS))
+
+
+def measure_all(rows: Rows) -> dict[str, Measured]:
+    """The contender has 20 % less requests per second."""
+    found = {}
+    for trial in rows.trials:
+        rate = (1000 + trial.round) * (1 - 0.2 * trial.variant.position)
+        readings = {"requests.rate": rate, "latency.p50": 4 / rate}
+        found[str(trial.pk)] = Measured(readings=readings)
+    return found
+
+
+def trial_id(rows: Rows, case: int, variant: int, number: int) -> str:
+    (trial,) = (
+        trial
+        for trial in rows.trials
+        if (trial.case.pk, trial.variant.position, trial.round) == (case, variant, number)
+    )
+    return str(trial.pk)
+
+
+def cases_by_id(report: dict[str, Any]) -> dict[int, Any]:
+    return {case["case"]["parameters"]["connections"]: case for case in report["cases"]}
+
+
+def test_a_local_comparison_has_the_form_of_the_api() -> None:
+    rows = local_rows()
+
+    report = report_of(rows, measure_all(rows), ["on a laptop"])
+
+    ComparisonOut.model_validate(report)
+    assert report["verdict"] == "regressed"
+    assert report["notes"] == [
+        "on a laptop",
+        "Server and load generator shared one machine and talked over loopback.",
+    ]
+    for case in report["cases"]:
+        metrics = {metric["metric"]: metric for metric in case["metrics"]}
+        assert metrics["requests.rate"]["change"] == pytest.approx(-0.2)
+        assert metrics["requests.rate"]["blocks"] == ROUNDS
+        assert case["latency"] is None
+
+
+def test_a_failed_trial_excludes_its_block_and_a_suspect_one_does_not() -> None:
+    rows = local_rows()
+    found = measure_all(rows)
+    found[trial_id(rows, 1, 1, 3)] = Measured(failure="the server died")
+    suspect = trial_id(rows, 1, 0, 5)
+    found[suspect] = Measured(readings=found[suspect].readings, reasons=("swapping: 4 MiB",))
+
+    report = report_of(rows, found, [])
+
+    first = cases_by_id(report)[1]
+    assert (first["excluded_blocks"], first["suspect_blocks"]) == (1, 1)
+    assert [issue["code"] for issue in first["validity_issues"]] == ["swapping"]
+    assert {metric["blocks"] for metric in first["metrics"]} == {ROUNDS - 1}
+    assert "1 of 14 blocks were excluded: a trial failed or is invalid." in report["notes"]
+
+
+def test_a_case_without_trials_is_inconclusive() -> None:
+    rows = local_rows()
+    found = measure_all(rows)
+    for number in range(1, ROUNDS + 1):
+        for variant in (0, 1):
+            del found[trial_id(rows, 2, variant, number)]
+
+    cases = cases_by_id(report_of(rows, found, []))
+
+    assert cases[1]["verdict"] == "regressed"
+    assert cases[2]["verdict"] == "inconclusive"
+    assert cases[2]["excluded_blocks"] == ROUNDS
+
+
+def test_one_commit_alone_has_values_instead_of_changes() -> None:
+    rows = local_rows("a")
+
+    report = report_of(rows, measure_all(rows), [])
+
+    assert report["contender"] is None
+    for case in report["cases"]:
+        metrics = {metric["metric"]: metric for metric in case["metrics"]}
+        assert metrics["requests.rate"]["value"] == pytest.approx(1004, rel=1e-5)
+        assert metrics["requests.rate"]["trials"] == ROUNDS
