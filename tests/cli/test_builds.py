@@ -80,7 +80,7 @@ def test_a_change_counts_only_if_its_whole_interval_exceeds_the_minimum(pitwall,
     assert spared.status == 0
     build = json.loads(spared.out)["build"]
     assert (build["because"], build["min_change"]) == ([], 0.07)
-    assert any("Requests per second regressed, -5" in each for each in build["not_counted"])
+    assert any("Requests per second regressed, −5" in each for each in build["not_counted"])
     assert "not counted, may be less than 7 %" in spared.err
 
 
