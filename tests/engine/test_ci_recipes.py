@@ -118,7 +118,7 @@ def follow_shell(machine: Machine, origin: Path, team: Personas) -> None:
     failed = machine.bash(red, tree, **given)
     assert failed.returncode == 1, f"{failed.stdout}\n{failed.stderr}"
     assert "is a regression" in failed.stdout
-    assert "FAILED: default on lab-1: Requests per second regressed, -" in failed.stderr
+    assert "FAILED: default on lab-1: Requests per second regressed, −" in failed.stderr
 
 
 def github(
