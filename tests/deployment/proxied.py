@@ -17,6 +17,7 @@ from devstack.places import CHECKOUT
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.tls import make_certificates
 from tests.support.engine import own_database_url
+from tests.support.html import csrf_token
 from tests.support.programs import program
 
 PAGE = (CHECKOUT / "docs" / "deployment.md").read_text()
@@ -85,9 +86,7 @@ class Answer:
         return str(re.findall(rf"(?im)^set-cookie: ({name}=.*?)\r?$", self.head)[-1])
 
     def form_token(self) -> str:
-        found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', self.body)
-        assert found is not None, self.body[:500]
-        return found[1]
+        return csrf_token(self.body)
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from tests.deployment.image import CHECKOUT, Image, compose, laid_out, stages, w
 from tests.support.databases import as_our_database, empty_database
 from tests.support.engine import own_database_url
 from tests.support.factories import make_personas
+from tests.support.html import values
 
 pytestmark = [
     pytest.mark.engine,
@@ -196,7 +197,7 @@ def _assert_hardened(image: Image) -> None:
 def _assert_pages(port: int) -> None:
     status, body, _ = _get(port, reverse("login"))
     assert status == 200
-    sheets = re.findall(r'(?:href|src)="(/static/[^"]+\.(?:css|js))"', body)
+    sheets = values(body, "link[rel=stylesheet]", "href") + values(body, "script[src]", "src")
     assert len(sheets) > 2
     for path in sheets:
         status, content, headers = _get(port, path)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from devstack.places import CHECKOUT, STATE
+from tests.support.html import csrf_token
 
 #: Those of the tests' own servers, and what tests say of Django: the instance makes its own.
 NOT_PASSED_ON = ("DATABASE_URL", "REDIS_URL", "PITWALL_SECRET_KEY", "DJANGO_SETTINGS_MODULE")
@@ -87,9 +88,7 @@ def send_form(link: str, fields: dict[str, str]) -> str:
     cookies = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
     browser = urllib.request.build_opener(urllib.request.ProxyHandler({}), cookies)
     page = browser.open(link, timeout=30).read().decode()
-    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
-    assert token
-    body = urllib.parse.urlencode({**fields, "csrfmiddlewaretoken": token[1]}).encode()
+    body = urllib.parse.urlencode({**fields, "csrfmiddlewaretoken": csrf_token(page)}).encode()
     return str(browser.open(link, body, timeout=30).read().decode())
 
 

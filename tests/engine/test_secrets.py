@@ -1,7 +1,6 @@
 """Runs of two teams leave no secret behind, and nothing of the one on the other's host."""
 
 import logging
-import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +26,7 @@ from tests.support.factories import (
     make_project,
     make_run,
 )
+from tests.support.html import csrf_token, shown_secret
 from tests.support.leaks import files, leaks, tables, watched_commands, watched_redis
 from tests.support.sshd import SshServer, start_sshd
 
@@ -98,9 +98,7 @@ def runs_of_both(team: Personas, machine: SshServer, folder: Path) -> tuple[Run,
 def sent(browser: requests.Session, address: str, data: dict[str, str]) -> requests.Response:
     """The answer to the form that an address leads to."""
     form = browser.get(address)
-    csrf = re.search(r'csrfmiddlewaretoken" value="(\w+)"', form.text)
-    assert csrf
-    return browser.post(form.url, {**data, "csrfmiddlewaretoken": csrf[1]})
+    return browser.post(form.url, {**data, "csrfmiddlewaretoken": csrf_token(form)})
 
 
 def pages_of(address: str, run: Run, token: str) -> tuple[dict[str, bytes], str]:
@@ -128,10 +126,9 @@ def pages_of(address: str, run: Run, token: str) -> tuple[dict[str, bytes], str]
         # Who it is has to be said once more.
         on = address + reverse("mfa_activate_totp")
         setting_up = sent(browser, on, {"password": PASSWORD})
-    factor = re.search(r"<pre[^>]*>([A-Z2-7]{32})</pre>", setting_up.text)
-    assert factor
+    factor = shown_secret(setting_up)
     assert [each.status_code for each in answers[:7]] == [200] * 7
-    return {each.url: each.content + str(each.headers).encode() for each in answers}, factor[1]
+    return {each.url: each.content + str(each.headers).encode() for each in answers}, factor
 
 
 def test_no_secret_and_nothing_of_another_team_is_left(

@@ -1,6 +1,5 @@
 """What no page and no stranger may have a browser do, and what no request may cost."""
 
-import re
 from typing import Any
 from uuid import UUID
 
@@ -11,17 +10,15 @@ from django.urls import reverse
 
 from orchestrator.web.middleware import MOST_BODY_BYTES
 from tests.support.factories import PASSWORD, Personas
+from tests.support.html import csrf_token
 
 LOGIN = reverse("login")
 
 
 def logged_in(name: str) -> Client:
     client = Client(enforce_csrf_checks=True)
-    token = re.search(
-        r'name="csrfmiddlewaretoken" value="(\w+)"', client.get(LOGIN).content.decode()
-    )
-    assert token
-    form = {"username": name, "password": PASSWORD, "csrfmiddlewaretoken": token[1]}
+    token = csrf_token(client.get(LOGIN))
+    form = {"username": name, "password": PASSWORD, "csrfmiddlewaretoken": token}
     assert client.post(LOGIN, form).status_code == 302
     return client
 

@@ -1,7 +1,5 @@
 """Suspect and invalid trials are marked, with their reasons, wherever a number of theirs is."""
 
-import html
-import re
 from typing import Any
 
 import pytest
@@ -15,6 +13,7 @@ from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Trial
 from tests.support.factories import finish_run
+from tests.support.html import text_of, values
 from tests.support.trials import ERRORS, STEAL, doubt
 from tests.web.conftest import World
 
@@ -29,13 +28,12 @@ def doubtful(world: World) -> World:
     return world
 
 
-def text_of(client: Client, address: str, **query: Any) -> str:
-    page = client.get(address, query).content.decode()
-    return html.unescape(" ".join(re.sub(r"<[^>]+>", " ", page).split()))
+def page_text(client: Client, address: str, **query: Any) -> str:
+    return text_of(client.get(address, query))
 
 
 def test_a_run_counts_trials_with_validity_issues(doubtful: World, alice: Client) -> None:
-    text = text_of(alice, reverse("run", args=[doubtful.run.pk]))
+    text = page_text(alice, reverse("run", args=[doubtful.run.pk]))
     assert "✕ invalid 1 trial excluded from all results. ! suspect 2 trials included" in text
     assert "CPU that the hypervisor took (2), Answers of another status (1)" in text
     assert "1 block excluded; ! 2 blocks with a suspect trial" in text
@@ -43,20 +41,20 @@ def test_a_run_counts_trials_with_validity_issues(doubtful: World, alice: Client
 
 def test_lists_of_runs_count_trials_with_validity_issues(doubtful: World, alice: Client) -> None:
     for address in (reverse("overview"), reverse("runs")):
-        assert "✕ 1 invalid, ! 2 suspect" in text_of(alice, address)
+        assert "✕ 1 invalid, ! 2 suspect" in page_text(alice, address)
 
 
 def test_a_run_without_validity_issues_has_no_notice(world: World, alice: Client) -> None:
-    text = text_of(alice, reverse("run", args=[world.run.pk]))
+    text = page_text(alice, reverse("run", args=[world.run.pk]))
     assert "What this means" not in text
-    assert "suspect" not in text_of(alice, reverse("overview"))
+    assert "suspect" not in page_text(alice, reverse("overview"))
 
 
 def test_lists_of_trials_exclude_invalid_ones_unless_requested(
     doubtful: World, alice: Client
 ) -> None:
     address = reverse("run-trials", args=[doubtful.run.pk])
-    without, with_them = text_of(alice, address), text_of(alice, address, invalid="1")
+    without, with_them = page_text(alice, address), page_text(alice, address, invalid="1")
 
     assert "Trials 17" in without
     assert "1 invalid trial excluded. Include it" in without
@@ -68,7 +66,7 @@ def test_lists_of_trials_exclude_invalid_ones_unless_requested(
 
 def test_a_comparison_shows_excluded_blocks(doubtful: World, alice: Client) -> None:
     query = {"benchmark": "server/hello", "baseline": doubtful.shas[0]}
-    text = text_of(alice, reverse("compare"), contender=doubtful.shas[2], **query)
+    text = page_text(alice, reverse("compare"), contender=doubtful.shas[2], **query)
 
     assert "✕ excluded 1 block. ! suspect 2 of the compared blocks" in text
     assert "CPU that the hypervisor took (2), Answers of another status (1)" in text
@@ -77,12 +75,12 @@ def test_a_comparison_shows_excluded_blocks(doubtful: World, alice: Client) -> N
 def test_a_history_marks_points_and_excludes_invalid_trials(doubtful: World, alice: Client) -> None:
     address = reverse("history")
     page = alice.get(address, {"benchmark": "server/hello"}).content.decode()
-    text = text_of(alice, address, benchmark="server/hello")
+    text = page_text(alice, address, benchmark="server/hello")
 
     assert "✕ invalid 1 trial excluded from this series" in text
     assert "5 ✕ 1 excluded" in text
     assert "6 ! 2 suspect" in text
-    assert 'title="CPU that the hypervisor took (2)"' in page
+    assert "CPU that the hypervisor took (2)" in values(page, "[title]", "title")
     series = Series.objects.get(metric__key="requests.rate")
     data = alice.get(reverse("history-data", args=[series.pk])).json()["points"]
     assert (data["suspect"], data["invalid"]) == ([0, 0, 2], [1, 0, 0])
@@ -91,18 +89,18 @@ def test_a_history_marks_points_and_excludes_invalid_trials(doubtful: World, ali
 def test_an_entirely_invalid_case_is_reported(world: World, alice: Client) -> None:
     for each in Trial.objects.filter(job__run=world.run):
         doubt(each, "invalid", ERRORS)
-    history = text_of(alice, reverse("history"), benchmark="server/hello")
+    history = page_text(alice, reverse("history"), benchmark="server/hello")
     assert "All 18 trials with “Requests per second” are invalid, so none is shown" in history
     query = {"benchmark": "server/hello", "baseline": world.shas[0], "contender": world.shas[1]}
-    compared = text_of(alice, reverse("compare"), **query)
+    compared = page_text(alice, reverse("compare"), **query)
     assert "All blocks of both commits are excluded" in compared
     assert "✕ excluded 6 blocks" in compared
 
 
 def test_a_latency_in_a_history_names_its_load_model(world: World, alice: Client) -> None:
     address = reverse("history")
-    latency = text_of(alice, address, benchmark="server/hello", metric="latency.p99")
-    rate = text_of(alice, address, benchmark="server/hello", metric="requests.rate")
+    latency = page_text(alice, address, benchmark="server/hello", metric="latency.p99")
+    rate = page_text(alice, address, benchmark="server/hello", metric="requests.rate")
 
     assert "Closed loop: slow answers delay the next request" in latency
     assert "Closed loop" not in rate
@@ -115,7 +113,7 @@ def test_a_calibration_reports_excluded_trials(world: World, alice: Client) -> N
     doubt(first, "invalid", ERRORS)
     doubt(second, "suspect", STEAL)
     judge_calibration(run)
-    text = text_of(alice, reverse("host", args=[world.host.pk]))
+    text = page_text(alice, reverse("host", args=[world.host.pk]))
 
     assert "✕ invalid 1 trial excluded from all results. ! suspect 1 trial included" in text
     assert "✕ 1 invalid, ! 1 suspect" in text
@@ -126,16 +124,16 @@ def test_a_golden_run_reports_validity_issues(world: World, alice: Client) -> No
     new = NewGolden(benchmark="hello", commit=world.shas[0], every_hours=1)
     check = set_golden(member=world.alice, host_id=world.host.pk, new=new)
     type(check).objects.filter(pk=check.pk).update(last_run=world.run)
-    assert "Validity issues" not in text_of(alice, reverse("host", args=[world.host.pk]))
+    assert "Validity issues" not in page_text(alice, reverse("host", args=[world.host.pk]))
     doubt(Trial.objects.filter(job__run=world.run)[0], "suspect", STEAL)
 
     assert (
         "Validity issues ! suspect 1 trial included, but marked. Why: CPU that the hypervisor"
-        in (text_of(alice, reverse("host", args=[world.host.pk])))
+        in (page_text(alice, reverse("host", args=[world.host.pk])))
     )
 
 
 def test_the_page_of_validity_reasons_lists_every_threshold(world: World, alice: Client) -> None:
-    page = alice.get(reverse("validity")).content.decode()
-    assert set(re.findall(r'<tr id="(\w+)"', page)) == set(THRESHOLDS)
-    assert "docs/validity.md" in page
+    page = alice.get(reverse("validity"))
+    assert set(values(page, "tr[id]", "id")) == set(THRESHOLDS)
+    assert "docs/validity.md" in page.content.decode()

@@ -1,8 +1,6 @@
 """Signing in at an OpenID Connect provider, a real one on loopback."""
 
-import html
 import json
-import re
 import urllib.request
 from collections.abc import Iterator
 from typing import Any
@@ -22,6 +20,7 @@ from django.urls import reverse
 from orchestrator.accounts.models import ApiToken, AuditEntry, User
 from orchestrator.accounts.services import create_token
 from tests.support.factories import PASSWORD, Personas
+from tests.support.html import values
 from tests.support.oidc_provider import Provider, start_provider
 
 ADA = {"sub": "7", "email": "Ada@Example.org", "email_verified": True, "preferred_username": "ada"}
@@ -52,10 +51,9 @@ def come_back(client: Client, **query: str) -> Any:
     """Presses the button, goes to the provider as a browser does, and comes back."""
     target = reverse("openid_connect_login")
     page = client.post(f"{target}?process={query.get('process', 'login')}", query)
-    refresh = re.search(r'http-equiv="refresh" content="0; url=([^"]+)"', page.content.decode())
-    assert refresh, page.content.decode()
+    (refresh,) = values(page, "meta[http-equiv=refresh]", "content")
     try:
-        urllib.request.build_opener(_Stays).open(html.unescape(refresh[1]))
+        urllib.request.build_opener(_Stays).open(refresh.removeprefix("0; url="))
     except HTTPError as answer:
         with answer:
             back = answer.headers["Location"]

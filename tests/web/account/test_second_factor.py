@@ -1,6 +1,5 @@
 """Passwords in Argon2, a second factor with recovery codes, and what guards both."""
 
-import re
 from io import StringIO
 from typing import Any
 
@@ -22,6 +21,7 @@ from orchestrator.config import settings as real
 from orchestrator.core.counting import drain
 from orchestrator.core.sealing import Keyring
 from tests.support.factories import PASSWORD, Personas
+from tests.support.html import element, elements, shown_secret, text_of
 
 LOGIN = reverse("login")
 ON, OFF = reverse("mfa_activate_totp"), reverse("mfa_deactivate_totp")
@@ -51,21 +51,21 @@ def confirm(client: Client, target: str, **answer: str) -> Any:
 def turn_on(client: Client) -> tuple[str, list[str]]:
     """The secret and the recovery codes of a second factor that was just turned on."""
     assert confirm(client, ON, password=PASSWORD).headers["Location"] == ON
-    page = client.get(ON).content.decode()
-    secret = re.search(r"<pre[^>]*>([A-Z2-7]{32})</pre>", page)
-    assert secret
-    assert '<svg class="qr"' in page
-    assert "data:image" not in page
+    page = client.get(ON)
+    secret = shown_secret(page)
+    element(page, "svg.qr")
+    assert "data:image" not in page.content.decode()
     assert "The code is wrong." in client.post(ON, {"code": "000"}).content.decode()
-    assert client.post(ON, {"code": code_of(secret[1])}).headers["Location"] == CODES
-    shown = client.get(CODES).content.decode()
-    return secret[1], re.findall(r"<li><code>(\d{8})</code>", shown)
+    assert client.post(ON, {"code": code_of(secret)}).headers["Location"] == CODES
+    codes = [text_of(each) for each in elements(client.get(CODES), "li > code")]
+    assert all(len(code) == 8 for code in codes)
+    return secret, codes
 
 
 def test_a_secret_during_setup_is_sealed_in_the_session(personas: Personas, client: Client) -> None:
     log_in(client)
     confirm(client, ON, password=PASSWORD)
-    (shown,) = re.findall(r"<pre[^>]*>([A-Z2-7]{32})</pre>", client.get(ON).content.decode())
+    shown = shown_secret(client.get(ON))
     stored = Session.objects.get().get_decoded()
     assert stored["mfa.totp.secret"].startswith("pw2:")
     assert shown not in str(stored)
@@ -74,7 +74,7 @@ def test_a_secret_during_setup_is_sealed_in_the_session(personas: Personas, clie
     Session.objects.update(session_data=DatabaseSessionStore().encode(lost))
     assert "The code is wrong." in client.post(ON, {"code": code_of(shown)}).content.decode()
     assert not Authenticator.objects.exists()
-    (another,) = re.findall(r"<pre[^>]*>([A-Z2-7]{32})</pre>", client.get(ON).content.decode())
+    another = shown_secret(client.get(ON))
     assert client.post(ON, {"code": code_of(another)}).headers["Location"] == CODES
 
 

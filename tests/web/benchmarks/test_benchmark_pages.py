@@ -9,6 +9,7 @@ from django.urls import reverse
 from orchestrator.benchmarks.models import Benchmark, Definition, Fetch, Project
 from tests.support.factories import DEFINITION, Personas, make_project, make_repository
 from tests.support.fetches import run_fetches
+from tests.support.html import field_error
 from tests.web.conftest import World
 
 HELLO = ("server", "hello")
@@ -44,12 +45,10 @@ def test_an_error_shows_the_path_into_the_file(
 ) -> None:
     source = DEFINITION.replace(old, new)
     answer = alice.post(reverse("benchmark", args=HELLO), {"source": source})
-    page = answer.content.decode()
-    start = page.index('id="id_source_error"')
 
     assert answer.status_code == 422
-    assert words in page[start : page.index("</p>", start)]
-    assert new in page
+    assert words in field_error(answer, "source")
+    assert new in answer.content.decode()
     assert Definition.objects.count() == 1
 
 
@@ -70,10 +69,9 @@ def test_the_offered_example_is_valid(world: World, alice: Client) -> None:
 
 def test_an_invalid_name_is_shown_at_its_field(world: World, alice: Client) -> None:
     data = {"project": "server", "slug": "Hello World", "source": DEFINITION}
-    page = alice.post(reverse("benchmark-new"), data).content.decode()
-    start = page.index('id="id_slug_error"')
+    answer = alice.post(reverse("benchmark-new"), data)
 
-    assert "expected lower-case letters" in page[start : page.index("</p>", start)]
+    assert "expected lower-case letters" in field_error(answer, "slug")
 
 
 def test_viewers_read_but_do_not_change_definitions(world: World, bob: Client) -> None:
@@ -119,10 +117,9 @@ def test_an_invalid_repository_is_shown_at_its_field(
     address: str, words: str, personas: Personas, alice: Client
 ) -> None:
     data = {"slug": "code", "name": "", "repository_url": address, "default_branch": "main"}
-    page = alice.post(reverse("project-new"), data).content.decode()
-    start = page.index('id="id_repository_url_error"')
+    answer = alice.post(reverse("project-new"), data)
 
-    assert words in page[start : page.index("</p>", start)]
+    assert words in field_error(answer, "repository_url")
     assert not Project.objects.exists()
 
 

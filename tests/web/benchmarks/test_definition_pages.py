@@ -13,7 +13,7 @@ from orchestrator.benchmarks.models import Benchmark, Definition, Fetch, Project
 from orchestrator.runs.models import Run
 from tests.support.factories import DEFINITION, commit_files
 from tests.support.fetches import fetch_now, run_fetches
-from tests.support.page_text import text_in
+from tests.support.html_pages import text_of
 from tests.web.conftest import World
 
 HELLO = ("server", "hello")
@@ -35,7 +35,7 @@ def test_a_definition_is_reviewed_without_saving(world: World, bob: Client) -> N
     bad = bob.post(reverse("benchmark-check"), {"source": CHANGED.replace(": 9", ": many")})
 
     assert "Valid." in good
-    assert "Cases 2 One round" in text_in(good)
+    assert "Cases 2 One round" in text_of(good)
     assert "Line 13" in bad.content.decode()
     assert '<code class="break">rounds</code>' in bad.content.decode()
     assert Definition.objects.count() == 1

@@ -1,8 +1,6 @@
 """Two commits side by side."""
 
 import json
-import re
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from tests.support.factories import (
     make_project,
     make_run,
 )
-from tests.support.page_text import text_in
+from tests.support.html import element, elements, parse_html, text_of, values
 from tests.support.trials import doubt
 from tests.web.conftest import World
 
@@ -29,78 +27,77 @@ def _page(client: Client, world: World, **changes: Any) -> Any:
 
 
 def test_the_page_begins_with_the_verdict(world: World, alice: Client) -> None:
-    page = _page(alice, world).content.decode()
+    headline = element(_page(alice, world), ".headline")
 
-    headline = page[page.index('class="headline"') : page.index("</section>")]
-    assert 'data-verdict="regressed"' in headline
-    assert "is a regression" in headline
+    assert headline["data-verdict"] == "regressed"
+    assert "is a regression" in text_of(headline)
+
+
+def _case_address(client: Client, world: World) -> str:
+    """The page of the case in the first row."""
+    return reverse("compare") + values(_page(client, world), "th a[href^='case?']", "href")[0]
 
 
 def _case(client: Client, world: World, *, whole: bool = True, **changes: Any) -> Any:
     """One case in full: the page that the first row leads to, or the part for htmx."""
-    found = re.search(r'<a href="(case\?[^"]*)"', _page(client, world).content.decode())
-    assert found is not None
-    return client.get(
-        reverse("compare") + unescape(found[1]),
-        changes,
-        headers={} if whole else {"HX-Request": "true"},
-    )
+    headers = {} if whole else {"HX-Request": "true"}
+    return client.get(_case_address(client, world), changes, headers=headers)
 
 
 def test_a_row_shows_primary_metrics_and_links_to_the_case(world: World, alice: Client) -> None:
-    page = _page(alice, world).content.decode()
-    rows = page[: page.index('class="detail"')]
-    assert "Requests per second" in rows
-    assert "Latency p99" not in rows
+    table = element(_page(alice, world), "table.compared")
+    rows = [text_of(row) for row in elements(table, "tr:not(.detail, .detail tr)")]
+    assert any("Requests per second" in row for row in rows)
+    assert not any("Latency p99" in row for row in rows)
 
-    whole = _case(alice, world).content.decode()
-    folded = whole.index("<details>")
-    assert whole.index("Requests per second") < folded
-    assert whole.index("Latency p99") > folded
+    case = element(_case(alice, world), ".case-detail")
+    primary, more = elements(case, "table")[0], element(case, "details")
+    assert "Requests per second" in text_of(primary)
+    assert "Latency p99" not in text_of(primary)
+    assert "Latency p99" in text_of(more)
 
 
 def test_a_comparison_of_one_case_is_shown_in_full(world: World, alice: Client) -> None:
-    page = _page(alice, world).content.decode()
+    detail = text_of(element(_page(alice, world), "tr.detail"))
 
-    assert page.count('class="detail"') == 1
-    assert "Change of latency at each percentile" in page
-    assert "Latency p99" in page
+    assert "Change of latency at each percentile" in detail
+    assert "Latency p99" in detail
 
 
 def test_htmx_gets_a_table_row(world: World, alice: Client) -> None:
-    part = _case(alice, world, whole=False).content.decode()
+    part = _case(alice, world, whole=False)
+    (row,) = parse_html(part).find_all(recursive=False)
 
-    assert part.strip().startswith('<tr class="detail">')
-    assert "Latency percentiles" in part
-    assert "<html" not in part
+    assert (row.name, row["class"]) == ("tr", ["detail"])
+    assert "Latency percentiles" in text_of(row)
 
 
 def test_the_adjustment_for_multiple_tests_is_shown(world: World, alice: Client) -> None:
-    page = _page(alice, world).content.decode()
+    page = _page(alice, world)
 
-    assert "Of 3 primary metrics 3 look changed" in text_in(page)
-    assert "3 survive the correction" in text_in(page)
-    assert "q = " in page
+    assert "Of 3 primary metrics 3 look changed" in text_of(page)
+    assert "3 survive the correction" in text_of(page)
+    assert "q = " in page.content.decode()
 
 
 def test_interval_bars_are_on_the_side_of_the_change(world: World, alice: Client) -> None:
-    page = _page(alice, world).content.decode()
-    places = [int(each) for each in re.findall(r'<path class="point" d="M(-?\d+) 6h0"', page)]
+    paths = values(_page(alice, world), "path.point", "d")
+    places = [int(path.removeprefix("M").removesuffix(" 6h0")) for path in paths]
     bars = {row.metric.key: row.bar for row in _case(alice, world).context["case"].primary}
 
     assert places[0] < 0 < places[1]
     assert bars["requests.rate"].point < 100 < bars["latency.p50"].point
-    assert 'class="interval"' in _case(alice, world).content.decode()
+    assert elements(_case(alice, world), ".interval")
 
 
-def _chart(page: str, kind: str) -> Any:
-    found = re.search(rf'<script id="{kind}-[^"]+" type="application/json">(.*?)</script>', page)
-    assert found is not None
-    return json.loads(found[1])
+def _chart(page: Any, kind: str) -> Any:
+    data = element(page, f"script[id^='{kind}-'][type='application/json']").string
+    assert data is not None
+    return json.loads(data)
 
 
 def test_both_latency_curves_are_passed_to_the_chart(world: World, alice: Client) -> None:
-    page = _case(alice, world).content.decode()
+    page = _case(alice, world)
     baseline, contender = _chart(page, "latency")["series"]
 
     assert world.shas[0][:7] in baseline["label"]
@@ -111,28 +108,31 @@ def test_both_latency_curves_are_passed_to_the_chart(world: World, alice: Client
     )
     assert before["x"] == after["x"] == 0
     assert after["y"] > before["y"] > 0
-    assert "<td" in page[page.index("Latency percentiles of both sides</caption>") :]
+    (table,) = [
+        each for each in elements(page, "table")
+        if text_of(each).startswith("Latency percentiles of both sides")
+    ]  # fmt: skip
+    assert elements(table, "td")
 
 
 def test_the_change_of_each_percentile_has_a_band(world: World, alice: Client) -> None:
-    page = _case(alice, world).content.decode()
+    page = _case(alice, world)
     middle = next(each for each in _chart(page, "quantiles")["points"] if each["label"] == "p50")
 
     assert middle["bandLow"] < middle["low"] < middle["y"] < middle["high"] < middle["bandHigh"]
     assert middle["y"] > 10
-    assert "from 6 blocks" in page
+    assert "from 6 blocks" in text_of(page)
 
 
 def test_each_value_links_to_its_evidence(world: World, alice: Client) -> None:
     doubt(Trial.objects.filter(variant__commit__sha=world.shas[2]).earliest("round"), "invalid")
-    page = _case(alice, world).content.decode()
-    trials = re.findall(r'href="(/trials/[^"]+)"', page)
-    points = re.findall(r'href="(/history/\d+/points/[^"]+)"', page)
+    page = _case(alice, world)
+    trials = values(page, "a[href^='/trials/']", "href")
+    points = values(page, "a[href^='/history/'][href*='/points/']", "href")
 
     assert len(set(trials)) == 2 * 6
-    assert page.count("data-excluded") == 1
-    assert "round 1, excluded" in page
-    assert "oha 1.0" in page
+    assert "round 1, excluded" in text_of(element(page, "[data-excluded]"))
+    assert "oha 1.0" in text_of(page)
     assert len(set(points)) == 2 * 4
     assert all("6 trials" in alice.get(each).content.decode() for each in points[::2])
     assert trials[0] in alice.get(points[0]).content.decode()
@@ -140,9 +140,7 @@ def test_each_value_links_to_its_evidence(world: World, alice: Client) -> None:
 
 
 def test_a_case_is_hidden_from_strangers(world: World, alice: Client, mallory: Client) -> None:
-    found = re.search(r'<a href="(case\?[^"]*)"', _page(alice, world).content.decode())
-    assert found is not None
-    assert mallory.get(reverse("compare") + unescape(found[1])).status_code == 404
+    assert mallory.get(_case_address(alice, world)).status_code == 404
     assert _case(alice, world, of="nonsense").status_code == 404
 
 
@@ -206,10 +204,10 @@ def test_a_run_of_another_team_is_not_found(world: World, alice: Client) -> None
 
 
 def test_the_form_offers_measured_commits(world: World, alice: Client) -> None:
-    page = alice.get(reverse("compare")).content.decode()
+    page = alice.get(reverse("compare"))
 
-    assert f'<option value="{world.shas[1][:10]}">' in page
-    assert "Choose two of 3 measured commits" in page
+    assert world.shas[1][:10] in values(page, "option")
+    assert "Choose two of 3 measured commits" in text_of(page)
 
 
 def test_user_input_is_escaped(world: World, alice: Client) -> None:

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from bs4 import Tag
 from django.test import Client
 from django.urls import reverse
 
@@ -12,6 +13,7 @@ from orchestrator.results.models import Calibration
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import finish_run, record_again
+from tests.support.html import element, elements, field_error, text_of, values
 from tests.web.conftest import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -21,14 +23,8 @@ def _address(world: World, name: str = "host") -> str:
     return reverse(name, args=[world.host.pk])
 
 
-def _text(html: str) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
-
-
-def _section(client: Client, world: World, query: str = "") -> str:
-    page = client.get(_address(world) + query).content.decode()
-    start = page.index('<section aria-labelledby="noise">')
-    return page[start : page.index("</section>", start)]
+def _section(client: Client, world: World, query: str = "") -> Tag:
+    return element(client.get(_address(world) + query), "section[aria-labelledby=noise]")
 
 
 def _ask(client: Client, world: World, **changes: str) -> Run:
@@ -58,7 +54,9 @@ def _preview(client: Client, world: World, **changes: str) -> str:
 
 
 def test_a_host_without_a_calibration_is_reported(world: World, alice: Client) -> None:
-    assert "Not calibrated yet, so the detectable changes are unknown" in _section(alice, world)
+    assert "Not calibrated yet, so the detectable changes are unknown" in text_of(
+        _section(alice, world)
+    )
     panel = _preview(alice, world)
     assert "(by earlier runs there)" in panel
     assert f'href="{_address(world)}#noise"' in panel
@@ -67,18 +65,18 @@ def test_a_host_without_a_calibration_is_reported(world: World, alice: Client) -
 def test_a_calibrated_host_shows_the_smallest_change(world: World, alice: Client) -> None:
     run = _ask(alice, world)
     assert (run.rounds, run.variants.get().commit.sha) == (10, world.shas[-1])
-    assert "Calibration with Hello: the run is queued" in _text(_section(alice, world))
+    assert "Calibration with Hello: the run is queued" in text_of(_section(alice, world))
     assert "Calibration" in alice.get(reverse("run", args=[run.pk])).content.decode()
     finish_run(run, [1000], wobble=0.02)
     tick()
     section = _section(alice, world)
-    text = _text(section)
+    text = text_of(section)
     for words in ("5 rounds detect", "7 rounds detect", "10 rounds detect", "20 rounds detect"):
         assert words in text
     for metric in ("Requests per second", "Latency p50", "Server CPU per 1,000 requests"):
         assert metric in text
     assert "Calibration with Hello" not in text
-    assert reverse("run", args=[run.pk]) in section
+    assert reverse("run", args=[run.pk]) in values(section, "a", "href")
     assert "5 pairs" in text
 
 
@@ -90,15 +88,15 @@ def test_drift_within_pairs_is_shown(world: World, alice: Client) -> None:
     }
     record_again(rates)
     tick()
-    rows = re.findall(r"<tr>.*?</tr>", _section(alice, world), re.DOTALL)
-    drifting = [_text(row) for row in rows if ">drifts<" in row]
+    rows = [text_of(row) for row in elements(_section(alice, world), "tr")]
+    drifting = [row for row in rows if row.endswith(" drifts")]
     assert len(drifting) == 1
     assert drifting[0].startswith("Requests per second")
     assert drifting[0].endswith(" 2 +10.0 % drifts")
 
 
 def test_ids_of_the_page_are_unique(world: World, alice: Client) -> None:
-    ids = re.findall(r' id="([^"]+)"', alice.get(_address(world)).content.decode())
+    ids = values(alice.get(_address(world)), "[id]", "id")
     assert sorted(set(ids)) == sorted(ids)
 
 
@@ -108,7 +106,7 @@ def test_the_history_of_calibrations_is_a_chart_with_a_table(world: World, alice
     HostChange.objects.create(
         host=world.host, snapshot=snapshot, changed={"kernel": ["1", "2"]}, at=snapshot.taken_at
     )
-    assert "since the host last changed" in _section(alice, world)
+    assert "since the host last changed" in text_of(_section(alice, world))
     assert "here has changed since it was calibrated" in _preview(alice, world)
     second = _calibrate(alice, world, wobble=0.01)
 
@@ -120,13 +118,12 @@ def test_the_history_of_calibrations_is_a_chart_with_a_table(world: World, alice
         for each in (first, second)
     ]
     assert chart["changes"] == [{"before": 1, "label": "kernel"}]
-    assert 'data-source="noise-series"' in page.content.decode()
+    element(page, "[data-source=noise-series]")
     assert "js/noise.js" in page.content.decode()
-    body = _section(alice, world).rpartition("<tbody>")[2]
-    rows = re.findall(r"<tr>.*?</tr>", body, re.DOTALL)
+    rows = elements(elements(_section(alice, world), "tbody")[-1], "tr")
     assert len(rows) == 2
-    assert "before the host changed" not in rows[0]
-    assert "before the host changed" in rows[1]
+    assert "before the host changed" not in text_of(rows[0])
+    assert "before the host changed" in text_of(rows[1])
 
 
 def test_another_series_can_be_selected(world: World, alice: Client) -> None:
@@ -135,13 +132,14 @@ def test_another_series_can_be_selected(world: World, alice: Client) -> None:
     wanted = f"{calibration.benchmark_id}-{case}-latency.p50"
     chosen = alice.get(_address(world), {"series": wanted}).context["noise"].chosen
     assert chosen.sight.metric.key == "latency.p50"
-    assert f'<option value="{wanted}" selected>' in _section(alice, world, f"?series={wanted}")
+    section = _section(alice, world, f"?series={wanted}")
+    assert wanted in values(section, "option[selected]")
     assert alice.get(_address(world), {"series": "nonsense"}).status_code == 200
 
 
 def test_a_plan_shows_the_smallest_change(world: World, alice: Client) -> None:
     _calibrate(alice, world)
-    text = _text(_preview(alice, world))
+    text = text_of(_preview(alice, world))
     assert re.search(
         r"With 7 rounds, here detects changes of about [\d.]+ % in requests per second; "
         r"for 3 % take \d+ rounds\. Its noise, ",
@@ -152,7 +150,7 @@ def test_a_plan_shows_the_smallest_change(world: World, alice: Client) -> None:
 def test_the_form_defaults_to_the_golden_run(world: World, alice: Client) -> None:
     new = NewGolden(benchmark="hello", commit=world.shas[1], every_hours=1)
     set_golden(member=world.alice, host_id=world.host.pk, new=new)
-    assert f'value="{world.shas[1][:10]}"' in _section(alice, world)
+    assert world.shas[1][:10] in values(_section(alice, world), "input[value]")
 
 
 @pytest.mark.parametrize(
@@ -169,10 +167,8 @@ def test_an_error_is_shown_at_its_field(
 ) -> None:
     data = {"benchmark": "server/hello", "commit": "", "pairs": "5", **changes}
     answer = alice.post(_address(world, "host-calibrate"), data)
-    page = answer.content.decode()
-    start = page.index(f'id="id_calibration_{field}_error"')
     assert answer.status_code == 422
-    assert words in page[start : page.index("</p>", start)]
+    assert words in field_error(answer, f"calibration_{field}")
     assert not Run.objects.filter(trigger="calibration").exists()
 
 
@@ -180,8 +176,8 @@ def test_viewers_read_calibrations_and_strangers_find_none(
     world: World, alice: Client, bob: Client, mallory: Client
 ) -> None:
     _calibrate(alice, world)
-    assert "New calibration" in _section(alice, world)
-    section = _section(bob, world)
+    assert "New calibration" in text_of(_section(alice, world))
+    section = text_of(_section(bob, world))
     assert "7 rounds detect" in section
     assert "New calibration" not in section
     data = {"benchmark": "server/hello", "commit": "", "pairs": "5"}

@@ -1,6 +1,5 @@
 """Setting a host up: each step against a real SSH server, and what fixes the one that fails."""
 
-import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +18,7 @@ from orchestrator.fleet.services import NewHost, add_credential, enter_host, sav
 from orchestrator.runs.models import HostLease
 from orchestrator.transport.address import HostKey
 from tests.support.factories import Personas
+from tests.support.html import values
 from tests.support.sshd import SshServer, start_sshd
 from tests.web.conftest import World
 
@@ -55,9 +55,8 @@ def _check(client: Client, host: Host, **data: str) -> str:
 
 
 def _pin(client: Client, host: Host, page: str) -> None:
-    shown = re.search(r'name="host_key" value="([^"]+)"', page)
-    assert shown is not None
-    client.post(reverse("host-pin", args=[host.pk]), {"host_key": shown[1]})
+    (key,) = values(page, "input[name=host_key]")
+    client.post(reverse("host-pin", args=[host.pk]), {"host_key": key})
 
 
 def _outcomes(host: Host) -> dict[str, str]:

@@ -11,6 +11,7 @@ from django.urls import reverse
 from orchestrator.fleet.models import Credential, Host
 from orchestrator.fleet.services import add_credential, save_profile
 from tests.support.factories import Personas
+from tests.support.html import field_error
 from tests.support.sshd import SshServer, start_sshd
 from tests.web.conftest import World
 
@@ -67,11 +68,9 @@ def test_an_error_is_shown_at_its_field(
     field: str, value: str, words: str, server: SshServer, alice: Client
 ) -> None:
     answer = alice.post(reverse("host-new"), _data(server, **{field: value}))
-    page = answer.content.decode()
-    start = page.index(f'id="id_{field}_error"')
 
     assert answer.status_code == 422
-    assert words in page[start : page.index("</p>", start)]
+    assert words in field_error(answer, field)
     assert not Host.objects.exists()
 
 

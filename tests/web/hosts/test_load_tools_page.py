@@ -1,8 +1,5 @@
 """The page of load tools says what their sheets say, who has them, and how wrong they are."""
 
-import html
-import re
-
 from django.test import Client
 from django.urls import reverse
 
@@ -13,6 +10,7 @@ from orchestrator.loadtools.sheets import tool_sheets
 from orchestrator.measurements.readings import values_of
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import make_known
+from tests.support.html import elements, text_of, values
 from tests.web.conftest import World
 
 FACTS = {
@@ -27,11 +25,8 @@ FACTS = {
 
 def sections(client: Client) -> dict[str, str]:
     """The text of each tool's section."""
-    page = client.get(reverse("load-tools")).content.decode()
-    found = re.findall(r'<section id="(\w+)"(.*?)</section>', page, re.DOTALL)
-    return {
-        name: html.unescape(" ".join(re.sub(r"<[^>]+>", " ", part).split())) for name, part in found
-    }
+    sections = elements(client.get(reverse("load-tools")), "section[id]")
+    return {str(section["id"]): text_of(section) for section in sections}
 
 
 def test_the_page_shows_the_whole_description_of_each_tool(world: World, alice: Client) -> None:
@@ -71,12 +66,10 @@ def test_the_error_of_a_tool_is_shown(world: World, alice: Client, mallory: Clie
 
 def test_a_trial_links_to_its_tool(world: World, alice: Client) -> None:
     trial = Trial.objects.filter(job__run=world.run)[0]
-    page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
-    assert f'href="{reverse("load-tools")}#oha"' in page
+    page = alice.get(reverse("trial", args=[trial.pk]))
+    assert f"{reverse('load-tools')}#oha" in values(page, "a[href]", "href")
 
 
 def test_a_new_run_links_to_the_tools(world: World, alice: Client) -> None:
-    assert (
-        f'href="{reverse("load-tools")}"'
-        in (alice.get(reverse("run-new")).content.decode().partition("<main")[2])
-    )
+    page = alice.get(reverse("run-new"))
+    assert reverse("load-tools") in values(page, "main a[href]", "href")

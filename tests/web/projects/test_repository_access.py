@@ -1,8 +1,5 @@
 """The page and the API of a repository's credential and host key."""
 
-import html
-import re
-
 import pytest
 from django.test import Client
 
@@ -10,6 +7,7 @@ from orchestrator.accounts.models import AuditEntry
 from orchestrator.benchmarks.models import Project, RepositoryAccess
 from orchestrator.transport.address import HostKey
 from orchestrator.transport.keys import generate_key
+from tests.support.html import text_of, values
 from tests.web.conftest import World
 
 PAGE = "/projects/server/access"
@@ -61,10 +59,9 @@ def test_a_changed_host_key_is_shown_and_accepted(
     RepositoryAccess.objects.create(
         project=project, host_key=keys[0].line, offered_host_key=keys[1].line
     )
-    page = alice.get(PAGE).content.decode()
-    assert all(key.fingerprint_sha256 in html.unescape(page) for key in keys)
-    found = re.search(r'name="fingerprint" value="([^"]+)"', page)
-    assert found is not None
+    page = alice.get(PAGE)
+    assert all(key.fingerprint_sha256 in text_of(page) for key in keys)
+    assert values(page, "input[name=fingerprint]") == [keys[1].fingerprint_sha256]
     wrong = alice.post(f"{PAGE}/host-key", {"fingerprint": keys[0].fingerprint_sha256})
     assert wrong.status_code == 409
     sent = {"fingerprint": keys[1].fingerprint_sha256}

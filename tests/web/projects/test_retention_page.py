@@ -1,8 +1,6 @@
 """The project's page, and the pages of what its retention has taken away."""
 
-import re
 from datetime import timedelta
-from html import unescape
 
 from django.test import Client
 from django.urls import reverse
@@ -11,6 +9,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.results.models import Pin, Retention, Series
 from orchestrator.retention.pruning import prune
 from orchestrator.runs.models import Run, Trial
+from tests.support.html import element, values
 from tests.support.trials import leave_json, leave_load
 from tests.web.conftest import World
 
@@ -123,17 +122,15 @@ def test_a_trial_page_reports_removed_data_with_the_time(world: World, alice: Cl
 
 def test_a_comparison_uses_the_merged_distributions(world: World, alice: Client) -> None:
     query = f"?benchmark=server/hello&baseline={world.shas[0]}&contender={world.shas[2]}"
-    page = alice.get(reverse("compare") + query).content.decode()
-    case = re.search(r'<a href="(case\?[^"]*)"', page)
-    assert case is not None
-    address = reverse("compare") + unescape(case[1])
-    assert 'data-chart="latency"' in alice.get(address).content.decode()
+    page = alice.get(reverse("compare") + query)
+    address = reverse("compare") + values(page, "th a[href^='case?']", "href")[0]
+    element(alice.get(address), "[data-chart=latency]")
     pruned(world)
 
     after = alice.get(address)
 
     assert after.status_code == 200
-    assert 'data-chart="latency"' in after.content.decode()
+    element(after, "[data-chart=latency]")
 
 
 def test_no_page_fails_after_trials_were_removed(world: World, alice: Client) -> None:

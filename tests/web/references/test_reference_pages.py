@@ -1,7 +1,5 @@
 """The pages of reference results: their sources, what each says, and where to find a figure."""
 
-import html
-import re
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +12,7 @@ from orchestrator.reports.reference_import import NewImport, import_results
 from orchestrator.results.models import ReferenceResult
 from orchestrator.web.references import forms
 from tests.support.factories import Personas
+from tests.support.html import text_of
 
 CSV = (
     "suite,profile,case.system,metric,unit,value,commit\n"
@@ -40,7 +39,7 @@ def source(personas: Personas) -> UUID:
 def text(client: Client, address: str) -> str:
     answer = client.get(address)
     assert answer.status_code == 200
-    return html.unescape(" ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split()))
+    return text_of(answer)
 
 
 def test_sources_are_listed(source: UUID, alice: Client, bob: Client, mallory: Client) -> None:
@@ -146,7 +145,7 @@ def test_errors_of_an_upload_are_reported(
 ) -> None:
     answer = alice.post(reverse("reference-import"), uploaded(content, **changes))
     assert answer.status_code == 422
-    assert words in html.unescape(answer.content.decode())
+    assert words in text_of(answer)
     assert not ReferenceResult.objects.exists()
 
 

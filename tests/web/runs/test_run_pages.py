@@ -1,7 +1,6 @@
 """A run as it is watched: live panel, 304, end, cancel, trials."""
 
 import json
-import re
 import zlib
 
 from django.test import Client
@@ -11,6 +10,7 @@ from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Job, Run, Trial
 from tests.support.factories import finish_run, make_local_host, make_run
+from tests.support.html import element, text_of
 from tests.web.conftest import World
 
 STEAL = "steal: the hypervisor took 3 % of the CPUs' time"
@@ -168,7 +168,7 @@ def test_only_members_cancel_a_case(
     assert alice.post(address, {"case": case}).status_code == 409
     live = alice.post(address, {"case": case}, HTTP_HX_REQUEST="true")
     assert "○ queued" not in live.content.decode()
-    assert "– cancelled" in " ".join(re.sub(r"<[^>]+>", "", live.content.decode()).split())
+    assert "– cancelled" in text_of(live)
 
 
 def test_the_grid_shows_changes_by_host_while_the_run_is_active(
@@ -193,8 +193,7 @@ def test_the_grid_shows_changes_by_host_while_the_run_is_active(
         trial=trial, name="result.json", sha256="0" * 64, size=9, compressed=packed
     )
     page = alice.get(reverse("run", args=[run.pk])).content.decode()
-    grid = page[page.index('<table class="dense case-states">') :]
-    text = " ".join(re.sub(r"<[^>]+>", " ", grid[: grid.index("</table>")]).split())
+    text = text_of(element(page, "table.case-states"))
 
     assert "Case here there Cancel" in text
     assert "● done 10/10 ▼ regressed" in text

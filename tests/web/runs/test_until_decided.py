@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from orchestrator.runs.models import InterimAnalysis, Run, Schedule
 from tests.support.factories import make_run
+from tests.support.html import field_error, values
 from tests.web.conftest import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -40,9 +41,9 @@ def test_a_run_until_decided_is_started_with_a_budget(world: World, alice: Clien
     assert answer.status_code == 302
     run = Run.objects.latest("created_at")
     assert (run.until, run.budget_s, run.rounds) == ("decided", 1800.0, 15)
-    again = alice.get(f"{reverse('run-new')}?again={run.pk}").content.decode()
-    assert 'value="decided" id="id_until_2" checked' in _words(again)
-    assert 'value="30.0"' in again
+    again = alice.get(f"{reverse('run-new')}?again={run.pk}")
+    assert values(again, "input[name=until][checked]") == ["decided"]
+    assert values(again, "input[name=budget]") == ["30.0"]
 
 
 def test_an_older_form_still_requests_rounds(world: World, alice: Client) -> None:
@@ -54,12 +55,10 @@ def test_an_older_form_still_requests_rounds(world: World, alice: Client) -> Non
 
 
 def test_an_invalid_combination_is_shown_at_its_field(world: World, alice: Client) -> None:
-    page = alice.post(reverse("run-new"), _data(world, contender="")).content.decode()
-    start = page.index('id="id_until_error"')
-    assert "nothing to decide" in page[start : start + 300]
-    page = alice.post(reverse("run-new"), _data(world, budget="0.05")).content.decode()
-    start = page.index('id="id_budget_error"')
-    assert "is too small for one round" in page[start : start + 300]
+    answer = alice.post(reverse("run-new"), _data(world, contender=""))
+    assert "nothing to decide" in field_error(answer, "until")
+    answer = alice.post(reverse("run-new"), _data(world, budget="0.05"))
+    assert "is too small for one round" in field_error(answer, "budget")
 
 
 def _look(run: Run, **found: Any) -> None:

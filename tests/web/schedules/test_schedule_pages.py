@@ -7,6 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.runs.models import Schedule
+from tests.support.html import field_error
 from tests.web.conftest import World
 
 
@@ -48,11 +49,9 @@ def test_an_error_is_shown_at_its_field(
     field: str, value: Any, words: str, world: World, alice: Client
 ) -> None:
     answer = alice.post(reverse("run-new"), _data(**{field: value}))
-    page = answer.content.decode()
-    start = page.index(f'id="id_{field}_error"')
 
     assert answer.status_code == 422
-    assert words in page[start : page.index("</p>", start)]
+    assert words in field_error(answer, field)
     assert not Schedule.objects.exists()
 
 
@@ -106,9 +105,8 @@ def test_missing_fields_of_a_schedule_are_reported(world: World, alice: Client) 
         ({"when": "nightly", "at": ""}, "at", "Enter a time"),
         ({"until": "resolution", "resolution": "0.02"}, "resolution", "not even 100 rounds detect"),
     ):
-        page = alice.post(reverse("run-new"), _data(**changes)).content.decode()
-        start = page.index(f'id="id_{field}_error"')
-        assert words in page[start : page.index("</p>", start)]
+        answer = alice.post(reverse("run-new"), _data(**changes))
+        assert words in field_error(answer, field)
     assert not Schedule.objects.exists()
 
 

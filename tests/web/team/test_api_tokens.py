@@ -1,6 +1,5 @@
 """API tokens."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from django.urls import reverse
 from orchestrator.accounts.models import ApiToken, Role
 from orchestrator.accounts.selectors import member_for_token
 from tests.support.factories import Personas, add_member, make_project
+from tests.support.html import shown_secret
 from tests.web.conftest import signed_in
 
 CI = {"name": "CI", "scopes": ["read", "run"]}
@@ -17,13 +17,12 @@ CI = {"name": "CI", "scopes": ["read", "run"]}
 
 def test_a_new_token_is_shown_once(personas: Personas, alice: Client) -> None:
     made = alice.post(reverse("settings"), CI)
-    secret = re.search(r'<pre class="code secret">([^<]+)</pre>', made.content.decode())
-    assert secret is not None
+    secret = shown_secret(made)
 
-    assert member_for_token(secret[1]).user == personas.alice.user
+    assert member_for_token(secret).user == personas.alice.user
     assert "no-store" in made.headers["Cache-Control"]
     later = alice.get(reverse("settings")).content.decode()
-    assert secret[1] not in later
+    assert secret not in later
     assert "CI" in later
 
 

@@ -1,7 +1,7 @@
 """Members, invitations and the teams of a user."""
 
-import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.core import mail
@@ -14,6 +14,7 @@ from orchestrator.accounts.services import create_token
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError
 from tests.support.factories import PASSWORD, Personas, add_member
+from tests.support.html import shown_secret
 from tests.web.conftest import signed_in
 
 INVITE = {"role": "member", "email": "", "days": "7"}
@@ -21,10 +22,8 @@ INVITE = {"role": "member", "email": "", "days": "7"}
 
 def invited(browser: Client, **changes: str) -> str:
     """The address in the link of a new invitation."""
-    page = browser.post(reverse("invitation-new"), {**INVITE, **changes}).content.decode()
-    found = re.search(r'secret">http://[^/]+(/invitations/[^<]+)<', page)
-    assert found is not None
-    return found[1]
+    page = browser.post(reverse("invitation-new"), {**INVITE, **changes})
+    return urlsplit(shown_secret(page)).path
 
 
 def test_an_invited_person_creates_an_account_and_is_a_member(

@@ -1,6 +1,5 @@
 """A trial's page: what it rests on, what it cost, and any percentile of it."""
 
-import html
 import json
 import re
 from pathlib import Path
@@ -14,6 +13,7 @@ from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Trial
 from orchestrator.stats.histogram import Histogram
 from tests.support.factories import record_again
+from tests.support.html import text_of, values
 from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_json, leave_load
 from tests.web.conftest import World
 
@@ -25,9 +25,8 @@ def trial(world: World) -> Trial:
     return first_trial(world.run)
 
 
-def text_of(client: Client, trial: Trial, **query: str) -> str:
-    page = client.get(reverse("trial", args=[trial.pk]), query).content.decode()
-    return html.unescape(" ".join(re.sub(r"<[^>]+>", " ", page).split()))
+def page_text(client: Client, trial: Trial, **query: str) -> str:
+    return text_of(client.get(reverse("trial", args=[trial.pk]), query))
 
 
 def provenance(trial: Trial, **more: Any) -> None:
@@ -37,24 +36,24 @@ def provenance(trial: Trial, **more: Any) -> None:
 def test_an_invalid_trial_shows_reasons_and_fixes(trial: Trial, alice: Client) -> None:
     doubt(trial, "invalid", ERRORS, STEAL)
     page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
-    text = text_of(alice, trial)
+    text = page_text(alice, trial)
 
     assert "Invalid: it is excluded from charts and comparisons" in text
     assert "Answers of another status : 40 answers with status 500" in text
-    assert f'href="{reverse("validity")}#http_errors"' in page
+    assert f"{reverse('validity')}#http_errors" in values(page, "a[href]", "href")
     assert "Results ✕ invalid" in text
 
 
 def test_requested_and_used_protocol_are_shown(trial: Trial, alice: Client) -> None:
-    assert "Protocol used unknown: reported by neither the load tool nor a check" in text_of(
+    assert "Protocol used unknown: reported by neither the load tool nor a check" in page_text(
         alice, trial
     )
     provenance(trial, protocol="h2")
     assert "Requested protocol HTTP/1.1 Protocol used HTTP/2 ✕ differs from the requested one" in (
-        text_of(alice, trial)
+        page_text(alice, trial)
     )
     provenance(trial, protocol="h1")
-    assert "not what was asked for" not in text_of(alice, trial)
+    assert "not what was asked for" not in page_text(alice, trial)
 
 
 def test_checks_before_and_after_the_load_are_shown(trial: Trial, alice: Client) -> None:
@@ -65,7 +64,7 @@ def test_checks_before_and_after_the_load_are_shown(trial: Trial, alice: Client)
     wrong = {**right, "when": "after", "problem": "status 500 <instead of> 200", "status": 500}
     silent = {**right, "name": "2", "protocol": None, "length": None, "encoding": None}
     provenance(trial, checks=[right, silent, wrong])
-    text = text_of(alice, trial)
+    text = page_text(alice, trial)
 
     assert "request of the load before ✓ correct h1 200 13 identity" in text
     assert "check 2 before ✓ correct unknown 200 unknown unknown" in text
@@ -82,7 +81,7 @@ def test_each_load_is_shown_with_its_objective(trial: Trial, alice: Client) -> N
     )  # fmt: skip
     leave_load(trial, 2, rate=800.0, passed=False, validity="invalid", reasons=[ERRORS])
     page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
-    text = text_of(alice, trial)
+    text = page_text(alice, trial)
 
     assert "1 100 1/s 4 × 1 100 1/s 1.00 ms 4.00 ms unknown unknown ✓ passed ✓ valid" in text
     assert (
@@ -106,7 +105,7 @@ def test_the_cost_of_a_response_or_its_reason_is_shown(trial: Trial, alice: Clie
     usage = {"reasons": {"services_cpu_s": "the definition has no services"}}
     ambient = {"a": {"energy_j": None, "reasons": {"energy_j": "no permission to read RAPL"}}}
     leave_json(trial, "result.json", {"loads": [{"usage": usage, "interference": ambient}]})
-    text = text_of(alice, trial)
+    text = page_text(alice, trial)
 
     assert "Services' CPU per 1,000 requests unknown: the definition has no services" in text
     assert "Energy of the hosts' CPUs per 1,000 answers unknown: no permission to read RAPL" in text
@@ -120,7 +119,9 @@ def test_the_cost_of_a_response_or_its_reason_is_shown(trial: Trial, alice: Clie
 
 
 def test_a_profile_without_a_price_is_named(trial: Trial, alice: Client) -> None:
-    assert "unknown: the hardware profile Any machine has no price an hour" in text_of(alice, trial)
+    assert "unknown: the hardware profile Any machine has no price an hour" in page_text(
+        alice, trial
+    )
 
 
 def test_the_environment_is_shown_next_to_expected_values(trial: Trial, alice: Client) -> None:
@@ -133,7 +134,7 @@ def test_the_environment_is_shown_next_to_expected_values(trial: Trial, alice: C
               "foreign": [{"name": "<cron>", "cpu_s": 0.5}]}  # fmt: skip
     loads = [{"interference": {"a": calm}}, {"interference": {"a": stolen}}]
     leave_json(trial, "result.json", {"hosts": {"a": before}, "loads": loads})
-    text = text_of(alice, trial)
+    text = page_text(alice, trial)
 
     assert "Environment of the host here worst of 2 loads" in text
     assert "CPU of other processes before the start 2 % at most 10 % ✓ as expected" in text
@@ -146,7 +147,7 @@ def test_the_environment_is_shown_next_to_expected_values(trial: Trial, alice: C
 
 
 def test_each_latency_names_its_load_model(trial: Trial, alice: Client) -> None:
-    text = text_of(alice, trial)
+    text = page_text(alice, trial)
     assert "Latency p99 closed loop" in text
     assert "slow answers delay the next request, so waiting is undercounted" in text
     assert "Requests per second closed loop" not in text
@@ -154,7 +155,7 @@ def test_each_latency_names_its_load_model(trial: Trial, alice: Client) -> None:
 
 def test_any_percentile_is_computed(trial: Trial, alice: Client) -> None:
     found = Histogram.decode(bytes(trial.histograms.get(kind="ok").encoded))
-    text = text_of(alice, trial, percentiles="12.5, 99.9")
+    text = page_text(alice, trial, percentiles="12.5, 99.9")
     expected = found.percentile(12.5) / 1e3
     shown = re.search(r"p12\.5 ([\d.]+) ms", text)
 
@@ -166,13 +167,13 @@ def test_any_percentile_is_computed(trial: Trial, alice: Client) -> None:
 
 @pytest.mark.parametrize("asked", ["100", "0", "-3", "p50", "50,,99", "nan"])
 def test_an_invalid_percentile_is_reported(trial: Trial, alice: Client, asked: str) -> None:
-    assert "expected numbers above 0 and below 100" in text_of(alice, trial, percentiles=asked)
+    assert "expected numbers above 0 and below 100" in page_text(alice, trial, percentiles=asked)
 
 
 def test_one_of_several_loads_is_selected(trial: Trial, alice: Client) -> None:
     leave_load(trial, 0, latencies_us=[1000], readings={})
     leave_load(trial, 1, latencies_us=[2000], readings={})
-    text = text_of(alice, trial, percentiles="50", load="1")
+    text = page_text(alice, trial, percentiles="50", load="1")
 
     assert "Percentiles of load 2" in text
     assert "p50 2.00 ms" in text
@@ -189,7 +190,7 @@ def test_the_warm_up_is_shown_separately(trial: Trial, alice: Client) -> None:
     }
     leave_json(trial, "rows.json", rows)
     page = alice.get(reverse("trial", args=[trial.pk])).content.decode()
-    text = text_of(alice, trial)
+    text = page_text(alice, trial)
 
     assert "Seconds before 0 are the warm-up, which is excluded from all results" in text
     assert "-1 warm-up 700 3.00 ms – 0 warm-up 2 9.00 ms –" in text
@@ -215,7 +216,7 @@ def test_outcomes_of_requests_are_shown(trial: Trial, alice: Client) -> None:
     leave_json(trial, "tool.json", told)
     leave_json(trial, "rows.json", rows)
     leave_json(trial, "result.json", {"tool": {"name": "oha"}, "loads": [{"argv": ["oha"]}]})
-    text = text_of(alice, trial)
+    text = page_text(alice, trial)
 
     assert "By status 200 320, 500 40" in text
     assert "Without a response broken 40 connection closed before message completed" in text
