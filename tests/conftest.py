@@ -17,6 +17,9 @@ from tests.support.factories import Personas, make_personas
 from tests.support.fetches import fetching
 from tests.support.order import spread_waiting
 from tests.support.programs import summary
+from tests.support.world import data_dir, world
+
+__all__ = ["data_dir", "world"]
 
 #: All tests come from one address. Servers in processes of their own have these variables.
 os.environ["PITWALL_SESSION_REQUESTS_A_MINUTE"] = "0"

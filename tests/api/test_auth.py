@@ -27,8 +27,8 @@ def test_a_request_without_a_token_is_refused(db, path):
     assert "Authorization: Bearer" in answer.json()["detail"]
 
 
-def test_starting_a_run_without_a_token_is_refused(lab):
-    answer = Client().post("/api/v1/runs", lab.wanted(), content_type="application/json")
+def test_starting_a_run_without_a_token_is_refused(world):
+    answer = Client().post("/api/v1/runs", world.run_body(), content_type="application/json")
     assert answer.status_code == 401
 
 
@@ -39,10 +39,10 @@ def test_an_invalid_token_is_refused(db, value):
     assert 'error="invalid_token"' in answer["WWW-Authenticate"]
 
 
-def test_refused_tokens_are_counted_and_logged_without_the_token(lab, alice, monkeypatch, caplog):
+def test_refused_tokens_are_counted_and_logged_without_the_token(world, alice, monkeypatch, caplog):
     monkeypatch.setattr(sign_in_log, "token_lines", _LineLimit(most=3))
     drain()
-    revoke_token(member=lab.personas.alice, token_id=ApiToken.objects.get().pk)
+    revoke_token(member=world.personas.alice, token_id=ApiToken.objects.get().pk)
     assert alice.get("hosts").status_code == 401
     for number in range(9):
         headers = {"Authorization": f"Bearer pw_guessed{number}"}
@@ -57,59 +57,59 @@ def test_refused_tokens_are_counted_and_logged_without_the_token(lab, alice, mon
     assert alice.secret not in caplog.text
 
 
-def test_a_token_invites_nobody(lab, alice):
-    owner = replace(lab.personas.alice, token=ApiToken.objects.get())
+def test_a_token_invites_nobody(world, alice):
+    owner = replace(world.personas.alice, token=ApiToken.objects.get())
     with pytest.raises(PermissionRefusedError, match="creates no accounts"):
         create_invitation(member=owner, role="viewer")
     assert alice.post("invitations", {"role": "viewer"}).status_code == 405
     assert alice.get("invitations").json()["invitations"] == []
 
 
-def test_a_revoked_token_is_refused(lab, alice):
+def test_a_revoked_token_is_refused(world, alice):
     assert alice.get("hosts").status_code == 200
-    revoke_token(member=lab.personas.alice, token_id=ApiToken.objects.get().pk)
+    revoke_token(member=world.personas.alice, token_id=ApiToken.objects.get().pk)
     answer = alice.get("hosts")
     assert answer.status_code == 401
     assert "revoked" in answer.json()["detail"]
 
 
-def test_the_token_of_a_former_member_is_refused(lab, alice):
-    Membership.objects.filter(user=lab.personas.alice.user).delete()
+def test_the_token_of_a_former_member_is_refused(world, alice):
+    Membership.objects.filter(user=world.personas.alice.user).delete()
     answer = alice.get("hosts")
     assert answer.status_code == 401
     assert "left the team" in answer.json()["detail"]
 
 
-def test_the_token_of_a_disabled_user_is_refused(lab, alice):
+def test_the_token_of_a_disabled_user_is_refused(world, alice):
     User.objects.filter(username="alice").update(is_active=False)
     assert alice.get("hosts").status_code == 401
 
 
-def test_the_last_use_of_a_token_is_recorded(lab, alice):
+def test_the_last_use_of_a_token_is_recorded(world, alice):
     assert ApiToken.objects.get().last_used_at is None
     alice.get("hosts")
     assert ApiToken.objects.get().last_used_at is not None
 
 
-def test_a_session_cookie_is_not_a_token(lab):
+def test_a_session_cookie_is_not_a_token(world):
     browser = Client()
-    browser.force_login(lab.personas.alice.user)
+    browser.force_login(world.personas.alice.user)
     assert browser.get("/api/v1/runs").status_code == 401
 
 
-def test_an_expired_token_is_refused_with_the_reason(lab, alice):
+def test_an_expired_token_is_refused_with_the_reason(world, alice):
     ApiToken.objects.update(expires_at=utc_now())
     answer = alice.get("hosts")
     assert answer.status_code == 401
     assert "expired on" in answer.json()["detail"]
 
 
-def test_a_token_has_its_scopes_and_creates_no_token_with_more(lab):
-    member = lab.personas.alice
+def test_a_token_has_its_scopes_and_creates_no_token_with_more(world):
+    member = world.personas.alice
     told = create_token(member=member, name="reader", scopes=[Scope.READ, Scope.MANAGE])
     reader = ApiClient(secret=told.secret)
     assert reader.get("runs").status_code == 200
-    answer = reader.post("runs", lab.wanted())
+    answer = reader.post("runs", world.run_body())
     assert answer.status_code == 403
     assert "lacks the scope run" in answer.json()["detail"]
     child = {"name": "child", "scopes": ["read", "run"]}
@@ -122,8 +122,8 @@ def test_a_token_has_its_scopes_and_creates_no_token_with_more(lab):
     assert "secret" not in listed[0]
 
 
-def test_an_expiring_token_creates_no_token_that_lives_longer(lab):
-    made = create_token(member=lab.personas.alice, name="parent", days=2)
+def test_an_expiring_token_creates_no_token_that_lives_longer(world):
+    made = create_token(member=world.personas.alice, name="parent", days=2)
     parent = ApiClient(secret=made.secret)
     for days in (None, 3, 1):
         child = parent.post("tokens", {"name": "child", "scopes": ["read"], "days": days})
@@ -134,8 +134,8 @@ def test_an_expiring_token_creates_no_token_that_lives_longer(lab):
     assert ApiToken.objects.filter(expires_at__lt=made.token.expires_at).count() == 1
 
 
-def test_revoking_a_token_revokes_the_tokens_that_it_created(lab):
-    alice = lab.personas.alice
+def test_revoking_a_token_revokes_the_tokens_that_it_created(world):
+    alice = world.personas.alice
     made = create_token(member=alice, name="parent")
     child = ApiClient(
         secret=ApiClient(secret=made.secret)
@@ -152,15 +152,15 @@ def test_revoking_a_token_revokes_the_tokens_that_it_created(lab):
     assert [each.partition(" ")[0] for each in revoked] == ["parent", "child", "grandchild"]
 
 
-def test_a_project_token_starts_runs_of_its_project_only(lab):
-    member = lab.personas.alice
+def test_a_project_token_starts_runs_of_its_project_only(world):
+    member = world.personas.alice
     mine, other = (
-        ApiClient(secret=create_token(member=member, name=slug, project=project.pk).secret)
-        for slug, project in lab.projects().items()
+        ApiClient(secret=create_token(member=member, name="ci", project=project.pk).secret)
+        for project in (world.project, world.add_project())
     )
-    assert mine.post("runs", lab.wanted()).status_code == 201
+    assert mine.post("runs", world.run_body()).status_code == 201
     (started,) = mine.get("runs").json()["runs"]
-    assert other.post("runs", lab.wanted()).status_code == 404
+    assert other.post("runs", world.run_body()).status_code == 404
     assert other.get("runs").json()["runs"] == []
     path = f"runs/{started['id']}"
     assert [each.get(path).status_code for each in (mine, other)] == [200, 404], "kept for one"

@@ -9,24 +9,25 @@ from orchestrator.fleet.models import Host, HostChange, HostSnapshot
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Trial
 from orchestrator.stats.power import blocks_needed, smallest_change
-from tests.api.conftest import ApiClient, Lab
+from tests.api.conftest import ApiClient
 from tests.support.factories import finish_run
 from tests.support.trials import ERRORS, STEAL, doubt
+from tests.support.world import World
 
 
 @pytest.fixture
-def address(lab: Lab) -> str:
+def address(world: World) -> str:
     return f"hosts/{Host.objects.get(name='here').pk}/calibrations"
 
 
 def test_a_calibration_starts_a_run_and_lists_its_result(
-    lab: Lab, alice: ApiClient, address: str
+    world: World, alice: ApiClient, address: str
 ) -> None:
-    asked = {"benchmark": "hello", "commit": lab.shas[0], "pairs": 6}
+    asked = {"benchmark": "hello", "commit": world.shas[0], "pairs": 6}
     answer = alice.post(address, asked)
     shown = answer.json()
     assert (answer.status_code, answer["Location"]) == (201, shown["url"])
-    assert (shown["rounds"], shown["baseline"]["commit"]) == (12, lab.shas[0])
+    assert (shown["rounds"], shown["baseline"]["commit"]) == (12, world.shas[0])
     assert shown["contenders"] == []
     assert alice.get(address).json()["calibrations"] == []
 
@@ -46,17 +47,19 @@ def test_a_calibration_starts_a_run_and_lists_its_result(
 
 
 def test_a_calibration_without_a_body_measures_the_commit_of_the_golden_run(
-    lab: Lab, alice: ApiClient, address: str
+    world: World, alice: ApiClient, address: str
 ) -> None:
     refused = alice.post(address)
     assert (refused.status_code, refused.json()["field"]) == (422, "benchmark")
-    new = NewGolden(benchmark="hello", commit=lab.shas[1], every_hours=1)
-    set_golden(member=lab.personas.alice, host_id=Host.objects.get().pk, new=new)
+    new = NewGolden(benchmark="hello", commit=world.shas[1], every_hours=1)
+    set_golden(member=world.personas.alice, host_id=Host.objects.get().pk, new=new)
     shown = alice.post(address).json()
-    assert (shown["rounds"], shown["baseline"]["commit"]) == (20, lab.shas[1])
+    assert (shown["rounds"], shown["baseline"]["commit"]) == (20, world.shas[1])
 
 
-def test_calibrations_of_another_epoch_are_marked(lab: Lab, alice: ApiClient, address: str) -> None:
+def test_calibrations_of_another_epoch_are_marked(
+    world: World, alice: ApiClient, address: str
+) -> None:
     run = alice.post(address, {"benchmark": "hello", "pairs": 5}).json()["id"]
     finish_run(Run.objects.get(pk=run), [1000])
     tick()
@@ -92,7 +95,7 @@ def test_a_second_calibration_waits_for_the_first(alice: ApiClient, address: str
 
 
 def test_viewers_cannot_calibrate_and_strangers_find_no_host(
-    lab: Lab, alice: ApiClient, bob: ApiClient, mallory: ApiClient, address: str
+    world: World, alice: ApiClient, bob: ApiClient, mallory: ApiClient, address: str
 ) -> None:
     assert bob.get(address).json()["calibrations"] == []
     assert bob.post(address, {"benchmark": "hello"}).status_code == 403
@@ -102,7 +105,7 @@ def test_viewers_cannot_calibrate_and_strangers_find_no_host(
 
 
 def test_a_calibration_counts_trials_with_validity_issues(
-    lab: Lab, alice: ApiClient, address: str
+    world: World, alice: ApiClient, address: str
 ) -> None:
     run = Run.objects.get(pk=alice.post(address, {"benchmark": "hello", "pairs": 6}).json()["id"])
     first, second, *_ = Trial.objects.filter(job__run=finish_run(run, [1000])).order_by("round")

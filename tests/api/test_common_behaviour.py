@@ -11,7 +11,7 @@ from orchestrator.runs.models import HostLease, IdempotencyKey, Schedule
 from tests.api.test_schedules import wanted
 
 
-def test_the_rate_limit_is_reported_and_enforced(lab, alice, settings):
+def test_the_rate_limit_is_reported_and_enforced(world, alice, settings):
     settings.API_REQUESTS_A_MINUTE = 3
     answers = [alice.get("runs") for _ in range(4)]
     assert [each["RateLimit-Limit"] for each in answers] == ["3"] * 4
@@ -44,8 +44,8 @@ def test_without_redis_no_request_is_limited(alice, settings, monkeypatch):
     )
 
 
-def test_an_unchanged_response_is_304(lab, alice):
-    run = lab.measured_run(1000, 900)
+def test_an_unchanged_response_is_304(world, alice):
+    run = world.measure_run(1000, 900)
     path = f"/api/v1/runs/{run.pk}"
     headers = {"Authorization": f"Bearer {alice.secret}"}
     first = Client().get(path, headers=headers)
@@ -59,8 +59,8 @@ def test_an_unchanged_response_is_304(lab, alice):
     assert (changed.status_code, changed.json()["message"]) == (200, "late")
 
 
-def test_a_head_request_equals_get_without_a_body(lab, alice, mallory, settings):
-    path = f"/api/v1/runs/{lab.measured_run(1000, 900).pk}"
+def test_a_head_request_equals_get_without_a_body(world, alice, mallory, settings):
+    path = f"/api/v1/runs/{world.measure_run(1000, 900).pk}"
     headers = {"Authorization": f"Bearer {alice.secret}"}
     settings.API_REQUESTS_A_MINUTE = 100
     whole, head = (Client().generic(each, path, headers=headers) for each in ("GET", "HEAD"))
@@ -77,14 +77,14 @@ def test_a_head_request_equals_get_without_a_body(lab, alice, mallory, settings)
     assert Client().head("/api/v1/runs", {"stat": "x"}, headers=headers).status_code == 422
 
 
-def test_a_cached_response_is_only_for_its_team(lab, alice, mallory):
-    path = f"runs/{lab.measured_run(1000, 900).pk}"
+def test_a_cached_response_is_only_for_its_team(world, alice, mallory):
+    path = f"runs/{world.measure_run(1000, 900).pk}"
     assert alice.get(path).status_code == 200
     assert mallory.get(path).status_code == 404
 
 
-def test_a_waiting_run_is_reported_with_its_current_state(lab, alice):
-    run, other = lab.queued_run(), lab.queued_run()
+def test_a_waiting_run_is_reported_with_its_current_state(world, alice):
+    run, other = world.queue_run(), world.queue_run()
     path = f"runs/{run.pk}"
 
     def waiting() -> str:

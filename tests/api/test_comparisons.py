@@ -11,14 +11,14 @@ from orchestrator.runs.models import Run, Trial
 from tests.support import factories
 
 
-def test_comparison_shows_a_regression(lab, alice):
-    run = lab.measured_run(1000, 800)
-    shown = alice.get("comparisons", baseline=lab.shas[0], contender=lab.shas[1]).json()
+def test_comparison_shows_a_regression(world, alice):
+    run = world.measure_run(1000, 800)
+    shown = alice.get("comparisons", baseline=world.shas[0], contender=world.shas[1]).json()
     assert (shown["benchmark"], shown["project"]) == ("hello", "server")
-    assert shown["baseline"]["commit"] == lab.shas[0]
-    assert shown["contender"]["commit"] == lab.shas[1]
+    assert shown["baseline"]["commit"] == world.shas[0]
+    assert shown["contender"]["commit"] == world.shas[1]
     assert shown["verdict"] == "regressed"
-    assert lab.shas[1][:10] in shown["summary"]
+    assert world.shas[1][:10] in shown["summary"]
     assert shown["notes"]
     (case,) = shown["cases"]
     assert case["host"] == "here"
@@ -28,12 +28,12 @@ def test_comparison_shows_a_regression(lab, alice):
     assert len(case["latency"]["percentiles"]) == len(case["latency"]["baseline"])
 
 
-def test_comparison_equals_the_report(lab, alice):
-    lab.measured_run(1000, 800)
+def test_comparison_equals_the_report(world, alice):
+    world.measure_run(1000, 800)
     run = Run.objects.get()
     before, after = [variant.commit for variant in run.variants.all()]
     report = compare_commits(
-        lab.personas.alice, benchmark=run.definition.benchmark, baseline=before, contender=after
+        world.personas.alice, benchmark=run.definition.benchmark, baseline=before, contender=after
     )
     (case,) = alice.get("comparisons", run=run.pk).json()["cases"]
     shown = {metric["metric"]: metric for metric in case["metrics"]}
@@ -45,9 +45,9 @@ def test_comparison_equals_the_report(lab, alice):
     assert shown["requests.rate"]["blocks"] == 5
 
 
-def test_a_metric_missing_in_some_blocks_leaves_the_numbers_of_the_case_whole(lab, alice):
-    lab.measured_run(1000, 800)
-    sides = {"baseline": lab.shas[0], "contender": lab.shas[1]}
+def test_a_metric_missing_in_some_blocks_leaves_the_numbers_of_the_case_whole(world, alice):
+    world.measure_run(1000, 800)
+    sides = {"baseline": world.shas[0], "contender": world.shas[1]}
     whole = alice.get("comparisons", **sides).json()["cases"][0]
     trials = Trial.objects.select_related("variant")
     few = {0: {1, 3, 5}, 1: {1, 5}}
@@ -62,90 +62,90 @@ def test_a_metric_missing_in_some_blocks_leaves_the_numbers_of_the_case_whole(la
 
 
 @pytest.mark.parametrize("of_run", [False, True])
-def test_comparison_page_shows_the_same(lab, alice, settings, of_run):
-    run = lab.measured_run(1000, 800)
-    query = {"run": run.pk} if of_run else {"baseline": lab.shas[0], "contender": lab.shas[1]}
+def test_comparison_page_shows_the_same(world, alice, settings, of_run):
+    run = world.measure_run(1000, 800)
+    query = {"run": run.pk} if of_run else {"baseline": world.shas[0], "contender": world.shas[1]}
     shown = alice.get("comparisons", **query).json()
     address = shown["web_url"].removeprefix(settings.BASE_URL)
     browser = Client()
-    browser.force_login(lab.personas.alice.user)
+    browser.force_login(world.personas.alice.user)
     page = browser.get(address)
     assert page.status_code == 200
     assert page.context["report"].summary == shown["summary"]
     assert (str(run.pk) in address) is of_run
 
 
-def test_comparison_shows_that_nothing_changed(lab, alice):
-    lab.measured_run(1000, 1000)
-    shown = alice.get("comparisons", baseline=lab.shas[0], contender=lab.shas[1]).json()
+def test_comparison_shows_that_nothing_changed(world, alice):
+    world.measure_run(1000, 1000)
+    shown = alice.get("comparisons", baseline=world.shas[0], contender=world.shas[1]).json()
     assert shown["verdict"] == "equivalent"
 
 
-def test_a_run_supplies_omitted_parameters(lab, alice):
-    run = lab.measured_run(1000, 800)
+def test_a_run_supplies_omitted_parameters(world, alice):
+    run = world.measure_run(1000, 800)
     assert alice.get("comparisons", run=run.pk).json()["verdict"] == "regressed"
 
 
-def test_a_run_of_several_contenders_needs_a_contender(lab, alice):
-    run = lab.measured_run(1000, 1000, 800)
+def test_a_run_of_several_contenders_needs_a_contender(world, alice):
+    run = world.measure_run(1000, 1000, 800)
     answer = alice.get("comparisons", run=run.pk)
     assert (answer.status_code, answer.json()["field"]) == (422, "contender")
     verdicts = [
         alice.get("comparisons", run=run.pk, contender=sha[:8]).json()["verdict"]
-        for sha in lab.shas[1:]
+        for sha in world.shas[1:]
     ]
     assert verdicts == ["equivalent", "regressed"]
 
 
-def test_a_commit_that_was_not_measured_is_refused(lab, alice):
-    lab.measured_run(1000, 800)
-    answer = alice.get("comparisons", baseline=lab.shas[0], contender=lab.shas[2])
+def test_a_commit_that_was_not_measured_is_refused(world, alice):
+    world.measure_run(1000, 800)
+    answer = alice.get("comparisons", baseline=world.shas[0], contender=world.shas[2])
     assert answer.status_code == 404
     assert "start a run" in answer.json()["detail"]
 
 
-def test_commits_that_were_never_measured_together_are_unpaired(lab, alice):
-    lab.measured_run(1000, 800)
-    factories.finish_run(lab.queued_run(1, 2), [800, 700])
-    shown = alice.get("comparisons", baseline=lab.shas[0], contender=lab.shas[2]).json()
+def test_commits_that_were_never_measured_together_are_unpaired(world, alice):
+    world.measure_run(1000, 800)
+    factories.finish_run(world.queue_run(1, 2), [800, 700])
+    shown = alice.get("comparisons", baseline=world.shas[0], contender=world.shas[2]).json()
     assert (shown["paired"], shown["verdict"]) == (False, "regressed")
     assert "drift of the machine is not removed" in shown["notes"][0]
     assert shown["cases"][0]["quantiles"] is None
     assert shown["cases"][0]["latency"]["contender"]
 
 
-def test_a_missing_side_is_named(lab, alice):
-    answer = alice.get("comparisons", baseline=lab.shas[0])
+def test_a_missing_side_is_named(world, alice):
+    answer = alice.get("comparisons", baseline=world.shas[0])
     assert (answer.status_code, answer.json()["field"]) == (422, "contender")
 
 
-def test_the_benchmark_is_required_if_there_are_several(lab, alice):
-    run = lab.measured_run(1000, 800)
+def test_the_benchmark_is_required_if_there_are_several(world, alice):
+    run = world.measure_run(1000, 800)
     project = run.definition.benchmark.project
-    factories.make_definition(lab.personas.alice, project, slug="other")
-    query = {"baseline": lab.shas[0], "contender": lab.shas[1]}
+    factories.make_definition(world.personas.alice, project, slug="other")
+    query = {"baseline": world.shas[0], "contender": world.shas[1]}
     answer = alice.get("comparisons", **query)
     assert (answer.status_code, answer.json()["field"]) == (422, "benchmark")
     assert alice.get("comparisons", benchmark="hello", **query).json()["verdict"] == "regressed"
     assert alice.get("comparisons", benchmark="other", **query).status_code == 404
 
 
-def test_a_viewer_compares_and_a_stranger_does_not(lab, bob, mallory):
-    run = lab.measured_run(1000, 800)
-    query = {"benchmark": "hello", "baseline": lab.shas[0], "contender": lab.shas[1]}
+def test_a_viewer_compares_and_a_stranger_does_not(world, bob, mallory):
+    run = world.measure_run(1000, 800)
+    query = {"benchmark": "hello", "baseline": world.shas[0], "contender": world.shas[1]}
     assert bob.get("comparisons", **query).status_code == 200
     assert mallory.get("comparisons", **query).status_code == 404
     assert mallory.get("comparisons", run=run.pk).status_code == 404
 
 
-def test_comparison_of_one_case_on_one_host_has_quantiles(lab, alice):
-    run = lab.measured_run(1000, 800)
+def test_comparison_of_one_case_on_one_host_has_quantiles(world, alice):
+    run = world.measure_run(1000, 800)
     key = run.jobs.get().trials.first().case.key
-    query = {"baseline": lab.shas[0], "contender": lab.shas[1], "case": key, "host": "here"}
+    query = {"baseline": world.shas[0], "contender": world.shas[1], "case": key, "host": "here"}
     shown = alice.get("comparisons", **query).json()
     assert (shown["paired"], shown["mismatches"]) == (True, [])
     assert shown["sides"][1] == {
-        "commit": lab.shas[1], "case": key, "host": "here", "profile": None, "tool": None,
+        "commit": world.shas[1], "case": key, "host": "here", "profile": None, "tool": None,
         "version": None,
     }  # fmt: skip
     assert (shown["tests"], shown["changed"], shown["survived"]) == (3, 3, 3)
@@ -155,13 +155,13 @@ def test_comparison_of_one_case_on_one_host_has_quantiles(lab, alice):
     assert all(each["q_value"] < 0.05 for each in case["metrics"] if each["primary"])
 
 
-def test_comparison_lists_mismatches(lab, alice):
-    run = lab.measured_run(1000, 800)
+def test_comparison_lists_mismatches(world, alice):
+    run = world.measure_run(1000, 800)
     project = run.definition.benchmark.project
     source = factories.DEFINITION.replace("duration_s: 0.6", "duration_s: 0.7")
-    factories.make_definition(lab.personas.alice, project, source=source)
-    factories.finish_run(lab.queued_run(0, 1), [900, 800])
-    query = {"baseline": lab.shas[0], "version": 1, "contender_version": 2}
+    factories.make_definition(world.personas.alice, project, source=source)
+    factories.finish_run(world.queue_run(0, 1), [900, 800])
+    query = {"baseline": world.shas[0], "version": 1, "contender_version": 2}
     shown = alice.get("comparisons", **query).json()
     assert [each["what"] for each in shown["mismatches"]] == ["definition"]
     assert shown["paired"] is False
@@ -179,13 +179,13 @@ def test_comparison_lists_mismatches(lab, alice):
         ({}, 422),
     ],
 )
-def test_an_empty_selection_is_refused(lab, alice, words, status):
-    lab.measured_run(1000, 800)
-    assert alice.get("comparisons", baseline=lab.shas[0], **words).status_code == status
+def test_an_empty_selection_is_refused(world, alice, words, status):
+    world.measure_run(1000, 800)
+    assert alice.get("comparisons", baseline=world.shas[0], **words).status_code == status
 
 
-def test_comparison_is_exported_as_markdown_and_csv(lab, alice, mallory):
-    run = lab.measured_run(1000, 800)
+def test_comparison_is_exported_as_markdown_and_csv(world, alice, mallory):
+    run = world.measure_run(1000, 800)
     shown = alice.get("comparisons", run=run.pk).json()
     told = alice.get("comparisons/markdown", run=run.pk)
     assert told.headers["Content-Type"] == "text/markdown; charset=utf-8"
@@ -199,4 +199,4 @@ def test_comparison_is_exported_as_markdown_and_csv(lab, alice, mallory):
     assert [float(row["change"]) for row in rows] == [each["change"] for each in metrics]
     for file in ("markdown", "csv"):
         assert mallory.get(f"comparisons/{file}", run=run.pk).status_code == 404
-        assert alice.get(f"comparisons/{file}", baseline=lab.shas[0]).status_code == 422
+        assert alice.get(f"comparisons/{file}", baseline=world.shas[0]).status_code == 422

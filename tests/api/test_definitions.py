@@ -11,7 +11,7 @@ from tests.support.fetches import fetch_now
 VERSIONS = "benchmarks/server/hello/definitions"
 
 
-def test_versions_are_saved_listed_and_shown(lab, alice):
+def test_versions_are_saved_listed_and_shown(world, alice):
     source = DEFINITION.replace("rounds: 5", "rounds: 9")
     saved = alice.post(VERSIONS, {"source": source})
     again = alice.post(VERSIONS, {"source": source})
@@ -27,7 +27,7 @@ def test_versions_are_saved_listed_and_shown(lab, alice):
     assert alice.get(f"{VERSIONS}/7").status_code == 404
 
 
-def test_an_invalid_definition_is_refused_with_the_path(lab, alice):
+def test_an_invalid_definition_is_refused_with_the_path(world, alice):
     wrong = DEFINITION.replace("duration_s: 0.6", "duration_s: soon")
     refused = alice.post(VERSIONS, {"source": wrong})
     checked = alice.post("definitions/check", {"source": wrong}).json()
@@ -38,7 +38,7 @@ def test_an_invalid_definition_is_refused_with_the_path(lab, alice):
     assert "expected a valid number" in checked["expectation"]
 
 
-def test_a_definition_is_reviewed_with_cases_and_duration(lab, alice):
+def test_a_definition_is_reviewed_with_cases_and_duration(world, alice):
     checked = alice.post("definitions/check", {"source": MATRIX}).json()
 
     assert (checked["valid"], checked["cases"], checked["round_s"]) == (True, 12, 18)
@@ -47,8 +47,8 @@ def test_a_definition_is_reviewed_with_cases_and_duration(lab, alice):
     assert Definition.objects.count() == 1
 
 
-def test_a_definition_is_imported_from_the_repository(lab, alice):
-    sha = commit_files(lab.repository, {".pitwall.yaml": DEFINITION}, 4)
+def test_a_definition_is_imported_from_the_repository(world, alice):
+    sha = commit_files(world.repository, {".pitwall.yaml": DEFINITION}, 4)
     fetch_now(Benchmark.objects.get().project)
     files = alice.get("projects/server/definition-files").json()
     imported = alice.post("projects/server/imports", {"path": ".pitwall.yaml"})
@@ -64,10 +64,12 @@ def test_a_definition_is_imported_from_the_repository(lab, alice):
     assert kept.status_code == 409
 
 
-def test_selected_cases_of_one_commit_are_planned_and_started(lab, alice):
+def test_selected_cases_of_one_commit_are_planned_and_started(world, alice):
     project = Benchmark.objects.get().project
-    make_definition(lab.personas.alice, project, slug="many", source=MATRIX)
-    wanted = lab.wanted(benchmark="many", contenders=[], cases="connections == 2 and size == 's'")
+    make_definition(world.personas.alice, project, slug="many", source=MATRIX)
+    wanted = world.run_body(
+        benchmark="many", contenders=[], cases="connections == 2 and size == 's'"
+    )
     plan = alice.post("runs/plan", wanted).json()
 
     assert (len(plan["cases"]), plan["cases_in_all"], plan["trials"]) == (2, 12, 4)
@@ -85,24 +87,24 @@ def test_selected_cases_of_one_commit_are_planned_and_started(lab, alice):
     assert len(fewer.json()["cases"]) == 8
 
 
-def test_an_invalid_expression_is_refused_at_its_field(lab, alice):
-    refused = alice.post("runs", lab.wanted(cases="speed > 1"))
+def test_an_invalid_expression_is_refused_at_its_field(world, alice):
+    refused = alice.post("runs", world.run_body(cases="speed > 1"))
 
     assert (refused.status_code, refused.json()["field"]) == (422, "cases")
 
 
-def test_the_catalogue_is_listed(lab, alice):
+def test_the_catalogue_is_listed(world, alice):
     suites = {each["suite"]: each for each in alice.get("suites").json()["suites"]}
 
     assert suites["hello"]["review"]["valid"]
     assert "version: 1" in suites["hello"]["source"]
 
 
-def test_viewers_read_but_do_not_change_definitions(lab, bob):
+def test_viewers_read_but_do_not_change_definitions(world, bob):
     assert bob.get(VERSIONS).status_code == 200
     assert bob.post(VERSIONS, {"source": MATRIX}).status_code == 403
     assert bob.post("projects/server/imports", {"path": ".pitwall.yaml"}).status_code == 403
-    assert bob.post("runs/plan", lab.wanted()).status_code == 200
+    assert bob.post("runs/plan", world.run_body()).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -115,6 +117,6 @@ def test_viewers_read_but_do_not_change_definitions(lab, bob):
         ("post", "projects/server/imports", {"path": ".pitwall.yaml"}),
     ],
 )
-def test_definitions_are_hidden_from_strangers(lab, mallory, method, path, body):
+def test_definitions_are_hidden_from_strangers(world, mallory, method, path, body):
     answer = mallory.get(path) if method == "get" else mallory.post(path, body)
     assert answer.status_code == 404

@@ -33,8 +33,8 @@ def test_an_unexpected_error_is_hidden_and_logged(caplog):
     assert "GET /api/v1/x failed" in caplog.text
 
 
-def test_an_invalid_request_is_refused_with_the_field(lab, alice):
-    answer = alice.post("runs", lab.wanted(hosts=["nowhere"]))
+def test_an_invalid_request_is_refused_with_the_field(world, alice):
+    answer = alice.post("runs", world.run_body(hosts=["nowhere"]))
     assert answer.status_code == 422
     assert answer.json() == {
         "type": "about:blank",
@@ -61,8 +61,8 @@ def test_an_invalid_request_is_refused_with_the_field(lab, alice):
         ({"rouns": 3}, "rouns"),
     ],
 )
-def test_an_invalid_value_is_refused_with_its_path(lab, alice, changes, field):
-    answer = alice.post("runs", lab.wanted(**changes))
+def test_an_invalid_value_is_refused_with_its_path(world, alice, changes, field):
+    answer = alice.post("runs", world.run_body(**changes))
     assert (answer.status_code, answer.json()["field"]) == (422, field)
 
 

@@ -7,9 +7,10 @@ from django.test import Client
 from orchestrator.benchmarks.fetched_names import TRIES
 from orchestrator.benchmarks.models import Fetch
 from orchestrator.runs.models import Run
-from tests.api.conftest import ApiClient, Lab
+from tests.api.conftest import ApiClient
 from tests.support import factories
 from tests.support.fetches import run_fetches
+from tests.support.world import World
 
 
 def ask(client: ApiClient, path: str, body: Any, key: str = "") -> Any:
@@ -19,9 +20,11 @@ def ask(client: ApiClient, path: str, body: Any, key: str = "") -> Any:
     return Client().post(f"/api/v1/{path}", body, content_type="application/json", headers=headers)
 
 
-def test_a_run_of_a_branch_waits_for_a_fetch_after_the_request(lab: Lab, alice: ApiClient) -> None:
-    newest = factories.commit_files(lab.repository, {"file.txt": "new"}, 9)
-    wanted = lab.wanted(baseline="main~1", contenders=["main"])
+def test_a_run_of_a_branch_waits_for_a_fetch_after_the_request(
+    world: World, alice: ApiClient
+) -> None:
+    newest = factories.commit_files(world.repository, {"file.txt": "new"}, 9)
+    wanted = world.run_body(baseline="main~1", contenders=["main"])
     for _ in range(2):
         answer = ask(alice, "runs", wanted, "k1")
         assert (answer.status_code, answer["Retry-After"]) == (503, "1")
@@ -37,15 +40,15 @@ def test_a_run_of_a_branch_waits_for_a_fetch_after_the_request(lab: Lab, alice: 
     assert ask(alice, "runs", wanted, "k2").status_code == 503, "another request does"
 
 
-def test_known_hashes_need_no_fetch(lab: Lab, alice: ApiClient) -> None:
-    short = lab.wanted(baseline=lab.shas[0][:8], contenders=[lab.shas[1]])
+def test_known_hashes_need_no_fetch(world: World, alice: ApiClient) -> None:
+    short = world.run_body(baseline=world.shas[0][:8], contenders=[world.shas[1]])
     assert ask(alice, "runs", short).status_code == 201
     assert not Fetch.objects.exclude(next_at=None).exists()
 
 
-def test_a_failed_fetch_fails_the_request(lab: Lab, alice: ApiClient) -> None:
-    lab.repository.rename(lab.repository.parent / "away")
-    wanted = lab.wanted(contenders=["main"])
+def test_a_failed_fetch_fails_the_request(world: World, alice: ApiClient) -> None:
+    world.repository.rename(world.repository.parent / "away")
+    wanted = world.run_body(contenders=["main"])
     assert ask(alice, "runs", wanted).status_code == 503
     for _ in range(TRIES):
         answer = ask(alice, "runs", wanted)
@@ -55,16 +58,16 @@ def test_a_failed_fetch_fails_the_request(lab: Lab, alice: ApiClient) -> None:
     answer = ask(alice, "runs", wanted)
     assert answer.status_code == 422
     assert "could not be fetched: git cannot read" in answer.json()["detail"]
-    assert str(lab.repository) not in answer.json()["detail"]
+    assert str(world.repository) not in answer.json()["detail"]
 
 
-def test_a_plan_uses_refs_of_the_last_fetch(lab: Lab, bob: ApiClient) -> None:
+def test_a_plan_uses_refs_of_the_last_fetch(world: World, bob: ApiClient) -> None:
     """Whoever only looks waits for no fetch of a name that is known."""
-    factories.commit_files(lab.repository, {"file.txt": "new"}, 9)
-    wanted = lab.wanted(baseline="main~1", contenders=["main"])
+    factories.commit_files(world.repository, {"file.txt": "new"}, 9)
+    wanted = world.run_body(baseline="main~1", contenders=["main"])
     assert ask(bob, "runs/plan", wanted).status_code == 200
     assert not Fetch.objects.exclude(next_at=None).exists()
-    unknown = lab.wanted(contenders=["topic"])
+    unknown = world.run_body(contenders=["topic"])
     assert ask(bob, "runs/plan", unknown).status_code == 503
     run_fetches()
     answer = ask(bob, "runs/plan", unknown)

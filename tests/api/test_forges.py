@@ -14,11 +14,11 @@ from orchestrator.accounts.models import AuditEntry
 from orchestrator.forges.models import BenchmarkRequest, Connection
 from orchestrator.forges.pr_sync import FETCH_LOOK_EVERY
 from orchestrator.runs.models import Run
-from tests.api.conftest import Lab
 from tests.support.factories import commit_files, git
 from tests.support.fetches import run_fetches
 from tests.support.forges import follow_pulls
 from tests.support.http_servers import standing_in
+from tests.support.world import World
 
 FORGE = "projects/server/forge"
 PUSH = {"ref": "refs/heads/main", "repository": {"full_name": "ada/server"}}
@@ -57,12 +57,12 @@ def send(url: str, secret: str, data: Any, event: str = "push", delivery: str = 
 
 
 @pytest.fixture
-def head(lab: Lab) -> str:
+def head(world: World) -> str:
     """The commit of pull request 5, on no branch."""
-    git(lab.repository, "checkout", "--quiet", lab.shas[1])
-    sha = commit_files(lab.repository, {"file.txt": "of a fork\n"}, 9)
-    git(lab.repository, "update-ref", "refs/pull/5/head", "HEAD")
-    git(lab.repository, "checkout", "--quiet", "main")
+    git(world.repository, "checkout", "--quiet", world.shas[1])
+    sha = commit_files(world.repository, {"file.txt": "of a fork\n"}, 9)
+    git(world.repository, "update-ref", "refs/pull/5/head", "HEAD")
+    git(world.repository, "checkout", "--quiet", "main")
     return sha
 
 
@@ -138,7 +138,9 @@ def test_an_invalid_connection_is_refused_with_the_field(
     assert not Connection.objects.exists()
 
 
-def test_a_fork_is_measured_after_its_commit_is_approved(lab: Lab, alice: Any, head: str) -> None:
+def test_a_fork_is_measured_after_its_commit_is_approved(
+    world: World, alice: Any, head: str
+) -> None:
     with standing_in("github", head_sha=head, fork=True) as forge:
         made = alice.put(FORGE, wanted(api_url=forge.url)).json()
         ask(made["webhook_url"], made["secret"])
@@ -147,7 +149,7 @@ def test_a_fork_is_measured_after_its_commit_is_approved(lab: Lab, alice: Any, h
         assert (waiting["commit"], waiting["from_fork"]) == (head, True)
         assert (waiting["number"], waiting["requested_by"], waiting["run"]) == (5, "grace", None)
         path = f"benchmark-requests/{waiting['id']}"
-        assert alice.post(f"{path}/approve", {"commit": lab.shas[2]}).status_code == 409
+        assert alice.post(f"{path}/approve", {"commit": world.shas[2]}).status_code == 409
         assert not Run.objects.exists()
 
         approved = alice.post(f"{path}/approve", {"commit": head}).json()

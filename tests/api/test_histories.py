@@ -6,8 +6,8 @@ from orchestrator.results.models import Series
 
 
 @pytest.fixture
-def history(lab):
-    run = lab.measured_run(1000, 900, 800)
+def history(world):
+    run = world.measure_run(1000, 900, 800)
     return {
         "benchmark": "hello",
         "metric": "requests.rate",
@@ -16,11 +16,11 @@ def history(lab):
     }
 
 
-def test_columns_equal_points(lab, alice, history):
+def test_columns_equal_points(world, alice, history):
     points = alice.get("history", **history).json()["points"]
     columns = alice.get("history", **history, format="columns").json()
 
-    assert columns["points"]["commit"] == [sha[:8] for sha in lab.shas]
+    assert columns["points"]["commit"] == [sha[:8] for sha in world.shas]
     values = [point["value"] for point in points]
     assert columns["points"]["value"] == pytest.approx(values, rel=1e-5)
     assert columns["points"]["trials"] == 5
@@ -53,10 +53,10 @@ def test_columns_are_hidden_from_strangers(mallory, bob, history):
     assert bob.get("history", **history, format="columns").status_code == 200
 
 
-def test_points_are_paged(lab, alice, history):
+def test_points_are_paged(world, alice, history):
     newest = alice.get("history", **history, limit="2").json()
-    assert [point["commit"]["commit"] for point in newest["points"]] == lab.shas[1:]
+    assert [point["commit"]["commit"] for point in newest["points"]] == world.shas[1:]
     assert (newest["first"], newest["total"], newest["branch"]) == (1, 3, "main")
 
     older = alice.get("history", **history, before=newest["points"][0]["commit"]["short"]).json()
-    assert [point["commit"]["commit"] for point in older["points"]] == lab.shas[:1]
+    assert [point["commit"]["commit"] for point in older["points"]] == world.shas[:1]

@@ -11,26 +11,29 @@ from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.runs.models import GoldenCheck, HostLease, Job, Run
-from tests.api.conftest import ApiClient, Lab, make_client
+from tests.api.conftest import ApiClient, make_client
 from tests.support.factories import add_member, finish_run
+from tests.support.world import World
 
 
 @pytest.fixture
-def host(lab: Lab) -> Host:
+def host(world: World) -> Host:
     return Host.objects.get(name="here")
 
 
 @pytest.fixture
-def golden(lab: Lab) -> dict[str, Any]:
-    return {"benchmark": "hello", "commit": lab.shas[0], "every_hours": 24}
+def golden(world: World) -> dict[str, Any]:
+    return {"benchmark": "hello", "commit": world.shas[0], "every_hours": 24}
 
 
-def test_hosts_are_listed_with_their_jobs(lab: Lab, alice: ApiClient, mallory: ApiClient) -> None:
+def test_hosts_are_listed_with_their_jobs(
+    world: World, alice: ApiClient, mallory: ApiClient
+) -> None:
     (shown,) = alice.get("hosts").json()["hosts"]
     assert (shown["name"], shown["state"], shown["run"]) == ("here", "ready", None)
     assert (shown["open_now"], shown["hours_change_at"], shown["golden"]) == (True, None, None)
     assert shown["profile"]["name"] == "Any machine"
-    run = lab.queued_run()
+    run = world.queue_run()
     HostLease.objects.create(host=Host.objects.get(), job=Job.objects.get(run=run))
     assert alice.get("hosts").json()["hosts"][0]["run"] == str(run.pk)
     assert mallory.get("hosts").json()["hosts"] == []
@@ -108,7 +111,7 @@ def test_a_host_is_retired(alice: ApiClient, host: Host) -> None:
 
 
 def test_a_golden_run_is_set_shown_and_removed(
-    lab: Lab, alice: ApiClient, host: Host, golden: dict[str, Any]
+    world: World, alice: ApiClient, host: Host, golden: dict[str, Any]
 ) -> None:
     answer = alice.put(f"hosts/{host.pk}/golden", golden)
     assert answer.status_code == 200
@@ -181,8 +184,8 @@ def test_viewers_read_hosts_and_strangers_do_not(
     assert mallory.get(f"hosts/{host.pk}").status_code == 404
 
 
-def test_members_maintain_hosts_and_admins_change_their_settings(lab: Lab, host: Host) -> None:
-    carol = make_client(add_member(lab.personas.alice, "carol", Role.MEMBER))
+def test_members_maintain_hosts_and_admins_change_their_settings(world: World, host: Host) -> None:
+    carol = make_client(add_member(world.personas.alice, "carol", Role.MEMBER))
     assert carol.post(f"hosts/{host.pk}/maintenance").status_code == 200
     assert carol.post(f"hosts/{host.pk}/release").status_code == 200
     assert carol.patch(f"hosts/{host.pk}", {"tags": ["mine"]}).status_code == 403

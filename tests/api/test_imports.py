@@ -25,9 +25,10 @@ from orchestrator.measurements import bulk_import, import_steps, imports
 from orchestrator.measurements.import_steps import import_some, prune_imports
 from orchestrator.measurements.ingest import forget
 from orchestrator.results.models import ImportPart, Point, Reading, ResultImport
-from tests.api.conftest import ApiClient, Lab
+from tests.api.conftest import ApiClient
 from tests.api.test_result_files import line, send
 from tests.support.engine import ROOT, own_database_url
+from tests.support.world import World
 
 #: More than a request takes in by itself.
 MANY = 2_100
@@ -75,7 +76,7 @@ def read(client: ApiClient, pk: str) -> dict[str, Any]:
 
 
 def test_a_large_file_is_imported_in_steps_and_once(
-    lab: Lab, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
+    world: World, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk_import, "BATCH", 500)
     monkeypatch.setattr(import_steps, "STEP_S", 0.0)
@@ -104,7 +105,9 @@ def test_a_large_file_is_imported_in_steps_and_once(
     assert [each["id"] for each in listed] == [again["id"], first["id"]]
 
 
-def test_an_invalid_file_is_refused_at_upload_or_by_the_import(lab: Lab, alice: ApiClient) -> None:
+def test_an_invalid_file_is_refused_at_upload_or_by_the_import(
+    world: World, alice: ApiClient
+) -> None:
     early = b"{}\n" + content()
     assert send(alice, "results.jsonl", early).json()["field"] == "line 1"
     told = queued(alice, content() + b"\n{}\n" + content(10))
@@ -123,7 +126,7 @@ def test_an_invalid_file_is_refused_at_upload_or_by_the_import(lab: Lab, alice: 
 
 
 def test_concurrent_imports_of_a_team_are_limited_and_hidden_from_others(
-    lab: Lab, alice: ApiClient, mallory: ApiClient
+    world: World, alice: ApiClient, mallory: ApiClient
 ) -> None:
     made = [queued(alice, content()) for _ in range(imports.MOST_GOING_ON)]
     refused = send(alice, "results.jsonl", content())
@@ -133,7 +136,7 @@ def test_concurrent_imports_of_a_team_are_limited_and_hidden_from_others(
     assert mallory.get("results/imports").json()["imports"] == []
 
 
-def test_an_import_ends_with_its_token(lab: Lab, alice: ApiClient) -> None:
+def test_an_import_ends_with_its_token(world: World, alice: ApiClient) -> None:
     told = queued(alice, content())
     reader = send(alice, "results.jsonl", line(1).encode())
     assert reader.status_code == 200
@@ -153,7 +156,7 @@ def test_an_import_ends_with_its_token(lab: Lab, alice: ApiClient) -> None:
     ],
 )
 def test_each_import_step_checks_the_permission_of_the_sender(
-    lab: Lab,
+    world: World,
     alice: ApiClient,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -165,7 +168,7 @@ def test_each_import_step_checks_the_permission_of_the_sender(
     told = queued_lines(alice, tmp_path)
     for _ in ("checked", "one batch stored"):
         assert import_some()
-    user = lab.personas.alice.user
+    user = world.personas.alice.user
     if "role" in lost:
         Membership.objects.filter(user=user).update(**lost)
     elif lost:
@@ -180,7 +183,7 @@ def test_each_import_step_checks_the_permission_of_the_sender(
 
 
 def test_an_unexpected_error_is_reported_by_its_type_and_frees_the_claim(
-    lab: Lab, alice: ApiClient, settings: Any, tmp_path: Path
+    world: World, alice: ApiClient, settings: Any, tmp_path: Path
 ) -> None:
     told = queued_lines(alice, tmp_path)
     folder = Path(settings.DATA_DIR) / "imports"
@@ -209,7 +212,7 @@ def test_an_unexpected_error_is_reported_by_its_type_and_frees_the_claim(
 
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_workers_keep_the_limit_together(
-    lab: Lab, alice: ApiClient, mallory: ApiClient, monkeypatch: pytest.MonkeyPatch
+    world: World, alice: ApiClient, mallory: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_steps, "MOST_AT_ONCE", 1)
     for client in (alice, mallory):
@@ -239,7 +242,7 @@ def _is_waiting_for_lock() -> bool:
 
 
 def test_an_import_that_kills_its_workers_is_abandoned(
-    lab: Lab, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
+    world: World, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = queued(alice, content())
 
@@ -259,7 +262,7 @@ def test_an_import_that_kills_its_workers_is_abandoned(
 
 
 def test_ended_imports_and_files_of_killed_workers_are_deleted(
-    lab: Lab, alice: ApiClient, settings: Any
+    world: World, alice: ApiClient, settings: Any
 ) -> None:
     told = queued(alice, content())
     left = Path(settings.DATA_DIR) / "imports" / "left.jsonl"
@@ -290,7 +293,7 @@ while import_some(): pass
 
 @pytest.mark.django_db(transaction=True)
 def test_a_killed_worker_loses_and_duplicates_nothing(
-    lab: Lab, alice: ApiClient, settings: Any, monkeypatch: pytest.MonkeyPatch
+    world: World, alice: ApiClient, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk_import, "BATCH", 20)
     told = queued(alice, content())
@@ -322,10 +325,10 @@ def test_a_killed_worker_loses_and_duplicates_nothing(
     assert sum(Point.objects.values_list("trials", flat=True)) == MANY
 
 
-def test_the_import_page_shows_progress_and_errors(lab: Lab, alice: ApiClient) -> None:
+def test_the_import_page_shows_progress_and_errors(world: World, alice: ApiClient) -> None:
     queued(alice, content())
     client = Client()
-    client.force_login(lab.personas.alice.user)
+    client.force_login(world.personas.alice.user)
     page = client.get("/imports/").content.decode()
     assert "results.jsonl" in page
     assert 'hx-trigger="every 2s"' in page

@@ -19,9 +19,10 @@ from orchestrator.measurements.metrics import UNUSED_FOR, metric_ids
 from orchestrator.results.models import Metric, Point, Reading, Series
 from orchestrator.runs.availability import choices_for
 from orchestrator.runs.models import Trial
-from tests.api.conftest import ApiClient, Lab
+from tests.api.conftest import ApiClient
 from tests.support import factories
 from tests.support.fetches import run_fetches
+from tests.support.world import World
 
 SHA = "a" * 40
 AT = "2026-11-20T08:00:00Z"
@@ -55,7 +56,7 @@ def told(answer: Any) -> tuple[int, int]:
     return body["accepted"], body["repeated"]
 
 
-def test_an_uploaded_result_creates_missing_rows(lab: Lab, alice: ApiClient) -> None:
+def test_an_uploaded_result_creates_missing_rows(world: World, alice: ApiClient) -> None:
     facts = {"subject": "Faster", "author": "Ada", "committed_at": AT, "parents": ["b" * 40]}
     assert told(send(alice, result(commit_facts=facts, block="b1", note="by hand", id="7"))) == (
         1,
@@ -72,25 +73,27 @@ def test_an_uploaded_result_creates_missing_rows(lab: Lab, alice: ApiClient) -> 
     assert point.blocks != [0]
 
 
-def test_a_new_commit_of_the_default_branch_is_the_newest_one(lab: Lab, alice: ApiClient) -> None:
+def test_a_new_commit_of_the_default_branch_is_the_newest_one(
+    world: World, alice: ApiClient
+) -> None:
     newest = max(Commit.objects.values_list("position", flat=True))
     send(alice, result(), result(commit="c" * 40, commit_facts={"branch": "topic"}))
     assert Commit.objects.get(sha=SHA).position == newest + 1
     assert Commit.objects.get(sha="c" * 40).position is None
 
 
-def test_a_commit_of_the_repository_keeps_its_position(lab: Lab, alice: ApiClient) -> None:
-    sha = factories.commit_files(lab.repository, {"file.txt": "new\n"}, 9)
+def test_a_commit_of_the_repository_keeps_its_position(world: World, alice: ApiClient) -> None:
+    sha = factories.commit_files(world.repository, {"file.txt": "new\n"}, 9)
     facts = {"subject": "not what it says"}
-    send(alice, result(commit=sha, commit_facts=facts), result(commit=lab.shas[0]))
+    send(alice, result(commit=sha, commit_facts=facts), result(commit=world.shas[0]))
     assert Commit.objects.get(sha=sha).subject == "not what it says"
     run_fetches()
     assert Commit.objects.get(sha=sha).subject == "version 9"
-    assert Commit.objects.filter(sha=lab.shas[0]).count() == 1
+    assert Commit.objects.filter(sha=world.shas[0]).count() == 1
 
 
-def test_a_result_belongs_to_the_case_of_the_matrix(lab: Lab, alice: ApiClient) -> None:
-    lab.queued_run()
+def test_a_result_belongs_to_the_case_of_the_matrix(world: World, alice: ApiClient) -> None:
+    world.queue_run()
     known = Case.objects.get()
     send(alice, result(), result(parameters={"connections": 5}))
     assert {case.key for case in Case.objects.all()} == {
@@ -99,7 +102,9 @@ def test_a_result_belongs_to_the_case_of_the_matrix(lab: Lab, alice: ApiClient) 
     }
 
 
-def test_parameters_that_python_calls_equal_are_different_cases(lab: Lab, alice: ApiClient) -> None:
+def test_parameters_that_python_calls_equal_are_different_cases(
+    world: World, alice: ApiClient
+) -> None:
     cells = [{"tls": True}, {"tls": 1}, {"tls": "1"}]
     send(alice, *(result(parameters=cell) for cell in cells))
     assert sorted(Case.objects.values_list("key", flat=True)) == sorted(
@@ -107,7 +112,7 @@ def test_parameters_that_python_calls_equal_are_different_cases(lab: Lab, alice:
     )
 
 
-def test_the_same_post_twice_changes_nothing(lab: Lab, alice: ApiClient) -> None:
+def test_the_same_post_twice_changes_nothing(world: World, alice: ApiClient) -> None:
     results = [result(), result(id="1"), result(commit="c" * 40, at=None)]
     assert told(send(alice, *results)) == (3, 0)
     assert told(send(alice, *reversed(results))) == (0, 3)
@@ -116,7 +121,7 @@ def test_the_same_post_twice_changes_nothing(lab: Lab, alice: ApiClient) -> None
 
 
 def test_equal_values_of_two_builds_count_twice_and_a_retry_once(
-    lab: Lab, alice: ApiClient
+    world: World, alice: ApiClient
 ) -> None:
     first, second = (result(id=f"build-{number}", at=None) for number in (1, 2))
     assert told(send(alice, first)) == (1, 0)
@@ -127,7 +132,7 @@ def test_equal_values_of_two_builds_count_twice_and_a_retry_once(
 
 @pytest.mark.parametrize("given", [{}, {"id": ""}])
 def test_a_result_without_an_id_is_refused_with_a_fix(
-    lab: Lab, alice: ApiClient, given: dict[str, Any]
+    world: World, alice: ApiClient, given: dict[str, Any]
 ) -> None:
     without = {name: value for name, value in result().items() if name != "id"} | given
     answer = send(alice, result(), without)
@@ -136,7 +141,9 @@ def test_a_result_without_an_id_is_refused_with_a_fix(
     assert not Reading.objects.exists()
 
 
-def test_an_id_identifies_a_result_within_case_host_and_commit(lab: Lab, alice: ApiClient) -> None:
+def test_an_id_identifies_a_result_within_case_host_and_commit(
+    world: World, alice: ApiClient
+) -> None:
     results = [
         result(id="7"),
         result(id="7", host="ci-8"),
@@ -158,7 +165,7 @@ def test_an_id_identifies_a_result_within_case_host_and_commit(lab: Lab, alice: 
     ],
 )
 def test_an_id_with_other_content_is_refused_and_nothing_stored(
-    lab: Lab, alice: ApiClient, changes: dict[str, Any], words: str
+    world: World, alice: ApiClient, changes: dict[str, Any], words: str
 ) -> None:
     new, other = result(id="8"), result(id="7", **changes)
     answer = send(alice, new, result(id="7"), other)
@@ -175,12 +182,12 @@ def test_an_id_with_other_content_is_refused_and_nothing_stored(
     assert Reading.objects.count() == 1
 
 
-def test_a_result_without_a_time_is_recognised_by_its_id(lab: Lab, alice: ApiClient) -> None:
+def test_a_result_without_a_time_is_recognised_by_its_id(world: World, alice: ApiClient) -> None:
     assert told(send(alice, result(id="7", at=None))) == (1, 0)
     assert told(send(alice, result(id="7", at=None))) == (0, 1)
 
 
-def test_what_is_exported_and_sent_again_adds_nothing(lab: Lab, alice: ApiClient) -> None:
+def test_what_is_exported_and_sent_again_adds_nothing(world: World, alice: ApiClient) -> None:
     sent = [
         result(id="7", block="b", note="n", url="https://ci.example/1"),
         result(id="7", host="ci-8", validity="suspect", reasons=["noise"]),
@@ -188,7 +195,7 @@ def test_what_is_exported_and_sent_again_adds_nothing(lab: Lab, alice: ApiClient
         result(at=None, parameters={"connections": 4, "text": "a"}),
     ]
     send(alice, *sent)
-    run = lab.measured_run(1000.0, 990.0)
+    run = world.measure_run(1000.0, 990.0)
     exported = [
         json.loads(line)
         for line in alice.get("results?benchmark=hello").getvalue().decode().splitlines()
@@ -204,7 +211,7 @@ def test_what_is_exported_and_sent_again_adds_nothing(lab: Lab, alice: ApiClient
 
 
 def test_a_result_sent_before_ids_belonged_to_a_case_is_recognised(
-    lab: Lab, alice: ApiClient
+    world: World, alice: ApiClient
 ) -> None:
     send(alice, result(id="7"))
     reading = Reading.objects.get()
@@ -217,7 +224,7 @@ def test_a_result_sent_before_ids_belonged_to_a_case_is_recognised(
 
 
 def test_an_id_of_another_team_has_no_effect(
-    lab: Lab, alice: ApiClient, mallory: ApiClient
+    world: World, alice: ApiClient, mallory: ApiClient
 ) -> None:
     send(alice, result())
     theirs = str(Reading.objects.get().pk)
@@ -226,7 +233,7 @@ def test_an_id_of_another_team_has_no_effect(
 
 
 def test_custom_metrics_of_a_team_are_limited_before_anything_is_made(
-    lab: Lab, alice: ApiClient, settings: Any
+    world: World, alice: ApiClient, settings: Any
 ) -> None:
     settings.MAX_CUSTOM_METRICS = 3
     names = [f"script.m{number}_s" for number in range(5)]
@@ -248,7 +255,7 @@ def test_custom_metrics_of_a_team_are_limited_before_anything_is_made(
 
 
 def test_unused_custom_metrics_are_removed_for_new_ones(
-    lab: Lab, alice: ApiClient, settings: Any
+    world: World, alice: ApiClient, settings: Any
 ) -> None:
     settings.MAX_CUSTOM_METRICS = 3
     kept, gone, refused, new = (f"script.{name}_s" for name in ("kept", "gone", "refused", "new"))
@@ -274,7 +281,7 @@ def test_unused_custom_metrics_are_removed_for_new_ones(
 
 
 def test_custom_metrics_of_a_team_do_not_count_for_another(
-    lab: Lab, alice: ApiClient, settings: Any
+    world: World, alice: ApiClient, settings: Any
 ) -> None:
     settings.MAX_CUSTOM_METRICS = 1
     other = Team.objects.create(slug="other", name="Other")
@@ -290,7 +297,7 @@ def _last_metric_id() -> int:
         return int(cursor.fetchone()[0])
 
 
-def test_invalid_results_are_stored_and_not_counted(lab: Lab, alice: ApiClient) -> None:
+def test_invalid_results_are_stored_and_not_counted(world: World, alice: ApiClient) -> None:
     bad = result(validity="invalid", reasons=["the disk was full"], metrics={"requests.rate": 1})
     unsure = result(validity="suspect", reasons=["noisy"], metrics={"requests.rate": 2})
     send(alice, result(metrics={"requests.rate": 3}), bad, unsure)
@@ -299,30 +306,30 @@ def test_invalid_results_are_stored_and_not_counted(lab: Lab, alice: ApiClient) 
     assert sorted(point.values) == [2.0, 3.0]
 
 
-def test_zero_and_negative_values_are_accepted(lab: Lab, alice: ApiClient) -> None:
+def test_zero_and_negative_values_are_accepted(world: World, alice: ApiClient) -> None:
     values = [0.0, -1.0, 5.0, 1e100, 5e-324]
     send(alice, *(result(metrics={"script.left_count": value}) for value in values))
     assert Point.objects.get().trials == 5
 
 
-def test_custom_metrics_are_accepted(lab: Lab, alice: ApiClient) -> None:
+def test_custom_metrics_are_accepted(world: World, alice: ApiClient) -> None:
     send(alice, result(metrics={"script.upload_s": 0.5}))
     assert Point.objects.get().series.metric.key == "script.upload_s"
 
 
-def test_a_result_may_name_a_host_of_the_team(lab: Lab, alice: ApiClient) -> None:
+def test_a_result_may_name_a_host_of_the_team(world: World, alice: ApiClient) -> None:
     send(alice, result(host="here"))
     assert Reading.objects.get().host.transport == "local"
 
 
-def test_an_external_host_is_never_offered_for_runs(lab: Lab, alice: ApiClient) -> None:
+def test_an_external_host_is_never_offered_for_runs(world: World, alice: ApiClient) -> None:
     send(alice, result(profile="laptop"))
     host = Host.objects.get(name="ci-7")
     assert (host.transport, host.state, host.profile.slug) == ("external", "external", "laptop")
-    member = lab.personas.alice
+    member = world.personas.alice
     assert not own_hosts_of(member).filter(pk=host.pk).exists()
     assert "ci-7" not in {each.value for each in choices_for(member)}
-    refused = alice.post("runs", lab.wanted(hosts=["ci-7"]))
+    refused = alice.post("runs", world.run_body(hosts=["ci-7"]))
     assert refused.status_code == 422
     assert alice.post(f"hosts/{host.pk}/release").status_code in (404, 409)
 
@@ -337,7 +344,7 @@ tables:
 """
 
 
-def test_uploaded_results_are_in_reports(lab: Lab, alice: ApiClient) -> None:
+def test_uploaded_results_are_in_reports(world: World, alice: ApiClient) -> None:
     rates = [{"requests.rate": rate} for rate in (1000, 1010, 990)]
     send(alice, *(result(metrics=each) for each in rates))
     bad = result(metrics={"requests.rate": 1}, validity="invalid", reasons=["no network"])
@@ -349,7 +356,7 @@ def test_uploaded_results_are_in_reports(lab: Lab, alice: ApiClient) -> None:
     assert (cell["trials"], cell["left_out"]) == (3, 1)
 
 
-def test_uploaded_results_have_a_history(lab: Lab, alice: ApiClient) -> None:
+def test_uploaded_results_have_a_history(world: World, alice: ApiClient) -> None:
     send(alice, result(), result(commit="c" * 40, metrics={"requests.rate": 900}))
     case = Case.objects.get()
     found = alice.get(
@@ -392,7 +399,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("wrong", "field"), WRONG)
 def test_one_invalid_result_refuses_the_whole_request(
-    lab: Lab, alice: ApiClient, wrong: dict[str, Any], field: str
+    world: World, alice: ApiClient, wrong: dict[str, Any], field: str
 ) -> None:
     answer = send(alice, result(), result(**wrong))
     assert answer.status_code == 422, answer.content
@@ -401,7 +408,7 @@ def test_one_invalid_result_refuses_the_whole_request(
     assert not Reading.objects.exists()
 
 
-def test_all_invalid_fields_are_named(lab: Lab, alice: ApiClient) -> None:
+def test_all_invalid_fields_are_named(world: World, alice: ApiClient) -> None:
     answer = send(alice, result(metrics={"foo": 1}), result(commit="x"), result(benchmark="B"))
     fields = [each["field"] for each in answer.json()["errors"]]
     assert fields == ["results[0].metrics.foo", "results[1].commit", "results[2].benchmark"]
@@ -411,31 +418,33 @@ def test_all_invalid_fields_are_named(lab: Lab, alice: ApiClient) -> None:
 
 
 @pytest.mark.parametrize("results", [[], [result()] * 1001])
-def test_a_request_has_one_to_a_thousand_results(lab: Lab, alice: ApiClient, results: Any) -> None:
+def test_a_request_has_one_to_a_thousand_results(
+    world: World, alice: ApiClient, results: Any
+) -> None:
     answer = send(alice, *results)
     assert (answer.status_code, answer.json()["field"]) == (422, "results")
 
 
-def test_a_viewer_cannot_upload_results(lab: Lab, bob: ApiClient) -> None:
+def test_a_viewer_cannot_upload_results(world: World, bob: ApiClient) -> None:
     assert send(bob, result()).status_code == 403
     assert not Host.objects.filter(name="ci-7").exists()
 
 
 def test_the_benchmark_of_another_team_is_not_found(
-    lab: Lab, mallory: ApiClient, alice: ApiClient
+    world: World, mallory: ApiClient, alice: ApiClient
 ) -> None:
     send(alice, result())
     assert send(mallory, result()).json()["field"] == "results[0].benchmark"
     assert Reading.objects.count() == 1
 
 
-def test_a_thousand_results_are_accepted(lab: Lab, alice: ApiClient) -> None:
+def test_a_thousand_results_are_accepted(world: World, alice: ApiClient) -> None:
     results = [result(parameters={"connections": 1 + n % 100}, id=str(n)) for n in range(1000)]
     assert told(send(alice, *results)) == (1000, 0)
     assert set(Point.objects.values_list("trials", flat=True)) == {10}
 
 
-def test_a_point_keeps_the_first_values_and_the_sums_of_all(lab: Lab, alice: ApiClient) -> None:
+def test_a_point_keeps_the_first_values_and_the_sums_of_all(world: World, alice: ApiClient) -> None:
     for part in range(2):
         results = [result(id=f"{part}-{n}", metrics={"requests.rate": 5}) for n in range(200)]
         assert told(send(alice, *results)) == (200, 0)
@@ -446,7 +455,7 @@ def test_a_point_keeps_the_first_values_and_the_sums_of_all(lab: Lab, alice: Api
 
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_uploads_to_a_new_commit_lose_and_duplicate_nothing(
-    lab: Lab, alice: ApiClient
+    world: World, alice: ApiClient
 ) -> None:
     def post(number: int) -> tuple[int, int]:
         order = 1 if number % 2 else -1
@@ -474,7 +483,7 @@ def test_concurrent_uploads_to_a_new_commit_lose_and_duplicate_nothing(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_rows_deleted_meanwhile_are_created_again(lab: Lab, alice: ApiClient) -> None:
+def test_rows_deleted_meanwhile_are_created_again(world: World, alice: ApiClient) -> None:
     sent = result()
     send(alice, sent)
     Commit.objects.filter(sha=SHA).delete()
@@ -484,7 +493,7 @@ def test_rows_deleted_meanwhile_are_created_again(lab: Lab, alice: ApiClient) ->
 
 
 @pytest.mark.django_db(transaction=True)
-def test_concurrent_new_commits_get_different_positions(lab: Lab, alice: ApiClient) -> None:
+def test_concurrent_new_commits_get_different_positions(world: World, alice: ApiClient) -> None:
     def post(number: int) -> tuple[int, int]:
         try:
             return told(send(alice, result(commit=f"{number:040x}")))

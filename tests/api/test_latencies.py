@@ -11,8 +11,8 @@ from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_load
 
 
 @pytest.fixture
-def run(lab):
-    return lab.measured_run(1000, 800)
+def run(world):
+    return world.measure_run(1000, 800)
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def trial(run):
 
 
 @pytest.fixture
-def asked(lab, run):
-    return {"case": first_trial(run).case.key, "commit": lab.shas[0], "percentiles": "50,99.5"}
+def asked(world, run):
+    return {"case": first_trial(run).case.key, "commit": world.shas[0], "percentiles": "50,99.5"}
 
 
 def stored(trials):
@@ -141,7 +141,7 @@ def test_a_benchmark_or_a_run_is_required(alice, asked):
     assert (answer.status_code, answer.json()["field"]) == (422, "benchmark")
 
 
-def test_hosts_are_not_merged(lab, alice, asked, run):
+def test_hosts_are_not_merged(world, alice, asked, run):
     other = run.jobs.get().host
     other.pk, other.name = None, "there"
     other.id = None

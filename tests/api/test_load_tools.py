@@ -26,7 +26,7 @@ def test_every_load_tool_is_listed_with_its_description(alice):
         assert told["errors"] == []
 
 
-def test_only_hosts_of_the_team_are_listed(lab, alice, mallory):
+def test_only_hosts_of_the_team_are_listed(world, alice, mallory):
     HostSnapshot.objects.create(host=Host.objects.get(), facts=FACTS, fingerprint="f" * 64)
     shown = {each["name"]: each["hosts"] for each in alice.get("load-tools").json()["load_tools"]}
     assert shown["oha"] == [
@@ -37,8 +37,8 @@ def test_only_hosts_of_the_team_are_listed(lab, alice, mallory):
     assert all(each["hosts"] == [] for each in mallory.get("load-tools").json()["load_tools"])
 
 
-def test_the_error_of_a_load_tool_is_reported(lab, alice):
-    make_known(lab.measured_run(1000, 800), {"latency.p50": 0.01})
+def test_the_error_of_a_load_tool_is_reported(world, alice):
+    make_known(world.measure_run(1000, 800), {"latency.p50": 0.01})
     Trial.objects.update(provenance={"tool": {"name": "oha", "version": "1.16.0"}})
     shown = {each["name"]: each["errors"] for each in alice.get("load-tools").json()["load_tools"]}
     ((version, (error,)),) = [(each["version"], each["errors"]) for each in shown["oha"]]

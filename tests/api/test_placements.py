@@ -12,12 +12,12 @@ from tests.support.factories import make_run
 
 
 @pytest.fixture
-def fleet(lab):
+def fleet(world):
     """Beside `here`: two T490s at addresses of their own, of which one makes load."""
-    profile = save_profile(member=lab.personas.alice, slug="t490s", name="T490s")
+    profile = save_profile(member=world.personas.alice, slug="t490s", name="T490s")
     for name, tags in (("left", ["load"]), ("right", [])):
         host = add_local_host(
-            member=lab.personas.alice, name=name, profile=profile, python="python3"
+            member=world.personas.alice, name=name, profile=profile, python="python3"
         )
         Host.objects.filter(pk=host.pk).update(tags=tags, data_address="10.9.0.1")
     return {host.name: host for host in Host.objects.all()}
@@ -27,8 +27,8 @@ def placements_of(shown):
     return [{each["role"]: each["wanted"] for each in job["placements"]} for job in shown["jobs"]]
 
 
-def test_profiles_tags_roles_and_a_priority_are_accepted(lab, alice, fleet):
-    wanted = lab.wanted(
+def test_profiles_tags_roles_and_a_priority_are_accepted(world, alice, fleet):
+    wanted = world.run_body(
         hosts=["profile:t490s"],
         placements=[{"target": "right", "generator": "tag:load"}],
         priority="high",
@@ -43,11 +43,11 @@ def test_profiles_tags_roles_and_a_priority_are_accepted(lab, alice, fleet):
     ]
 
 
-def test_the_parent_is_the_default_baseline(lab, alice):
-    wanted = lab.wanted(contenders=[lab.shas[2]])
+def test_the_parent_is_the_default_baseline(world, alice):
+    wanted = world.run_body(contenders=[world.shas[2]])
     del wanted["baseline"]
     shown = alice.post("runs", wanted).json()
-    assert shown["baseline"]["commit"] == lab.shas[1]
+    assert shown["baseline"]["commit"] == world.shas[1]
 
 
 @pytest.mark.parametrize(
@@ -64,15 +64,15 @@ def test_the_parent_is_the_default_baseline(lab, alice):
         ({"priority": "urgent"}, "priority"),
     ],
 )  # fmt: skip
-def test_an_impossible_placement_is_refused(lab, alice, fleet, changes, field):
-    answer = alice.post("runs", lab.wanted(**changes))
+def test_an_impossible_placement_is_refused(world, alice, fleet, changes, field):
+    answer = alice.post("runs", world.run_body(**changes))
     assert (answer.status_code, answer.json()["field"]) == (422, field)
 
 
-def test_hosts_of_roles_and_wait_reasons_are_shown(lab, alice, fleet):
+def test_hosts_of_roles_and_wait_reasons_are_shown(world, alice, fleet):
     run = make_run(
-        lab.personas.alice,
-        lab.shas[:2],
+        world.personas.alice,
+        world.shas[:2],
         hosts=("here",),
         placements=({"target": "right", "generator": "tag:load"},),
     )
@@ -87,8 +87,8 @@ def test_hosts_of_roles_and_wait_reasons_are_shown(lab, alice, fleet):
     assert there["placements"][1] == {"role": "generator", "wanted": "tag:load", "host": "left"}
 
 
-def test_the_time_of_the_next_attempt_is_reported(lab, alice):
-    run = lab.queued_run()
+def test_the_time_of_the_next_attempt_is_reported(world, alice):
+    run = world.queue_run()
     later = utc_now() + timedelta(minutes=1)
     run.jobs.update(attempt=2, not_before=later)
     (job,) = alice.get(f"runs/{run.pk}").json()["jobs"]
@@ -96,16 +96,16 @@ def test_the_time_of_the_next_attempt_is_reported(lab, alice):
     assert job["not_before"].startswith(f"{later:%Y-%m-%dT%H:%M:%S}")
 
 
-def test_trials_of_a_job_without_a_host_are_listed(lab, alice, fleet):
-    run = make_run(lab.personas.alice, lab.shas[:2], hosts=("profile:t490s",))
+def test_trials_of_a_job_without_a_host_are_listed(world, alice, fleet):
+    run = make_run(world.personas.alice, world.shas[:2], hosts=("profile:t490s",))
     trials = alice.get(f"runs/{run.pk}/trials").json()["trials"]
     assert {trial["host"] for trial in trials} == {None}
     single = alice.get(f"trials/{trials[0]['id']}").json()
     assert (single["host"], single["hosts"]) == (None, {})
 
 
-def test_a_trial_names_the_host_that_measured_it(lab, alice, fleet):
-    run = lab.measured_run(100, 100)
+def test_a_trial_names_the_host_that_measured_it(world, alice, fleet):
+    run = world.measure_run(100, 100)
     trial = run.jobs.get().trials.first()
     provenance = {"hosts": {"target": "left", "generator": "right"}}
     type(trial).objects.filter(pk=trial.pk).update(host=fleet["left"], provenance=provenance)
@@ -114,19 +114,19 @@ def test_a_trial_names_the_host_that_measured_it(lab, alice, fleet):
 
 
 @pytest.fixture
-def build(lab):
-    job = lab.queued_run().jobs.get()
+def build(world):
+    job = world.queue_run().jobs.get()
     commit = job.run.variants.first().commit
     return Build.objects.create(
         job=job, host=job.host, commit=commit, log="cc -O2\n<b>done</b>\n", started_at=utc_now()
     )
 
 
-def test_builds_are_shown_and_their_logs_downloaded(lab, alice, build):
+def test_builds_are_shown_and_their_logs_downloaded(world, alice, build):
     (job,) = alice.get(f"runs/{build.job.run_id}").json()["jobs"]
     (shown,) = job["builds"]
     assert shown["log_url"] == f"/api/v1/builds/{build.pk}/log"
-    assert (shown["state"], shown["host"], shown["commit"]) == ("building", "here", lab.shas[0])
+    assert (shown["state"], shown["host"], shown["commit"]) == ("building", "here", world.shas[0])
     answer = alice.get(f"builds/{build.pk}/log")
     assert answer.content == b"cc -O2\n<b>done</b>\n"
     assert answer["Content-Type"] == "text/plain; charset=utf-8"

@@ -16,24 +16,24 @@ from tests.support.http_servers import StandIn, standing_in
 
 
 @pytest.fixture
-def forge(lab: Any, settings: Any) -> Iterator[StandIn]:
+def forge(world: Any, settings: Any) -> Iterator[StandIn]:
     settings.ALLOWED_INTERNAL_NETWORKS = ["127.0.0.0/8"]
     with standing_in("github") as found:
         new = NewConnection(
             kind="github", repository="ada/server", api_url=found.url, token="s3cret"
         )
-        project = lab.personas.alice.team.projects.get()
-        save_connection(member=lab.personas.alice, project=project, new=new)
+        project = world.personas.alice.team.projects.get()
+        save_connection(member=world.personas.alice, project=project, new=new)
         yield found
 
 
 @pytest.fixture
-def run(lab: Any) -> Run:
-    return make_run(lab.personas.alice, lab.shas[:2], rounds=6)
+def run(world: Any) -> Run:
+    return make_run(world.personas.alice, world.shas[:2], rounds=6)
 
 
 def test_a_run_is_reported_until_it_has_ended(
-    lab: Any, alice: Any, forge: StandIn, run: Run
+    world: Any, alice: Any, forge: StandIn, run: Run
 ) -> None:
     answer = alice.post(f"runs/{run.pk}/pull-request", {"number": 5})
     assert answer.status_code == 202
@@ -48,8 +48,8 @@ def test_a_run_is_reported_until_it_has_ended(
     assert list(forge.comments) == [1001]
     assert "▼ regressed" in forge.comments[1001]
     assert [(sha, each["state"]) for sha, each in forge.statuses] == [
-        (lab.shas[1], "pending"),
-        (lab.shas[1], "failure"),
+        (world.shas[1], "pending"),
+        (world.shas[1], "failure"),
     ]
     assert alice.post(f"runs/{run.pk}/pull-request", {"number": 6}).status_code == 409
 
@@ -66,7 +66,7 @@ def test_viewers_strangers_and_invalid_numbers_are_refused(
     assert not PullRequest.objects.exists()
 
 
-def test_a_connection_and_two_commits_are_required(lab: Any, alice: Any, run: Run) -> None:
+def test_a_connection_and_two_commits_are_required(world: Any, alice: Any, run: Run) -> None:
     answer = alice.post(f"runs/{run.pk}/pull-request", {"number": 5})
 
     assert answer.status_code == 404

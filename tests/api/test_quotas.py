@@ -4,11 +4,14 @@ from io import StringIO
 
 from django.core.management import call_command
 
-from tests.api.conftest import ApiClient, Lab
+from tests.api.conftest import ApiClient
+from tests.support.world import World
 
 
-def test_a_quota_is_reported_and_refuses_the_next_host(lab: Lab, alice: ApiClient, bob: ApiClient):
-    lab.queued_run()
+def test_a_quota_is_reported_and_refuses_the_next_host(
+    world: World, alice: ApiClient, bob: ApiClient
+):
+    world.queue_run()
     call_command("quota", "red", "--hosts", "1", "--queued-minutes", "1", stdout=StringIO())
     told = bob.get("quotas").json()
     assert (told["own"], told["hosts"]) == (True, {"used": 1, "limit": 1})

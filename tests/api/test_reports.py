@@ -17,8 +17,8 @@ tables:
 
 
 @pytest.fixture
-def run(lab):
-    return lab.measured_run(1000, 800)
+def run(world):
+    return world.measure_run(1000, 800)
 
 
 @pytest.fixture
@@ -37,10 +37,10 @@ def test_a_report_is_saved_and_listed(alice, saved):
     assert again.status_code == 409
 
 
-def test_a_report_has_values_with_intervals(alice, lab, saved):
+def test_a_report_has_values_with_intervals(alice, world, saved):
     (table,) = alice.get("reports/fast").json()["tables"]
     (row,) = table["rows"]
-    assert row["heads"] == ["4", lab.shas[1][:10]]
+    assert row["heads"] == ["4", world.shas[1][:10]]
     assert row["rank"] == 1
     rate, p12 = row["cells"]
     assert rate["low"] < rate["value"] < rate["high"]
@@ -52,10 +52,10 @@ def test_a_report_has_values_with_intervals(alice, lab, saved):
     assert [host["name"] for host in told["hosts"]] == ["here"]
 
 
-def test_a_report_shows_the_requested_commit(alice, lab, run, saved):
+def test_a_report_shows_the_requested_commit(alice, world, run, saved):
     both = alice.get("reports/fast", commit="all").json()
     assert len(both["tables"][0]["rows"]) == 2
-    assert alice.get("reports/fast", commit=lab.shas[0][:10]).json()["commits"] == [lab.shas[0]]
+    assert alice.get("reports/fast", commit=world.shas[0][:10]).json()["commits"] == [world.shas[0]]
     assert alice.get("reports/fast", host="nowhere").status_code == 404
     assert len(alice.get("reports/fast", run=str(run.pk)).json()["tables"][0]["rows"]) == 2
     wrong = alice.get("reports/fast", cases="colour == 1")

@@ -13,7 +13,8 @@ from orchestrator.measurements import result_files
 from orchestrator.measurements.ingest import forget
 from orchestrator.measurements.result_files import Bounds
 from orchestrator.results.models import Reading
-from tests.api.conftest import ApiClient, Lab
+from tests.api.conftest import ApiClient
+from tests.support.world import World
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +42,7 @@ def send(client: ApiClient, name: str, content: bytes, query: str = "") -> Any:
     )
 
 
-def test_a_file_is_imported_once(lab: Lab, alice: ApiClient) -> None:
+def test_a_file_is_imported_once(world: World, alice: ApiClient) -> None:
     content = "\n".join(line(number) for number in range(1, 30)).encode()
     first = send(alice, "results.jsonl", content, "?project=server")
     again = send(alice, "results.jsonl.gz", gzip.compress(content))
@@ -51,7 +52,7 @@ def test_a_file_is_imported_once(lab: Lab, alice: ApiClient) -> None:
     assert told == {"token": "file results.jsonl", "id": "n1"}
 
 
-def test_an_error_is_reported_with_its_line(lab: Lab, alice: ApiClient) -> None:
+def test_an_error_is_reported_with_its_line(world: World, alice: ApiClient) -> None:
     content = "\n".join([line(1), "{", line(2, metrics={})]).encode()
     answer = send(alice, "results.jsonl", content)
     assert answer.status_code == 422
@@ -60,7 +61,7 @@ def test_an_error_is_reported_with_its_line(lab: Lab, alice: ApiClient) -> None:
 
 
 def test_a_file_that_is_too_large_is_refused(
-    lab: Lab, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
+    world: World, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(router, "UPLOAD", Bounds(results=2))
     many = "\n".join(line(number) for number in range(1, 4)).encode()
@@ -72,7 +73,7 @@ def test_a_file_that_is_too_large_is_refused(
 
 
 def test_viewers_and_strangers_cannot_upload_files(
-    lab: Lab, bob: ApiClient, mallory: ApiClient
+    world: World, bob: ApiClient, mallory: ApiClient
 ) -> None:
     content = line(1).encode()
     assert send(bob, "r.jsonl", content).status_code == 403

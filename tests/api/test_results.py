@@ -6,8 +6,8 @@ from orchestrator.results.models import Artifact
 
 
 @pytest.fixture
-def history(lab):
-    run = lab.measured_run(1000, 900, 800)
+def history(world):
+    run = world.measure_run(1000, 900, 800)
     return {
         "benchmark": "hello",
         "metric": "requests.rate",
@@ -16,10 +16,10 @@ def history(lab):
     }
 
 
-def test_a_history_shows_a_metric_along_the_commits(lab, alice, history):
+def test_a_history_shows_a_metric_along_the_commits(world, alice, history):
     shown = alice.get("history", **history).json()
     assert (shown["metric"], shown["host"], shown["project"]) == ("requests.rate", "here", "server")
-    assert [point["commit"]["commit"] for point in shown["points"]] == lab.shas
+    assert [point["commit"]["commit"] for point in shown["points"]] == world.shas
     values = [point["value"] for point in shown["points"]]
     assert values == pytest.approx([1000, 900, 800], rel=0.01)
     assert all(low <= value <= high for value, (low, high) in _with_intervals(shown))
@@ -48,8 +48,8 @@ def test_a_stranger_sees_no_history(mallory, bob, history):
     assert bob.get("history", **history).status_code == 200
 
 
-def test_a_trial_is_shown_with_its_values_and_files(lab, alice):
-    trial = lab.measured_run(1000, 800).jobs.get().trials.first()
+def test_a_trial_is_shown_with_its_values_and_files(world, alice):
+    trial = world.measure_run(1000, 800).jobs.get().trials.first()
     shown = alice.get(f"trials/{trial.pk}").json()
     measured = {each["metric"]: each for each in shown["measurements"]}
     assert measured["requests.rate"]["value"] == pytest.approx(1000, rel=0.25)
@@ -61,8 +61,8 @@ def test_a_trial_is_shown_with_its_values_and_files(lab, alice):
     assert file["url"] == f"/api/v1/trials/{trial.pk}/artifacts/tool.json"
 
 
-def test_a_file_is_downloaded_unchanged(lab, alice, bob, mallory):
-    artifact = Artifact.objects.filter(trial__job__run=lab.measured_run(1000, 800)).first()
+def test_a_file_is_downloaded_unchanged(world, alice, bob, mallory):
+    artifact = Artifact.objects.filter(trial__job__run=world.measure_run(1000, 800)).first()
     path = f"trials/{artifact.trial_id}/artifacts/tool.json"
     answer = alice.get(path)
     assert (answer.status_code, answer.content) == (200, b"{}")
@@ -73,19 +73,19 @@ def test_a_file_is_downloaded_unchanged(lab, alice, bob, mallory):
     assert alice.get(path + ".x").status_code == 404
 
 
-def test_a_stranger_sees_no_trial(lab, mallory):
-    trial = lab.measured_run(1000, 800).jobs.get().trials.first()
+def test_a_stranger_sees_no_trial(world, mallory):
+    trial = world.measure_run(1000, 800).jobs.get().trials.first()
     assert mallory.get(f"trials/{trial.pk}").status_code == 404
 
 
-def test_a_planned_trial_has_no_values(lab, alice):
-    trial = lab.queued_run().jobs.get().trials.first()
+def test_a_planned_trial_has_no_values(world, alice):
+    trial = world.queue_run().jobs.get().trials.first()
     shown = alice.get(f"trials/{trial.pk}").json()
     assert (shown["state"], shown["validity"], shown["measurements"]) == ("planned", None, [])
 
 
-def test_benchmarks_are_listed_with_their_cases(lab, alice, mallory):
-    lab.queued_run()
+def test_benchmarks_are_listed_with_their_cases(world, alice, mallory):
+    world.queue_run()
     (shown,) = alice.get("benchmarks").json()["benchmarks"]
     assert (shown["benchmark"], shown["project"], shown["definition_version"]) == (
         "hello",

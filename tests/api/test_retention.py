@@ -12,8 +12,8 @@ WANTED = {"files_days": 10, "distributions_days": 20}
 
 
 @pytest.fixture
-def old_run(lab):
-    run = lab.measured_run(1000, 800)
+def old_run(world):
+    run = world.measure_run(1000, 800)
     Run.objects.filter(pk=run.pk).update(ended_at=utc_now() - timedelta(days=500))
     run.refresh_from_db()
     return run
@@ -24,7 +24,7 @@ def pruned(run):
     return Trial.objects.filter(job__run=run).order_by("position")[0]
 
 
-def test_retention_is_shown_and_changed(alice, lab):
+def test_retention_is_shown_and_changed(alice, world):
     shown = alice.get("projects/server/retention")
     assert shown.json() == {
         "files_days": 90,
@@ -39,7 +39,7 @@ def test_retention_is_shown_and_changed(alice, lab):
     assert (refused.status_code, refused.json()["field"]) == (422, "trials_days")
 
 
-def test_viewers_cannot_change_retention_and_strangers_see_none(bob, mallory, lab):
+def test_viewers_cannot_change_retention_and_strangers_see_none(bob, mallory, world):
     assert bob.get("projects/server/retention").status_code == 200
     assert bob.put("projects/server/retention", WANTED).status_code == 403
     pin = {"commit": "main", "reason": "x"}
@@ -50,10 +50,10 @@ def test_viewers_cannot_change_retention_and_strangers_see_none(bob, mallory, la
     assert mallory.post("projects/server/pins", pin).status_code == 404
 
 
-def test_pins_are_created_listed_and_removed(alice, lab, old_run):
-    made = alice.post("projects/server/pins", {"commit": lab.shas[0], "reason": "release"})
+def test_pins_are_created_listed_and_removed(alice, world, old_run):
+    made = alice.post("projects/server/pins", {"commit": world.shas[0], "reason": "release"})
     assert made.status_code == 201
-    assert made.json()["commit"]["commit"] == lab.shas[0]
+    assert made.json()["commit"]["commit"] == world.shas[0]
     assert made.json()["pinned_by"] == "alice"
     of_run = alice.post("projects/server/pins", {"run": str(old_run.pk), "reason": "report"})
     assert of_run.json()["run"] == str(old_run.pk)
@@ -83,10 +83,10 @@ def test_removed_data_is_410_with_a_message(alice, old_run):
     }
 
 
-def test_the_latency_of_an_old_commit_can_still_be_read(alice, lab, old_run):
+def test_the_latency_of_an_old_commit_can_still_be_read(alice, world, old_run):
     case = Trial.objects.filter(job__run=old_run)[0].case.key
     asked = {
-        "case": case, "commit": lab.shas[0], "benchmark": "hello", "percentiles": "50,99.5"
+        "case": case, "commit": world.shas[0], "benchmark": "hello", "percentiles": "50,99.5"
     }  # fmt: skip
     before = alice.get("latency", **asked).json()
     file = alice.get("latency/histogram", **asked).content

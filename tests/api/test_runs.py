@@ -10,8 +10,8 @@ from orchestrator.runs.states import RunState
 UNKNOWN = "0190a000-0000-7000-8000-000000000000"
 
 
-def test_a_run_is_started(lab, alice, settings):
-    answer = alice.post("runs", lab.wanted(rounds=2))
+def test_a_run_is_started(world, alice, settings):
+    answer = alice.post("runs", world.run_body(rounds=2))
     run = Run.objects.get()
     shown = answer.json()
     assert answer.status_code == 201
@@ -27,11 +27,11 @@ def test_a_run_is_started(lab, alice, settings):
     assert shown["started_at"] is None
     assert shown["ended_at"] is None
     assert shown["baseline"] == {
-        "commit": lab.shas[0],
-        "short": lab.shas[0][:10],
+        "commit": world.shas[0],
+        "short": world.shas[0][:10],
         "subject": "version 1",
     }
-    assert [each["commit"] for each in shown["contenders"]] == [lab.shas[1]]
+    assert [each["commit"] for each in shown["contenders"]] == [world.shas[1]]
     job = run.jobs.get()
     assert shown["jobs"] == [
         {
@@ -59,8 +59,8 @@ def test_a_run_is_started(lab, alice, settings):
 
 
 @pytest.mark.parametrize("more", [{}, {"until": "decided"}])
-def test_a_run_is_shown_as_the_start_returned_it(lab, alice, more):
-    started = alice.post("runs", lab.wanted(**more)).json()
+def test_a_run_is_shown_as_the_start_returned_it(world, alice, more):
+    started = alice.post("runs", world.run_body(**more)).json()
     shown = alice.get(f"runs/{started['id']}").json()
     # PostgreSQL adds them up as well, and may round the last digit otherwise.
     left = ["seconds_left", "seconds_left_at_least", "seconds_left_at_most"]
@@ -68,16 +68,16 @@ def test_a_run_is_shown_as_the_start_returned_it(lab, alice, more):
     assert shown == started
 
 
-def test_branches_and_a_single_contender_are_accepted(lab, alice):
-    wanted = lab.wanted(baseline="main~2", contender="main")
+def test_branches_and_a_single_contender_are_accepted(world, alice):
+    wanted = world.run_body(baseline="main~2", contender="main")
     del wanted["contenders"]
     shown = alice.post("runs", wanted).json()
-    assert shown["baseline"]["commit"] == lab.shas[0]
-    assert [each["commit"] for each in shown["contenders"]] == [lab.shas[2]]
+    assert shown["baseline"]["commit"] == world.shas[0]
+    assert [each["commit"] for each in shown["contenders"]] == [world.shas[2]]
 
 
-def test_the_current_trial_is_shown(lab, alice):
-    run = lab.queued_run()
+def test_the_current_trial_is_shown(world, alice):
+    run = world.queue_run()
     trial = run.jobs.get().trials.first()
     run.jobs.update(current_trial=trial.pk, state="measuring", phase="round 1")
     Run.objects.update(state="running")
@@ -91,23 +91,23 @@ def test_the_current_trial_is_shown(lab, alice):
     }
 
 
-def test_a_viewer_reads_but_does_not_start_or_cancel(lab, bob):
-    run = lab.queued_run()
+def test_a_viewer_reads_but_does_not_start_or_cancel(world, bob):
+    run = world.queue_run()
     assert bob.get(f"runs/{run.pk}").status_code == 200
     assert len(bob.get("runs").json()["runs"]) == 1
-    for answer in (bob.post("runs", lab.wanted()), bob.post(f"runs/{run.pk}/cancel")):
+    for answer in (bob.post("runs", world.run_body()), bob.post(f"runs/{run.pk}/cancel")):
         assert answer.status_code == 403
         assert "viewer" in answer.json()["detail"]
     assert Run.objects.get().state == RunState.QUEUED
 
 
-def test_a_stranger_finds_nothing(lab, mallory):
-    run = lab.queued_run()
+def test_a_stranger_finds_nothing(world, mallory):
+    run = world.queue_run()
     assert mallory.get(f"runs/{run.pk}").status_code == 404
     assert mallory.get(f"runs/{run.pk}", wait=5).status_code == 404
     assert mallory.get(f"runs/{run.pk}/trials").status_code == 404
     assert mallory.post(f"runs/{run.pk}/cancel").status_code == 404
-    assert mallory.post("runs", lab.wanted()).status_code == 404
+    assert mallory.post("runs", world.run_body()).status_code == 404
     assert mallory.get("runs").json() == {"runs": [], "next": None}
     assert Run.objects.get().cancel_requested_at is None
 
@@ -116,8 +116,8 @@ def test_an_unknown_run_is_not_found(alice):
     assert alice.get(f"runs/{UNKNOWN}").status_code == 404
 
 
-def test_a_queued_run_is_cancelled_once(lab, alice):
-    run = lab.queued_run()
+def test_a_queued_run_is_cancelled_once(world, alice):
+    run = world.queue_run()
     answer = alice.post(f"runs/{run.pk}/cancel")
     assert (answer.status_code, answer.json()["state"]) == (200, "cancelled")
     assert answer.json()["jobs"][0]["state"] == "cancelled"
@@ -126,8 +126,8 @@ def test_a_queued_run_is_cancelled_once(lab, alice):
     assert "ended already" in again.json()["detail"]
 
 
-def test_runs_are_listed_newest_first_in_pages(lab, alice):
-    made = [str(lab.queued_run().pk) for _ in range(5)]
+def test_runs_are_listed_newest_first_in_pages(world, alice):
+    made = [str(world.queue_run().pk) for _ in range(5)]
     seen, cursor, pages = [], None, 0
     while pages == 0 or cursor:
         page = alice.get("runs", limit=2, **({"cursor": cursor} if cursor else {})).json()
@@ -136,13 +136,13 @@ def test_runs_are_listed_newest_first_in_pages(lab, alice):
     assert (seen, pages) == (sorted(made, reverse=True), 3)
 
 
-def test_a_full_last_page_has_no_next_page(lab, alice):
-    lab.queued_run(), lab.queued_run()
+def test_a_full_last_page_has_no_next_page(world, alice):
+    world.queue_run(), world.queue_run()
     assert alice.get("runs", limit=2).json()["next"] is None
 
 
-def test_runs_are_filtered(lab, alice):
-    queued, measured = lab.queued_run(), lab.measured_run(100, 100)
+def test_runs_are_filtered(world, alice):
+    queued, measured = world.queue_run(), world.measure_run(100, 100)
 
     def ids(**query):
         return {run["id"] for run in alice.get("runs", **query).json()["runs"]}
@@ -153,9 +153,9 @@ def test_runs_are_filtered(lab, alice):
     assert ids(benchmark="other") == ids(project="other") == set()
 
 
-def test_trials_of_a_run_are_listed(lab, alice):
-    run = lab.measured_run(100, 100)
-    lab.queued_run()
+def test_trials_of_a_run_are_listed(world, alice):
+    run = world.measure_run(100, 100)
+    world.queue_run()
     page = alice.get(f"runs/{run.pk}/trials", limit=4).json()
     rest = alice.get(f"runs/{run.pk}/trials", cursor=page["next"]).json()
     trials = page["trials"] + rest["trials"]
@@ -164,14 +164,14 @@ def test_trials_of_a_run_are_listed(lab, alice):
     assert {(trial["state"], trial["validity"]) for trial in trials} == {("measured", "valid")}
 
 
-def test_a_server_without_long_polls_responds_immediately(lab, alice):
+def test_a_server_without_long_polls_responds_immediately(world, alice):
     """Django's own, as here. tests/serving waits by the one that is deployed."""
-    run = lab.queued_run()
+    run = world.queue_run()
     answer = alice.get(f"runs/{run.pk}", wait=60)
     assert (answer.json()["state"], answer.headers["Retry-After"]) == ("queued", "5")
 
 
 @pytest.mark.parametrize("wait", [-1, 61, "long"])
-def test_a_long_poll_of_more_than_a_minute_is_refused(lab, alice, wait):
+def test_a_long_poll_of_more_than_a_minute_is_refused(world, alice, wait):
     answer = alice.get(f"runs/{uuid4()}", wait=wait)
     assert (answer.status_code, answer.json()["field"]) == (422, "wait")

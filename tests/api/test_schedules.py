@@ -13,7 +13,7 @@ def wanted(**changes):
     return {name: value for name, value in {**given, **changes}.items() if value is not None}
 
 
-def test_a_schedule_is_created_shown_changed_and_deleted(lab, alice):
+def test_a_schedule_is_created_shown_changed_and_deleted(world, alice):
     answer = alice.post("schedules", wanted(placements=[{"target": "profile:any"}]))
     made = answer.json()
     assert (answer.status_code, answer["Location"]) == (201, made["url"])
@@ -25,19 +25,19 @@ def test_a_schedule_is_created_shown_changed_and_deleted(lab, alice):
     changed = alice.put(path, branch).json()
     assert (changed["branch"], changed["cron"], changed["rounds"]) == ("main", None, 7)
     assert changed["placements"] == []
-    assert Schedule.objects.get().seen_sha == lab.shas[-1]
+    assert Schedule.objects.get().seen_sha == world.shas[-1]
 
     assert alice.patch(path, {"enabled": False}).json()["enabled"] is False
     assert alice.delete(path).status_code == 204
     assert alice.get(path).status_code == 404
 
 
-def test_changing_a_schedule_loses_no_new_commits(lab, alice):
+def test_changing_a_schedule_loses_no_new_commits(world, alice):
     branch = wanted(cron=None, contender=None, branch="main")
     made = alice.post("schedules", branch).json()
-    Schedule.objects.update(seen_sha=lab.shas[0])
+    Schedule.objects.update(seen_sha=world.shas[0])
     alice.put(f"schedules/{made['id']}", {**branch, "rounds": 9})
-    assert Schedule.objects.get().seen_sha == lab.shas[0]
+    assert Schedule.objects.get().seen_sha == world.shas[0]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from tests.support import factories
 from tests.support.fetches import run_fetches
 
 
-def test_a_project_is_added_and_its_commits_are_listed(lab, alice, bob, mallory):
-    folder = lab.repository.parent / "more"
+def test_a_project_is_added_and_its_commits_are_listed(world, alice, bob, mallory):
+    folder = world.repository.parent / "more"
     shas = factories.make_repository(folder, [{"a": "1"}, {"a": "2"}])
     wanted = {"slug": "more", "repository_url": str(folder)}
     assert bob.post("projects", wanted).status_code == 403
@@ -41,15 +41,15 @@ def test_a_project_is_added_and_its_commits_are_listed(lab, alice, bob, mallory)
     assert mallory.post("projects/more/fetch").status_code == 404
 
 
-def test_a_repository_that_cannot_be_read_is_corrected(lab, alice, bob, mallory):
-    wanted = {"slug": "more", "repository_url": str(lab.repository) + "-wrong"}
+def test_a_repository_that_cannot_be_read_is_corrected(world, alice, bob, mallory):
+    wanted = {"slug": "more", "repository_url": str(world.repository) + "-wrong"}
     alice.post("projects", wanted)
     run_fetches()
     fetch = alice.get("projects/more").json()["fetch"]
     assert (fetch["state"], fetch["failures"]) == ("failed", 1)
     assert "git cannot read the repository" in fetch["error"]
     assert "-wrong" not in fetch["error"]
-    right = {"repository_url": str(lab.repository)}
+    right = {"repository_url": str(world.repository)}
     assert bob.patch("projects/more", right).status_code == 403
     assert mallory.patch("projects/more", right).status_code == 404
     assert alice.patch("projects/more", {"repository_url": "x"}).status_code == 422
@@ -58,7 +58,7 @@ def test_a_repository_that_cannot_be_read_is_corrected(lab, alice, bob, mallory)
     assert alice.get("projects/more").json()["fetch"]["state"] == "done"
 
 
-def test_a_profile_is_made_and_changed(lab, alice, bob, mallory):
+def test_a_profile_is_made_and_changed(world, alice, bob, mallory):
     wanted = {"name": "T490s", "cores": 4, "price_per_hour": "0.12"}
     assert bob.put("profiles/t490s", wanted).status_code == 403
     assert alice.put("profiles/t490s", wanted).json()["price_per_hour"] == 0.12
@@ -69,7 +69,7 @@ def test_a_profile_is_made_and_changed(lab, alice, bob, mallory):
     assert alice.put("profiles/T490S!", wanted).status_code == 422
 
 
-def test_a_host_is_set_up_step_by_step(lab, alice, bob, mallory):
+def test_a_host_is_set_up_step_by_step(world, alice, bob, mallory):
     key = alice.post("credentials", {"name": "lab"}).json()
     assert key["public_key"].startswith("ssh-ed25519 ")
     assert "private" not in str(alice.get("credentials").json())
@@ -108,7 +108,7 @@ def test_a_host_is_set_up_step_by_step(lab, alice, bob, mallory):
 
 
 @pytest.mark.parametrize("count", [2])
-def test_reference_results_are_imported_read_and_removed(lab, alice, bob, mallory, count):
+def test_reference_results_are_imported_read_and_removed(world, alice, bob, mallory, count):
     text = "suite,profile,metric,value\nhello,t490s,requests.rate,1000\nhello,m2,requests.rate,-\n"
     headers = {"Authorization": f"Bearer {alice.secret}"}
     path = "/api/v1/references?format=csv&source=report"

@@ -8,7 +8,8 @@ from django.test import Client
 from orchestrator.accounts.models import AuditEntry
 from orchestrator.reports.saved_reports import save_report
 from orchestrator.runs.models import IdempotencyKey
-from tests.api.conftest import ApiClient, Lab
+from tests.api.conftest import ApiClient
+from tests.support.world import World
 
 BADGES = "benchmarks/server/hello/badges"
 REPORT = """\
@@ -27,9 +28,9 @@ def opened(address: str, settings) -> int:
 
 
 def test_a_link_opens_for_everybody_until_it_is_revoked(
-    lab: Lab, alice: ApiClient, bob: ApiClient, mallory: ApiClient, settings
+    world: World, alice: ApiClient, bob: ApiClient, mallory: ApiClient, settings
 ):
-    page = alice.get(f"runs/{lab.measured_run(1000, 900).pk}").json()["web_url"]
+    page = alice.get(f"runs/{world.measure_run(1000, 900).pk}").json()["web_url"]
     answer = alice.post("share-links", {"page": page, "days": 7})
     made = answer.json()
     assert (answer.status_code, made["page"], made["project"]) == (201, page, "server")
@@ -49,8 +50,10 @@ def test_a_link_opens_for_everybody_until_it_is_revoked(
     assert actions >= {"share_link.created", "share_link.revoked"}
 
 
-def test_a_repeated_request_creates_no_second_link_and_hides_the_secret(lab: Lab, alice: ApiClient):
-    save_report(member=lab.personas.alice, source=REPORT, slug="cases")
+def test_a_repeated_request_creates_no_second_link_and_hides_the_secret(
+    world: World, alice: ApiClient
+):
+    save_report(member=world.personas.alice, source=REPORT, slug="cases")
     made, again = (
         alice.post("share-links", {"page": "/reports/cases/"}, key="k").json() for _ in "ab"
     )
@@ -79,9 +82,9 @@ def test_a_page_that_cannot_be_shared_is_refused(alice: ApiClient, page, days, f
 
 
 def test_a_public_project_is_seen_by_everybody_until_it_is_private_again(
-    lab: Lab, alice: ApiClient, bob: ApiClient, settings
+    world: World, alice: ApiClient, bob: ApiClient, settings
 ):
-    lab.measured_run(1000, 900)
+    world.measure_run(1000, 900)
     before = bob.get("projects/server/public").json()
     assert (before["public"], opened(before["address"], settings)) == (False, 404)
     assert bob.put("projects/server/public", {"public": True}).status_code == 403
@@ -91,9 +94,9 @@ def test_a_public_project_is_seen_by_everybody_until_it_is_private_again(
     assert opened(before["address"], settings) == 404
 
 
-def test_badges_are_shown_by_a_link_or_a_public_project(lab: Lab, alice: ApiClient, settings):
+def test_badges_are_shown_by_a_link_or_a_public_project(world: World, alice: ApiClient, settings):
     assert alice.get(BADGES).status_code == 404, "nothing is measured"
-    lab.measured_run(1000, 900)
+    world.measure_run(1000, 900)
     told = alice.get(BADGES, metric="requests.rate", branch="main").json()
     value, chart = told["value"], told["chart"]
     assert value["markdown"].startswith(f"[![hello: newest value]({value['address']})]")

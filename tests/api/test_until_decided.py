@@ -5,8 +5,8 @@ import pytest
 from orchestrator.runs.models import InterimAnalysis, Run
 
 
-def test_a_run_until_decided_is_started(lab, alice):
-    shown = alice.post("runs", lab.wanted(until="decided", rounds=None, budget_s=600)).json()
+def test_a_run_until_decided_is_started(world, alice):
+    shown = alice.post("runs", world.run_body(until="decided", rounds=None, budget_s=600)).json()
     run = Run.objects.get()
     assert (run.until, run.budget_s, run.rounds) == ("decided", 600.0, 20)
     assert (shown["until"], shown["budget_s"], shown["rounds"]) == ("decided", 600.0, 20)
@@ -18,15 +18,15 @@ def test_a_run_until_decided_is_started(lab, alice):
     assert (case["blocks"], case["verdict"], case["more_blocks"]) == (0, None, 5)
 
 
-def test_a_run_has_fixed_rounds_by_default(lab, alice):
-    shown = alice.post("runs", lab.wanted(rounds=2)).json()
+def test_a_run_has_fixed_rounds_by_default(world, alice):
+    shown = alice.post("runs", world.run_body(rounds=2)).json()
     assert (shown["until"], shown["budget_s"], shown["trials_not_needed"]) == ("rounds", None, 0)
     assert shown["seconds_left_at_least"] == shown["seconds_left"] == shown["seconds_left_at_most"]
     assert shown["jobs"][0]["cases"] == []
 
 
-def test_the_status_of_each_case_is_reported(lab, alice):
-    shown = alice.post("runs", lab.wanted(until="decided", rounds=None)).json()
+def test_the_status_of_each_case_is_reported(world, alice):
+    shown = alice.post("runs", world.run_body(until="decided", rounds=None)).json()
     job = Run.objects.get().jobs.get()
     trials = job.trials.order_by("round")
     trials.filter(round__lte=7).update(state="measured", validity="valid")
@@ -52,8 +52,8 @@ def test_the_status_of_each_case_is_reported(lab, alice):
     assert "not needed" in {trial["state"] for trial in page["trials"]}
 
 
-def test_the_plan_is_a_range(lab, alice):
-    plan = alice.post("runs/plan", lab.wanted(until="decided", rounds=None)).json()
+def test_the_plan_is_a_range(world, alice):
+    plan = alice.post("runs/plan", world.run_body(until="decided", rounds=None)).json()
     assert (plan["until"], plan["rounds"], plan["trials"]) == ("decided", 20, 40)
     assert plan["seconds_at_least"] == pytest.approx(plan["seconds"] / 4)
     assert plan["seconds_typical"] == pytest.approx(plan["seconds"] / 2)
@@ -69,8 +69,8 @@ def test_the_plan_is_a_range(lab, alice):
         ({"budget_s": 0.5}, "budget_s"),
     ],
 )
-def test_an_invalid_combination_is_refused_with_the_field(lab, alice, changes, field):
-    answer = alice.post("runs", {**lab.wanted(rounds=None), **changes})
+def test_an_invalid_combination_is_refused_with_the_field(world, alice, changes, field):
+    answer = alice.post("runs", {**world.run_body(rounds=None), **changes})
     assert answer.status_code == 422
     assert field in str(answer.json())
     assert not Run.objects.exists()

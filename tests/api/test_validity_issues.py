@@ -7,9 +7,9 @@ from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_load
 
 
 @pytest.fixture
-def run(lab):
+def run(world):
     """Of the baseline's five trials one is invalid and one suspect."""
-    run = lab.measured_run(1000, 800)
+    run = world.measure_run(1000, 800)
     invalid, suspect, *_ = Trial.objects.filter(job__run=run, variant__position=0).order_by("round")
     doubt(invalid, "invalid", ERRORS)
     doubt(suspect, "suspect", STEAL)
@@ -34,7 +34,7 @@ def test_a_comparison_counts_blocks_with_validity_issues(alice, run):
     ]
 
 
-def test_a_history_counts_trials_with_validity_issues(lab, alice, run):
+def test_a_history_counts_trials_with_validity_issues(world, alice, run):
     query = {"benchmark": "hello", "host": "here", "case": first_trial(run).case.key}
     shown = alice.get("history", **query, metric="latency.p99").json()
     first = shown["points"][0]

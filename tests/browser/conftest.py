@@ -2,8 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,27 +9,12 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.chromium import ARGUMENTS, find_chromium
 from tests.browser.console import complaints
-from tests.support.factories import (
-    PASSWORD,
-    Personas,
-    finish_run,
-    make_definition,
-    make_local_host,
-    make_personas,
-    make_project,
-    make_run,
-)
+from tests.support.factories import PASSWORD
 from tests.support.programs import missing
+from tests.support.world import World
 
 # A busy machine takes long for a page; what comes sooner is not waited for.
 expect.set_options(timeout=30_000)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    personas: Personas
-    shas: list[str]
-    run: Any
 
 
 @pytest.fixture(scope="session")
@@ -47,19 +30,10 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def world(browser: Browser, transactional_db: None, settings: Any, tmp_path: Path) -> World:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
-    settings.STORAGES = {
-        **settings.STORAGES,
-        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    }
-    personas = make_personas()
-    project, shas = make_project(personas.alice, tmp_path / "repository")
-    make_definition(personas.alice, project)
-    make_local_host(personas.alice)
-    run = finish_run(make_run(personas.alice, shas, rounds=6), [1000, 1001, 850])
-    return World(personas=personas, shas=shas, run=run)
+def world(browser: Browser, transactional_db: None, world: World) -> World:
+    """With a run of all three commits, the last one slower."""
+    world.run = world.measure_run(1000, 1001, 850, rounds=6)
+    return world
 
 
 @pytest.fixture

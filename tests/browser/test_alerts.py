@@ -8,9 +8,9 @@ from playwright.sync_api import Page, expect
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from tests.browser.conftest import World
 from tests.support.commit_lines import line_of_commits
 from tests.support.demo_team import raise_alert
+from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 

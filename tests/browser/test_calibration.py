@@ -8,9 +8,9 @@ from playwright.sync_api import Page, expect
 from orchestrator.calibration.calibrations import tick
 from orchestrator.fleet.models import Host
 from orchestrator.runs.models import Run
-from tests.browser.conftest import World
 from tests.browser.screenshots import wait_until_drawn
 from tests.support.factories import finish_run
+from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 

@@ -8,9 +8,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from orchestrator.benchmarks.models import Benchmark
-from tests.browser.conftest import World, log_in
+from tests.browser.conftest import log_in
 from tests.browser.screenshots import wait_until_drawn
 from tests.support.factories import DEFINITION, finish_run, make_definition, make_run
+from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 

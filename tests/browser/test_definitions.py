@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import World, log_in
+from tests.browser.conftest import log_in
 from tests.runs.test_choosing_cases import MATRIX
 from tests.support.factories import DEFINITION, make_definition
+from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 

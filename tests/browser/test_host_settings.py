@@ -11,8 +11,8 @@ from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.results.models import Calibration
-from tests.browser.conftest import World
 from tests.support.factories import make_local_host, make_run, noise
+from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 

@@ -10,8 +10,8 @@ from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.runs.models import Build, Job, Run, Trial
-from tests.browser.conftest import World
 from tests.support.factories import DEFINITION, make_definition, make_run
+from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 

@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from orchestrator.runs.models import Run, Schedule
-from tests.browser.conftest import World
 from tests.support.factories import DEFINITION, make_definition
+from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 

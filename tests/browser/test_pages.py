@@ -6,9 +6,10 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from orchestrator.runs.models import Job, Run
-from tests.browser.conftest import World, log_in
+from tests.browser.conftest import log_in
 from tests.browser.screenshots import wait_until_drawn
 from tests.support.factories import finish_run, make_run
+from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from orchestrator.reports.reference_suites import import_published, suites_with_figures
-from tests.browser.conftest import World
+from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 

@@ -7,8 +7,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from orchestrator.reports.saved_reports import save_report
-from tests.browser.conftest import World, log_in
+from tests.browser.conftest import log_in
 from tests.browser.screenshots import wait_until_drawn
+from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 

@@ -10,8 +10,8 @@ from orchestrator.benchmarks.models import Fetch, Project, RepositoryAccess
 from orchestrator.benchmarks.services import mirror_of
 from orchestrator.transport.keys import generate_key
 from tests.browser import page_checks
-from tests.browser.conftest import World
 from tests.support.fetches import PATIENCE_S
+from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 

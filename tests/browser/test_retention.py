@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from orchestrator.core.clock import utc_now
 from orchestrator.retention.pruning import prune
 from orchestrator.runs.models import Run, Trial
-from tests.browser.conftest import World
+from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 

@@ -4,9 +4,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from orchestrator.runs.models import Trial
-from tests.browser.conftest import World
 from tests.browser.screenshots import wait_until_drawn
 from tests.support.demo_team import measured_with_doubts
+from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from orchestrator.runs.models import InterimAnalysis, Run
-from tests.browser.conftest import World
 from tests.support.factories import make_run
+from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 

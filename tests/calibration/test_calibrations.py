@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from orchestrator.calibration.sensitivity import (
     present_calibrations,
     sights_of,
 )
-from orchestrator.fleet.models import Host, HostChange, HostSnapshot
+from orchestrator.fleet.models import HostChange, HostSnapshot
 from orchestrator.loadtools.metrics import METRICS
 from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import NewCalibration, start_calibration
@@ -30,17 +29,13 @@ from tests.support.factories import (
     Personas,
     finish_run,
     make_definition,
-    make_local_host,
-    make_project,
     record_again,
 )
+from tests.support.world import World
 
 
-@dataclass(slots=True, kw_only=True)
-class Lab:
-    personas: Personas
-    shas: list[str]
-    host: Host
+class CalibrationWorld(World):
+    """With calibrations of the host."""
 
     def queue(self, benchmark: str = "hello", pairs: int = 5) -> Run:
         new = NewCalibration(benchmark=benchmark, commit=self.shas[0], pairs=pairs)
@@ -69,15 +64,12 @@ class Lab:
 
 
 @pytest.fixture
-def lab(personas: Personas, settings: Any, tmp_path: Path) -> Lab:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
-    project, shas = make_project(personas.alice, tmp_path / "repository")
-    make_definition(personas.alice, project)
-    make_definition(
-        personas.alice, project, slug="other", source=DEFINITION.replace("Hello", "Other")
-    )
-    return Lab(personas=personas, shas=shas, host=make_local_host(personas.alice))
+def world(personas: Personas, data_dir: Path, tmp_path: Path) -> CalibrationWorld:
+    """With another benchmark, `other`."""
+    world = CalibrationWorld.make(personas, tmp_path)
+    source = DEFINITION.replace("Hello", "Other")
+    make_definition(world.alice, world.project, slug="other", source=source)
+    return world
 
 
 def rates_of(differences: Sequence[float], base: float = 1000) -> list[float]:
@@ -93,8 +85,8 @@ def _only(calibration: Calibration) -> dict[str, dict[str, float]]:
     return readings
 
 
-def test_neighbouring_rounds_form_pairs(lab: Lab) -> None:
-    calibration = lab.calibrate(rates_of(NOISY))
+def test_neighbouring_rounds_form_pairs(world: CalibrationWorld) -> None:
+    calibration = world.calibrate(rates_of(NOISY))
     rate = _only(calibration)["requests.rate"]
     expected = noise_of(NOISY)
     assert expected is not None
@@ -105,15 +97,15 @@ def test_neighbouring_rounds_form_pairs(lab: Lab) -> None:
     assert set(_only(calibration)) == {"requests.rate", "latency.p50", "cpu.seconds_per_1k"}
 
 
-def test_a_calibration_records_what_it_measured(lab: Lab) -> None:
-    calibration = lab.calibrate(rates_of(NOISY))
-    assert (calibration.host, calibration.benchmark.slug) == (lab.host, "hello")
-    assert (calibration.commit.sha, calibration.epoch) == (lab.shas[0], 0)
+def test_a_calibration_records_what_it_measured(world: CalibrationWorld) -> None:
+    calibration = world.calibrate(rates_of(NOISY))
+    assert (calibration.host, calibration.benchmark.slug) == (world.host, "hello")
+    assert (calibration.commit.sha, calibration.epoch) == (world.shas[0], 0)
     assert calibration.message == ""
 
 
-def test_a_calibration_is_evaluated_once_after_it_ended(lab: Lab) -> None:
-    run = lab.queue()
+def test_a_calibration_is_evaluated_once_after_it_ended(world: CalibrationWorld) -> None:
+    run = world.queue()
     tick()
     assert not Calibration.objects.exists()
     finish_run(run, [1000])
@@ -122,16 +114,18 @@ def test_a_calibration_is_evaluated_once_after_it_ended(lab: Lab) -> None:
     assert judge_calibration(run) == Calibration.objects.get()
 
 
-def test_other_runs_are_not_evaluated(lab: Lab) -> None:
-    run = lab.measured(rates_of(NOISY))
+def test_other_runs_are_not_evaluated(world: CalibrationWorld) -> None:
+    run = world.measured(rates_of(NOISY))
     Run.objects.update(trigger="golden")
     tick()
     assert not Calibration.objects.filter(run=run).exists()
 
 
 @pytest.mark.parametrize("change", [{"validity": "invalid"}, {"state": "failed", "validity": ""}])
-def test_an_invalid_trial_excludes_its_pair(lab: Lab, change: dict[str, str]) -> None:
-    run = lab.measured(rates_of([*NOISY, 5.0]))
+def test_an_invalid_trial_excludes_its_pair(
+    world: CalibrationWorld, change: dict[str, str]
+) -> None:
+    run = world.measured(rates_of([*NOISY, 5.0]))
     Trial.objects.filter(job__run=run, round=11).update(**change)
     tick()
     rate = _only(Calibration.objects.get())["requests.rate"]
@@ -141,8 +135,8 @@ def test_an_invalid_trial_excludes_its_pair(lab: Lab, change: dict[str, str]) ->
     assert rate["sigma"] == pytest.approx(expected.sigma)
 
 
-def test_pairs_do_not_span_a_gap(lab: Lab) -> None:
-    run = lab.measured(rates_of([*NOISY, 0.0]))
+def test_pairs_do_not_span_a_gap(world: CalibrationWorld) -> None:
+    run = world.measured(rates_of([*NOISY, 0.0]))
     # Of rounds 3 and 5 no pair is made: they are of different pairs.
     Trial.objects.filter(job__run=run, round__in=[4, 6]).update(validity="invalid")
     tick()
@@ -151,33 +145,33 @@ def test_pairs_do_not_span_a_gap(lab: Lab) -> None:
     assert calibration.message == "no case has 5 pairs whose trials are both valid"
 
 
-def test_a_metric_without_a_logarithm_is_omitted(lab: Lab) -> None:
-    calibration = lab.calibrate([0.0] * 10)
+def test_a_metric_without_a_logarithm_is_omitted(world: CalibrationWorld) -> None:
+    calibration = world.calibrate([0.0] * 10)
     assert set(_only(calibration)) == {"latency.p50", "cpu.seconds_per_1k"}
 
 
-def test_a_failed_run_is_reported_in_the_calibration(lab: Lab) -> None:
-    lab.queue()
+def test_a_failed_run_is_reported_in_the_calibration(world: CalibrationWorld) -> None:
+    world.queue()
     Run.objects.update(state="failed", message="here: the server does not start")
     tick()
     calibration = Calibration.objects.get()
     assert calibration.readings == {}
     assert calibration.message == "its run is failed: here: the server does not start"
-    assert present_calibrations(lab.host) == []
-    assert list(calibrations_of(lab.host)) == [calibration]
+    assert present_calibrations(world.host) == []
+    assert list(calibrations_of(world.host)) == [calibration]
 
 
-def test_the_database_refuses_to_change_one(lab: Lab) -> None:
-    calibration = lab.calibrate(rates_of(NOISY))
+def test_the_database_refuses_to_change_one(world: CalibrationWorld) -> None:
+    calibration = world.calibrate(rates_of(NOISY))
     with pytest.raises(IntegrityError, match="never changed once written"), transaction.atomic():
         Calibration.objects.filter(pk=calibration.pk).update(epoch=7)
 
 
-def test_each_case_has_its_own_noise(lab: Lab) -> None:
-    project = lab.plan().definition.benchmark.project
+def test_each_case_has_its_own_noise(world: CalibrationWorld) -> None:
+    project = world.plan().definition.benchmark.project
     source = DEFINITION.replace("connections: [4]", "connections: [4, 8]")
-    make_definition(lab.personas.alice, project, source=source)
-    sights = sights_of(lab.calibrate(rates_of(NOISY)))
+    make_definition(world.personas.alice, project, source=source)
+    sights = sights_of(world.calibrate(rates_of(NOISY)))
     assert [sight.metric.key for sight in sights] == [
         *("requests.rate", "latency.p50", "cpu.seconds_per_1k"),
     ] * 2
@@ -185,46 +179,46 @@ def test_each_case_has_its_own_noise(lab: Lab) -> None:
     assert sights[0].label != sights[-1].label
 
 
-def test_the_newest_calibration_of_the_current_epoch_counts(lab: Lab) -> None:
-    lab.calibrate(rates_of([5 * each for each in NOISY]))
-    newest = lab.calibrate(rates_of(NOISY))
-    other = lab.calibrate(rates_of(NOISY), "other")
-    assert set(present_calibrations(lab.host)) == {newest, other}
+def test_the_newest_calibration_of_the_current_epoch_counts(world: CalibrationWorld) -> None:
+    world.calibrate(rates_of([5 * each for each in NOISY]))
+    newest = world.calibrate(rates_of(NOISY))
+    other = world.calibrate(rates_of(NOISY), "other")
+    assert set(present_calibrations(world.host)) == {newest, other}
 
-    snapshot = HostSnapshot.objects.create(host=lab.host, facts={}, fingerprint="new")
+    snapshot = HostSnapshot.objects.create(host=world.host, facts={}, fingerprint="new")
     HostChange.objects.create(
-        host=lab.host, snapshot=snapshot, changed={"kernel": ["1", "2"]}, at=snapshot.taken_at
+        host=world.host, snapshot=snapshot, changed={"kernel": ["1", "2"]}, at=snapshot.taken_at
     )
-    assert present_calibrations(lab.host) == []
-    assert "here has changed since it was calibrated" in lab.forecast()
-    again = lab.calibrate(rates_of(NOISY))
-    assert (again.epoch, present_calibrations(lab.host)) == (1, [again])
+    assert present_calibrations(world.host) == []
+    assert "here has changed since it was calibrated" in world.forecast()
+    again = world.calibrate(rates_of(NOISY))
+    assert (again.epoch, present_calibrations(world.host)) == (1, [again])
 
 
-def test_a_plan_forecasts_the_smallest_change(lab: Lab) -> None:
-    assert lab.forecast() == "here is not calibrated yet: which changes it can detect is unknown"
-    calibration = lab.calibrate(rates_of(NOISY))
+def test_a_plan_forecasts_the_smallest_change(world: CalibrationWorld) -> None:
+    assert world.forecast() == "here is not calibrated yet: which changes it can detect is unknown"
+    calibration = world.calibrate(rates_of(NOISY))
     noise = noise_of(NOISY)
     assert noise is not None
     seen = smallest_change(noise.sigma, 7) * 100
-    text = lab.forecast(rounds=7)
+    text = world.forecast(rounds=7)
     assert text.startswith(f"With 7 rounds, here detects changes of about {seen:.1f} % in requests")
     assert text.endswith("in requests per second; for 3 % take 8 rounds")
-    (found,) = forecasts_of(lab.plan(rounds=9))
-    assert (found.calibration, found.host) == (calibration, lab.host)
+    (found,) = forecasts_of(world.plan(rounds=9))
+    assert (found.calibration, found.host) == (calibration, world.host)
     assert "take" not in found.text
 
 
-def test_a_forecast_from_another_benchmark_names_it(lab: Lab) -> None:
-    lab.calibrate(rates_of(NOISY), "other")
-    assert lab.forecast().endswith("(by its noise with Other: not calibrated with this one)")
-    lab.calibrate(rates_of(NOISY))
-    assert "Other" not in lab.forecast()
+def test_a_forecast_from_another_benchmark_names_it(world: CalibrationWorld) -> None:
+    world.calibrate(rates_of(NOISY), "other")
+    assert world.forecast().endswith("(by its noise with Other: not calibrated with this one)")
+    world.calibrate(rates_of(NOISY))
+    assert "Other" not in world.forecast()
 
 
-def test_only_calibrated_hosts_have_a_forecast(lab: Lab) -> None:
-    plan = lab.plan(hosts=("here", "profile:any"))
-    assert [each.host for each in forecasts_of(plan)] == [lab.host]
+def test_only_calibrated_hosts_have_a_forecast(world: CalibrationWorld) -> None:
+    plan = world.plan(hosts=("here", "profile:any"))
+    assert [each.host for each in forecasts_of(plan)] == [world.host]
 
 
 def _sight(sigma: float, key: str = "requests.rate") -> Sight:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -36,19 +36,16 @@ from tests.support.factories import (
     finish_run,
     make_definition,
     make_local_host,
-    make_project,
     make_run,
 )
+from tests.support.world import World
 
 
-@dataclass(slots=True, kw_only=True)
-class Lab:
-    """A host with a golden job each hour, and a clock that only the test moves."""
+@dataclass(kw_only=True)
+class GoldenWorld(World):
+    """With a golden run of the host each hour, and a clock that only the test moves."""
 
-    personas: Personas
-    shas: list[str]
-    host: Host
-    now: datetime
+    now: datetime = field(default_factory=utc_now)
 
     @property
     def check(self) -> GoldenCheck:
@@ -77,47 +74,42 @@ class Lab:
 
 
 @pytest.fixture
-def lab(personas: Personas, settings: Any, tmp_path: Path) -> Lab:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
-    project, shas = make_project(personas.alice, tmp_path / "repository")
-    make_definition(personas.alice, project)
-    host = make_local_host(personas.alice)
-    made = Lab(personas=personas, shas=shas, host=host, now=utc_now())
-    set_golden(member=personas.alice, host_id=host.pk, new=_wanted(made))
-    return made
+def world(personas: Personas, data_dir: Path, tmp_path: Path) -> GoldenWorld:
+    world = GoldenWorld.make(personas, tmp_path)
+    set_golden(member=world.alice, host_id=world.host.pk, new=_wanted(world))
+    return world
 
 
-def _wanted(lab: Lab, **changes: Any) -> NewGolden:
-    given = {"benchmark": "hello", "commit": lab.shas[0], "every_hours": 1}
+def _wanted(world: GoldenWorld, **changes: Any) -> NewGolden:
+    given = {"benchmark": "hello", "commit": world.shas[0], "every_hours": 1}
     return NewGolden(**{**given, **changes})
 
 
-def test_a_golden_run_is_queued_once_ahead_of_others(lab: Lab) -> None:
-    tick(lab.now)
-    tick(lab.now)
+def test_a_golden_run_is_queued_once_ahead_of_others(world: GoldenWorld) -> None:
+    tick(world.now)
+    tick(world.now)
     run = Run.objects.get()
-    assert (run.trigger, run.priority, run.requested_by) == ("golden", 1, lab.personas.alice.user)
-    assert [variant.commit.sha for variant in run.variants.all()] == [lab.shas[0]]
-    assert lab.check.last_run == run
-    assert not lab.check.judged
-    assert golden_statuses(lab.personas.bob)[lab.host.pk].word == "running"
+    assert (run.trigger, run.priority, run.requested_by) == ("golden", 1, world.personas.alice.user)
+    assert [variant.commit.sha for variant in run.variants.all()] == [world.shas[0]]
+    assert world.check.last_run == run
+    assert not world.check.judged
+    assert golden_statuses(world.personas.bob)[world.host.pk].word == "running"
 
 
-def test_three_golden_runs_are_learning_and_then_steady(lab: Lab) -> None:
-    assert lab.golden_runs([1000, 1004, 997, 1001]) == [*["learning"] * 3, "steady"]
-    assert lab.state() == ("ready", "")
-    assert lab.check.message.startswith("steady: ")
-    assert "against 3 earlier golden runs" in lab.check.message
-    assert golden_statuses(lab.personas.alice)[lab.host.pk].word == "steady"
+def test_three_golden_runs_are_learning_and_then_steady(world: GoldenWorld) -> None:
+    assert world.golden_runs([1000, 1004, 997, 1001]) == [*["learning"] * 3, "steady"]
+    assert world.state() == ("ready", "")
+    assert world.check.message.startswith("steady: ")
+    assert "against 3 earlier golden runs" in world.check.message
+    assert golden_statuses(world.personas.alice)[world.host.pk].word == "steady"
 
 
 @pytest.mark.parametrize("rate", [880, 1130])
-def test_a_drifted_host_is_quarantined_with_the_reason(lab: Lab, rate: float) -> None:
-    lab.golden_runs([1000, 1004, 997, 1001])
+def test_a_drifted_host_is_quarantined_with_the_reason(world: GoldenWorld, rate: float) -> None:
+    world.golden_runs([1000, 1004, 997, 1001])
     steady = GoldenOutcome.objects.latest("at").at
-    assert lab.golden_run(rate).verdict == "drifted"
-    state, message = lab.state()
+    assert world.golden_run(rate).verdict == "drifted"
+    state, message = world.state()
     assert state == "quarantined"
     assert message.startswith("golden job: drifted: ")
     assert re.search(r"moved by [+−]1\d\.\d % to ", message)
@@ -127,124 +119,124 @@ def test_a_drifted_host_is_quarantined_with_the_reason(lab: Lab, rate: float) ->
     assert AuditEntry.objects.latest("at").action == "host.quarantined"
 
 
-def test_the_drift_message_names_metric_change_and_earlier_values(lab: Lab) -> None:
-    lab.golden_runs([1000, 1000, 1000])
-    lab.golden_run(800)
-    message = lab.state()[1]
+def test_the_drift_message_names_metric_change_and_earlier_values(world: GoldenWorld) -> None:
+    world.golden_runs([1000, 1000, 1000])
+    world.golden_run(800)
+    message = world.state()[1]
     # Latency and CPU time are 1/rate: they moved by a quarter, the rate itself by a fifth.
     assert re.search(r"(Latency p50|CPU per 1,000 requests) moved by \+25.0 % to ", message)
     assert "had 4.00 ms to 4.00 ms" in message or "had 900 ms / 1k to 900 ms / 1k" in message
     assert message.endswith("2 more moved too")
 
 
-def test_a_noisy_host_has_a_wider_tolerance(lab: Lab) -> None:
-    lab.golden_runs([1000, 900, 1100, 950, 1050])
-    assert lab.golden_run(880).verdict == "steady"
-    assert lab.state()[0] == "ready"
+def test_a_noisy_host_has_a_wider_tolerance(world: GoldenWorld) -> None:
+    world.golden_runs([1000, 900, 1100, 950, 1050])
+    assert world.golden_run(880).verdict == "steady"
+    assert world.state()[0] == "ready"
 
 
-def test_a_host_that_fails_its_golden_run_is_quarantined(lab: Lab) -> None:
-    tick(lab.now)
+def test_a_host_that_fails_its_golden_run_is_quarantined(world: GoldenWorld) -> None:
+    tick(world.now)
     Run.objects.update(state="failed", message="here: the server does not start")
-    tick(lab.now)
-    assert lab.state() == (
+    tick(world.now)
+    assert world.state() == (
         "quarantined",
         "golden job: failed: here: the server does not start",
     )
 
 
-def test_an_unreachable_host_has_not_drifted(lab: Lab) -> None:
-    tick(lab.now)
+def test_an_unreachable_host_has_not_drifted(world: GoldenWorld) -> None:
+    tick(world.now)
     Host.objects.update(state="unreachable", message="no route")
     Run.objects.update(state="failed", message="here: no route")
-    tick(lab.now)
-    assert lab.state()[0] == "unreachable"
-    assert lab.check.message.startswith("not judged: the host could not be reached")
+    tick(world.now)
+    assert world.state()[0] == "unreachable"
+    assert world.check.message.startswith("not judged: the host could not be reached")
 
 
-def test_a_cancelled_golden_run_has_no_verdict(lab: Lab) -> None:
-    tick(lab.now)
+def test_a_cancelled_golden_run_has_no_verdict(world: GoldenWorld) -> None:
+    tick(world.now)
     Run.objects.update(state="cancelled")
-    tick(lab.now)
-    assert lab.state()[0] == "ready"
+    tick(world.now)
+    assert world.state()[0] == "ready"
     assert GoldenOutcome.objects.get().verdict == "not judged"
 
 
-def test_a_golden_run_without_a_valid_trial_fails_with_its_reason(lab: Lab) -> None:
-    tick(lab.now)
-    run = lab.check.last_run
+def test_a_golden_run_without_a_valid_trial_fails_with_its_reason(world: GoldenWorld) -> None:
+    tick(world.now)
+    run = world.check.last_run
     assert run is not None
     finish_run(run, [1000])
     Trial.objects.update(validity="invalid", reasons=["steal: another guest took the CPU"])
-    tick(lab.now)
-    assert lab.state()[0] == "quarantined"
-    assert "no trial of its golden run is valid; steal: another guest" in lab.state()[1]
+    tick(world.now)
+    assert world.state()[0] == "quarantined"
+    assert "no trial of its golden run is valid; steal: another guest" in world.state()[1]
 
 
-def test_only_steady_runs_are_references(lab: Lab) -> None:
-    lab.golden_runs([1000, 1000, 1000])
+def test_only_steady_runs_are_references(world: GoldenWorld) -> None:
+    world.golden_runs([1000, 1000, 1000])
     for _ in range(5):
-        assert lab.golden_run(800).verdict == "drifted"
-        release_host(member=lab.personas.alice, host_id=lab.host.pk)
-    assert lab.golden_run(1000).verdict == "steady"
+        assert world.golden_run(800).verdict == "drifted"
+        release_host(member=world.personas.alice, host_id=world.host.pk)
+    assert world.golden_run(1000).verdict == "steady"
 
 
-def test_a_member_resets_the_reference(lab: Lab) -> None:
-    lab.golden_runs([1000, 1000, 1000])
-    assert lab.golden_run(800).verdict == "drifted"
-    release_host(member=lab.personas.alice, host_id=lab.host.pk)
+def test_a_member_resets_the_reference(world: GoldenWorld) -> None:
+    world.golden_runs([1000, 1000, 1000])
+    assert world.golden_run(800).verdict == "drifted"
+    release_host(member=world.personas.alice, host_id=world.host.pk)
     with pytest.raises(PermissionRefusedError):
-        forget_references(member=lab.personas.bob, host_id=lab.host.pk)
+        forget_references(member=world.personas.bob, host_id=world.host.pk)
     with pytest.raises(NotFoundError):
-        forget_references(member=lab.personas.mallory, host_id=lab.host.pk)
-    forget_references(member=lab.personas.alice, host_id=lab.host.pk)
-    assert lab.golden_runs([800, 801, 799, 800]) == [*["learning"] * 3, "steady"]
+        forget_references(member=world.personas.mallory, host_id=world.host.pk)
+    forget_references(member=world.personas.alice, host_id=world.host.pk)
+    assert world.golden_runs([800, 801, 799, 800]) == [*["learning"] * 3, "steady"]
 
 
-def test_a_new_epoch_resets_the_reference(lab: Lab) -> None:
-    lab.golden_runs([1000, 1000, 1000])
-    snapshot = HostSnapshot.objects.create(host=lab.host, facts={}, fingerprint="new")
+def test_a_new_epoch_resets_the_reference(world: GoldenWorld) -> None:
+    world.golden_runs([1000, 1000, 1000])
+    snapshot = HostSnapshot.objects.create(host=world.host, facts={}, fingerprint="new")
     HostChange.objects.create(
-        host=lab.host, snapshot=snapshot, changed={"kernel": ["1", "2"]}, at=snapshot.taken_at
+        host=world.host, snapshot=snapshot, changed={"kernel": ["1", "2"]}, at=snapshot.taken_at
     )
-    assert lab.golden_run(800).verdict == "learning"
+    assert world.golden_run(800).verdict == "learning"
 
 
-def test_a_new_definition_resets_the_reference(lab: Lab) -> None:
-    lab.golden_runs([1000, 1000, 1000])
-    project = lab.check.benchmark.project
+def test_a_new_definition_resets_the_reference(world: GoldenWorld) -> None:
+    world.golden_runs([1000, 1000, 1000])
+    project = world.check.benchmark.project
     source = DEFINITION.replace("connections: [4]", "connections: [8]")
-    make_definition(lab.personas.alice, project, source=source)
-    assert lab.golden_run(800).verdict == "learning"
+    make_definition(world.personas.alice, project, source=source)
+    assert world.golden_run(800).verdict == "learning"
 
 
-def test_other_runs_of_the_commit_are_not_golden_runs(lab: Lab) -> None:
+def test_other_runs_of_the_commit_are_not_golden_runs(world: GoldenWorld) -> None:
     for _ in range(3):
-        finish_run(make_run(lab.personas.alice, lab.shas[:2]), [1000, 1000])
-    assert lab.golden_run(800).verdict == "learning"
+        finish_run(make_run(world.personas.alice, world.shas[:2]), [1000, 1000])
+    assert world.golden_run(800).verdict == "learning"
 
 
-def test_a_golden_run_is_due_after_hours(lab: Lab) -> None:
-    lab.golden_run(1000)
-    assert due_golden_checks(lab.now + timedelta(minutes=59)) == []
-    assert due_golden_checks(lab.now + timedelta(minutes=60)) == [lab.check]
+def test_a_golden_run_is_due_after_hours(world: GoldenWorld) -> None:
+    world.golden_run(1000)
+    assert due_golden_checks(world.now + timedelta(minutes=59)) == []
+    assert due_golden_checks(world.now + timedelta(minutes=60)) == [world.check]
 
 
-def test_a_golden_run_is_due_after_finished_jobs(lab: Lab) -> None:
+def test_a_golden_run_is_due_after_finished_jobs(world: GoldenWorld) -> None:
     set_golden(
-        member=lab.personas.alice,
-        host_id=lab.host.pk,
-        new=_wanted(lab, every_hours=None, every_jobs=2),
+        member=world.personas.alice,
+        host_id=world.host.pk,
+        new=_wanted(world, every_hours=None, every_jobs=2),
     )
-    lab.now = utc_now()
-    lab.golden_run(1000)
+    world.now = utc_now()
+    world.golden_run(1000)
     GoldenCheck.objects.update(last_at=utc_now())
-    far = lab.now + timedelta(days=100)
+    far = world.now + timedelta(days=100)
     assert due_golden_checks(far) == []
-    finish_run(make_run(lab.personas.alice, lab.shas[:2]), [1000, 1000])
+    finish_run(make_run(world.personas.alice, world.shas[:2]), [1000, 1000])
     assert due_golden_checks(far) == []
-    finish_run(make_run(lab.personas.alice, lab.shas[:2]), [1000, 1000])
-    assert due_golden_checks(far) == [lab.check]
+    finish_run(make_run(world.personas.alice, world.shas[:2]), [1000, 1000])
+    assert due_golden_checks(far) == [world.check]
     Job.objects.update(state="failed")
     assert due_golden_checks(far) == []
 
@@ -252,76 +244,80 @@ def test_a_golden_run_is_due_after_finished_jobs(lab: Lab) -> None:
 @pytest.mark.parametrize(
     "state", ["unconfirmed", "unreachable", "maintenance", "quarantined", "retired"]
 )
-def test_no_run_is_queued_for_a_host_that_cannot_be_used(state: str, lab: Lab) -> None:
+def test_no_run_is_queued_for_a_host_that_cannot_be_used(state: str, world: GoldenWorld) -> None:
     Host.objects.update(state=state)
-    tick(lab.now)
+    tick(world.now)
     assert not Run.objects.exists()
 
 
-def test_two_concurrent_ticks_start_and_evaluate_once(lab: Lab) -> None:
-    stale = due_golden_checks(lab.now)[0]
-    assert start_golden(stale, lab.now) is not None
-    assert start_golden(stale, lab.now) is None
-    check = lab.check
+def test_two_concurrent_ticks_start_and_evaluate_once(world: GoldenWorld) -> None:
+    stale = due_golden_checks(world.now)[0]
+    assert start_golden(stale, world.now) is not None
+    assert start_golden(stale, world.now) is None
+    check = world.check
     assert check.last_run is not None
     finish_run(check.last_run, [1000])
-    check = lab.check
+    check = world.check
     assert judge_golden(check) is not None
     assert judge_golden(check) is None
     assert GoldenOutcome.objects.count() == 1
 
 
-def test_a_golden_run_that_cannot_start_reports_the_reason_and_waits(lab: Lab) -> None:
-    Membership.objects.filter(user=lab.personas.alice.user).update(role=Role.VIEWER)
-    tick(lab.now)
+def test_a_golden_run_that_cannot_start_reports_the_reason_and_waits(world: GoldenWorld) -> None:
+    Membership.objects.filter(user=world.personas.alice.user).update(role=Role.VIEWER)
+    tick(world.now)
     assert not Run.objects.exists()
-    assert lab.check.message.startswith("no golden run was started: alice is a viewer")
-    assert due_golden_checks(lab.now) == []
-    Membership.objects.filter(user=lab.personas.alice.user).update(role=Role.MEMBER)
-    tick(lab.later(hours=1))
+    assert world.check.message.startswith("no golden run was started: alice is a viewer")
+    assert due_golden_checks(world.now) == []
+    Membership.objects.filter(user=world.personas.alice.user).update(role=Role.MEMBER)
+    tick(world.later(hours=1))
     assert Run.objects.count() == 1
 
 
-def test_a_deleted_run_does_not_block_the_check(lab: Lab) -> None:
-    tick(lab.now)
+def test_a_deleted_run_does_not_block_the_check(world: GoldenWorld) -> None:
+    tick(world.now)
     Run.objects.all().delete()
-    tick(lab.now)
-    assert lab.check.judged
-    tick(lab.later(hours=1))
+    tick(world.now)
+    assert world.check.judged
+    tick(world.later(hours=1))
     assert Run.objects.count() == 1
 
 
-def test_a_host_in_maintenance_is_not_quarantined(lab: Lab) -> None:
-    tick(lab.now)
-    put_in_maintenance(member=lab.personas.alice, host_id=lab.host.pk, reason="new fan")
+def test_a_host_in_maintenance_is_not_quarantined(world: GoldenWorld) -> None:
+    tick(world.now)
+    put_in_maintenance(member=world.personas.alice, host_id=world.host.pk, reason="new fan")
     Run.objects.update(state="failed", message="stopped")
-    tick(lab.now)
-    assert lab.state() == ("maintenance", "alice: new fan")
-    assert lab.check.message == "failed: stopped"
+    tick(world.now)
+    assert world.state() == ("maintenance", "alice: new fan")
+    assert world.check.message == "failed: stopped"
 
 
 def test_an_error_of_one_host_does_not_stop_another(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
+    world: GoldenWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = make_local_host(lab.personas.alice, "there")
-    set_golden(member=lab.personas.alice, host_id=other.pk, new=_wanted(lab))
-    GoldenCheck.objects.filter(host=lab.host).update(judged=False)
+    other = make_local_host(world.personas.alice, "there")
+    set_golden(member=world.personas.alice, host_id=other.pk, new=_wanted(world))
+    GoldenCheck.objects.filter(host=world.host).update(judged=False)
     monkeypatch.setattr("orchestrator.calibration.golden.judge_golden", lambda check: 1 / 0)
-    tick(lab.now)
+    tick(world.now)
     assert Run.objects.get().jobs.get().placements.get(role="target").wanted_host == other
 
 
-def test_another_commit_resets_the_reference(lab: Lab) -> None:
-    lab.golden_runs([1000, 1000, 1000])
-    set_golden(member=lab.personas.alice, host_id=lab.host.pk, new=_wanted(lab, commit=lab.shas[1]))
-    assert (lab.check.last_run, lab.check.message) == (None, "")
-    assert lab.golden_run(800).verdict == "learning"
+def test_another_commit_resets_the_reference(world: GoldenWorld) -> None:
+    world.golden_runs([1000, 1000, 1000])
+    set_golden(
+        member=world.personas.alice, host_id=world.host.pk, new=_wanted(world, commit=world.shas[1])
+    )
+    assert (world.check.last_run, world.check.message) == (None, "")
+    assert world.golden_run(800).verdict == "learning"
 
 
-def test_the_same_commit_keeps_the_reference(lab: Lab) -> None:
-    lab.golden_runs([1000, 1000, 1000])
-    set_golden(member=lab.personas.alice, host_id=lab.host.pk, new=_wanted(lab, tolerance=0.3))
-    assert lab.golden_run(850).verdict == "steady"
+def test_the_same_commit_keeps_the_reference(world: GoldenWorld) -> None:
+    world.golden_runs([1000, 1000, 1000])
+    set_golden(
+        member=world.personas.alice, host_id=world.host.pk, new=_wanted(world, tolerance=0.3)
+    )
+    assert world.golden_run(850).verdict == "steady"
 
 
 @pytest.mark.parametrize(
@@ -335,23 +331,27 @@ def test_the_same_commit_keeps_the_reference(lab: Lab) -> None:
         ({"tolerance": 1.5}, "tolerance"),
     ],
 )
-def test_an_invalid_golden_run_is_reported(lab: Lab, changes: dict[str, Any], field: str) -> None:
+def test_an_invalid_golden_run_is_reported(
+    world: GoldenWorld, changes: dict[str, Any], field: str
+) -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        set_golden(member=lab.personas.alice, host_id=lab.host.pk, new=_wanted(lab, **changes))
+        set_golden(
+            member=world.personas.alice, host_id=world.host.pk, new=_wanted(world, **changes)
+        )
     assert caught.value.field == field
 
 
-def test_viewers_and_strangers_cannot_set_or_remove_golden_runs(lab: Lab) -> None:
+def test_viewers_and_strangers_cannot_set_or_remove_golden_runs(world: GoldenWorld) -> None:
     for member, error in (
-        (lab.personas.bob, PermissionRefusedError),
-        (lab.personas.mallory, NotFoundError),
+        (world.personas.bob, PermissionRefusedError),
+        (world.personas.mallory, NotFoundError),
     ):
         with pytest.raises(error):
-            set_golden(member=member, host_id=lab.host.pk, new=_wanted(lab))
+            set_golden(member=member, host_id=world.host.pk, new=_wanted(world))
         with pytest.raises(error):
-            remove_golden(member=member, host_id=lab.host.pk)
-    assert golden_statuses(lab.personas.mallory) == {}
-    remove_golden(member=lab.personas.alice, host_id=lab.host.pk)
+            remove_golden(member=member, host_id=world.host.pk)
+    assert golden_statuses(world.personas.mallory) == {}
+    remove_golden(member=world.personas.alice, host_id=world.host.pk)
     assert not GoldenCheck.objects.exists()
 
 

@@ -11,10 +11,11 @@ import pytest
 
 from cli.bundle import build_command
 from cli.pitwall.main import main
-from tests.api.conftest import Lab, alice, bob, lab, mallory
+from tests.api.conftest import alice, bob, mallory
 from tests.support.pythons import oldest_python
+from tests.support.world import World
 
-__all__ = ["Lab", "alice", "bob", "lab", "mallory"]
+__all__ = ["alice", "bob", "mallory"]
 
 
 class Done(NamedTuple):
@@ -45,7 +46,9 @@ def pitwall(
 
 
 @pytest.fixture
-def start(lab: Lab, alice: Any, live_server: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def start(
+    world: World, alice: Any, live_server: Any, tmp_path: Path
+) -> Iterator[Callable[..., Any]]:
     """Starts the one file with the oldest Python; what is left is killed in the end."""
     program = tmp_path / "pitwall"
     program.write_bytes(build_command())
@@ -60,7 +63,7 @@ def start(lab: Lab, alice: Any, live_server: Any, tmp_path: Path) -> Iterator[Ca
         python = os.environ.get("PITWALL_AGENT_PYTHON") or oldest_python() or sys.executable
         process = subprocess.Popen(
             [python, "-I", program, *words], env=environment, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, cwd=lab.repository,
+            stderr=subprocess.PIPE, text=True, cwd=world.repository,
         )  # fmt: skip
         started.append(process)
         return process

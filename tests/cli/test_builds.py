@@ -12,9 +12,9 @@ from tests.support.factories import finish_run
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def asked(lab, **changes):
-    words = {"benchmark": "hello", "hosts": "here", "baseline": lab.shas[0],
-             "contender": lab.shas[1], **changes}  # fmt: skip
+def asked(world, **changes):
+    words = {"benchmark": "hello", "hosts": "here", "baseline": world.shas[0],
+             "contender": world.shas[1], **changes}  # fmt: skip
     return ["run", *(part for name, text in words.items() if text for part in (f"--{name}", text))]
 
 
@@ -28,8 +28,8 @@ def run_of(process):
     pytest.fail(f"it asked for no run: {process.communicate()}")
 
 
-def test_run_waits_and_prints_only_the_id(start, lab):
-    waiting = start(*asked(lab), "--wait")
+def test_run_waits_and_prints_only_the_id(start, world):
+    waiting = start(*asked(world), "--wait")
     run = run_of(waiting)
     finish_run(run, (1000, 1000))
     out, err = waiting.communicate(timeout=60)
@@ -39,16 +39,16 @@ def test_run_waits_and_prints_only_the_id(start, lab):
     assert "\r" not in err
 
 
-def test_a_cancelled_run_is_reported(start, lab):
-    waiting = start(*asked(lab), "--wait")
-    cancel_run(member=lab.personas.alice, run_id=run_of(waiting).pk)
+def test_a_cancelled_run_is_reported(start, world):
+    waiting = start(*asked(world), "--wait")
+    cancel_run(member=world.personas.alice, run_id=run_of(waiting).pk)
     _, err = waiting.communicate(timeout=60)
     assert waiting.returncode == 2
     assert "the run was cancelled" in err
 
 
-def test_waiting_ends_at_the_timeout(pitwall, lab):
-    done = pitwall(*asked(lab), "--wait", "--timeout", "0.2s")
+def test_waiting_ends_at_the_timeout(pitwall, world):
+    done = pitwall(*asked(world), "--wait", "--timeout", "0.2s")
     assert done.status == 2
     assert "the run is queued after" in done.err
     assert Run.objects.get().state == "queued"
@@ -58,8 +58,8 @@ def test_waiting_ends_at_the_timeout(pitwall, lab):
     ("rates", "verdict", "status"),
     [((1000, 800), "regressed", 1), ((1000, 1000), "equivalent", 0), ((1000, 1300), "improved", 0)],
 )
-def test_only_a_regression_fails_the_build(pitwall, lab, rates, verdict, status):
-    run = lab.measured_run(*rates)
+def test_only_a_regression_fails_the_build(pitwall, world, rates, verdict, status):
+    run = world.measure_run(*rates)
     done = pitwall("compare", f"http://any/runs/{run.pk}/")
     assert done.status == status
     row = next(line for line in done.out.splitlines() if "Requests per second" in line)
@@ -72,9 +72,9 @@ def test_only_a_regression_fails_the_build(pitwall, lab, rates, verdict, status)
     )
 
 
-def test_a_change_counts_only_if_its_whole_interval_exceeds_the_minimum(pitwall, lab):
+def test_a_change_counts_only_if_its_whole_interval_exceeds_the_minimum(pitwall, world):
     """The rate falls by 5 %, give or take half a per cent."""
-    run = lab.measured_run(1000, 950)
+    run = world.measure_run(1000, 950)
     assert pitwall("compare", str(run.pk), "--min-change", "3%").status == 1
     spared = pitwall("compare", str(run.pk), "--min-change", "0.07", "--format", "json")
     assert spared.status == 0
@@ -84,8 +84,8 @@ def test_a_change_counts_only_if_its_whole_interval_exceeds_the_minimum(pitwall,
     assert "not counted, may be less than 7 %" in spared.err
 
 
-def test_nothing_to_compare_does_not_pass(pitwall, lab):
-    run = lab.queued_run()
+def test_nothing_to_compare_does_not_pass(pitwall, world):
+    run = world.queue_run()
     done = pitwall("compare", str(run.pk))
     assert done.status == 2
     assert "did not measure" in done.err
@@ -94,8 +94,8 @@ def test_nothing_to_compare_does_not_pass(pitwall, lab):
     assert void.status == 2, void
 
 
-def test_a_job_summary_is_written(pitwall, lab, tmp_path):
-    run, summary = lab.measured_run(1000, 800), tmp_path / "summary.md"
+def test_a_job_summary_is_written(pitwall, world, tmp_path):
+    run, summary = world.measure_run(1000, 800), tmp_path / "summary.md"
     summary.write_text("before\n")
     done = pitwall("compare", str(run.pk), "--format", "csv", "--append", str(summary))
     assert done.out.startswith("case,case_key,")
@@ -104,38 +104,38 @@ def test_a_job_summary_is_written(pitwall, lab, tmp_path):
     assert "- `FAILED: connections 4 on here: Requests per second regressed" in text
 
 
-def test_a_retried_build_does_not_measure_again(pitwall, lab):
-    first = pitwall(*asked(lab), "--once")
-    assert pitwall(*asked(lab), "--once").out == first.out
+def test_a_retried_build_does_not_measure_again(pitwall, world):
+    first = pitwall(*asked(world), "--once")
+    assert pitwall(*asked(world), "--once").out == first.out
     assert Run.objects.count() == 1
     # A run that failed answers nothing: it is asked for once more, and only once.
-    cancel_run(member=lab.personas.alice, run_id=Run.objects.get().pk)
-    second = pitwall(*asked(lab), "--once")
+    cancel_run(member=world.personas.alice, run_id=Run.objects.get().pk)
+    second = pitwall(*asked(world), "--once")
     assert second.out != first.out
-    assert pitwall(*asked(lab), "--once").out == second.out
+    assert pitwall(*asked(world), "--once").out == second.out
     assert Run.objects.count() == 2
-    assert pitwall(*asked(lab)).out not in (first.out, second.out)
+    assert pitwall(*asked(world)).out not in (first.out, second.out)
 
 
-def test_the_baseline_is_the_fork_point_of_the_branch(pitwall, lab, monkeypatch):
-    monkeypatch.chdir(lab.repository)
-    words = asked(lab, baseline="", contender="")
+def test_the_baseline_is_the_fork_point_of_the_branch(pitwall, world, monkeypatch):
+    monkeypatch.chdir(world.repository)
+    words = asked(world, baseline="", contender="")
     pitwall(*words, "--merge-base", "main")
     run = Run.objects.get()
     # The head is the third commit, of main itself: its first parent is the baseline.
-    assert [each.commit.sha for each in run.variants.all()] == [lab.shas[1], lab.shas[2]]
+    assert [each.commit.sha for each in run.variants.all()] == [world.shas[1], world.shas[2]]
     done = pitwall(*words, "--merge-base", "nosuch")
     assert (done.status, "there is no branch nosuch" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize(("rule", "found"), [("merge-base:main", 1), ("newest-measured:main", 0)])
-def test_a_baseline_rule_is_resolved_by_the_server(pitwall, lab, rule, found):
+def test_a_baseline_rule_is_resolved_by_the_server(pitwall, world, rule, found):
     """Only the first of three commits was measured; where the command runs there is no checkout."""
-    finish_run(lab.queued_run(0), (1000,))
-    done = pitwall(*asked(lab, baseline=rule, contender=""), "--ref", "main")
+    finish_run(world.queue_run(0), (1000,))
+    done = pitwall(*asked(world, baseline=rule, contender=""), "--ref", "main")
     assert done.status == 0, done.err
     run = Run.objects.get(state="queued")
-    assert [each.commit.sha for each in run.variants.all()] == [lab.shas[found], lab.shas[2]]
+    assert [each.commit.sha for each in run.variants.all()] == [world.shas[found], world.shas[2]]
 
 
 @pytest.mark.parametrize(
@@ -147,18 +147,18 @@ def test_a_baseline_rule_is_resolved_by_the_server(pitwall, lab, rule, found):
         ({"baseline": "newest-measured:main"}, "none was measured"),
     ],
 )
-def test_a_refused_request_is_reported(pitwall, lab, changes, said):
-    done = pitwall(*asked(lab, **changes))
+def test_a_refused_request_is_reported(pitwall, world, changes, said):
+    done = pitwall(*asked(world, **changes))
     assert done.status == 2
     assert said in done.err
     assert Run.objects.count() == 0
 
 
-def test_a_viewer_cannot_start_runs_and_a_stranger_finds_none(pitwall, lab, bob, mallory):
-    run = lab.measured_run(1000, 1000)
-    assert pitwall(*asked(lab), token=bob.secret).status == 2
+def test_a_viewer_cannot_start_runs_and_a_stranger_finds_none(pitwall, world, bob, mallory):
+    run = world.measure_run(1000, 1000)
+    assert pitwall(*asked(world), token=bob.secret).status == 2
     assert pitwall("compare", str(run.pk), token=bob.secret).status == 0
-    for words in (["compare", str(run.pk)], ["wait", str(run.pk)], asked(lab)):
+    for words in (["compare", str(run.pk)], ["wait", str(run.pk)], asked(world)):
         assert pitwall(*words, token=mallory.secret).status == 2
     assert "hello" not in pitwall("hosts", token=mallory.secret).out
     assert Run.objects.count() == 1

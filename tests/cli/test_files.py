@@ -15,8 +15,8 @@ from orchestrator.results.models import Reading
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_files_are_uploaded_once(pitwall, lab, tmp_path):
-    line = {"benchmark": "hello", "host": "ci-7", "commit": lab.shas[0], "id": "one",
+def test_files_are_uploaded_once(pitwall, world, tmp_path):
+    line = {"benchmark": "hello", "host": "ci-7", "commit": world.shas[0], "id": "one",
             "parameters": {"connections": 4}, "metrics": {"requests.rate": 91250.5}}  # fmt: skip
     file = tmp_path / "results.jsonl.gz"
     file.write_bytes(gzip.compress(json.dumps(line).encode()))
@@ -33,7 +33,7 @@ def test_files_are_uploaded_once(pitwall, lab, tmp_path):
     assert "its name must end with one of" in pitwall("import", __file__).err
 
 
-def test_an_import_of_a_large_file_is_followed_until_it_ends(pitwall, lab, tmp_path):
+def test_an_import_of_a_large_file_is_followed_until_it_ends(pitwall, world, tmp_path):
     """The worker of the server is a thread here, which does what its task does."""
     forget()
     lines = [
@@ -66,8 +66,8 @@ def test_an_import_of_a_large_file_is_followed_until_it_ends(pitwall, lab, tmp_p
     assert "line 2051" in refused.err
 
 
-def test_trials_and_definitions_are_exported(pitwall, lab, tmp_path):
-    run, file = lab.measured_run(1000, 800), tmp_path / "trials.jsonl"
+def test_trials_and_definitions_are_exported(pitwall, world, tmp_path):
+    run, file = world.measure_run(1000, 800), tmp_path / "trials.jsonl"
     assert pitwall("export", "trials", str(run.pk), "-o", str(file)).status == 0
     trials = [json.loads(line) for line in file.read_text().splitlines()]
     assert len(trials) == 10
@@ -77,13 +77,13 @@ def test_trials_and_definitions_are_exported(pitwall, lab, tmp_path):
     )
 
 
-def test_hosts_are_listed(pitwall, lab):
+def test_hosts_are_listed(pitwall, world):
     lines = pitwall("hosts").out.splitlines()
     assert lines[0].split() == ["host", "state", "profile", "now"]
     assert lines[2].split() == ["here", "ready", "any", "free"]
 
 
-def test_every_server_offers_its_own_command_line(start, lab):
+def test_every_server_offers_its_own_command_line(start, world):
     """Also to somebody who has not signed in; it runs on the oldest Python that it promises."""
     answer = Client().get("/cli/pitwall")
     assert (answer.status_code, answer.content[:23]) == (200, b"#!/usr/bin/env python3\n")

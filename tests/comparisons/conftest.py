@@ -1,33 +1,30 @@
-"""What comparisons start from: team red's project with three commits, one benchmark, one host."""
+"""Comparisons start from the project, its benchmark and its commits."""
 
 from pathlib import Path
 
 import pytest
 
 from orchestrator.benchmarks.models import Commit, Project
-from tests.support.factories import (
-    DEFINITION,
-    Personas,
-    make_definition,
-    make_local_host,
-    make_project,
-)
+from tests.support.factories import DEFINITION, Personas
+from tests.support.world import World
 
 
 @pytest.fixture
 def source() -> str:
-    """The definition of the benchmark; a file that wants another one overrides this."""
+    """The definition of the benchmark; a file that needs another one overrides this."""
     return DEFINITION
 
 
 @pytest.fixture
-def project(personas: Personas, tmp_path: Path, source: str) -> Project:
-    found, _ = make_project(personas.alice, tmp_path / "origin")
-    make_definition(personas.alice, found, source=source)
-    make_local_host(personas.alice)
-    return found
+def world(personas: Personas, data_dir: Path, tmp_path: Path, source: str) -> World:
+    return World.make(personas, tmp_path, source=source)
 
 
 @pytest.fixture
-def commits(project: Project) -> list[Commit]:
-    return list(project.commits.order_by("position"))
+def project(world: World) -> Project:
+    return world.project
+
+
+@pytest.fixture
+def commits(world: World) -> list[Commit]:
+    return world.commits

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.benchmarks.models import Benchmark
 from orchestrator.comparisons.compare import compare_commits
 from orchestrator.comparisons.points import load_points, load_run_points
 from orchestrator.comparisons.sides import Side
@@ -19,31 +19,18 @@ from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.retention.pruning import prune
 from orchestrator.retention.settings import Wanted, save_retention
 from orchestrator.runs.models import Run, Trial
-from tests.support.factories import (
-    Personas,
-    finish_run,
-    make_definition,
-    make_local_host,
-    make_project,
-    make_run,
-)
+from tests.support.factories import Personas, finish_run
 from tests.support.recording import record
+from tests.support.world import World
 
 pytestmark = pytest.mark.django_db
 
 
-class World:
-    """A benchmark whose first commit is measured again and again."""
+class RepeatedWorld(World):
+    """Its first commit is measured again and again."""
 
-    def __init__(self, personas: Personas, folder: Path) -> None:
-        self.alice = personas.alice
-        project, self.shas = make_project(self.alice, folder)
-        make_definition(self.alice, project)
-        make_local_host(self.alice)
-
-    def run(self, contender: int, rate: float) -> Run:
-        shas = [self.shas[0], self.shas[contender]]
-        return finish_run(make_run(self.alice, shas, rounds=6), [1000, rate])
+    def measure_against(self, contender: int, rate: float) -> Run:
+        return finish_run(self.queue_run(0, contender, rounds=6), [1000, rate])
 
     def measure_often(self, commit: int) -> None:
         """As other runs would: more than a point keeps, at another speed."""
@@ -71,19 +58,15 @@ class World:
 
     def prune(self) -> None:
         """The retention takes the trials of all runs, and leaves the points."""
-        project = Benchmark.objects.get().project
         wanted = Wanted(
             files_days=1, distributions_days=1, trials_days=1, points_days=None, keep_every=None
         )
-        save_retention(member=self.alice, project=project, wanted=wanted)
-        prune(project, utc_now() + timedelta(days=3))
-
-    def commit(self, number: int) -> Commit:
-        return Commit.objects.get(sha=self.shas[number])
+        save_retention(member=self.alice, project=self.project, wanted=wanted)
+        prune(self.project, utc_now() + timedelta(days=3))
 
     def compared(self, contender: int, run: Run | None = None) -> Any:
         """Of each metric: change, interval and blocks."""
-        before, after = self.commit(0), self.commit(contender)
+        before, after = self.commits[0], self.commits[contender]
         report = compare_commits(
             self.alice,
             benchmark=Benchmark.objects.get(),
@@ -98,12 +81,12 @@ class World:
 
 
 @pytest.fixture
-def world(personas: Personas, tmp_path: Path) -> World:
-    return World(personas, tmp_path / "repository")
+def world(personas: Personas, data_dir: Path, tmp_path: Path) -> RepeatedWorld:
+    return RepeatedWorld.make(personas, tmp_path)
 
 
-def test_a_run_comparison_does_not_change_with_later_measurements(world: World) -> None:
-    run = world.run(1, 850)
+def test_a_run_comparison_does_not_change_with_later_measurements(world: RepeatedWorld) -> None:
+    run = world.measure_against(1, 850)
     before = world.compared(1, run)
     world.measure_often(0)
     world.measure_often(1)
@@ -112,31 +95,31 @@ def test_a_run_comparison_does_not_change_with_later_measurements(world: World) 
     assert before["requests.rate"][2] == 6
 
 
-def test_a_commit_is_paired_with_a_baseline_of_many_runs(world: World) -> None:
-    world.run(1, 850)
+def test_a_commit_is_paired_with_a_baseline_of_many_runs(world: RepeatedWorld) -> None:
+    world.measure_against(1, 850)
     world.measure_often(0)
-    run = world.run(2, 1200)
+    run = world.measure_against(2, 1200)
     found = world.compared(2)
     assert found["requests.rate"][2] == 6
     assert found["requests.rate"][0] == pytest.approx(0.2, abs=0.02)
     assert world.compared(2, run) == found
 
 
-def test_points_are_used_after_trials_were_pruned(world: World) -> None:
-    world.run(1, 850)
+def test_points_are_used_after_trials_were_pruned(world: RepeatedWorld) -> None:
+    world.measure_against(1, 850)
     world.measure_often(0)
-    run = world.run(2, 1200)
+    run = world.measure_against(2, 1200)
     before = world.compared(2, run)
     world.prune()
     assert not Trial.objects.exists()
     assert world.compared(2, run) == before
 
 
-def test_values_of_other_runs_are_not_read(world: World) -> None:
-    run = world.run(1, 850)
+def test_values_of_other_runs_are_not_read(world: RepeatedWorld) -> None:
+    run = world.measure_against(1, 850)
     world.measure_often(0)
     world.measure_often(1)
-    sides = Side(commit=world.commit(0)), Side(commit=world.commit(1))
+    sides = Side(commit=world.commits[0]), Side(commit=world.commits[1])
     found = load_run_points(Benchmark.objects.get(), sides, run, metrics=None, filters=(None, None))
     for side in found:
         ((measured,),) = (likenesses.values() for likenesses in side.values())

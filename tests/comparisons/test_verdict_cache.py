@@ -6,23 +6,12 @@ from orchestrator.comparisons.verdict_cache import load_verdict_cards, store_mis
 from orchestrator.results.models import RunVerdict
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import run_for
-from tests.support import factories
 
 
 @pytest.fixture
-def measured(personas, settings, tmp_path):
+def measured(world):
     """Makes a run of as many commits as there are rates, and returns it as lists read it."""
-    settings.ALLOW_LOCAL_REPOSITORIES = True
-    settings.DATA_DIR = tmp_path / "data"
-    project, shas = factories.make_project(personas.alice, tmp_path / "repository")
-    factories.make_definition(personas.alice, project)
-    factories.make_local_host(personas.alice)
-
-    def make(*rates):
-        run = factories.make_run(personas.alice, shas[: len(rates)])
-        return run_for(personas.alice, factories.finish_run(run, rates).pk)
-
-    return make
+    return lambda *rates: run_for(world.alice, world.measure_run(*rates).pk)
 
 
 def test_the_verdict_of_an_ended_run_is_stored_once_and_read_in_one_query(

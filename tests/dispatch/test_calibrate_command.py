@@ -1,7 +1,6 @@
 """`manage.py calibrate`."""
 
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,20 +9,14 @@ from django.core.management import CommandError, call_command
 from orchestrator.runs.models import Run
 from tests.support.factories import (
     Personas,
-    make_definition,
     make_local_host,
-    make_project,
 )
+from tests.support.world import World
 
 
 @pytest.fixture
-def shas(personas: Personas, settings: Any, tmp_path: Path) -> list[str]:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
-    project, shas = make_project(personas.alice, tmp_path / "repository")
-    make_definition(personas.alice, project)
-    make_local_host(personas.alice)
-    return shas
+def shas(world: World) -> list[str]:
+    return world.shas
 
 
 def _calibrate(*args: str, **options: Any) -> str:

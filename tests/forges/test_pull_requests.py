@@ -1,7 +1,6 @@
 """From `/benchmark` in a comment to the result on the pull request, with each kind of forge."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -43,27 +42,28 @@ from tests.support.factories import (
     finish_run,
     git,
     make_definition,
-    make_local_host,
-    make_project,
 )
 from tests.support.fetches import run_fetches
 from tests.support.forges import follow_pulls
 from tests.support.http_servers import StandIn, standing_in
+from tests.support.world import World
 
 pytestmark = pytest.mark.django_db
 
 PULL_REFS = {"gitlab": "refs/merge-requests/5/head"}
 
 
-@dataclass
-class World:
-    """A project whose pull request 5 has one commit, on no branch."""
+@dataclass(kw_only=True)
+class PullRequestWorld(World):
+    """Pull request 5 of the project has one commit, on no branch."""
 
     forge: StandIn
-    connection: Connection
-    repository: Path
-    base: str
-    head: str
+    connection: Any = None
+    head: str = ""
+
+    @property
+    def base(self) -> str:
+        return self.shas[-1]
 
     def push(self) -> str:
         git(self.repository, "checkout", "--quiet", self.head)
@@ -97,37 +97,34 @@ class World:
 
 
 @pytest.fixture(autouse=True)
-def _own_settings(settings: Any, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
+def _own_settings(settings: Any, data_dir: Path) -> None:
     settings.ALLOWED_INTERNAL_NETWORKS = ["127.0.0.0/8"]
 
 
 @pytest.fixture
-def world(personas: Personas, tmp_path: Path, request: Any) -> Iterator[World]:
+def world(
+    personas: Personas, data_dir: Path, tmp_path: Path, request: Any
+) -> Iterator[PullRequestWorld]:
     kind = getattr(request, "param", "github")
-    project, shas = make_project(personas.alice, tmp_path / "repository")
-    make_definition(personas.alice, project)
-    make_local_host(personas.alice)
-    with ExitStack() as stack:
-        forge = stack.enter_context(standing_in(kind))
+    with standing_in(kind) as forge:
+        world = PullRequestWorld.make(personas, tmp_path, forge=forge)
         new = NewConnection(
             kind=kind, repository="ada/server", api_url=forge.url, token="s3cret",
             allowed_users=("Grace",), hosts=("here",), budget_minutes=30,
         )  # fmt: skip
-        connection = save_connection(member=personas.alice, project=project, new=new).connection
-        found = World(forge, connection, tmp_path / "repository", shas[-1], shas[-1])
-        found.push()
-        yield found
+        saved = save_connection(member=world.alice, project=world.project, new=new)
+        world.connection, world.head = saved.connection, world.base
+        world.push()
+        yield world
 
 
-def finish(world: World, rates: list[float]) -> Run:
+def finish(world: PullRequestWorld, rates: list[float]) -> Run:
     return finish_run(Run.objects.latest("created_at"), rates)
 
 
 @pytest.mark.parametrize("world", ["github", "gitlab", "gitea"], indirect=True)
 def test_a_requested_commit_is_measured_and_the_result_commented(
-    world: World, personas: Personas
+    world: PullRequestWorld, personas: Personas
 ) -> None:
     assert world.comment() == "hello asked for by grace on #5"
     pinned = world.head
@@ -161,7 +158,7 @@ def test_a_requested_commit_is_measured_and_the_result_commented(
     assert (writes, world.forge.writes) == (3, 3)
 
 
-def test_the_head_at_the_request_is_measured_and_no_later_push(world: World) -> None:
+def test_the_head_at_the_request_is_measured_and_no_later_push(world: PullRequestWorld) -> None:
     world.comment()
     pinned = world.head
     world.follow()
@@ -172,7 +169,9 @@ def test_the_head_at_the_request_is_measured_and_no_later_push(world: World) -> 
     assert {sha for sha, _ in world.forge.statuses} == {pinned}
 
 
-def test_an_inconclusive_result_is_commented_with_the_time_still_needed(world: World) -> None:
+def test_an_inconclusive_result_is_commented_with_the_time_still_needed(
+    world: PullRequestWorld,
+) -> None:
     world.comment()
     world.follow()
     finish_run(Run.objects.get(), [1000, 1010], wobble=0.05)
@@ -184,7 +183,7 @@ def test_an_inconclusive_result_is_commented_with_the_time_still_needed(world: W
     assert world.forge.statuses[-1][1]["description"].startswith("inconclusive: ")
 
 
-def test_only_allowed_users_can_request_a_benchmark(world: World) -> None:
+def test_only_allowed_users_can_request_a_benchmark(world: PullRequestWorld) -> None:
     assert world.comment(user="eve") == "ignored: eve is not among those who may ask for benchmarks"
     world.follow()
 
@@ -192,7 +191,7 @@ def test_only_allowed_users_can_request_a_benchmark(world: World) -> None:
     assert world.forge.writes == 0
 
 
-def test_a_comment_is_processed_once(world: World) -> None:
+def test_a_comment_is_processed_once(world: PullRequestWorld) -> None:
     world.comment()
     world.follow()
     world.comment()
@@ -202,7 +201,7 @@ def test_a_comment_is_processed_once(world: World) -> None:
 
 
 def test_a_fork_is_measured_only_after_a_member_approved_the_commit(
-    world: World, personas: Personas
+    world: PullRequestWorld, personas: Personas
 ) -> None:
     world.forge.fork = True
     world.comment()
@@ -233,7 +232,7 @@ def test_a_fork_is_measured_only_after_a_member_approved_the_commit(
     ]
 
 
-def test_a_declined_fork_is_commented(world: World, personas: Personas) -> None:
+def test_a_declined_fork_is_commented(world: PullRequestWorld, personas: Personas) -> None:
     world.forge.fork = True
     world.comment()
     world.follow()
@@ -244,7 +243,7 @@ def test_a_declined_fork_is_commented(world: World, personas: Personas) -> None:
     assert "declined" in world.told
 
 
-def test_the_reason_is_commented_if_nothing_was_measured(world: World) -> None:
+def test_the_reason_is_commented_if_nothing_was_measured(world: PullRequestWorld) -> None:
     world.comment("no-such")
     world.follow()
 
@@ -252,7 +251,7 @@ def test_the_reason_is_commented_if_nothing_was_measured(world: World) -> None:
     assert PullRequest.objects.get().next_at is None
 
 
-def test_a_merged_pull_request_has_nothing_to_measure(world: World) -> None:
+def test_a_merged_pull_request_has_nothing_to_measure(world: PullRequestWorld) -> None:
     git(world.repository, "merge", "--quiet", "--ff-only", world.head)
     world.comment()
     world.follow()
@@ -262,7 +261,7 @@ def test_a_merged_pull_request_has_nothing_to_measure(world: World) -> None:
 
 
 def test_all_benchmarks_share_one_comment_that_is_recreated_if_deleted(
-    world: World, personas: Personas
+    world: PullRequestWorld, personas: Personas
 ) -> None:
     make_definition(personas.alice, world.connection.project, slug="other")
     world.comment()
@@ -279,7 +278,7 @@ def test_all_benchmarks_share_one_comment_that_is_recreated_if_deleted(
     assert world.forge.comments[5] == "somebody else"
 
 
-def test_an_unavailable_forge_is_retried_later(world: World) -> None:
+def test_an_unavailable_forge_is_retried_later(world: PullRequestWorld) -> None:
     world.forge.down = True
     world.comment()
     world.follow()
@@ -294,7 +293,7 @@ def test_an_unavailable_forge_is_retried_later(world: World) -> None:
     assert pull.problem == ""
 
 
-def test_a_refused_token_ends_the_retries(world: World, personas: Personas) -> None:
+def test_a_refused_token_ends_the_retries(world: PullRequestWorld, personas: Personas) -> None:
     new = NewConnection(
         kind="github", repository="ada/server", api_url=world.forge.url, token="wrong",
         allowed_users=("grace",), hosts=("here",),
@@ -310,7 +309,7 @@ def test_a_refused_token_ends_the_retries(world: World, personas: Personas) -> N
     assert saved.secret == ""
 
 
-def test_a_claimed_pull_request_is_left_to_its_worker(world: World) -> None:
+def test_a_claimed_pull_request_is_left_to_its_worker(world: PullRequestWorld) -> None:
     world.comment()
     pull = PullRequest.objects.get()
     taken = pr_sync._claimed(pull.pk)
@@ -324,7 +323,7 @@ def test_a_claimed_pull_request_is_left_to_its_worker(world: World) -> None:
     assert (pull.tries, pull.problem) == (0, ""), "who lost the claim writes nothing"
 
 
-def test_two_workers_start_one_run(world: World) -> None:
+def test_two_workers_start_one_run(world: PullRequestWorld) -> None:
     """Even where the first one was taken for dead and goes on later."""
     world.comment()
     world.follow()
@@ -338,7 +337,9 @@ def test_two_workers_start_one_run(world: World) -> None:
     assert BenchmarkRequest.objects.get().run == Run.objects.get()
 
 
-def test_a_fetch_is_requested_with_its_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fetch_is_requested_with_its_time(
+    world: PullRequestWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         raise SystemExit
 
@@ -353,7 +354,9 @@ def test_a_fetch_is_requested_with_its_time(world: World, monkeypatch: pytest.Mo
     assert Run.objects.count() == 1
 
 
-def test_due_pull_requests_of_one_team_do_not_hide_others(world: World, personas: Personas) -> None:
+def test_due_pull_requests_of_one_team_do_not_hide_others(
+    world: PullRequestWorld, personas: Personas
+) -> None:
     project = Project.objects.create(team=personas.mallory.team, slug="s", name="s")
     other = Connection.objects.create(
         project=project, kind="github", repository="eve/s", sealed_secret=b"", created_at=utc_now()
@@ -369,7 +372,7 @@ def test_due_pull_requests_of_one_team_do_not_hide_others(world: World, personas
 
 
 def test_a_slow_forge_leaves_threads_to_other_teams(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: PullRequestWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.comment()
     pull = PullRequest.objects.get()
@@ -383,7 +386,7 @@ def test_a_slow_forge_leaves_threads_to_other_teams(
 
 
 def test_a_ref_that_waits_for_a_fetch_is_not_refused(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: PullRequestWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where one ref is gone, the others are fetched one by one, in more than one fetch."""
     monkeypatch.setattr(fetching, "REFS_S", 0.0)
@@ -400,7 +403,7 @@ def test_a_ref_that_waits_for_a_fetch_is_not_refused(
     assert BenchmarkRequest.objects.get().fetches == 1
 
 
-def test_a_skipped_ref_is_requested_again_a_few_times(world: World) -> None:
+def test_a_skipped_ref_is_requested_again_a_few_times(world: PullRequestWorld) -> None:
     refs = PULL_REFS.get(world.forge.kind, "refs/pull/5/head")
     git(world.repository, "update-ref", "-d", refs)
     world.comment()

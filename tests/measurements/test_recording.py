@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,40 +13,34 @@ from django.db import DatabaseError, connection, connections, transaction
 
 from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.core.ids import new_id
-from orchestrator.fleet.models import Host
 from orchestrator.measurements.readings import values_of
 from orchestrator.measurements.recording import Ids, Measured
 from orchestrator.results.models import Point, Reading, Series
 from orchestrator.stats.rollup import bands
 from orchestrator.stats.summary import summarise
-from tests.support.factories import (
-    Personas,
-    make_definition,
-    make_local_host,
-    make_project,
-    make_run,
-)
+from tests.support.factories import Personas, store_cases
 from tests.support.recording import record
+from tests.support.world import World
 
 AT = datetime(2026, 5, 1, tzinfo=UTC)
 VALUES = [101.0, 99.5, 100.25, 98.0, 104.0, 100.0]
 
 
-class World:
-    """A case, a host and a commit to measure."""
+class RecordingWorld(World):
+    """With results of the only case for the first commit."""
 
-    def __init__(self, personas: Personas, folder: Any) -> None:
-        project, shas = make_project(personas.alice, folder)
-        make_definition(personas.alice, project)
-        self.host: Host = make_local_host(personas.alice)
-        make_run(personas.alice, shas[:2])
-        self.case = Case.objects.get()
-        self.commit = Commit.objects.get(sha=shas[0])
+    @cached_property
+    def commit(self) -> Commit:
+        return self.commits[0]
+
+    @cached_property
+    def case(self) -> Case:
+        return store_cases(self.benchmark.definitions.get())[0]
 
     def measured(self, readings: Mapping[str, float], **changes: Any) -> Measured:
-        told = {
+        values = {
             "id": new_id(),
-            "benchmark": self.case.benchmark_id,
+            "benchmark": self.benchmark.pk,
             "case": self.case.pk,
             "host": self.host.pk,
             "commit": self.commit.pk,
@@ -53,12 +49,15 @@ class World:
             "readings": readings,
             **changes,
         }
-        return Measured(**told)
+        return Measured(**values)
 
 
 @pytest.fixture
-def world(db: None, personas: Personas, tmp_path: Any) -> World:
-    return World(personas, tmp_path / "repository")
+def world(personas: Personas, data_dir: Path, tmp_path: Path) -> RecordingWorld:
+    world = RecordingWorld.make(personas, tmp_path)
+    # Read here, not in the threads of a test.
+    assert (world.case.benchmark, world.commit.project) == (world.benchmark, world.project)
+    return world
 
 
 def store(*rows: Measured) -> int:
@@ -66,7 +65,7 @@ def store(*rows: Measured) -> int:
         return record(rows)
 
 
-def test_a_point_does_not_depend_on_the_order_of_trials(world: World) -> None:
+def test_a_point_does_not_depend_on_the_order_of_trials(world: RecordingWorld) -> None:
     rows = [
         world.measured({"requests.rate": value}, block=place, at=AT + timedelta(seconds=place))
         for place, value in enumerate(VALUES, start=1)
@@ -86,7 +85,7 @@ def test_a_point_does_not_depend_on_the_order_of_trials(world: World) -> None:
     assert (found.low[0], found.high[0]) == pytest.approx((summary.low, summary.high), rel=1e-9)
 
 
-def test_a_repeated_result_changes_nothing(world: World) -> None:
+def test_a_repeated_result_changes_nothing(world: RecordingWorld) -> None:
     rows = [world.measured({"requests.rate": value}) for value in VALUES]
     assert store(*rows, rows[0]) == 6
     before = list(Point.objects.values())
@@ -97,7 +96,7 @@ def test_a_repeated_result_changes_nothing(world: World) -> None:
     assert Reading.objects.count() == 7
 
 
-def test_invalid_results_are_only_counted(world: World) -> None:
+def test_invalid_results_are_only_counted(world: RecordingWorld) -> None:
     store(world.measured({"requests.rate": 5.0}, validity="invalid"))
     alone = Point.objects.get()
     assert (alone.trials, alone.invalid, alone.mean, alone.values) == (0, 1, None, [])
@@ -108,7 +107,7 @@ def test_invalid_results_are_only_counted(world: World) -> None:
     assert math.exp(both.mean_log) == pytest.approx(100.0)
 
 
-def test_zeros_have_a_mean_and_no_logarithm(world: World) -> None:
+def test_zeros_have_a_mean_and_no_logarithm(world: RecordingWorld) -> None:
     store(world.measured({"requests.errors": 4.0}))
     store(world.measured({"requests.errors": 0.0}))
     store(world.measured({"requests.errors": 2.0}))
@@ -119,7 +118,9 @@ def test_zeros_have_a_mean_and_no_logarithm(world: World) -> None:
     assert math.isnan(found.low[0])
 
 
-def test_other_hosts_epochs_configurations_and_metrics_are_separate_points(world: World) -> None:
+def test_other_hosts_epochs_configurations_and_metrics_are_separate_points(
+    world: RecordingWorld,
+) -> None:
     store(
         world.measured({"requests.rate": 1.0, "latency.p50": 0.5}),
         world.measured({"requests.rate": 2.0}, epoch=1),
@@ -135,7 +136,7 @@ def test_other_hosts_epochs_configurations_and_metrics_are_separate_points(world
     assert Series.objects.count() == 2
 
 
-def test_readings_belong_to_a_trial_and_never_change(world: World) -> None:
+def test_readings_belong_to_a_trial_and_never_change(world: RecordingWorld) -> None:
     row = world.measured({"requests.rate": 1.5, "latency.p50": 0.25})
     store(row)
     assert values_of([row.id, new_id()]) == {row.id: {"requests.rate": 1.5, "latency.p50": 0.25}}
@@ -144,7 +145,7 @@ def test_readings_belong_to_a_trial_and_never_change(world: World) -> None:
         Reading.objects.filter(pk=row.id).update(validity="invalid")
 
 
-def test_points_move_with_their_commits(world: World) -> None:
+def test_points_move_with_their_commits(world: RecordingWorld) -> None:
     store(world.measured({"requests.rate": 1.0}))
     Commit.objects.filter(pk=world.commit.pk).update(position=77)
     assert Point.objects.get().position == 77
@@ -153,8 +154,7 @@ def test_points_move_with_their_commits(world: World) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_concurrent_writes_to_a_new_point_lose_nothing(personas: Personas, tmp_path: Any) -> None:
-    world = World(personas, tmp_path / "repository")
+def test_concurrent_writes_to_a_new_point_lose_nothing(world: RecordingWorld) -> None:
     rows = [world.measured({"requests.rate": 100.0 + n, "latency.p50": 1.0}) for n in range(120)]
 
     def write(number: int) -> int:
@@ -175,8 +175,7 @@ def test_concurrent_writes_to_a_new_point_lose_nothing(personas: Personas, tmp_p
 
 
 @pytest.mark.django_db(transaction=True)
-def test_ids_are_shared_when_they_are_committed(personas: Personas, tmp_path: Any) -> None:
-    world = World(personas, tmp_path / "repository")
+def test_ids_are_shared_when_they_are_committed(world: RecordingWorld) -> None:
     ids = Ids()
     row = world.measured({"requests.rate": 1.0, "fresh.metric": 2.0})
     with transaction.atomic():
@@ -194,8 +193,7 @@ def test_ids_are_shared_when_they_are_committed(personas: Personas, tmp_path: An
 
 
 @pytest.mark.django_db(transaction=True)
-def test_shared_ids_exclude_those_of_a_failed_writer(personas: Personas, tmp_path: Any) -> None:
-    world = World(personas, tmp_path / "repository")
+def test_shared_ids_exclude_those_of_a_failed_writer(world: RecordingWorld) -> None:
     ids = Ids()
 
     def write(number: int) -> None:
@@ -213,7 +211,7 @@ def test_shared_ids_exclude_those_of_a_failed_writer(personas: Personas, tmp_pat
     assert sorted(Point.objects.values_list("trials", flat=True)) == [3] * 200
 
 
-def test_the_chart_of_a_series_is_an_index_only_scan(world: World) -> None:
+def test_the_chart_of_a_series_is_an_index_only_scan(world: RecordingWorld) -> None:
     """Whatever the size of the table, no more than the index is touched for a history."""
     with connection.cursor() as cursor:
         # What is left is an index alone, if the columns are all in one; not how large the table is.

@@ -12,24 +12,19 @@ from tests.support.factories import (
     Personas,
     finish_run,
     make_definition,
-    make_local_host,
-    make_project,
     make_run,
 )
+from tests.support.world import World
 
 #: Of a server that answers 1,000 requests a second, its p50 is 4 ms in `finish_run`.
 KNOWN = "known: {requests.rate: 1000, latency.p50: 0.004}\n"
 
 
 @pytest.fixture
-def shas(personas: Personas, settings: Any, tmp_path: Path) -> list[str]:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
-    project, shas = make_project(personas.alice, tmp_path / "repository")
-    make_definition(personas.alice, project, source=DEFINITION + KNOWN)
-    make_definition(personas.alice, project, slug="unknown")
-    make_local_host(personas.alice)
-    return shas
+def shas(personas: Personas, data_dir: Path, tmp_path: Path) -> list[str]:
+    world = World.make(personas, tmp_path, source=DEFINITION + KNOWN)
+    make_definition(personas.alice, world.project, slug="unknown")
+    return world.shas
 
 
 def _measured(

@@ -17,32 +17,22 @@ from orchestrator.results.models import (
 from orchestrator.retention.pins import kept_of
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Schedule
-from tests.support.factories import (
-    Personas,
-    finish_run,
-    make_definition,
-    make_local_host,
-    make_project,
-    make_run,
-)
+from tests.support.factories import Personas, make_run
+from tests.support.world import World
 
 
-class World:
-    """A measured run of three commits; `commits` are their ids in its order."""
+class ChangedWorld(World):
+    """With a measured run of three commits, and change points."""
 
-    def __init__(self, personas: Personas, folder: Path) -> None:
-        self.member = personas.alice
-        self.project, self.shas = make_project(personas.alice, folder)
-        self.benchmark = make_definition(personas.alice, self.project).benchmark
-        self.host = make_local_host(personas.alice)
-        self.run = finish_run(make_run(personas.alice, self.shas, rounds=2), [1000, 900, 800])
-        self.commits = [self.project.commits.get(sha=sha).pk for sha in self.shas]
+    @property
+    def commit_ids(self) -> list[int]:
+        return [commit.pk for commit in self.commits]
 
     def change(self, state: str, **more: Any) -> ChangePoint:
         return ChangePoint.objects.create(
             series=Series.objects.get(metric__key="requests.rate"),
-            commit_id=self.commits[1],
-            before_id=self.commits[0],
+            commit_id=self.commit_ids[1],
+            before_id=self.commit_ids[0],
             kind="alert", change=-0.1, low=-0.12, high=-0.08, p_value=1e-6, level_before=1000,
             level_after=900, regressed=True, recent=True, state=state, found_at=utc_now(),
             revised_at=utc_now(), **more,
@@ -50,80 +40,82 @@ class World:
 
 
 @pytest.fixture
-def world(personas: Personas, settings: Any, tmp_path: Path) -> World:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
-    return World(personas, tmp_path / "repository")
+def world(personas: Personas, data_dir: Path, tmp_path: Path) -> ChangedWorld:
+    world = ChangedWorld.make(personas, tmp_path)
+    world.run = world.measure_run(1000, 900, 800, rounds=2)
+    return world
 
 
-def test_an_unreferenced_project_retains_nothing(world: World) -> None:
+def test_an_unreferenced_project_retains_nothing(world: ChangedWorld) -> None:
     kept = kept_of(world.project)
     assert (kept.commits, kept.runs, kept.points) == ({}, {}, {})
 
 
-def test_the_baseline_of_a_schedule_is_retained(world: World) -> None:
+def test_the_baseline_of_a_schedule_is_retained(world: ChangedWorld) -> None:
     schedule = Schedule.objects.create(
-        team=world.member.team,
+        team=world.alice.team,
         benchmark=world.benchmark,
         name="nightly",
         cron="0 3 * * *",
         baseline_ref="main",
-        created_by=world.member.user,
+        created_by=world.alice.user,
         next_at=utc_now(),
     )
     assert kept_of(world.project).commits == {}
     Run.objects.filter(pk=world.run.pk).update(schedule=schedule)
     kept = kept_of(world.project)
-    assert kept.commits == {world.commits[0]: ("baseline of the schedule nightly",)}
+    assert kept.commits == {world.commit_ids[0]: ("baseline of the schedule nightly",)}
 
 
-def test_points_and_reference_runs_of_golden_runs_are_retained(world: World) -> None:
+def test_points_and_reference_runs_of_golden_runs_are_retained(world: ChangedWorld) -> None:
     golden = NewGolden(benchmark="hello", commit=world.shas[0], every_hours=1)
-    set_golden(member=world.member, host_id=world.host.pk, new=golden)
+    set_golden(member=world.alice, host_id=world.host.pk, new=golden)
     for run, is_reference in (
         (world.run, True),
-        (make_run(world.member, world.shas[:1]), False),
+        (make_run(world.alice, world.shas[:1]), False),
     ):
         GoldenOutcome.objects.create(
             run=run, host=world.host, verdict="learning" if is_reference else "drifted", epoch=0,
             is_reference=is_reference, at=utc_now(),
         )  # fmt: skip
     kept = kept_of(world.project)
-    assert list(kept.points) == [world.commits[0]]
+    assert list(kept.points) == [world.commit_ids[0]]
     assert list(kept.runs) == [world.run.pk]
     assert kept.commits == {}
 
 
-def test_only_both_ends_of_confirmed_changes_are_retained(world: World) -> None:
+def test_only_both_ends_of_confirmed_changes_are_retained(world: ChangedWorld) -> None:
     change = world.change("refuted", run=world.run)
     assert kept_of(world.project).commits == {}
-    ChangePoint.objects.filter(pk=change.pk).update(state="confirmed", culprit=world.commits[2])
+    ChangePoint.objects.filter(pk=change.pk).update(state="confirmed", culprit=world.commit_ids[2])
     kept = kept_of(world.project)
-    assert kept.commits == dict.fromkeys(world.commits, ("end of a confirmed change",))
+    assert kept.commits == dict.fromkeys(world.commit_ids, ("end of a confirmed change",))
     assert kept.runs == {world.run.pk: ("confirmed a change",)}
 
 
-def test_baselines_of_histories_are_retained(world: World) -> None:
+def test_baselines_of_histories_are_retained(world: ChangedWorld) -> None:
     case = world.benchmark.cases.get()
-    Baseline.objects.create(case=case, commit_id=world.commits[1], reason="new compiler")
-    assert kept_of(world.project).commits == {world.commits[1]: ("a history starts here",)}
+    Baseline.objects.create(case=case, commit_id=world.commit_ids[1], reason="new compiler")
+    assert kept_of(world.project).commits == {world.commit_ids[1]: ("a history starts here",)}
 
 
 @pytest.mark.parametrize(
     ("commit", "places"), [("newest", [2]), ("all", [0, 1, 2]), ("main", [2]), ("gone", [0, 1, 2])]
 )
 def test_commits_of_a_report_are_retained_or_all_if_undecidable(
-    world: World, commit: str, places: list[int]
+    world: ChangedWorld, commit: str, places: list[int]
 ) -> None:
     SavedReport.objects.create(
-        team=world.member.team, slug="r", title="R", benchmark=world.benchmark,
+        team=world.alice.team, slug="r", title="R", benchmark=world.benchmark,
         source=f"version: 1\ntitle: R\ncommit: {commit}\ntables:\n- rows: [connections]\n"
         "  columns: [{metric: requests.rate}]\n",
     )  # fmt: skip
-    assert set(kept_of(world.project).commits) == {world.commits[place] for place in places}
+    assert set(kept_of(world.project).commits) == {world.commit_ids[place] for place in places}
 
 
-def test_other_projects_are_independent(world: World, personas: Personas, tmp_path: Path) -> None:
+def test_other_projects_are_independent(
+    world: ChangedWorld, personas: Personas, tmp_path: Path
+) -> None:
     other = Project.objects.create(
         team=personas.mallory.team, slug="server", name="Server", repository_url=""
     )

@@ -1,6 +1,5 @@
 """Asking a host to be calibrated: one commit alone, in pairs of rounds."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,24 +18,19 @@ from orchestrator.runs.services import cancel_run
 from tests.support.factories import (
     Personas,
     make_definition,
-    make_local_host,
-    make_project,
 )
+from tests.support.world import World
 
 
 @pytest.fixture
-def shas(personas: Personas, settings: Any, tmp_path: Path) -> list[str]:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
-    project, shas = make_project(personas.alice, tmp_path / "repository")
-    make_definition(personas.alice, project)
-    make_definition(personas.alice, project, slug="other")
-    return shas
+def shas(world: World) -> list[str]:
+    make_definition(world.alice, world.project, slug="other")
+    return world.shas
 
 
 @pytest.fixture
-def host(personas: Personas, shas: list[str]) -> Host:
-    return make_local_host(personas.alice)
+def host(world: World, shas: list[str]) -> Host:
+    return world.host
 
 
 def _start(personas: Personas, host: Host, **given: Any) -> Run:

@@ -1,7 +1,6 @@
 """How long a run still takes, where it has several jobs."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,11 +9,10 @@ from orchestrator.runs.selectors import progress_of
 from tests.support.factories import (
     DEFINITION,
     Personas,
-    make_definition,
     make_local_host,
-    make_project,
     make_run,
 )
+from tests.support.world import World
 
 #: Two cases, each so long that it is a job of its own.
 LONG = DEFINITION.replace("connections: [4]", "connections: [4, 8]").replace(
@@ -27,14 +25,10 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def shas(personas: Personas, settings: Any, tmp_path: Path) -> list[str]:
-    settings.ALLOW_LOCAL_REPOSITORIES = True
-    settings.DATA_DIR = tmp_path / "data"
-    project, shas = make_project(personas.alice, tmp_path / "repository")
-    make_definition(personas.alice, project, source=LONG)
-    make_local_host(personas.alice)
+def shas(personas: Personas, data_dir: Path, tmp_path: Path) -> list[str]:
+    world = World.make(personas, tmp_path, source=LONG)
     make_local_host(personas.alice, "there")
-    return shas[:2]
+    return world.shas[:2]
 
 
 def left_s(run: Run) -> float | None:

@@ -1,7 +1,5 @@
 """A run is planned whole when it is asked for, or refused with the field that is wrong."""
 
-from pathlib import Path
-
 import pytest
 from django.db import IntegrityError, connection, transaction
 
@@ -25,19 +23,15 @@ from orchestrator.runs.services import (
 from tests.support.factories import (
     Personas,
     finish_run,
-    make_definition,
     make_local_host,
-    make_project,
     make_run,
 )
+from tests.support.world import World
 
 
 @pytest.fixture
-def shas(personas: Personas, tmp_path: Path) -> list[str]:
-    project, found = make_project(personas.alice, tmp_path / "origin")
-    make_definition(personas.alice, project)
-    make_local_host(personas.alice)
-    return found
+def shas(world: World) -> list[str]:
+    return world.shas
 
 
 def request_for(shas: list[str], **changes: object) -> RunRequest:

@@ -17,11 +17,10 @@ from orchestrator.runs.selectors import progress_of
 from tests.support.factories import (
     DEFINITION,
     Personas,
-    make_definition,
     make_local_host,
-    make_project,
     make_run,
 )
+from tests.support.world import World
 
 #: Two cases, each of which takes 101.2 s a trial.
 LONG = DEFINITION.replace("connections: [4]", "connections: [4, 8]").replace(
@@ -33,14 +32,10 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def shas(personas: Personas, settings: Any, tmp_path: Path) -> list[str]:
-    settings.ALLOW_LOCAL_REPOSITORIES = True
-    settings.DATA_DIR = tmp_path / "data"
-    project, shas = make_project(personas.alice, tmp_path / "repository")
-    make_definition(personas.alice, project, source=LONG)
-    make_local_host(personas.alice)
+def shas(personas: Personas, data_dir: Path, tmp_path: Path) -> list[str]:
+    world = World.make(personas, tmp_path, source=LONG)
     make_local_host(personas.alice, "there")
-    return shas
+    return world.shas
 
 
 def planned(personas: Personas, shas: list[str], **changes: Any) -> RunPlan:

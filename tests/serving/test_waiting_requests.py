@@ -4,7 +4,6 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -12,10 +11,10 @@ import pytest
 from orchestrator.accounts.services import create_token
 from orchestrator.runs.models import Run
 from orchestrator.runs.states import RunState
-from tests.support import factories
 from tests.support.engine import own_database_url
 from tests.support.factories import Personas, make_personas
 from tests.support.served import Pending, Served, served
+from tests.support.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,13 +33,8 @@ def personas() -> Personas:
 
 
 @pytest.fixture
-def run(personas: Personas, tmp_path: Path, settings: Any) -> Run:
-    settings.ALLOW_LOCAL_REPOSITORIES = True
-    settings.DATA_DIR = tmp_path / "data"
-    project, shas = factories.make_project(personas.alice, tmp_path / "repository")
-    factories.make_definition(personas.alice, project)
-    factories.make_local_host(personas.alice)
-    return factories.make_run(personas.alice, shas[:2])
+def run(world: World) -> Run:
+    return world.queue_run()
 
 
 @pytest.fixture

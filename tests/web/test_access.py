@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from orchestrator.accounts.models import User
 from tests.support.factories import PASSWORD
-from tests.web.conftest import World
+from tests.support.world import World
 
 Address = Callable[[World], str]
 

@@ -11,18 +11,13 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.page_cache import MOST_PARTS, forget_parts, kept
 from orchestrator.fleet.models import Host
 from orchestrator.runs.models import Run
-from tests.support import factories
+from tests.support.world import World
 
 
 @pytest.fixture
-def page(personas, settings, tmp_path):
+def page(personas, data_dir, tmp_path):
     """Gets a page as alice; of a team with one run that ended two hours ago."""
-    settings.ALLOW_LOCAL_REPOSITORIES = True
-    settings.DATA_DIR = tmp_path / "data"
-    project, shas = factories.make_project(personas.alice, tmp_path / "repository")
-    factories.make_definition(personas.alice, project)
-    factories.make_local_host(personas.alice)
-    run = factories.finish_run(factories.make_run(personas.alice, shas[:2]), [100, 200])
+    run = World.make(personas, tmp_path).measure_run(100, 200)
     before = utc_now() - timedelta(hours=2)
     Run.objects.filter(pk=run.pk).update(created_at=before, started_at=before, ended_at=before)
     client = Client()

@@ -15,7 +15,7 @@ from orchestrator.runs.models import Trial
 from tests.support.factories import finish_run
 from tests.support.html import text_of, values
 from tests.support.trials import ERRORS, STEAL, doubt
-from tests.web.conftest import World
+from tests.support.world import World
 
 
 @pytest.fixture

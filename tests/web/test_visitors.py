@@ -39,7 +39,7 @@ from tests.support.factories import (
 )
 from tests.support.fetches import fetch_now
 from tests.support.html import element, elements, shown_secret, text_of, values
-from tests.web.conftest import World
+from tests.support.world import World
 
 PLACE = "/public/red/server/"
 ADDRESS = "192.0.2.77"

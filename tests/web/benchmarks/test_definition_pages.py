@@ -13,8 +13,7 @@ from orchestrator.benchmarks.models import Benchmark, Definition, Fetch, Project
 from orchestrator.runs.models import Run
 from tests.support.factories import DEFINITION, commit_files
 from tests.support.fetches import fetch_now, run_fetches
-from tests.support.html_pages import text_of
-from tests.web.conftest import World
+from tests.support.world import World
 
 HELLO = ("server", "hello")
 CHANGED = DEFINITION.replace("rounds: 5", "rounds: 9").replace("[4]", "[4, 8]")

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from orchestrator.benchmarks.models import Benchmark
 from tests.support.factories import DEFINITION, finish_run, make_definition, make_run
-from tests.web.conftest import World
+from tests.support.world import World
 
 
 def _query(world: World, **changes: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tests.support.factories import (
 )
 from tests.support.html import element, elements, parse_html, text_of, values
 from tests.support.trials import doubt
-from tests.web.conftest import World
+from tests.support.world import World
 
 
 def _page(client: Client, world: World, **changes: Any) -> Any:

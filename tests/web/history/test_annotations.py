@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from orchestrator.benchmarks.models import Commit
 from orchestrator.results.models import Annotation, Point, Series
-from tests.web.conftest import World
+from tests.support.world import World
 
 
 def _series(metric: str = "requests.rate") -> Series:

@@ -12,7 +12,7 @@ from orchestrator.benchmarks.models import Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.results.models import Baseline, ChangePoint, Series, SeriesDetection
 from tests.support.factories import finish_run, make_run
-from tests.web.conftest import World
+from tests.support.world import World
 
 
 def _page(client: Client, **query: Any) -> Any:

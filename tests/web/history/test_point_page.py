@@ -13,7 +13,7 @@ from orchestrator.fleet.external import host_told
 from orchestrator.measurements.recording import Measured
 from orchestrator.results.models import Baseline, Series
 from tests.support.recording import record
-from tests.web.conftest import World
+from tests.support.world import World
 
 
 def _address(world: World, page: str = "history-point", place: int = 1, **found: Any) -> str:

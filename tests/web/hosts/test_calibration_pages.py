@@ -14,7 +14,7 @@ from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import finish_run, record_again
 from tests.support.html import element, elements, field_error, text_of, values
-from tests.web.conftest import World
+from tests.support.world import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 

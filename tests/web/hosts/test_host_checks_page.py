@@ -20,7 +20,7 @@ from orchestrator.transport.address import HostKey
 from tests.support.factories import Personas
 from tests.support.html import values
 from tests.support.sshd import SshServer, start_sshd
-from tests.web.conftest import World
+from tests.support.world import World
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from orchestrator.fleet.services import add_credential, save_profile
 from tests.support.factories import Personas
 from tests.support.html import field_error
 from tests.support.sshd import SshServer, start_sshd
-from tests.web.conftest import World
+from tests.support.world import World
 
 
 @pytest.fixture

@@ -25,7 +25,8 @@ from tests.support.factories import (
     noise,
 )
 from tests.support.html import elements, field_error, text_of, values
-from tests.web.conftest import World, signed_in
+from tests.support.world import World
+from tests.web.conftest import signed_in
 
 BUTTONS = ("Put in maintenance", "Activate", "Retire this host")
 CARE = {"timezone": "UTC", "disk_limit_gib": "10"}

@@ -11,7 +11,7 @@ from orchestrator.measurements.readings import values_of
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import make_known
 from tests.support.html import elements, text_of, values
-from tests.web.conftest import World
+from tests.support.world import World
 
 FACTS = {
     "tools": {

@@ -8,7 +8,7 @@ from orchestrator.benchmarks.models import Project, RepositoryAccess
 from orchestrator.transport.address import HostKey
 from orchestrator.transport.keys import generate_key
 from tests.support.html import text_of, values
-from tests.web.conftest import World
+from tests.support.world import World
 
 PAGE = "/projects/server/access"
 

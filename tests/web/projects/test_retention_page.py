@@ -11,7 +11,7 @@ from orchestrator.retention.pruning import prune
 from orchestrator.runs.models import Run, Trial
 from tests.support.html import element, values
 from tests.support.trials import leave_json, leave_load
-from tests.web.conftest import World
+from tests.support.world import World
 
 PAGE = reverse("project", args=["server"])
 FORM = {"files_days": "10", "distributions_days": "20", "trials_days": "30"}

@@ -13,7 +13,7 @@ from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import SavedReport
 from tests.support.factories import finish_run, make_local_host, make_run
 from tests.support.html import text_of, values
-from tests.web.conftest import World
+from tests.support.world import World
 
 TEXT = """\
 version: 1

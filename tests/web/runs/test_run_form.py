@@ -21,7 +21,7 @@ from orchestrator.runs.models import Job, Run, Trial
 from tests.support.factories import DEFINITION, git, make_definition, make_local_host, make_run
 from tests.support.fetches import fetch_now, run_fetches
 from tests.support.html import element, elements, field_error, text_of, values
-from tests.web.conftest import World
+from tests.support.world import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 

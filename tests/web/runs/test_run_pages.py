@@ -11,7 +11,7 @@ from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Job, Run, Trial
 from tests.support.factories import finish_run, make_local_host, make_run
 from tests.support.html import element, text_of
-from tests.web.conftest import World
+from tests.support.world import World
 
 STEAL = "steal: the hypervisor took 3 % of the CPUs' time"
 

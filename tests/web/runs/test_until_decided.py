@@ -8,7 +8,7 @@ from django.urls import reverse
 from orchestrator.runs.models import InterimAnalysis, Run, Schedule
 from tests.support.factories import make_run
 from tests.support.html import field_error, values
-from tests.web.conftest import World
+from tests.support.world import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 

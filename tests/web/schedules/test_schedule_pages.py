@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from orchestrator.runs.models import Schedule
 from tests.support.html import field_error
-from tests.web.conftest import World
+from tests.support.world import World
 
 
 def _data(**changes: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from orchestrator.results.models import Artifact, Reading
 from orchestrator.retention.storage import measure_stale, measure_storage
 from orchestrator.runs.models import Run
 from tests.support.factories import make_local_host, make_run
-from tests.web.conftest import World
+from tests.support.world import World
 
 
 def quota(*words: str) -> str:

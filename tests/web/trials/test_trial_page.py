@@ -15,7 +15,7 @@ from orchestrator.stats.histogram import Histogram
 from tests.support.factories import record_again
 from tests.support.html import text_of, values
 from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_json, leave_load
-from tests.web.conftest import World
+from tests.support.world import World
 
 GOLDEN = Path(__file__).parents[2] / "loadtools" / "golden" / "oha-1.16.0"
 
