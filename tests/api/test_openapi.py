@@ -8,7 +8,7 @@ from django.test import Client
 
 from orchestrator.api.schema import DescribedAPI, schema_text
 from orchestrator.api.v1 import api
-from tests.support.html import elements, parse_html, text_of, values
+from tests.support.html_pages import elements, parse_html, text_of, values
 
 SNAPSHOT = Path(__file__).parents[2] / "docs" / "api" / "openapi.json"
 

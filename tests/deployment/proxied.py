@@ -17,7 +17,7 @@ from devstack.places import CHECKOUT
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.tls import make_certificates
 from tests.support.engine import own_database_url
-from tests.support.html import csrf_token
+from tests.support.html_pages import csrf_token
 from tests.support.programs import program
 
 PAGE = (CHECKOUT / "docs" / "deployment.md").read_text()

@@ -31,7 +31,7 @@ from tests.deployment.image import CHECKOUT, Image, compose, laid_out, stages, w
 from tests.support.databases import as_our_database, empty_database
 from tests.support.engine import own_database_url
 from tests.support.factories import make_personas
-from tests.support.html import values
+from tests.support.html_pages import values
 
 pytestmark = [
     pytest.mark.engine,

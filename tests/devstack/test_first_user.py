@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from devstack.places import CHECKOUT, STATE
-from tests.support.html import csrf_token
+from tests.support.html_pages import csrf_token
 
 #: Those of the tests' own servers, and what tests say of Django: the instance makes its own.
 NOT_PASSED_ON = ("DATABASE_URL", "REDIS_URL", "PITWALL_SECRET_KEY", "DJANGO_SETTINGS_MODULE")

@@ -26,7 +26,7 @@ from tests.support.factories import (
     make_project,
     make_run,
 )
-from tests.support.html import csrf_token, shown_secret
+from tests.support.html_pages import csrf_token, shown_secret
 from tests.support.leaks import files, leaks, tables, watched_commands, watched_redis
 from tests.support.sshd import SshServer, start_sshd
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from orchestrator.web.middleware import MOST_BODY_BYTES
 from tests.support.factories import PASSWORD, Personas
-from tests.support.html import csrf_token
+from tests.support.html_pages import csrf_token
 
 LOGIN = reverse("login")
 

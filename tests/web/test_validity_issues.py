@@ -13,7 +13,7 @@ from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Trial
 from tests.support.factories import finish_run
-from tests.support.html import text_of, values
+from tests.support.html_pages import text_of, values
 from tests.support.trials import ERRORS, STEAL, doubt
 from tests.support.world import World
 

@@ -38,7 +38,7 @@ from tests.support.factories import (
     make_run,
 )
 from tests.support.fetches import fetch_now
-from tests.support.html import element, elements, shown_secret, text_of, values
+from tests.support.html_pages import element, elements, shown_secret, text_of, values
 from tests.support.world import World
 
 PLACE = "/public/red/server/"
@@ -243,7 +243,7 @@ def test_a_visitor_sees_the_values(public: Project, world: World, client: Client
     assert "read-only" in front
     assert "regressed" in front
     assert "New run" not in front
-    assert f'href="{PLACE}history/"' in front
+    assert f"{PLACE}history/" in values(front, "a", "href")
     trial = world.run.jobs.get().trials.first()
     page = client.get(f"{PLACE}trials/{trial.pk}/").content.decode()
     assert "requests.rate" in page

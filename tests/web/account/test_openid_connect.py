@@ -20,7 +20,7 @@ from django.urls import reverse
 from orchestrator.accounts.models import ApiToken, AuditEntry, User
 from orchestrator.accounts.services import create_token
 from tests.support.factories import PASSWORD, Personas
-from tests.support.html import values
+from tests.support.html_pages import values
 from tests.support.oidc_provider import Provider, start_provider
 
 ADA = {"sub": "7", "email": "Ada@Example.org", "email_verified": True, "preferred_username": "ada"}

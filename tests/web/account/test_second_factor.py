@@ -21,7 +21,7 @@ from orchestrator.config import settings as real
 from orchestrator.core.counting import drain
 from orchestrator.core.sealing import Keyring
 from tests.support.factories import PASSWORD, Personas
-from tests.support.html import element, elements, shown_secret, text_of
+from tests.support.html_pages import element, elements, shown_secret, text_of
 
 LOGIN = reverse("login")
 ON, OFF = reverse("mfa_activate_totp"), reverse("mfa_deactivate_totp")

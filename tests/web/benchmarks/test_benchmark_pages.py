@@ -9,7 +9,7 @@ from django.urls import reverse
 from orchestrator.benchmarks.models import Benchmark, Definition, Fetch, Project
 from tests.support.factories import DEFINITION, Personas, make_project, make_repository
 from tests.support.fetches import run_fetches
-from tests.support.html import field_error
+from tests.support.html_pages import field_error
 from tests.support.world import World
 
 HELLO = ("server", "hello")

@@ -16,7 +16,7 @@ from tests.support.factories import (
     make_project,
     make_run,
 )
-from tests.support.html import element, elements, parse_html, text_of, values
+from tests.support.html_pages import element, elements, parse_html, text_of, values
 from tests.support.trials import doubt
 from tests.support.world import World
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 from orchestrator.benchmarks.models import Benchmark, Case
 from orchestrator.core.spreadsheets import safe_text
 from tests.support.factories import Personas, make_project
-from tests.support.html import element, elements, text_of, values
+from tests.support.html_pages import element, elements, text_of, values
 from tests.support.matrices import make_hosts, measure_matrix
 
 

@@ -20,7 +20,7 @@ from orchestrator.runs.models import Run, Schedule
 from orchestrator.runs.schedules import NewSchedule, create_schedule
 from tests.support.factories import commit_files
 from tests.support.fetches import run_fetches
-from tests.support.html import elements, shown_secret
+from tests.support.html_pages import elements, shown_secret
 from tests.support.world import World
 
 PAGE = "/projects/server/forge"

@@ -10,7 +10,7 @@ from orchestrator.loadtools.sheets import tool_sheets
 from orchestrator.measurements.readings import values_of
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import make_known
-from tests.support.html import elements, text_of, values
+from tests.support.html_pages import elements, text_of, values
 from tests.support.world import World
 
 FACTS = {

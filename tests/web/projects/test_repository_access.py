@@ -7,7 +7,7 @@ from orchestrator.accounts.models import AuditEntry
 from orchestrator.benchmarks.models import Project, RepositoryAccess
 from orchestrator.transport.address import HostKey
 from orchestrator.transport.keys import generate_key
-from tests.support.html import text_of, values
+from tests.support.html_pages import text_of, values
 from tests.support.world import World
 
 PAGE = "/projects/server/access"

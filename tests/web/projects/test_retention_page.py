@@ -9,7 +9,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.results.models import Pin, Retention, Series
 from orchestrator.retention.pruning import prune
 from orchestrator.runs.models import Run, Trial
-from tests.support.html import element, values
+from tests.support.html_pages import element, values
 from tests.support.trials import leave_json, leave_load
 from tests.support.world import World
 
@@ -27,14 +27,14 @@ def pruned(world: World, *, days: int = 450) -> Trial:
 
 
 def test_an_admin_changes_the_retention(world: World, alice: Client) -> None:
-    assert 'value="90"' in alice.get(PAGE).content.decode()
+    assert "90" in values(alice.get(PAGE), "input[value]")
 
     answer = alice.post(PAGE, FORM, follow=True).content.decode()
 
     assert "The retention was changed" in answer
     held = Retention.objects.get()
     assert (held.files_days, held.trials_days, held.points_days) == (10, 30, None)
-    assert 'value="10"' in answer
+    assert "10" in values(answer, "input[value]")
 
 
 def test_an_error_is_shown_at_its_field(world: World, alice: Client) -> None:

@@ -12,7 +12,7 @@ from orchestrator.reports.reference_import import NewImport, import_results
 from orchestrator.results.models import ReferenceResult
 from orchestrator.web.references import forms
 from tests.support.factories import Personas
-from tests.support.html import text_of
+from tests.support.html_pages import text_of
 
 CSV = (
     "suite,profile,case.system,metric,unit,value,commit\n"

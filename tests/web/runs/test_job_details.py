@@ -13,7 +13,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.runs.models import Build, Job, Placement, Run
 from tests.support.factories import make_run
-from tests.support.html import element, elements, text_of, values
+from tests.support.html_pages import element, elements, text_of, values
 from tests.support.world import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}

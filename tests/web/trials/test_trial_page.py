@@ -13,7 +13,7 @@ from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Trial
 from orchestrator.stats.histogram import Histogram
 from tests.support.factories import record_again
-from tests.support.html import text_of, values
+from tests.support.html_pages import text_of, values
 from tests.support.trials import ERRORS, STEAL, doubt, first_trial, leave_json, leave_load
 from tests.support.world import World
 

@@ -28,8 +28,8 @@ def element(page: Any, selector: str) -> Tag:
 
 
 def values(page: Any, selector: str, attribute: str = "value") -> list[str]:
-    """An attribute of all elements that the CSS selector matches."""
-    return [str(each[attribute]) for each in elements(page, selector)]
+    """An attribute of the elements that the CSS selector matches and that have it."""
+    return [str(each[attribute]) for each in elements(page, selector) if each.has_attr(attribute)]
 
 
 def text_of(page: Any) -> str:
