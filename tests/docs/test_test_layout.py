@@ -1,0 +1,39 @@
+"""Test files mirror the packages, and each test name has a subject."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"
+#: Tests that cross packages.
+KINDS = {"browser", "chaos", "deployment", "docs", "engine", "fuzz", "security"}
+
+
+def folders_of(package: str) -> set[str]:
+    return {each.parent.name for each in (ROOT / package).glob("*/__init__.py")}
+
+
+def folders_with_tests(folder: str = "") -> set[str]:
+    """Folders directly below a folder of tests that hold a test file at any depth."""
+    below = TESTS / folder
+    files = [path.relative_to(below) for path in below.rglob("test_*.py")]
+    return {path.parts[0] for path in files if len(path.parts) > 1}
+
+
+def test_folders_of_tests_are_packages_or_known_kinds() -> None:
+    others = {"agents", "cli", "devstack", "perf"}
+    assert folders_with_tests() - KINDS <= folders_of("orchestrator") | others
+    assert folders_with_tests("web") <= folders_of("orchestrator/web")
+    assert folders_with_tests("agents") <= folders_of("agents/hostagent") | {"suites"}
+    assert folders_with_tests("devstack") <= folders_of("devstack")
+    assert folders_with_tests("perf") <= folders_of("perf")
+
+
+def test_no_test_name_begins_with_a_pronoun() -> None:
+    pronoun = re.compile(r"def (test_(?:it|its|he|she|they|their)_\w+)")
+    found = {
+        str(path.relative_to(ROOT)): names
+        for path in TESTS.rglob("test_*.py")
+        if (names := pronoun.findall(path.read_text()))
+    }
+    assert found == {}
