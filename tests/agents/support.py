@@ -6,13 +6,13 @@ import os
 import subprocess
 import sys
 import tarfile
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from agents.hostagent.bundle import build_bundle
 from agents.hostagent.protocol import SCHEMA
+from tests.support.waiting import wait_until
 
 HELLO = Path(__file__).parents[2] / "agents/suites/hello/server.py"
 PATIENCE_S = 120.0
@@ -137,11 +137,11 @@ class Step:
             self.look()
             return self.named(name)
 
-        eventually(found, f"no event {name}")
+        wait_until(found, f"no event {name}")
         return self.named(name)[0]
 
     def await_end(self) -> None:
-        eventually(lambda: not self.look()["alive"], "the supervisor does not end")
+        wait_until(lambda: not self.look()["alive"], "the supervisor does not end")
         self.look()
 
     def named(self, event: str) -> list[dict[str, Any]]:
@@ -153,13 +153,6 @@ class Step:
 
     def file(self, trial: str, name: str) -> Any:
         return json.loads((self.folder / "trials" / trial / name).read_bytes())
-
-
-def eventually(holds: Callable[[], Any], complaint: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline, complaint
-        time.sleep(0.05)
 
 
 def write_tar(path: Path, files: Mapping[str, str]) -> None:
@@ -306,5 +299,5 @@ def is_running(pid: int) -> bool:
 
 def pids_in(path: Path, count: int) -> list[int]:
     """`count` pids that a test's server wrote into `path`, one a line, once they are all there."""
-    eventually(lambda: path.exists() and len(path.read_text().split()) >= count, f"no {path.name}")
+    wait_until(lambda: path.exists() and len(path.read_text().split()) >= count, f"no {path.name}")
     return [int(word) for word in path.read_text().split()]

@@ -4,8 +4,6 @@ import fcntl
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from orchestrator.benchmarks.repository import Limits, Repository
 from orchestrator.benchmarks.services import mirror_of
 from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import Personas, commit_files, git, make_project, make_repository
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -193,12 +192,12 @@ def test_a_killed_process_ends_its_git(tmp_path: Path) -> None:
     )
     ours = subprocess.Popen([sys.executable, "-c", code])
     try:
-        wait_for(lambda: started.exists() and started.read_text().endswith("\n"))
+        wait_until(lambda: started.exists() and started.read_text().endswith("\n"))
     finally:
         ours.kill()
         ours.wait()
     stat = Path(f"/proc/{int(started.read_text())}/stat")
-    wait_for(lambda: not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z")
+    wait_until(lambda: not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
 def test_a_setpriv_without_pdeathsig_is_not_used(
@@ -213,13 +212,6 @@ def test_a_setpriv_without_pdeathsig_is_not_used(
     finally:
         bounded._prefix.cache_clear()
     assert (done.returncode, done.stdout) == (0, b"one\n")
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < give_up
-        time.sleep(0.02)
 
 
 def test_git_has_no_home_and_no_settings_of_the_machine(

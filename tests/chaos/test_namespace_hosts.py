@@ -12,8 +12,9 @@ import pytest
 from orchestrator.core.errors import HostError, UnreachableError
 from orchestrator.transport.ssh import SshTransport
 from tests.support.bridge import ip
-from tests.support.netns import NamespaceHost, fleet_of_hosts, wait_for
+from tests.support.netns import NamespaceHost, fleet_of_hosts
 from tests.support.programs import program
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.chaos
 
@@ -48,7 +49,7 @@ def said(host: NamespaceHost, *argv: str) -> str:
 
 def leave_behind(host: NamespaceHost) -> None:
     said(host, "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 &")
-    wait_for(lambda: [line.split()[1:] for line in host.processes()] == [["sleep", "1000"]])
+    wait_until(lambda: [line.split()[1:] for line in host.processes()] == [["sleep", "1000"]])
 
 
 def test_each_host_has_its_own_name_and_processes(hosts: list[NamespaceHost]) -> None:
@@ -71,7 +72,7 @@ def test_a_link_is_cut_and_restored(hosts: list[NamespaceHost]) -> None:
         said(hosts[0], "true")
     assert said(hosts[1], "hostname") == "b"
     hosts[0].fix()
-    wait_for(hosts[0].answers)
+    wait_until(hosts[0].answers)
     assert said(hosts[0], "hostname") == "a"
 
 
@@ -95,7 +96,7 @@ def test_a_reboot_ends_all_processes_of_the_host(hosts: list[NamespaceHost]) -> 
 def test_a_process_is_killed_by_its_pid_on_the_host(hosts: list[NamespaceHost]) -> None:
     leave_behind(hosts[0])
     hosts[0].kill_process(int(said(hosts[0], "pgrep", "-n", "sleep")))
-    wait_for(lambda: hosts[0].processes() == [])
+    wait_until(lambda: hosts[0].processes() == [])
 
 
 def test_a_disk_is_filled_and_freed(tmp_path: Path) -> None:

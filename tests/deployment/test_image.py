@@ -11,10 +11,9 @@ import shlex
 import signal
 import socket
 import subprocess
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -32,6 +31,7 @@ from tests.support.databases import as_our_database, empty_database
 from tests.support.engine import own_database_url
 from tests.support.factories import make_personas
 from tests.support.html_pages import values
+from tests.support.waiting import wait_until
 
 pytestmark = [
     pytest.mark.engine,
@@ -88,8 +88,10 @@ def test_the_image_serves_and_works_from_a_read_only_tree(collected: Image) -> N
                for name in ("worker", "fetcher", "beat")},
         }  # fmt: skip
         for name, check in checks.items():
-            _wait_for(lambda check=check: collected.run(*check).returncode == 0, name)
-        _wait_for(lambda: _get(port, "/readyz?engine")[0] == 200, "the engine")
+            wait_until(
+                lambda check=check: collected.run(*check).returncode == 0, f"not there: {name}"
+            )
+        wait_until(lambda: _get(port, "/readyz?engine")[0] == 200, "the engine is not ready")
         _assert_pages(port)
         _assert_ticks(port)
     ill = collected.run(*checks["web"])
@@ -109,7 +111,7 @@ def test_the_demo_adds_the_sample_host(image: Image) -> None:
         with _running(agent, words(agent.stage.all("CMD")[0])):
             check = words(agent.stage.all("HEALTHCHECK")[0])
             check[-1] = check[-1].replace("2222", str(ssh))
-            _wait_for(lambda: agent.run(*check).returncode == 0, "the sshd")
+            wait_until(lambda: agent.run(*check).returncode == 0, "the sshd does not answer")
             for _ in range(2):
                 seeded = _seed(image, ssh)
                 assert seeded["host"] == "sample-host"
@@ -213,7 +215,7 @@ def _assert_ticks(port: int) -> None:
         found = re.search(r'task_seconds_count\{task="pump"\} (\d+)', _get(port, "/metrics")[1])
         return bool(found and int(found[1]) >= 2)
 
-    _wait_for(pumped, "ticks that are taken up")
+    wait_until(pumped, "no tick is processed")
 
 
 def _command(name: str) -> list[str]:
@@ -237,13 +239,6 @@ def _running(image: Image, argv: list[str]) -> Iterator[None]:
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
-
-
-def _wait_for(what: Callable[[], bool], name: str) -> None:
-    give_up = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < give_up, f"not there: {name}"
-        time.sleep(0.5)
 
 
 def _get(port: int, path: str) -> tuple[int, str, http.client.HTTPMessage]:

@@ -11,16 +11,10 @@ from pathlib import Path
 import pytest
 
 from devstack.filelock import try_lock
+from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("first", "second", "third")
-
-
-def wait_for(what: Callable[[], bool], limit_s: float = 60) -> None:
-    deadline = time.monotonic() + limit_s
-    while not what():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
 
 
 def is_alive(pid: int) -> bool:
@@ -63,7 +57,7 @@ def supervised(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]
 
     def begin(mode: str = "plain") -> subprocess.Popen[str]:
         started.append(start(tmp_path, mode))
-        wait_for((tmp_path / "up").exists)
+        wait_until((tmp_path / "up").exists)
         assert all(is_alive(pid) for pid in pids(tmp_path))
         assert len(pids(tmp_path)) == 6
         return started[0]
@@ -72,7 +66,7 @@ def supervised(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]
     for process in started:
         process.kill()
         process.communicate()
-    wait_for(lambda: not any(is_alive(pid) for pid in pids(tmp_path)))
+    wait_until(lambda: not any(is_alive(pid) for pid in pids(tmp_path)))
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -97,7 +91,7 @@ def test_supervisor_treats_a_repeated_signal_as_one(supervised, tmp_path):
 def test_supervisor_kills_everything_at_the_second_request(supervised, tmp_path):
     process = supervised("stubborn")
     process.send_signal(signal.SIGINT)
-    wait_for(lambda: "second ends" in events(tmp_path))
+    wait_until(lambda: "second ends" in events(tmp_path))
     # Past the time in which two signals count as one request.
     time.sleep(0.4)
     process.send_signal(signal.SIGINT)
@@ -105,15 +99,15 @@ def test_supervisor_kills_everything_at_the_second_request(supervised, tmp_path)
     assert not any(is_alive(pid) for pid in pids(tmp_path))
     assert "first ends" not in events(tmp_path)
     # What is not ours to kill is asked to end all the same.
-    wait_for(lambda: "closing" in events(tmp_path))
+    wait_until(lambda: "closing" in events(tmp_path))
 
 
 def test_a_killed_supervisor_leaves_no_process(supervised, tmp_path):
     process = supervised()
     process.kill()
     process.wait()
-    wait_for(lambda: not any(is_alive(pid) for pid in pids(tmp_path)))
-    wait_for(lambda: "closing" in events(tmp_path))
+    wait_until(lambda: not any(is_alive(pid) for pid in pids(tmp_path)))
+    wait_until(lambda: "closing" in events(tmp_path))
 
 
 def test_supervisor_holds_the_lock_until_the_last_child_is_gone(supervised, tmp_path):
@@ -122,7 +116,7 @@ def test_supervisor_holds_the_lock_until_the_last_child_is_gone(supervised, tmp_
     process.kill()
     process.wait()
     taken: list[int | None] = []
-    wait_for(lambda: taken.append(try_lock(tmp_path / "lock")) or taken[-1] is not None)
+    wait_until(lambda: taken.append(try_lock(tmp_path / "lock")) or taken[-1] is not None)
     # Whoever gets the lock finds the place empty.
     assert not any(is_alive(pid) for pid in pids(tmp_path))
     os.close(taken[-1])
@@ -134,7 +128,7 @@ def test_supervisor_starts_a_service_again_that_died(supervised, tmp_path):
     orphan = int((tmp_path / "third.child").read_text())
     (tmp_path / "third.child").unlink()
     os.kill(before, signal.SIGKILL)
-    wait_for(lambda: int((tmp_path / "third.pid").read_text() or before) != before)
+    wait_until(lambda: int((tmp_path / "third.pid").read_text() or before) != before)
     assert not is_alive(orphan)
     process.send_signal(signal.SIGTERM)
     assert "third died (ended by SIGKILL)" in process.communicate(timeout=60)[0]

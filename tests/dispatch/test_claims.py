@@ -29,6 +29,7 @@ from orchestrator.runs.models import Job
 from tests.support.engine import ROOT, own_database_url
 from tests.support.factories import make_personas
 from tests.support.hostile_host import answer, calls_of, job_on_hostile_host, status
+from tests.support.waiting import wait_until
 
 CLAIM_S = 2.0
 
@@ -56,18 +57,11 @@ def worker(job: Job, clock_s: float = 0.0) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-def wait_for(reached: Any, *, timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not reached():
-        assert time.monotonic() < deadline, "not reached in time"
-        time.sleep(0.1)
-
-
 def test_two_workers_never_execute_the_same_step(job: Job) -> None:
     """Each answer of the host takes longer than a turn, and the workers' clocks are hours apart."""
     answer(job, sleep_s=1.5 * CLAIM_S)
     with worker(job, -3600.0), worker(job, 3600.0):
-        wait_for(lambda: len(calls_of(job)) >= 5)
+        wait_until(lambda: len(calls_of(job)) >= 5)
     words = [line.split()[0] for line in calls_of(job)]
     assert words[:4] == ["begin", "end"] * 2
     assert "begin begin" not in " ".join(words)
@@ -81,7 +75,7 @@ def test_a_worker_that_dies_in_the_middle_has_counted_the_step(job: Job) -> None
     answer(job, status=status(alive=True))
     with worker(job):
         # The dead worker's turn runs out, and the next one takes the job over.
-        wait_for(lambda: Job.objects.get(pk=job.pk).failures == 0)
+        wait_until(lambda: Job.objects.get(pk=job.pk).failures == 0)
 
 
 def claim(renew: Any) -> Claim:
@@ -98,7 +92,7 @@ def cut_off(mine: Claim) -> Iterator[None]:
     """A step that goes on until what it has open is closed, and then wants to ask the host."""
     closed: list[bool] = []
     with mine.closing(lambda: closed.append(True)):
-        wait_for(lambda: closed)
+        wait_until(lambda: closed)
         mine.check()
         yield
 
@@ -156,9 +150,9 @@ def test_a_row_that_is_locked_does_not_delay_the_claims_of_other_rows(
             for each in claims:
                 each.begin("a step", 60)
                 kept.enter_context(heart.keeping(each))
-            wait_for(lambda: is_renewed(free), timeout_s=60)
+            wait_until(lambda: is_renewed(free), timeout_s=60)
             assert not is_renewed(locked)
-        wait_for(lambda: is_renewed(locked))
+        wait_until(lambda: is_renewed(locked))
 
 
 def held_fetch(job: Job) -> Fetch:

@@ -13,8 +13,7 @@ import os
 import signal
 import socket
 import string
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from tests.support.sshd import (
     ServerKeys,
     new_server_keys,
 )
+from tests.support.waiting import wait_until
 
 _PATIENCE_S = 60
 # The first process of a host: it kills nothing, and leaves no zombie of an orphan.
@@ -88,7 +88,7 @@ class NamespaceHost:
             *("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts"),
             *("sh", "-c", _INIT.format(name=self.name, folder=self.folder)),
         )
-        wait_for(lambda: name_of(self._find_init()) == "sleep")
+        wait_until(lambda: name_of(self._find_init()) == "sleep")
         self._pid_namespace = pid_namespace_of(self._init)
         self.fix()
         self.start_sshd()
@@ -117,7 +117,7 @@ class NamespaceHost:
     def start_sshd(self) -> None:
         inside = ("nsenter", f"--target={self._init}", "--mount", "--uts", "--net", "--pid")
         self._sshds.append(self._spawn("sshd", *inside, *sshd_command(self.folder)))
-        wait_for(self.answers)
+        wait_until(self.answers)
 
     def kill_sshd(self) -> None:
         """Kill the server and its connections; the commands in them continue."""
@@ -127,7 +127,7 @@ class NamespaceHost:
 
         for pid in left():
             kill(pid)
-        wait_for(lambda: not left())
+        wait_until(lambda: not left())
 
     def processes(self) -> list[str]:
         """Return outer pid and command line of all but the host's init and its sshd."""
@@ -236,10 +236,3 @@ def _new_host(folder: Path, network: Network, place: int, keys: ServerKeys) -> N
         folder=folder,
         network=network,
     )
-
-
-def wait_for(what: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + _PATIENCE_S
-    while not what():
-        assert time.monotonic() < give_up, "the host did not reach this state"
-        time.sleep(0.02)

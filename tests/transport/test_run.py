@@ -1,5 +1,4 @@
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -7,6 +6,7 @@ import pytest
 from orchestrator.core.errors import HostError, HostSetupError, InvalidRequestError
 from orchestrator.transport.base import OUTPUT_LIMIT_BYTES, CommandTimedOutError, Transport
 from orchestrator.transport.ssh import SshTransport
+from tests.support.waiting import wait_until
 
 
 def python(program: str) -> list[str]:
@@ -130,7 +130,7 @@ def test_a_detached_command_stays_alive(transport: Transport, work: Path) -> Non
     done = transport.run(["sh", "-c", script], timeout_s=60)
     transport.close()
     assert done.stdout == b"started\n"
-    wait_for(lambda: (work / "late").exists())
+    wait_until(lambda: (work / "late").exists())
 
 
 @pytest.mark.parametrize("argv", [[], [""], ["echo", "a\0b"], "echo hello"])
@@ -155,7 +155,7 @@ def test_a_killed_shell_and_a_lost_connection_are_distinguished(ssh: SshTranspor
 
 
 def assert_ended(pid: int) -> None:
-    wait_for(lambda: not is_running(pid))
+    wait_until(lambda: not is_running(pid))
 
 
 def is_running(pid: int) -> bool:
@@ -164,10 +164,3 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def wait_for(condition) -> None:
-    give_up = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < give_up
-        time.sleep(0.02)

@@ -19,6 +19,7 @@ from orchestrator.transport.address import HostKey, SshAddress
 from orchestrator.transport.keys import generate_key
 from orchestrator.transport.ssh import SshTransport, scan_host_key
 from tests.support.sshd import LOOPBACK, SshServer
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -133,7 +134,7 @@ def test_a_connection_cut_during_a_command_is_detected(
     finally:
         cutter.join()
     assert caught.value.transient
-    wait_for(tmp_path / "work/ended")
+    wait_until((tmp_path / "work/ended").exists)
 
 
 def test_every_call_after_a_lost_connection_reports_it(
@@ -175,7 +176,7 @@ def test_the_private_key_is_not_in_the_repr(server: SshServer) -> None:
 
 
 def cut_when_started(server: SshServer, started: Path) -> None:
-    wait_for(started)
+    wait_until(started.exists)
     server.drop_connections()
 
 

@@ -32,11 +32,11 @@ from tests.agents.support import (
     a_server,
     a_tool,
     a_trial,
-    eventually,
     is_running,
     limits,
     pids_in,
 )
+from tests.support.waiting import wait_until
 
 pytestmark = needs_linux
 BUSY = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(300)"
@@ -187,7 +187,7 @@ def test_the_lead_ends_when_the_follower_is_killed(pair: Pair) -> None:
     assert aborted["code"] == "peer_lost"
     assert "host b" in aborted["reason"]
     assert "127.0.0.2" in aborted["reason"]
-    eventually(lambda: all_gone(pids), "server or tool lives on")
+    wait_until(lambda: all_gone(pids), "server or tool lives on")
 
 
 def test_the_follower_ends_when_the_lead_is_killed(pair: Pair) -> None:
@@ -195,7 +195,7 @@ def test_the_follower_ends_when_the_lead_is_killed(pair: Pair) -> None:
     os.kill(lead.pid, signal.SIGKILL)
     follower.await_end()
     assert follower.only("aborted")["code"] == "peer_lost"
-    eventually(lambda: all_gone(pids), "server or tool lives on")
+    wait_until(lambda: all_gone(pids), "server or tool lives on")
 
 
 def test_the_lead_ends_when_the_follower_does_not_respond(pair: Pair) -> None:
@@ -208,7 +208,7 @@ def test_the_lead_ends_when_the_follower_does_not_respond(pair: Pair) -> None:
     assert lead.only("aborted")["code"] == "peer_lost"
     follower.await_end()
     assert follower.only("aborted")["code"] == "peer_lost"
-    eventually(lambda: all_gone(pids), "server or tool lives on")
+    wait_until(lambda: all_gone(pids), "server or tool lives on")
 
 
 def test_both_hosts_end_when_the_lead_is_stopped(pair: Pair) -> None:
@@ -218,7 +218,7 @@ def test_both_hosts_end_when_the_lead_is_stopped(pair: Pair) -> None:
     lead.look()
     assert lead.only("aborted")["code"] == "stopped"
     assert follower.only("aborted")["code"] == "peer_lost"
-    eventually(lambda: all_gone(pids), "server or tool lives on")
+    wait_until(lambda: all_gone(pids), "server or tool lives on")
 
 
 def test_a_round_continues_while_only_the_lead_is_polled(pair: Pair) -> None:

@@ -16,7 +16,7 @@ from agents.hostagent.monitoring.sampler import Sampler, ToolMonitor
 from agents.hostagent.platform import system
 from agents.hostagent.platform.processes import Child
 from agents.hostagent.platform.usage import Usage, growth, sum_usages
-from tests.agents.support import eventually
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counters of Linux")
 
@@ -54,14 +54,14 @@ def server(tmp_path: Path) -> Iterator[Child]:
 
 
 def await_word(folder: Path, word: str) -> None:
-    eventually(lambda: word in (folder / "out").read_text(), f"the worker is not {word}")
+    wait_until(lambda: word in (folder / "out").read_text(), f"the worker is not {word}")
 
 
 def test_sampler_counts_the_whole_process_tree_of_the_server(server: Child, tmp_path: Path) -> None:
     sampler = Sampler(server)
     (tmp_path / "go").touch()
     await_word(tmp_path, "done")
-    eventually(lambda: sampled(sampler)["server_cpu_s"] >= 0.3, "no sample counts the child")
+    wait_until(lambda: sampled(sampler)["server_cpu_s"] >= 0.3, "no sample counts the child")
     usage = sampler.usage(tool_cpu_s=0.25)
     assert 0.3 <= usage["server_cpu_s"] < 10
     assert usage["server_voluntary_switches"] >= 50
@@ -187,7 +187,7 @@ def test_sampler_reports_the_peak_memory_of_an_ended_tool(server: Child, tmp_pat
     megabytes = (own_peak_bytes() >> 20) + 100
     tool = run_tool(tmp_path, megabytes)
     sampler(tool, 0.0)
-    eventually(lambda: tool.exit_code == 0, "the tool does not end")
+    wait_until(lambda: tool.exit_code == 0, "the tool does not end")
     tool.kill()
     assert sampler.usage(tool.cpu_s)["tool_peak_rss_bytes"] > megabytes << 20
 
@@ -198,9 +198,9 @@ def test_sampler_does_not_count_memory_of_the_agent_as_that_of_a_tool(
     """A child counts as large as we are until its program starts."""
     sampler = Sampler(server)
     tool = run_tool(tmp_path, 0)
-    eventually(lambda: (tool.usage() or Usage()).peak_rss_bytes, "the tool does not start")
+    wait_until(lambda: (tool.usage() or Usage()).peak_rss_bytes, "the tool does not start")
     sampler(tool, 0.0)
-    eventually(lambda: tool.exit_code == 0, "the tool does not end")
+    wait_until(lambda: tool.exit_code == 0, "the tool does not end")
     tool.kill()
     assert sampler.usage(tool.cpu_s)["tool_peak_rss_bytes"] < tool.peak_rss_bytes
 

@@ -15,7 +15,7 @@ from agents.hostagent.platform.limits import NONE, Confinement, Limits
 from agents.hostagent.platform.linux import cgroups
 from agents.hostagent.platform.linux.cgroup_hierarchies import find_hierarchy
 from agents.hostagent.platform.processes import Child
-from tests.agents.support import eventually
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of Linux")
 
@@ -61,7 +61,7 @@ def run(folder: Path, code: str, limits: Limits = NONE) -> tuple[int, str, dict[
             limits=limits,
         )
         try:
-            eventually(lambda: child.exit_code is not None, "the child does not end")
+            wait_until(lambda: child.exit_code is not None, "the child does not end")
         finally:
             child.kill()
     assert child.exit_code is not None
@@ -255,7 +255,7 @@ def test_cgroups_of_a_killed_supervisor_are_removed(tmp_path: Path) -> None:
     supervisor.kill()
     supervisor.wait()
     assert any(f"-{supervisor.pid}-" in name for name in cgroups.remove_orphans())
-    eventually(lambda: not any(map(_lives, pids)), "what was in the group lives on")
+    wait_until(lambda: not any(map(_lives, pids)), "what was in the group lives on")
     supervisor.stdout.close()
 
 

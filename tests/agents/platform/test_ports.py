@@ -22,8 +22,8 @@ from tests.agents.support import (
     a_plan,
     a_server,
     a_trial,
-    eventually,
 )
+from tests.support.waiting import wait_until
 
 pytestmark = needs_linux
 ROOT = Path(__file__).resolve().parents[3]
@@ -57,7 +57,7 @@ def race(host: AgentHost, tmp_path: Path, port: int | None) -> tuple[list[str], 
     host.send_source({"server.py": SERVER.format(extra=SLOW)})
     server = a_server(argv=["{python}", "server.py", "{port}", str(ports)], port=port)
     step = host.start(a_plan(a_trial(host.send_tool(), server=server)))
-    eventually(lambda: ports.exists() and ports.read_text().endswith("\n"), "no server started")
+    wait_until(lambda: ports.exists() and ports.read_text().endswith("\n"), "no server started")
     with HTTPServer(("127.0.0.1", int(ports.read_text())), Intruder) as intruder:
         threading.Thread(target=intruder.serve_forever, daemon=True).start()
         step.await_end()

@@ -15,10 +15,10 @@ from tests.agents.support import (
     a_load,
     a_plan,
     a_trial,
-    eventually,
     is_running,
     pids_in,
 )
+from tests.support.waiting import wait_until
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc and prctl")
 
@@ -75,7 +75,7 @@ def test_a_dropped_trial_ends_and_later_dropped_trials_are_skipped(host: AgentHo
 
 
 def await_gone(pids: list[int]) -> None:
-    eventually(lambda: not any(map(is_running, pids)), "some of what the step started lives on")
+    wait_until(lambda: not any(map(is_running, pids)), "some of what the step started lives on")
 
 
 @linux

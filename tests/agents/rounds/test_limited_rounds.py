@@ -15,9 +15,9 @@ from tests.agents.support import (
     a_plan,
     a_server,
     a_trial,
-    eventually,
     limits,
 )
+from tests.support.waiting import wait_until
 
 ASLR = Path("/proc/sys/kernel/randomize_va_space")
 GROUPS = Path("/sys/fs/cgroup")
@@ -72,10 +72,10 @@ def test_stop_removes_the_cgroups_of_a_killed_supervisor(host: AgentHost) -> Non
     sleeping = a_load("{python}", "-c", "import time; time.sleep(300)", wall_limit_s=200)
     server = a_server(limits=limits(memory_bytes=256 * MB))
     step = host.start(a_plan(a_trial(host.send_tool(), server=server, loads=[sleeping])))
-    eventually(lambda: "measuring" in phases(step.look()["events"]), "no load")
+    wait_until(lambda: "measuring" in phases(step.look()["events"]), "no load")
     assert groups_of(step.pid)
     os.kill(step.pid, signal.SIGKILL)
-    eventually(lambda: not step.look()["alive"], "the supervisor lives on")
+    wait_until(lambda: not step.look()["alive"], "the supervisor lives on")
     assert groups_of(step.pid)
     host.verb("stop", step.job, step.name)
     assert groups_of(step.pid) == []
@@ -112,6 +112,6 @@ def test_tuning_is_undone_however_the_supervisor_ends(
     assert ASLR.read_text() == value
     os.kill(step.pid, number)
     # A look is contact enough; it is the only one that there is.
-    eventually(lambda: not step.look()["alive"], "the supervisor lives on")
-    eventually(lambda: step.look() and ASLR.read_text() == aslr, "the host stays tuned")
+    wait_until(lambda: not step.look()["alive"], "the supervisor lives on")
+    wait_until(lambda: step.look() and ASLR.read_text() == aslr, "the host stays tuned")
     assert not (host.root / "tuning.json").exists()

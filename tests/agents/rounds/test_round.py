@@ -16,9 +16,9 @@ from tests.agents.support import (
     a_server,
     a_tool,
     a_trial,
-    eventually,
     is_running,
 )
+from tests.support.waiting import wait_until
 
 SERVE_HELLO = a_server(argv=["{python}", "server.py", "--port", "{port}"])
 OHA_ARGV = (
@@ -200,7 +200,7 @@ def test_the_supervisor_inherits_no_open_files(host: AgentHost) -> None:
     """Whoever reads the output of `start` gets its end while the supervisor works on."""
     step = host.start(a_plan(a_trial(host.send_tool(), cooldown_s=30.0)))
     # From here on it only waits; before, it has asked the load tool for its version over a pipe.
-    eventually(lambda: list(step.folder.glob("trials/*/result.json")), "no end")
+    wait_until(lambda: list(step.folder.glob("trials/*/result.json")), "no end")
     assert os.getsid(step.pid) == step.pid
     if os.path.exists("/proc/self/fd"):
         files = {os.readlink(path) for path in Path(f"/proc/{step.pid}/fd").iterdir()}

@@ -23,12 +23,12 @@ from tests.agents.support import (
     a_tool,
     a_trial,
     an_install,
-    eventually,
     is_running,
     pids_in,
 )
 from tests.support.malicious_server import prying
 from tests.support.other_user import NOBODY, needs_root, public_folder, public_python
+from tests.support.waiting import wait_until
 
 pytestmark = needs_root
 
@@ -84,7 +84,7 @@ def test_measured_code_reaches_only_its_tree_and_is_measured(
 
 def nothing_is_left(host: AgentHost, tree: Path) -> None:
     (daemon,) = pids_in(tree / "pids", 1)
-    eventually(lambda: not is_running(daemon), "what it started lives on")
+    wait_until(lambda: not is_running(daemon), "what it started lives on")
     assert not (host.root / "scratch").exists()
     for kind in ("builds", "installs"):
         for folder in (host.root / kind).iterdir():

@@ -9,7 +9,6 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pytest
 from orchestrator.benchmarks.matrix import fill
 from orchestrator.benchmarks.resolved import resolve
 from orchestrator.benchmarks.spec import Spec, parse
+from tests.support.waiting import wait_for_port
 
 SUITE = Path(__file__).parents[3] / "agents" / "suites" / "server-overhead"
 SPEC = parse((SUITE / "benchmark.yaml").read_text())
@@ -42,7 +42,7 @@ def connection(
         _filled(spec.subject.start or [], words), cwd=SUITE, env=_environment(spec)
     ) as process:
         connected = http.client.HTTPConnection("127.0.0.1", port)
-        _wait_for(connected, process)
+        wait_for_port(port, process)
         yield connected
         connected.close()
         process.terminate()
@@ -59,19 +59,6 @@ def _filled(command: list[str], words: Mapping[str, object]) -> list[str]:
 
 def _environment(spec: Spec) -> dict[str, str]:
     return {**os.environ, **spec.subject.env}
-
-
-def _wait_for(connection: http.client.HTTPConnection, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        assert process.poll() is None
-        try:
-            connection.connect()
-        except ConnectionRefusedError:
-            time.sleep(0.05)
-        else:
-            return
-    raise AssertionError("the server does not listen")
 
 
 def test_compiled_servers_pass_their_checks(connection: http.client.HTTPConnection) -> None:

@@ -4,7 +4,6 @@ import http.client
 import os
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from orchestrator.benchmarks.matrix import CaseSpec, expand, is_baseline
 from orchestrator.benchmarks.spec import Spec, parse
 from orchestrator.loadtools.model import LoadSpec
 from tests.support.programs import find_program, missing
+from tests.support.waiting import wait_for_port
 
 SUITE = Path(__file__).parents[3] / "agents" / "suites" / "protocols"
 PROTOCOLS = ["h1", "h2", "h3"]
@@ -84,24 +84,11 @@ def server(program: Path, folder: Path) -> Iterator[http.client.HTTPConnection]:
         port = int(probe.getsockname()[1])
     with subprocess.Popen([program, "--port", str(port), "--data", folder]) as process:
         connection = http.client.HTTPConnection("127.0.0.1", port)
-        _wait_for(connection, process)
+        wait_for_port(port, process)
         yield connection
         connection.close()
         process.terminate()
     assert not folder.exists()
-
-
-def _wait_for(connection: http.client.HTTPConnection, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        assert process.poll() is None
-        try:
-            connection.connect()
-        except ConnectionRefusedError:
-            time.sleep(0.05)
-        else:
-            return
-    raise AssertionError("the server does not listen")
 
 
 def _ask(

@@ -4,7 +4,6 @@ import http.client
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ from orchestrator.benchmarks.loads import check_loads
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.resolved import shapes_of, why_unsupported
 from orchestrator.benchmarks.spec import parse
+from tests.support.waiting import wait_for_port
 
 SUITES = Path(__file__).parents[3] / "agents" / "suites"
 
@@ -32,7 +32,7 @@ def start() -> Iterator[Start]:
             words = [word.replace("{port}", str(port)) for word in argv]
             process = running.enter_context(subprocess.Popen(words, stdout=subprocess.DEVNULL))
             running.callback(process.terminate)
-            _wait_for(port, process)
+            wait_for_port(port, process)
             return port
 
         yield start_one
@@ -42,17 +42,6 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        assert process.poll() is None, f"{process.args} ended"
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise AssertionError(f"{process.args} does not listen")
 
 
 def _get(connection: http.client.HTTPConnection, path: str) -> tuple[int, bytes]:
