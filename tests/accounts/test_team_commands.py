@@ -87,10 +87,8 @@ def test_remove_team_asks_before_it_removes(
 
 
 def test_remove_team_removes_all_measurements_of_the_team(
-    db: None, tmp_path: Path, settings: Any
+    db: None, tmp_path: Path, settings: Any, data_dir: Path
 ) -> None:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
     make_everything(tmp_path)
     red = Team.objects.get(slug="red").pk
     with pytest.raises(CommandError, match="runs of Red have not ended: cancel"):

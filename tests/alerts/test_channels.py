@@ -47,9 +47,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _own_settings(settings: Any, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
+def _own_settings(settings: Any, data_dir: Path) -> None:
     settings.ALLOWED_INTERNAL_NETWORKS = ["127.0.0.0/8"]
     settings.EMAIL_HOST = "mail.example.org"
 

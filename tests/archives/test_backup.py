@@ -106,9 +106,8 @@ def changed(path: Path, **changes: Any) -> Path:
 
 
 def test_a_restored_database_has_the_same_rows_and_responses(
-    transactional_db: None, empty: str, tmp_path: Path, settings: Any
+    transactional_db: None, empty: str, tmp_path: Path, data_dir: Path
 ) -> None:
-    settings.DATA_DIR, settings.ALLOW_LOCAL_REPOSITORIES = tmp_path / "data", True
     filled = fill(tmp_path)
     secret = create_token(member=filled.personas.alice, name="asks").secret
     client = Client()

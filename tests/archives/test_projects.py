@@ -40,8 +40,7 @@ OF_TRIAL = (
 
 
 @pytest.fixture
-def filled(transactional_db: None, tmp_path: Path, settings: Any) -> Filled:
-    settings.DATA_DIR, settings.ALLOW_LOCAL_REPOSITORIES = tmp_path / "data", True
+def filled(transactional_db: None, tmp_path: Path, data_dir: Path) -> Filled:
     return fill(tmp_path)
 
 

@@ -43,9 +43,8 @@ from tests.support.fetches import fetch_now, run_fetches
 
 
 @pytest.fixture(autouse=True)
-def _own_settings(settings: Any, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
+def _own_settings(data_dir: Path) -> None:
+    """The data folder of each test is its own."""
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -238,9 +237,8 @@ def test_messages_of_git_are_one_line_without_progress() -> None:
 
 @pytest.mark.django_db
 def test_mirrors_without_a_project_are_removed(
-    personas: Personas, tmp_path: Path, settings: Any
+    personas: Personas, tmp_path: Path, data_dir: Path
 ) -> None:
-    settings.DATA_DIR = tmp_path / "data"
     project, _ = make_project(personas.alice, tmp_path / "origin", [{"a.txt": "one"}])
     folder = tmp_path / "data" / "repositories"
     ours = mirror_of(project).name

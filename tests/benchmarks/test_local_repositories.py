@@ -12,9 +12,8 @@ from tests.support.factories import Personas, make_repository
 
 
 def test_the_mirror_of_another_team_cannot_be_read(
-    personas: Personas, settings: Any, tmp_path: Path
+    personas: Personas, tmp_path: Path, data_dir: Path
 ) -> None:
-    settings.DATA_DIR, settings.ALLOW_LOCAL_REPOSITORIES = tmp_path / "data", True
     make_repository(tmp_path / "origin", [{"a.txt": "secret of red"}])
     red = project_of(personas.alice, tmp_path / "origin")
     repository_of(red).fetch()

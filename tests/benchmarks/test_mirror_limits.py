@@ -23,9 +23,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _own_settings(settings: Any, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
+def _own_settings(data_dir: Path) -> None:
+    """The data folder of each test is its own."""
 
 
 def add_large(member: Member, folder: Path, slug: str) -> Project:

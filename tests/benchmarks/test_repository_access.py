@@ -45,9 +45,8 @@ TOKEN = "glpat-s3cret/+:@"
 
 
 @pytest.fixture(autouse=True)
-def here(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_dir: Path) -> None:
     settings.ALLOWED_INTERNAL_NETWORKS = ["127.0.0.0/8"]
-    settings.DATA_DIR = tmp_path / "data"
     # Repositories of all tests are kept in the usual folder for temporary files.
     make_repository(tmp_path / "origin", [{"a.txt": "one"}])
     (tmp_path / "tmp").mkdir()

@@ -98,10 +98,8 @@ class Visitor:
 
 @pytest.fixture
 def visitor(
-    browser: Browser, transactional_db: None, live_server: Any, settings: Any, tmp_path: Path
+    browser: Browser, transactional_db: None, live_server: Any, data_dir: Path
 ) -> Iterator[Visitor]:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
     context = browser.new_context(base_url=live_server.url, reduced_motion="reduce")
     yield Visitor(context.new_page(), urlsplit(live_server.url).netloc)
     context.close()

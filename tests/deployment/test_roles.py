@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import psycopg
@@ -108,10 +107,9 @@ FORBIDDEN = (
 
 
 def test_pitwall_works_with_a_role_that_cannot_change_the_schema(
-    database: str, roles: Roles, tmp_path: Path, settings: Any
+    database: str, roles: Roles, tmp_path: Path, data_dir: Path
 ) -> None:
     """And the owner restores the backup that it makes."""
-    settings.DATA_DIR, settings.ALLOW_LOCAL_REPOSITORIES = tmp_path / "data", True
     with as_our_database(database):
         filled = fill(tmp_path)
         assert Reading.objects.exists()

@@ -25,10 +25,8 @@ def add(repository: Path, suite: str = SUITE) -> dict[str, Any]:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_failed_add_suite_leaves_no_rows_and_can_be_repeated(
-    tmp_path: Path, settings: Any
+    tmp_path: Path, data_dir: Path
 ) -> None:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
     with pytest.raises(CommandError, match=SUITE):
         add(tmp_path / "nowhere")
     for model in (Team, User, Host, Project):

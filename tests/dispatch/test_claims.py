@@ -35,8 +35,7 @@ CLAIM_S = 2.0
 
 
 @pytest.fixture
-def job(tmp_path: Path, settings: Any, transactional_db: None) -> Job:
-    settings.DATA_DIR = tmp_path / "data"
+def job(tmp_path: Path, transactional_db: None, data_dir: Path) -> Job:
     return job_on_hostile_host(make_personas(), tmp_path)
 
 

@@ -30,8 +30,7 @@ from tests.support.hostile_host import answer, job_on_hostile_host
 
 
 @pytest.fixture
-def job(personas: Personas, tmp_path: Path, settings: Any) -> Job:
-    settings.DATA_DIR = tmp_path / "data"
+def job(personas: Personas, tmp_path: Path, data_dir: Path) -> Job:
     return job_on_hostile_host(personas, tmp_path)
 
 

@@ -2,7 +2,6 @@
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -33,9 +32,8 @@ def test_a_team_can_use_three_quarters_of_the_free_slots(
 
 
 def test_a_job_waits_while_its_team_uses_its_share(
-    personas: Personas, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+    personas: Personas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_dir: Path
 ) -> None:
-    settings.DATA_DIR = tmp_path / "data"
     job = job_on_hostile_host(personas, tmp_path)
     answer(job)
     shares = TeamShares(4)
@@ -55,9 +53,8 @@ def test_a_job_waits_while_its_team_uses_its_share(
 
 
 def test_a_check_waits_while_its_team_uses_its_share(
-    personas: Personas, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+    personas: Personas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_dir: Path
 ) -> None:
-    settings.DATA_DIR = tmp_path / "data"
     host = job_on_hostile_host(personas, tmp_path).host
     assert host is not None
     CheckRequest.objects.create(host=host)

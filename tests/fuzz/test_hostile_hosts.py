@@ -1,7 +1,6 @@
 """A few polls of a hostile agent; `make fuzz` has hundreds."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,9 +9,8 @@ from tests.fuzz.hostile_hosts import fuzz
 
 @pytest.mark.django_db(transaction=True)
 def test_hostile_hosts_cause_no_error_and_change_no_other_team(
-    tmp_path: Path, settings: Any
+    tmp_path: Path, data_dir: Path
 ) -> None:
-    settings.DATA_DIR = tmp_path / "data"
     seen = fuzz(tmp_path, 15, seed=1, most_s=120)
     assert seen.faults == []
     assert seen.looks == 15

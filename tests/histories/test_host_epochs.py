@@ -20,9 +20,7 @@ from tests.support.factories import (
 
 
 @pytest.fixture
-def host(personas: Personas, settings: Any, tmp_path: Path) -> Host:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
+def host(personas: Personas, data_dir: Path) -> Host:
     return make_local_host(personas.alice)
 
 

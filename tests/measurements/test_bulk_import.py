@@ -39,9 +39,7 @@ SHA = "a" * 40
 
 
 @pytest.fixture(autouse=True)
-def _own_folder(settings: Any, tmp_path: Path) -> None:
-    settings.DATA_DIR = tmp_path / "data"
-    settings.ALLOW_LOCAL_REPOSITORIES = True
+def _own_folder(data_dir: Path) -> None:
     forget()
 
 
