@@ -28,7 +28,7 @@ from perf.harness.web_servers import collect_static, serving
 from perf.pages import live_run, summary
 from perf.pages.lighthouse import MissingError, audits, install, programs
 from tests.browser.screens import screens_of
-from tests.support.demo_team import Filled, fill
+from tests.support.demo_team import DemoTeam, make_demo_team
 
 NAME = "pages"
 LIVE = "live"
@@ -114,21 +114,21 @@ def measure_pages(plan: Plan) -> Measurements:
     collect_static()
     call_command("migrate", verbosity=0)
     with tempfile.TemporaryDirectory(prefix="pwb-") as folder:
-        filled = fill(Path(folder))
-        cookie = cookie_of(filled)
+        demo_team = make_demo_team(Path(folder))
+        cookie = cookie_of(demo_team)
         with serving(SITE, Path(folder), {}) as server:
             base = f"http://127.0.0.1:{server.port}"
-            wanted = addresses(plan, filled, base)
+            wanted = addresses(plan, demo_team, base)
             visit = live_run.LoggedIn(chromium=found["chromium"], base=base, cookie=cookie)
             return Measurements(
                 audits=list(print_scores(audits(wanted, cookie=cookie, **found))) if wanted else [],
-                waits=live_run.waits(filled, visit, short=plan.short) if plan.live else {},
+                waits=live_run.waits(demo_team, visit, short=plan.short) if plan.live else {},
             )
 
 
-def addresses(plan: Plan, filled: Filled, base: str) -> list[dict[str, str]]:
+def addresses(plan: Plan, demo_team: DemoTeam, base: str) -> list[dict[str, str]]:
     """Return the addresses; every round begins with another screen."""
-    screens = [screen for screen in screens_of(filled) if screen.name in plan.names]
+    screens = [screen for screen in screens_of(demo_team) if screen.name in plan.names]
     return [
         {"name": screen.name, "url": base + screen.path, "form": form}
         for number in range(plan.rounds)
@@ -145,9 +145,9 @@ def print_scores(audits: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield audit
 
 
-def cookie_of(filled: Filled) -> str:
+def cookie_of(demo_team: DemoTeam) -> str:
     client = Client()
-    client.force_login(filled.personas.alice.user)
+    client.force_login(demo_team.personas.alice.user)
     return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
 
 

@@ -16,7 +16,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.runs.models import Job, Run, Trial
 from perf.harness.report import Wanted, table
 from tests.browser.chromium import ARGUMENTS
-from tests.support.demo_team import Filled
+from tests.support.demo_team import DemoTeam
 from tests.support.factories import DEFINITION, make_definition, make_run, record_trial
 
 CASES = {"small": 4, "large": 300}
@@ -50,12 +50,12 @@ class LoggedIn:
     cookie: str
 
 
-def waits(filled: Filled, visit: LoggedIn, *, short: bool) -> dict[str, list[float]]:
+def waits(demo_team: DemoTeam, visit: LoggedIn, *, short: bool) -> dict[str, list[float]]:
     """Return by the size of the run how long each of its trials took to be shown."""
     # Playwright keeps an event loop in this thread, so Django would refuse database access.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     sizes, trials = (("small",), 2) if short else (tuple(CASES), TRIALS)
-    runs = {size: _going_on(filled, size) for size in sizes}
+    runs = {size: _going_on(demo_team, size) for size in sizes}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=visit.chromium, args=ARGUMENTS)
         context = browser.new_context(base_url=visit.base)
@@ -90,12 +90,12 @@ def text(found: Waits) -> str:
     return table(["live run", "cases", "trials", "shown after (median)", "longest"], rows)
 
 
-def _going_on(filled: Filled, size: str) -> Run:
+def _going_on(demo_team: DemoTeam, size: str) -> Run:
     """Return a run with `size` cases, whose first job measures."""
-    alice = filled.personas.alice
+    alice = demo_team.personas.alice
     project = Project.objects.get(slug="server")
     make_definition(alice, project, slug=f"live-{size}", source=_source(CASES[size]))
-    run = make_run(alice, filled.shas[:2], benchmark=f"live-{size}")
+    run = make_run(alice, demo_team.shas[:2], benchmark=f"live-{size}")
     first = run.jobs.order_by("created_at", "pk")[0]
     Job.objects.filter(pk=first.pk).update(state="measuring", phase="measuring")
     Run.objects.filter(pk=run.pk).update(state="running", started_at=utc_now())

@@ -17,10 +17,10 @@ from orchestrator.api.management.commands.permissions import document
 from orchestrator.benchmarks.models import Project
 from tests.support.fetches import PatientClient
 from tests.support.route_params import (
-    Everything,
+    RouteParams,
     all_operations,
     all_pages,
-    make_everything,
+    make_route_params,
     question,
 )
 
@@ -47,14 +47,14 @@ OF_NOBODY = {"catalogue-suite", "invitation", "audit-export"}
 
 
 @pytest.fixture(scope="module")
-def everything(
+def route_params(
     django_db_setup: None, django_db_blocker: object, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Everything]:
+) -> Iterator[RouteParams]:
     """Filled once; each request is undone after it."""
     folder = tmp_path_factory.mktemp("everything")
     local = override_settings(ALLOW_LOCAL_REPOSITORIES=True, DATA_DIR=folder / "data")
     with django_db_blocker.unblock(), local, undone():  # type: ignore[attr-defined]
-        yield make_everything(folder)
+        yield make_route_params(folder)
 
 
 @contextmanager
@@ -92,21 +92,21 @@ def test_permissions_document_matches_the_table() -> None:
     assert kept.read_text() == document(), "run make permissions"
 
 
-def send(everything: Everything, browser: Client, method: str, name: str) -> HttpResponse:
-    path = everything.page(name, all_pages()[name])
+def send(route_params: RouteParams, browser: Client, method: str, name: str) -> HttpResponse:
+    path = route_params.page(name, all_pages()[name])
     if method == "GET":
-        query = PAGE_QUERIES.get(name, "").format(*everything.shas, **everything.ids)
+        query = PAGE_QUERIES.get(name, "").format(*route_params.shas, **route_params.ids)
         return browser.get(f"{path}?{query}")
     return browser.post(path, PAGE_BODIES.get(name, {}))
 
 
-def test_pages_admit_the_roles_of_the_table(everything: Everything) -> None:
-    who = everything.personas
-    members = (who.bob, everything.carol)
+def test_pages_admit_the_roles_of_the_table(route_params: RouteParams) -> None:
+    who = route_params.personas
+    members = (who.bob, route_params.carol)
     browsers = [(member, signed_in(member)) for member in members]
     visitor, faults = signed_in(None), []
     for name, parameters in all_pages().items():
-        row, path = PAGES[name], everything.page(name, parameters)
+        row, path = PAGES[name], route_params.page(name, parameters)
         for method, least in (("GET", row.see), ("POST", row.do)):
             with undone():
                 answer = visitor.generic(method, path)
@@ -119,7 +119,7 @@ def test_pages_admit_the_roles_of_the_table(everything: Everything) -> None:
                 continue
             for member, browser in browsers:
                 with undone():
-                    status = send(everything, browser, method, name).status_code
+                    status = send(route_params, browser, method, name).status_code
                 if least is None and method == "GET":
                     right = status == 405
                 else:
@@ -131,16 +131,16 @@ def test_pages_admit_the_roles_of_the_table(everything: Everything) -> None:
     assert not faults, "\n".join(faults)
 
 
-def test_pages_show_nothing_to_another_team(everything: Everything) -> None:
-    mallory, faults = signed_in(everything.personas.mallory), []
+def test_pages_show_nothing_to_another_team(route_params: RouteParams) -> None:
+    mallory, faults = signed_in(route_params.personas.mallory), []
     for name, parameters in all_pages().items():
         row = PAGES[name]
         for method, least in (("GET", row.see), ("POST", row.do)):
             if least in (None, ANYBODY, PERSON):
                 continue
             with undone():
-                answer = send(everything, mallory, method, name)
-            said = next((each for each in everything.names if each in read(answer)), None)
+                answer = send(route_params, mallory, method, name)
+            said = next((each for each in route_params.names if each in read(answer)), None)
             if parameters and name not in OF_NOBODY and answer.status_code != 404:
                 faults.append(f"{method} {name}: another team gets {answer.status_code}")
             if said or answer.status_code >= 500:
@@ -154,52 +154,52 @@ def bearer(member: Member, **options: object) -> dict[str, str]:
 
 
 def ask(
-    everything: Everything, name: str, headers: dict[str, str], method: str = ""
+    route_params: RouteParams, name: str, headers: dict[str, str], method: str = ""
 ) -> HttpResponse:
     usual, path = name.split()
-    query, body = question(everything, name)
-    address = f"{everything.operation(path)}?{query}"
+    query, body = question(route_params, name)
+    address = f"{route_params.operation(path)}?{query}"
     client = PatientClient(raise_request_exception=False)
     with undone():
         return client.generic(method or usual, address, body, "application/json", headers=headers)
 
 
-def test_the_api_admits_the_roles_of_the_table(everything: Everything) -> None:
+def test_the_api_admits_the_roles_of_the_table(route_params: RouteParams) -> None:
     faults = []
-    who = everything.personas
-    members = [(each, _viewers_token(each)) for each in (who.bob, everything.carol)]
+    who = route_params.personas
+    members = [(each, _viewers_token(each)) for each in (who.bob, route_params.carol)]
     lacking = {
         scope: bearer(who.alice, scopes=[each for each in Scope.values if each != scope])
         for scope in Scope.values
     }
     for name in all_operations():
         row = OPERATIONS[name]
-        if (status := ask(everything, name, {}).status_code) != 401:
+        if (status := ask(route_params, name, {}).status_code) != 401:
             faults.append(f"{name}: nobody gets {status}")
         for member, headers in members:
-            answer = ask(everything, name, headers)
+            answer = ask(route_params, name, headers)
             status = answer.status_code
             if (status != 403) is not may(member, row.role) or status >= 500 or status == 404:
                 faults.append(f"{name}: a {member.role} gets {status} {read(answer)[:200]}")
             if status == 200 and name.startswith("GET"):
-                head = ask(everything, name, headers, "HEAD")
+                head = ask(route_params, name, headers, "HEAD")
                 if head.status_code != 200 or read(head):
                     faults.append(f"{name}: HEAD gets {head.status_code} {read(head)[:200]}")
                 break  # Whoever may more reads the same.
-        answer = ask(everything, name, lacking[row.scope])
+        answer = ask(route_params, name, lacking[row.scope])
         if answer.status_code != 403 or f"the scope {row.scope}" not in read(answer):
             faults.append(f"{name}: without its scope {answer.status_code}")
     assert not faults, "\n".join(faults)
 
 
-def test_the_api_shows_nothing_to_another_team_or_project(everything: Everything) -> None:
+def test_the_api_shows_nothing_to_another_team_or_project(route_params: RouteParams) -> None:
     faults = []
-    mallory = bearer(everything.personas.mallory)
-    other = bearer(everything.personas.alice, project=Project.objects.get(slug="other").pk)
+    mallory = bearer(route_params.personas.mallory)
+    other = bearer(route_params.personas.alice, project=Project.objects.get(slug="other").pk)
     for name in all_operations():
         row, mine = OPERATIONS[name], any(each in name for each in OF_TEAM)
         for asker, headers in (("team", mallory), ("project", other)):
-            answer = ask(everything, name, headers)
+            answer = ask(route_params, name, headers)
             status, said = answer.status_code, read(answer)
             refused = asker == "project" and row.whole_team
             named = "{" in name and name not in NAMED_IN_BODY | OF_OWN_NAME
@@ -210,7 +210,7 @@ def test_the_api_shows_nothing_to_another_team_or_project(everything: Everything
                 faults.append(f"{name}: another {asker} gets {status} {said[:160]}")
             elif not refused and not open_to_all and status != 404:
                 faults.append(f"{name}: another {asker} gets {status}")
-            if asker == "team" and (found := [e for e in everything.names if e in said]):
+            if asker == "team" and (found := [e for e in route_params.names if e in said]):
                 faults.append(f"{name}: another {asker} reads {found}")
             if asker == "project" and "server/many" in said and status < 300:
                 faults.append(f"{name}: another {asker} reads {said[:200]}")

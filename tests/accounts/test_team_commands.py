@@ -15,7 +15,7 @@ from django.test import Client
 from orchestrator.accounts.models import AuditEntry, Membership, Team, User
 from orchestrator.runs.models import Run
 from tests.support.factories import Personas
-from tests.support.route_params import make_everything
+from tests.support.route_params import make_route_params
 
 #: The apps that have rows of teams, and rows that other teams have, or no team.
 OURS = {"accounts", "fleet", "benchmarks", "runs", "results", "alerts", "forges"}
@@ -89,7 +89,7 @@ def test_remove_team_asks_before_it_removes(
 def test_remove_team_removes_all_measurements_of_the_team(
     db: None, tmp_path: Path, settings: Any, data_dir: Path
 ) -> None:
-    make_everything(tmp_path)
+    make_route_params(tmp_path)
     red = Team.objects.get(slug="red").pk
     with pytest.raises(CommandError, match="runs of Red have not ended: cancel"):
         called("remove_team", "red", "--confirm", "red")

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.support import SERVER, AgentHost
-from tests.support.tools import tool
+from tests.support.programs import tool
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ import pytest
 from agents.hostagent import bundle
 from agents.hostagent.bundle import PACKAGES, build_bundle
 from agents.hostagent.unpacking import unpack
-from tests.support.programs import missing
-from tests.support.pythons import oldest_python
+from tests.support.programs import missing, oldest_python
 from tests.support.webservers import Reply, Site, http2, serving
 
 SOURCES = sorted(Path(bundle.__file__).parent.rglob("*.py"))

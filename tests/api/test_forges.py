@@ -15,8 +15,7 @@ from orchestrator.forges.models import BenchmarkRequest, Connection
 from orchestrator.forges.pr_sync import FETCH_LOOK_EVERY
 from orchestrator.runs.models import Run
 from tests.support.factories import commit_files, git
-from tests.support.fetches import run_fetches
-from tests.support.forges import follow_pulls
+from tests.support.fetches import follow_pulls, run_fetches
 from tests.support.http_servers import standing_in
 from tests.support.world import World
 

@@ -11,7 +11,7 @@ from orchestrator.forges.pr_sync import LOOK_EVERY
 from orchestrator.forges.services import NewConnection, save_connection
 from orchestrator.runs.models import Run
 from tests.support.factories import finish_run, make_run
-from tests.support.forges import follow_pulls
+from tests.support.fetches import follow_pulls
 from tests.support.http_servers import StandIn, standing_in
 
 

@@ -33,7 +33,7 @@ from orchestrator.fleet.services import add_credential
 from orchestrator.measurements.ingest import forget
 from orchestrator.results.models import Histogram
 from tests.support.databases import as_our_database, empty_database
-from tests.support.demo_team import fill
+from tests.support.demo_team import make_demo_team
 from tests.support.engine import own_database_url
 from tests.support.factories import make_personas
 
@@ -108,11 +108,11 @@ def changed(path: Path, **changes: Any) -> Path:
 def test_a_restored_database_has_the_same_rows_and_responses(
     transactional_db: None, empty: str, tmp_path: Path, data_dir: Path
 ) -> None:
-    filled = fill(tmp_path)
-    secret = create_token(member=filled.personas.alice, name="asks").secret
+    demo_team = make_demo_team(tmp_path)
+    secret = create_token(member=demo_team.personas.alice, name="asks").secret
     client = Client()
     client.force_login(User.objects.get(username="alice"))
-    asked = questions(client, secret, filled.shas)
+    asked = questions(client, secret, demo_team.shas)
     before = contents()
     path = back_up(tmp_path)
     told = restore(path, empty)
@@ -124,7 +124,7 @@ def test_a_restored_database_has_the_same_rows_and_responses(
     for encoded in Histogram.objects.values_list("encoded", flat=True):
         assert any(bytes(encoded).hex() in row for row in after["results_histogram"])
     with as_our_database(empty):
-        assert questions(client, secret, filled.shas) == asked
+        assert questions(client, secret, demo_team.shas) == asked
     manifest = json.loads(zipfile.ZipFile(path).read("manifest.json"))
     counted = {f"public.{name}": len(rows) for name, rows in before.items() if name != "rules"}
     assert manifest["tables"] == counted

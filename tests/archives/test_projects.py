@@ -27,7 +27,7 @@ from orchestrator.histories.annotations import annotate
 from orchestrator.measurements.ingest import forget
 from orchestrator.results.models import Artifact, Histogram, LoadResult, Reading, Series
 from orchestrator.runs.models import Job, Trial
-from tests.support.demo_team import Filled, fill
+from tests.support.demo_team import DemoTeam, make_demo_team
 
 #: What answers of two teams differ in; accounts are not exported. Intervals of single quantiles
 #: are drawn by chance, with a fixed seed, from blocks in the order of their ids.
@@ -40,13 +40,13 @@ OF_TRIAL = (
 
 
 @pytest.fixture
-def filled(transactional_db: None, tmp_path: Path, data_dir: Path) -> Filled:
-    return fill(tmp_path)
+def demo_team(transactional_db: None, tmp_path: Path, data_dir: Path) -> DemoTeam:
+    return make_demo_team(tmp_path)
 
 
 @pytest.fixture
-def archive(filled: Filled, tmp_path: Path) -> Path:
-    alice = filled.personas.alice
+def archive(demo_team: DemoTeam, tmp_path: Path) -> Path:
+    alice = demo_team.personas.alice
     project = Project.objects.get(slug="server")
     annotate(member=alice, commit=project.commits.all()[0], text="a note that goes along")
     path = tmp_path / "server.pitwall"
@@ -61,11 +61,11 @@ def take(path: Path, **options: Any) -> str:
 
 
 def test_an_imported_project_gives_the_same_responses_and_exists_once(
-    filled: Filled, archive: Path
+    demo_team: DemoTeam, archive: Path
 ) -> None:
-    red, blue = filled.personas.alice, filled.personas.mallory
+    red, blue = demo_team.personas.alice, demo_team.personas.mallory
     assert re.match(r"blue/server: [\d,]+ rows", take(archive))
-    assert answers(blue, filled.shas) == answers(red, filled.shas)
+    assert answers(blue, demo_team.shas) == answers(red, demo_team.shas)
     before = rows()
     assert "nothing was changed" in take(archive)
     assert rows() == before
@@ -140,7 +140,7 @@ def rows() -> dict[str, int]:
 
 
 def test_a_project_export_has_all_kinds_of_rows_and_no_secret(
-    filled: Filled, archive: Path
+    demo_team: DemoTeam, archive: Path
 ) -> None:
     with zipfile.ZipFile(archive) as opened:
         manifest = json.loads(opened.read("manifest.json"))
@@ -189,7 +189,9 @@ def nothing_changes_after(archive: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("nothing_changes_after")
-def test_rows_of_an_export_refer_only_to_rows_of_the_file(filled: Filled, archive: Path) -> None:
+def test_rows_of_an_export_refer_only_to_rows_of_the_file(
+    demo_team: DemoTeam, archive: Path
+) -> None:
     """Ids of another team's rows may be known: they stand in links that were shared."""
     theirs = Job.objects.filter(run__state="queued")[0]
     job = f'"job": "{theirs.pk}"'.encode()
@@ -204,7 +206,7 @@ def test_rows_of_an_export_refer_only_to_rows_of_the_file(filled: Filled, archiv
         take(crafted)
     assert Trial.objects.count() == before
     # Also where no row of the file is here yet, so that its ids stay what they are.
-    ids = NewIds(team=filled.personas.mallory.team, slug="server", definitions=[])
+    ids = NewIds(team=demo_team.personas.mallory.team, slug="server", definitions=[])
     with pytest.raises(KeyError):
         ids.of("jobs", str(theirs.pk))
     own = "0199aaaa-0000-7000-8000-000000000000"
@@ -216,7 +218,7 @@ def test_rows_of_an_export_refer_only_to_rows_of_the_file(filled: Filled, archiv
 
 
 def test_an_export_needs_disk_space_only_next_to_its_target(
-    filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    demo_team: DemoTeam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "no such folder"))
     path = tmp_path / "out.pitwall"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tests.support.demo_team import Filled
+from tests.support.demo_team import DemoTeam
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,9 +14,9 @@ class Screen:
     status: int = 200
 
 
-def screens_of(filled: Filled) -> list[Screen]:
+def screens_of(demo_team: DemoTeam) -> list[Screen]:
     """Every screen that a member comes to, with something on it."""
-    ids, shas = filled.ids, filled.shas
+    ids, shas = demo_team.ids, demo_team.shas
     sides = f"baseline={shas[0]}&contender={shas[1]}"
     paths = {
         "overview": "/",

@@ -16,7 +16,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.measurements.recording import Measured
 from orchestrator.results.models import ChangePoint, Series
 from tests.browser.screenshots import wait_until_drawn
-from tests.support.recording import record
+from tests.support.factories import record
 from tests.support.world import World
 
 pytestmark = pytest.mark.browser

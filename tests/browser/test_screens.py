@@ -17,7 +17,7 @@ from tests.browser.conftest import log_in
 from tests.browser.console import is_of_the_page
 from tests.browser.screens import EMPTY, Screen, screens_of
 from tests.browser.screenshots import picture_screen, wait_until_drawn
-from tests.support.demo_team import fill
+from tests.support.demo_team import make_demo_team
 from tests.support.factories import make_personas
 
 pytestmark = pytest.mark.browser
@@ -106,10 +106,10 @@ def visitor(
 
 
 def test_every_screen_is_accessible_and_fits(visitor: Visitor, tmp_path: Path) -> None:
-    filled = fill(tmp_path)
+    demo_team = make_demo_team(tmp_path)
     visitor.visit(Screen(name="login", path="/login"))
     log_in(visitor.page)
-    for screen in screens_of(filled):
+    for screen in screens_of(demo_team):
         visitor.visit(screen)
     assert "\n".join(visitor.faults) == ""
 

@@ -12,7 +12,7 @@ import pytest
 from cli.bundle import build_command
 from cli.pitwall.main import main
 from tests.api.conftest import alice, bob, mallory
-from tests.support.pythons import oldest_python
+from tests.support.programs import oldest_python
 from tests.support.world import World
 
 __all__ = ["alice", "bob", "mallory"]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.engine import ROOT
 from tests.support.factories import DEFINITION, make_repository
-from tests.support.tools import tool
+from tests.support.programs import tool
 
 HELLO = (ROOT / "agents" / "suites" / "hello" / "server.py").read_text()
 SLOWER = HELLO.replace("WORK = 50", "WORK = 1000")

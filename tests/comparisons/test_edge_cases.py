@@ -19,9 +19,9 @@ from tests.support.factories import (
     Personas,
     finish_run,
     make_run,
+    record,
     record_again,
 )
-from tests.support.recording import record
 
 
 def compare(personas: Personas, commits: list[Commit]) -> ComparisonReport:

@@ -19,8 +19,7 @@ from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.retention.pruning import prune
 from orchestrator.retention.settings import Wanted, save_retention
 from orchestrator.runs.models import Run, Trial
-from tests.support.factories import Personas, finish_run
-from tests.support.recording import record
+from tests.support.factories import Personas, finish_run, record
 from tests.support.world import World
 
 pytestmark = pytest.mark.django_db

@@ -22,7 +22,7 @@ from orchestrator.operations.doctor_servers import database_role
 from orchestrator.results.models import Reading
 from tests.deployment.image import DOCKER
 from tests.support.databases import as_our_database, empty_database
-from tests.support.demo_team import fill
+from tests.support.demo_team import make_demo_team
 from tests.support.engine import own_database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -111,11 +111,11 @@ def test_pitwall_works_with_a_role_that_cannot_change_the_schema(
 ) -> None:
     """And the owner restores the backup that it makes."""
     with as_our_database(database):
-        filled = fill(tmp_path)
+        demo_team = make_demo_team(tmp_path)
         assert Reading.objects.exists()
         client = Client()
         client.force_login(User.objects.get(username="alice"))
-        sides = f"baseline={filled.shas[0]}&contender={filled.shas[1]}"
+        sides = f"baseline={demo_team.shas[0]}&contender={demo_team.shas[1]}"
         assert client.get(f"/compare/?benchmark=server/many&{sides}").status_code == 200
         (found,) = database_role()
         assert found.outcome == "ok", found

@@ -12,7 +12,7 @@ from orchestrator.dispatch import checkup_inside
 from orchestrator.fleet.models import CheckStep, Host, HostCheck
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.transport.base import Completed
-from tests.support.checkups import check_now
+from tests.support.engine import check_now
 from tests.support.factories import Personas, make_local_host
 
 Says = Callable[[Sequence[str]], Completed]

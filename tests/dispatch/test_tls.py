@@ -15,7 +15,7 @@ from cryptography import x509
 
 from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.dispatch.tls import Certificates, make_certificates, needs_tls
-from tests.support.tools import tool
+from tests.support.programs import tool
 
 NOW = datetime.now(tz=UTC)
 

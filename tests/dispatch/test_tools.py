@@ -15,7 +15,7 @@ from orchestrator.dispatch.rounds import plans_of_round
 from orchestrator.dispatch.tools import needs_of, own_tool, tool_path
 from tests.dispatch.support import THEIR_OHA, facts, leased
 from tests.support.factories import DEFINITION, Personas
-from tests.support.tools import tool
+from tests.support.programs import tool
 
 H3 = frozenset({"http3"})
 WITHOUT_H3 = '[ "$1" = --version ] || { echo "has not been built with HTTP/3" >&2; exit 1; }'

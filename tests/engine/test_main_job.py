@@ -15,8 +15,7 @@ from orchestrator.measurements.readings import values_of
 from orchestrator.measurements.selectors import artifact_content, trial_details
 from orchestrator.runs.models import HostLease, Run, Trial
 from orchestrator.runs.services import cancel_run
-from tests.support.cancelled import cancel_the_long_case, with_a_long_case
-from tests.support.engine import Engine, server
+from tests.support.engine import Engine, cancel_the_long_case, server, with_a_long_case
 from tests.support.factories import (
     DEFINITION,
     Personas,

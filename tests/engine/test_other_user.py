@@ -16,8 +16,7 @@ from orchestrator.fleet.models import CheckStep, Host, HostCheck
 from orchestrator.fleet.services import add_host, confirm_host_key
 from orchestrator.runs.models import Run, Trial
 from tests.engine.test_over_ssh import describe
-from tests.support.checkups import check_now
-from tests.support.engine import Engine, server
+from tests.support.engine import Engine, check_now, server
 from tests.support.factories import (
     Personas,
     make_definition,

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.runs.models import Trial
-from tests.support.cancelled import cancel_the_long_case, with_a_long_case
-from tests.support.engine import Engine, server
+from tests.support.engine import Engine, cancel_the_long_case, server, with_a_long_case
 from tests.support.factories import Personas, make_definition, make_project, make_run
 from tests.support.fleet import ANYWHERE, add_hosts
 from tests.support.fleet_assertions import assert_all_is_well

@@ -43,8 +43,7 @@ from tests.support.factories import (
     git,
     make_definition,
 )
-from tests.support.fetches import run_fetches
-from tests.support.forges import follow_pulls
+from tests.support.fetches import follow_pulls, run_fetches
 from tests.support.http_servers import StandIn, standing_in
 from tests.support.world import World
 

@@ -36,7 +36,7 @@ from orchestrator.results.models import ChangePoint, ReferenceSource
 from orchestrator.runs.models import Build, Job, Run, Schedule, Trial
 from perf.harness.environments import venv_of
 from perf.harness.web_servers import collect_static, serving
-from tests.support.demo_team import Filled, fill
+from tests.support.demo_team import DemoTeam, make_demo_team
 
 LOCK = CHECKOUT / "requirements" / "fuzz.txt"
 CHECKS = (
@@ -93,16 +93,16 @@ def parse() -> argparse.Namespace:
 def prepared(folder: Path) -> dict[str, object]:
     """Return the objects that the requests name, so that most requests find something."""
     call_command("migrate", verbosity=0)
-    filled = fill(folder)
-    member = filled.personas.alice
+    demo_team = make_demo_team(folder)
+    member = demo_team.personas.alice
     made = create_token(member=member, name="fuzz")
     own = {"token_id": str(made.token.pk), "username": member.user.get_username()}
-    known = {"token": made.secret, "own": own, **names_of(filled)}
+    known = {"token": made.secret, "own": own, **names_of(demo_team)}
     connections.close_all()
     return known
 
 
-def names_of(filled: Filled) -> dict[str, object]:
+def names_of(demo_team: DemoTeam) -> dict[str, object]:
     def ids(model: type) -> list[str]:
         rows = model.objects.order_by("pk").values_list("pk", flat=True)  # type: ignore[attr-defined]
         return [str(each) for each in rows[:OF_A_KIND]]
@@ -125,9 +125,9 @@ def names_of(filled: Filled) -> dict[str, object]:
         "schedule_id": ids(Schedule),
         "reference_id": ids(ReferenceSource),
         "case": list(Case.objects.values_list("key", flat=True)[:OF_A_KIND]),
-        "commit": [*filled.shas, filled.shas[0][:10]],
-        "baseline": [filled.shas[0], "main~1", "merge-base:main", "newest-measured:main"],
-        "contender": [filled.shas[1], "main"],
+        "commit": [*demo_team.shas, demo_team.shas[0][:10]],
+        "baseline": [demo_team.shas[0], "main~1", "merge-base:main", "newest-measured:main"],
+        "contender": [demo_team.shas[1], "main"],
         "project": ["server"],
         "benchmark": ["hello", "many", "long"],
         "host": ["here"],

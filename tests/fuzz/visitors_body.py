@@ -24,7 +24,7 @@ from django.test import override_settings
 from django.test.utils import setup_test_environment
 
 from tests.fuzz.visitors import Seen, add_unmeasured_branch, answer_of, fuzz
-from tests.support.route_params import make_everything
+from tests.support.route_params import make_route_params
 from tests.support.visitor_site import front_pages, plant_secrets, visitor_site
 
 PLAIN = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
@@ -54,10 +54,10 @@ def tried(options: argparse.Namespace) -> Seen:
         # One address sends all requests; they must be answered, not limited.
         uncounted = {"VISITOR_REQUESTS_A_MINUTE": 0}
         with override_settings(DATA_DIR=folder / "data", STORAGES=storages, **uncounted):
-            everything = make_everything(folder)
+            route_params = make_route_params(folder)
             unmeasured = add_unmeasured_branch(folder)
             plant_secrets()
-            site = [*visitor_site(everything), *front_pages(everything)]
+            site = [*visitor_site(route_params), *front_pages(route_params)]
             return fuzz(site, unmeasured, options.requests, options.seed)
 
 

@@ -16,8 +16,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.histories.histories import Part, history_choices, history_of
 from orchestrator.histories.reports import History
 from orchestrator.measurements.recording import Measured
-from tests.support.factories import Personas
-from tests.support.recording import record
+from tests.support.factories import Personas, record
 
 NOW = utc_now()
 

@@ -20,7 +20,7 @@ from agents.hostagent.sandbox.placeholders import fill_placeholders
 from orchestrator.dispatch.tls import make_certificates
 from orchestrator.loadtools.model import LoadSpec, TrialReading
 from orchestrator.loadtools.registry import TOOLS
-from tests.support.tools import tool
+from tests.support.programs import tool
 
 HERE = Path(__file__).parent
 #: What a machine that is busy with other tests does to a short load.

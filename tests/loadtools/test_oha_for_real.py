@@ -15,7 +15,7 @@ from agents.hostagent.readers import oha
 from orchestrator.loadtools.model import LoadSpec
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.stats.histogram import Histogram
-from tests.support.tools import tool
+from tests.support.programs import tool
 
 OHA = str(tool("oha"))
 LOAD = LoadSpec(

@@ -18,8 +18,7 @@ from orchestrator.measurements.recording import Ids, Measured
 from orchestrator.results.models import Point, Reading, Series
 from orchestrator.stats.rollup import bands
 from orchestrator.stats.summary import summarise
-from tests.support.factories import Personas, store_cases
-from tests.support.recording import record
+from tests.support.factories import Personas, record, store_cases
 from tests.support.world import World
 
 AT = datetime(2026, 5, 1, tzinfo=UTC)

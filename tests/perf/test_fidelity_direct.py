@@ -9,7 +9,7 @@ from perf.fidelity.direct import DirectRunError, Pinned, run_directly
 from perf.fidelity.extent import SHORT
 from perf.fidelity.loads import LOADS
 from perf.fidelity.target import built_target
-from tests.support.tools import tool
+from tests.support.programs import tool
 
 CPUS = tuple(os.sched_getaffinity(0))
 PINNED = Pinned(server=CPUS, tool=CPUS)

@@ -24,9 +24,9 @@ from tests.support.factories import (
     make_definition,
     make_local_host,
     make_project,
+    record,
     store_cases,
 )
-from tests.support.recording import record
 
 RATE = "requests.rate"
 #: The noise of one trial, as a share.

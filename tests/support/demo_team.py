@@ -79,7 +79,7 @@ tables:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filled:
+class DemoTeam:
     """The parameters of the addresses of its screens; `ids` by the kind of object."""
 
     personas: Personas
@@ -87,7 +87,7 @@ class Filled:
     ids: Mapping[str, object]
 
 
-def fill(folder: Path) -> Filled:
+def make_demo_team(folder: Path) -> DemoTeam:
     """Fill an empty database; the git repository is created in `folder`."""
     personas = make_personas()
     alice = personas.alice
@@ -118,7 +118,7 @@ def fill(folder: Path) -> Filled:
         "import": _imports(alice),
         **_point(),
     }
-    return Filled(personas=personas, shas=shas, ids=ids)
+    return DemoTeam(personas=personas, shas=shas, ids=ids)
 
 
 def _imports(member: Member) -> object:

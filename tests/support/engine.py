@@ -12,15 +12,23 @@ from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from urllib.parse import quote
+from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import QuerySet
 
 from devstack.processes import die_with_parent
+from orchestrator.accounts.members import Member
 from orchestrator.core.ids import new_id
-from orchestrator.runs.models import Run
+from orchestrator.dispatch.checkup import ask_for_checks, carry_out
+from orchestrator.fleet.checks import CheckList, checks_of
+from orchestrator.fleet.models import CheckStep
+from orchestrator.fleet.selectors import own_host_for
+from orchestrator.runs.cancelling import cancel_case
+from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import RUN_ENDED
-from tests.support.tools import tool
+from tests.support.programs import tool
 
 #: Hosts of tests are on loopback and in networks that the tests create.
 ANYWHERE = ("0.0.0.0/0", "::/0")
@@ -158,3 +166,42 @@ def own_database_url() -> str:
     secret = f":{quote(current['PASSWORD'], safe='')}" if current["PASSWORD"] else ""
     port = f"&port={current['PORT']}" if current["PORT"] else ""
     return f"postgresql://{user}{secret}@/{current['NAME']}?host={host}{port}"
+
+
+#: Longer than a test waits for the end of the run after its cancellation.
+_LONG_S = 90
+
+
+def with_a_long_case(source: str) -> str:
+    """Return the usual definition with two cases: a long and a short one."""
+    source = source.replace("connections: [4]", f"connections: [4]\n  seconds: [{_LONG_S}, 0.6]")
+    return source.replace("duration_s: 0.6", 'duration_s: "{seconds}"')
+
+
+def cancel_the_long_case(
+    engine: Engine, member: Member, run: Run
+) -> tuple[QuerySet[Trial], QuerySet[Trial]]:
+    """Cancel the long case under load. Return the trials of the long case and of the other."""
+    trials = Trial.objects.filter(job__run=run)
+    long, short = (trials.filter(case__parameters__seconds=each) for each in (_LONG_S, 0.6))
+
+    def is_under_load() -> bool:
+        job = run.jobs.get()
+        return job.phase == "measuring" and long.filter(pk=job.current_trial).exists()
+
+    engine.wait_for(is_under_load)
+    cancel_case(member=member, run_id=run.pk, case_id=long[0].case_id)
+    return long, short
+
+
+def check_now(*, member: Member, host_id: UUID, again: CheckStep | None = None) -> CheckList:
+    """Run checks until one waits for a person, or all have passed."""
+    found = ask_for_checks(member=member, host_id=host_id, again=again)
+    deadline = time.monotonic() + 60
+    while found.running:
+        assert time.monotonic() < deadline, found
+        # A worker of the test's engine may have been faster.
+        carry_out(host_id)
+        time.sleep(0.05)
+        found = checks_of(own_host_for(member, host_id))
+    return found

@@ -21,22 +21,23 @@ from orchestrator.accounts.models import Membership, Role, User
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import create_team, create_user
 from orchestrator.benchmarks.expanded import expanded
-from orchestrator.benchmarks.models import Case, Definition, Project
+from orchestrator.benchmarks.models import Benchmark, Case, Definition, Project
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.services import case_ids_of, save_definition
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import sha256_hex
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.fleet.services import add_local_host, save_profile
+from orchestrator.measurements import recording
 from orchestrator.measurements.comparability import block_of, hash_configuration
+from orchestrator.measurements.metrics import metric_ids
 from orchestrator.measurements.readings import values_of
-from orchestrator.measurements.recording import Measured
+from orchestrator.measurements.recording import Ids, Measured
 from orchestrator.results.models import Artifact, Histogram, Point, Reading
 from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.stats.histogram import Histogram as Distribution
 from tests.support.fetches import fetch_now
-from tests.support.recording import record
 
 PASSWORD = "correct horse battery"
 
@@ -317,3 +318,12 @@ def _histogram(trial: Trial, rate: float) -> Histogram:
     return Histogram(
         trial=trial, kind="ok", encoded=distribution.encode(), count=distribution.total_count
     )
+
+
+def record(rows: Sequence[Measured], ids: Ids | None = None) -> int:
+    """Return how many of the rows, all of one team, were new."""
+    if not rows:
+        return 0
+    team = Benchmark.objects.select_related("project").get(pk=rows[0].benchmark).project.team_id
+    metrics = metric_ids(team, {key for row in rows for key in row.readings})
+    return len(recording.record(rows, metrics, ids))

@@ -15,6 +15,8 @@ from django.test import Client
 from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.dispatch.tasks import fetch_repositories
+from orchestrator.forges.models import PullRequest
+from orchestrator.forges.pr_sync import due_pulls, follow
 
 #: The most repeats of a request: each repeat follows a fetch.
 MOST_REPEATS = 5
@@ -79,3 +81,10 @@ def fetching() -> Iterator[None]:
     finally:
         end.set()
         thread.join()
+
+
+def follow_pulls(later: timedelta = timedelta()) -> int:
+    """Process the pull requests that are due after `later`; return their number."""
+    waiting = PullRequest.objects.exclude(next_at=None)
+    waiting.update(next_at=F("next_at") - later)
+    return sum(map(follow, due_pulls()))

@@ -10,8 +10,13 @@ from orchestrator.benchmarks.models import Case, Commit, Definition, Project
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.measurements.recording import Measured
-from tests.support.factories import DEFINITION, make_definition, make_local_host, store_cases
-from tests.support.recording import record
+from tests.support.factories import (
+    DEFINITION,
+    make_definition,
+    make_local_host,
+    record,
+    store_cases,
+)
 
 WIDE = DEFINITION.replace(
     '"server.py", "--port"', '"server.py", "{size}", "{protocol}", "--port"'

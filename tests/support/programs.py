@@ -6,12 +6,17 @@ how to install it. With PITWALL_TEST_ALL=1, as in CI, such a test fails.
 
 import os
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+
+from devstack.tools.cache import cached
+from devstack.tools.supplies import SUPPLIES
 
 #: Program → how to install it (Debian's packages).
 INSTALL = {
@@ -64,3 +69,36 @@ def summary(skipped: Sequence[pytest.TestReport | pytest.CollectReport]) -> list
         f"Not tested because {name} is missing: {count}. Install it: {INSTALL[name]}"
         for name, count in sorted(counts.items())
     ]
+
+
+def tool(name: str) -> Path:
+    """Return the program of a load tool; the test is skipped if there is none.
+
+    It is the one of the installation (PITWALL_<NAME>), otherwise of the user's cache, otherwise of
+    the PATH.
+    """
+    named = os.environ.get(f"PITWALL_{name.upper()}")
+    kept = cached(SUPPLIES[name]) if name in SUPPLIES else None
+    found = named or kept or find_program(name)
+    return Path(found) if found else missing(name)
+
+
+_OLDEST = "3.9"
+
+
+@cache
+def oldest_python() -> str | None:
+    """Return a working Python 3.9 from the PATH or a version manager; None if there is none."""
+    return next((path for path in _candidates() if _runs(path)), None)
+
+
+def _candidates() -> list[str]:
+    named = shutil.which(f"python{_OLDEST}")
+    # The name alone may be the empty shim of a manager: it is in `shims`, next to `versions`.
+    roots = [Path.home() / ".pyenv", *([Path(named).parents[1]] if named else [])]
+    kept = [path for root in roots for path in root.glob(f"versions/{_OLDEST}.*/bin/python")]
+    return [*([named] if named else []), *map(str, sorted(kept))]
+
+
+def _runs(path: str) -> bool:
+    return subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0

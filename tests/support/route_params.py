@@ -25,13 +25,13 @@ from orchestrator.histories.annotations import annotate
 from orchestrator.regressions.change_points import rebaseline
 from orchestrator.results.models import ChangePoint, Pin, Series
 from orchestrator.runs.models import Job, Schedule
-from tests.support.demo_team import REPORT, fill
+from tests.support.demo_team import REPORT, make_demo_team
 from tests.support.factories import DEFINITION, Personas
 from tests.support.fetches import fetch_now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Everything:
+class RouteParams:
     """`ids` by the name of a parameter in an address; `names`: texts only for team red."""
 
     personas: Personas
@@ -66,20 +66,20 @@ OF_OPERATIONS = {"project": "server", "benchmark": "many", "version": 1, "name":
 OF_ONE = {"/trials/{trial_id}/artifacts/{name}": {"name": "tool.json"}}
 
 
-def make_everything(folder: Path) -> Everything:
-    filled = fill(folder)
-    alice = filled.personas.alice
+def make_route_params(folder: Path) -> RouteParams:
+    demo_team = make_demo_team(folder)
+    alice = demo_team.personas.alice
     other = create_project(
         member=alice, slug="other", name="Other", repository_url=str(folder / "repository")
     )
     fetch_now(other)
     carol = member_for_user(User.objects.get(username="carol"))
-    series = Series.objects.get(pk=filled.ids["series"])
-    commit = Commit.objects.get(sha=filled.ids["sha"])
+    series = Series.objects.get(pk=demo_team.ids["series"])
+    commit = Commit.objects.get(sha=demo_team.ids["sha"])
     ids = {
-        **{f"{name}_id": key for name, key in filled.ids.items()},
-        "sha": filled.ids["sha"],
-        "source_id": filled.ids["reference"],
+        **{f"{name}_id": key for name, key in demo_team.ids.items()},
+        "sha": demo_team.ids["sha"],
+        "source_id": demo_team.ids["reference"],
         "annotation_id": annotate(member=alice, commit=commit, text="a secret note").pk,
         "baseline_id": rebaseline(member=alice, commit=commit, series=series, reason="x").pk,
         "change_id": ChangePoint.objects.order_by("pk")[0].pk,
@@ -87,24 +87,24 @@ def make_everything(folder: Path) -> Everything:
         "schedule_id": Schedule.objects.get().pk,
         "token_id": create_token(member=carol, name="hers").token.pk,
         "invitation_id": Invitation.objects.get().pk,
-        "secret": filled.ids["invitation"],
+        "secret": demo_team.ids["invitation"],
         "username": "bob",
         "case": Case.objects.filter(benchmark__slug="many")[0].key,
         "link_id": _shared(alice),
         "account-unlink link_id": 1,
         "connection_id": Connection.objects.get().pk,
         "request_id": BenchmarkRequest.objects.get().pk,
-        "job_id": Job.objects.filter(run=filled.ids["run"])[0].pk,
-        "reference_id": filled.ids["reference"],
+        "job_id": Job.objects.filter(run=demo_team.ids["run"])[0].pk,
+        "reference_id": demo_team.ids["reference"],
         "credential": add_credential(member=alice, name="lab key").pk,
         "profile": HardwareProfile.objects.filter(team=alice.team)[0].slug,
     }
-    return Everything(
-        personas=filled.personas,
+    return RouteParams(
+        personas=demo_team.personas,
         carol=carol,
-        shas=filled.shas,
+        shas=demo_team.shas,
         ids=ids,
-        names=("alice", "rack-4", "a secret note", "dora@", filled.shas[0][:10]),
+        names=("alice", "rack-4", "a secret note", "dora@", demo_team.shas[0][:10]),
     )
 
 
@@ -134,7 +134,7 @@ def _pages(patterns: list[Any]) -> Iterator[tuple[str, list[str]]]:
             yield each.name or f"(without a name) {each.pattern}", list(each.pattern.converters)
 
 
-def question(everything: Everything, name: str) -> tuple[str, str]:
+def question(route_params: RouteParams, name: str) -> tuple[str, str]:
     """Return the query and the smallest valid body of an operation.
 
     They name objects of team red wherever possible.
@@ -142,7 +142,7 @@ def question(everything: Everything, name: str) -> tuple[str, str]:
     method, path = name.split()
     schema = _schema()
     operation = schema["paths"][path][method.lower()]
-    known = _known(everything, name)
+    known = _known(route_params, name)
     asked = {
         each["name"]: known.get(each["name"], "x")
         for each in operation.get("parameters", ())
@@ -159,14 +159,14 @@ def _schema() -> dict[str, Any]:
     return dict(api.get_openapi_schema(path_prefix=""))
 
 
-def _known(everything: Everything, name: str) -> dict[str, Any]:
-    first, second, *_ = everything.shas
+def _known(route_params: RouteParams, name: str) -> dict[str, Any]:
+    first, second, *_ = route_params.shas
     return {
         "benchmark": "many", "project": "server", "commit": first, "baseline": first,
-        "contender": second, "case": everything.ids["case"], "host": "here", "percentiles": "50",
-        "suite": "http-clients", "cron": "0 3 * * *", "profile": everything.ids["profile"],
-        "credential": str(everything.ids["credential"]), "repository_url": REPOSITORY,
-        "page": f"/runs/{everything.ids['run_id']}/",
+        "contender": second, "case": route_params.ids["case"], "host": "here", "percentiles": "50",
+        "suite": "http-clients", "cron": "0 3 * * *", "profile": route_params.ids["profile"],
+        "credential": str(route_params.ids["credential"]), "repository_url": REPOSITORY,
+        "page": f"/runs/{route_params.ids['run_id']}/",
         "metric": "requests.rate", "scopes": ["read"], "hosts": ["here"], "contenders": [second],
         "repository": "ada/server", "target": "https://hooks.example.org/x",
         "source": REPORT if "/reports" in name else DEFINITION,

@@ -23,7 +23,7 @@ from orchestrator.benchmarks.sharing import SHAREABLE, SharedPage, create_share_
 from orchestrator.fleet.models import HardwareProfile, Host, HostChange, HostSnapshot
 from orchestrator.reports.provenance import _FACTS
 from orchestrator.runs.models import Job, Run, Trial
-from tests.support.route_params import Everything, all_pages
+from tests.support.route_params import RouteParams, all_pages
 
 PUBLIC = "/public/red/server"
 #: Part of every text that only members may read.
@@ -67,11 +67,11 @@ class OpenPage:
 _USUAL = ("benchmark", "baseline", "contender", "of", "on")
 
 
-def visitor_site(everything: Everything) -> list[OpenPage]:
+def visitor_site(route_params: RouteParams) -> list[OpenPage]:
     """Return the pages open to visitors, at each of their places, with their parameters."""
     views = dict(_views(get_resolver().url_patterns))
     names = [name for name, view in views.items() if getattr(view, "open_to_visitors", False)]
-    values = _values(everything)
+    values = _values(route_params)
     pages = [
         OpenPage(
             name=name,
@@ -80,15 +80,15 @@ def visitor_site(everything: Everything) -> list[OpenPage]:
             values=_with_formats(views[name], values),
         )
         for name in names
-        for path in _paths(everything, name, views[name])
+        for path in _paths(route_params, name, views[name])
     ]
     for shared, parts in SHAREABLE.items():
-        place = f"/shared/{_share(everything, shared, values)}"
+        place = f"/shared/{_share(route_params, shared, values)}"
         pages += [
             OpenPage(name=f"shared {name}", path=place + path, view=views[name],
                      values=_with_formats(views[name], values))
             for name in sorted(parts)
-            for path in _paths(everything, name, views[name])
+            for path in _paths(route_params, name, views[name])
         ]  # fmt: skip
     client, learned = Client(raise_request_exception=False), dict[object, set[str]]()
     for page in pages:
@@ -98,14 +98,14 @@ def visitor_site(everything: Everything) -> list[OpenPage]:
     return pages
 
 
-def front_pages(everything: Everything) -> list[OpenPage]:
+def front_pages(route_params: RouteParams) -> list[OpenPage]:
     """Return every other page that answers without a session, such as the log-in page."""
     client, views = Client(raise_request_exception=False), dict(_views(get_resolver().url_patterns))
     pages = []
     for name, parameters in all_pages().items():
         if name not in views:
             continue
-        page = OpenPage(name=f"front {name}", path=everything.page(name, parameters),
+        page = OpenPage(name=f"front {name}", path=route_params.page(name, parameters),
                         view=views[name])  # fmt: skip
         if not client.get(page.path).headers.get("Location", "").startswith("/login?next="):
             page.reads = _parameters(client, page)
@@ -162,11 +162,11 @@ def _views(patterns: list[Any]) -> Iterator[tuple[str, Any]]:
             yield each.name, each.callback
 
 
-def _paths(everything: Everything, name: str, view: Any) -> Iterator[str]:
+def _paths(route_params: RouteParams, name: str, view: Any) -> Iterator[str]:
     parameters = all_pages()[name]
     endings = _formats(view) if "ending" in parameters else [""]
     for ending in endings:
-        path = everything.page(name, parameters)
+        path = route_params.page(name, parameters)
         yield path.rpartition(".")[0] + f".{ending}" if ending else path
 
 
@@ -180,8 +180,8 @@ def _with_formats(view: Any, values: Mapping[str, list[str]]) -> dict[str, list[
     return {**values, "format": list(getattr(module, "FORMATS", ["json"]))}
 
 
-def _values(everything: Everything) -> dict[str, list[str]]:
-    shas, ids = everything.shas, everything.ids
+def _values(route_params: RouteParams) -> dict[str, list[str]]:
+    shas, ids = route_params.shas, route_params.ids
     return {
         "benchmark": ["server/many", "server/hello", "server/long"],
         "baseline": [shas[0]],
@@ -202,9 +202,9 @@ def _values(everything: Everything) -> dict[str, list[str]]:
     }
 
 
-def _share(everything: Everything, page: str, values: Mapping[str, list[str]]) -> str:
+def _share(route_params: RouteParams, page: str, values: Mapping[str, list[str]]) -> str:
     """Return the secret of a link to a page of the public project."""
-    given = _GIVEN.get(page, {"run_id": str(everything.ids["run_id"])} if page == "run" else {})
+    given = _GIVEN.get(page, {"run_id": str(route_params.ids["run_id"])} if page == "run" else {})
     query = {name: values[name][0] for name in ("benchmark", "baseline", "contender")}
     shared = SharedPage(
         project=Project.objects.get(slug="server"),
@@ -213,7 +213,7 @@ def _share(everything: Everything, page: str, values: Mapping[str, list[str]]) -
         query=urlencode(query) if page == "compare" else "",
         title=page,
     )
-    return create_share_link(member=everything.personas.alice, shared=shared, days=1).secret
+    return create_share_link(member=route_params.personas.alice, shared=shared, days=1).secret
 
 
 def plant_secrets() -> None:

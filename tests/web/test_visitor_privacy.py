@@ -12,7 +12,7 @@ from django.test import Client, override_settings
 from orchestrator.accounts.models import User
 from orchestrator.web.reports import views
 from tests.fuzz.visitors import add_unmeasured_branch, fuzz, rows_of_tables
-from tests.support.route_params import Everything, make_everything
+from tests.support.route_params import RouteParams, make_route_params
 from tests.support.visitor_site import (
     SECRET,
     OpenPage,
@@ -31,7 +31,7 @@ HOSTILE_REQUESTS = 330
 class Filled:
     """`unmeasured`: texts that name a commit which nobody measured."""
 
-    everything: Everything
+    route_params: RouteParams
     unmeasured: tuple[str, ...]
 
 
@@ -42,21 +42,21 @@ def filled(
     folder = tmp_path_factory.mktemp("visitors")
     local = override_settings(ALLOW_LOCAL_REPOSITORIES=True, DATA_DIR=folder / "data")
     with django_db_blocker.unblock(), local, transaction.atomic():  # type: ignore[attr-defined]
-        everything = make_everything(folder)
+        route_params = make_route_params(folder)
         unmeasured = add_unmeasured_branch(folder)
         plant_secrets()
-        yield Filled(everything=everything, unmeasured=unmeasured)
+        yield Filled(route_params=route_params, unmeasured=unmeasured)
         transaction.set_rollback(True)
 
 
 @pytest.fixture(scope="module")
-def everything(filled: Filled) -> Everything:
-    return filled.everything
+def route_params(filled: Filled) -> RouteParams:
+    return filled.route_params
 
 
 @pytest.fixture(scope="module")
-def site(everything: Everything) -> list[OpenPage]:
-    return visitor_site(everything)
+def site(route_params: RouteParams) -> list[OpenPage]:
+    return visitor_site(route_params)
 
 
 def test_no_response_to_a_visitor_has_data_of_members(site: list[OpenPage]) -> None:
@@ -73,10 +73,10 @@ def test_no_response_to_a_visitor_has_data_of_members(site: list[OpenPage]) -> N
     assert not closed, closed
 
 
-def test_members_see_the_planted_data(everything: Everything, site: list[OpenPage]) -> None:
+def test_members_see_the_planted_data(route_params: RouteParams, site: list[OpenPage]) -> None:
     """The test above looks for something that is really in the answers to members."""
     alice = Client()
-    alice.force_login(everything.personas.alice.user)
+    alice.force_login(route_params.personas.alice.user)
     for ending in views.FORMATS:
         text = alice.get(f"/reports/connections.{ending}").content.decode()
         assert (f"{SECRET}-kernel" in text) is (ending != "csv"), ending
@@ -93,7 +93,7 @@ def test_no_hostile_request_fails_leaks_or_changes_anything(
     filled: Filled, site: list[OpenPage]
 ) -> None:
     """The short form of `make fuzz`, which sends far more of them."""
-    pages = [*site, *front_pages(filled.everything)]
+    pages = [*site, *front_pages(filled.route_params)]
     front = {page.name for page in pages[len(site) :]}
     assert front >= {"front login", "front invitation", "front setup", "front forge-hook"}
     seen = fuzz(pages, filled.unmeasured, HOSTILE_REQUESTS, seed=1)

@@ -11,7 +11,7 @@ from agents.hostagent.platform.program_versions import (
     tool_features,
     tool_version,
 )
-from tests.support.tools import tool
+from tests.support.programs import tool
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="programs are shell scripts here")
 

@@ -10,7 +10,7 @@ import pytest
 
 from agents.hostagent.platform import programs
 from agents.hostagent.platform.programs import CACHE, survey
-from tests.support.tools import tool
+from tests.support.programs import tool
 
 ONLY_VERSION = '[ "$1" = --version ] || exit 1'
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="programs are shell scripts here")

@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.runs.models import Run
 from tests.support.planted_faults import Laboratory, codes, reason
-from tests.support.tools import tool
+from tests.support.programs import tool
 
 pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db, pytest.mark.slow]
 

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.measurements.readings import values_of
 from orchestrator.runs.models import Run, Trial
 from tests.support.planted_faults import Laboratory, codes, reason
-from tests.support.tools import tool
+from tests.support.programs import tool
 
 pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db]
 

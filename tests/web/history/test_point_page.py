@@ -12,7 +12,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.fleet.external import host_told
 from orchestrator.measurements.recording import Measured
 from orchestrator.results.models import Baseline, Series
-from tests.support.recording import record
+from tests.support.factories import record
 from tests.support.world import World
 
 
