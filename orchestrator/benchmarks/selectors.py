@@ -1,14 +1,22 @@
 """Reads of projects, benchmarks, definitions and commits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Count, Max, Q, QuerySet, Sum
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Team
 from orchestrator.accounts.visitors import Visitor
+from orchestrator.benchmarks.auxiliary import Role
+from orchestrator.benchmarks.fields import Scalar
+from orchestrator.benchmarks.loads import expected_trials_s, primary_of
+from orchestrator.benchmarks.matrix import CaseSpec, expand
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Fetch, Project
+from orchestrator.benchmarks.resolved import resolver
+from orchestrator.benchmarks.roles import roles_of
 from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.core.errors import NotFoundError
 
@@ -90,16 +98,8 @@ def version_of(benchmark: Benchmark, version: int) -> Definition:
 
 
 def spec_of(definition: Definition) -> Spec:
-    """Return the specification of a stored definition, with the axes in the order of its text."""
-    data = dict(definition.spec)
-    for field in ("matrix", "options"):
-        if field in data:
-            data[field] = _in_order(data[field], definition.axes)
-    return from_data(data)
-
-
-def _in_order(axes: dict[str, Any], order: list[str]) -> dict[str, Any]:
-    return {axis: axes[axis] for axis in [*order, *axes] if axis in axes}
+    """Return the specification of a definition (see `stored_spec`)."""
+    return stored_spec(definition).spec
 
 
 def case_for(benchmark: Benchmark, key: str) -> Case:
@@ -162,3 +162,69 @@ def versions_of(benchmark: Benchmark) -> QuerySet[Any]:
     """Return all definitions of a benchmark, newest first, with `run_count`, the number of runs."""
     definitions = benchmark.definitions.select_related("created_by", "commit")
     return definitions.annotate(run_count=Count("runs")).order_by("-version")
+
+
+class StoredSpec:
+    """The specification of a stored definition. Each derived value is computed once, when needed.
+
+    This is the only cache of definitions: the primary metrics of a suite with many options take
+    more than a second (decision 0055). It cannot be outdated: the database refuses to change a
+    version (trigger `versions_never_change`), and an import checks digests. All callers in the
+    process share it: do not change it.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self._resolve = resolver(spec)
+
+    @cached_property
+    def cases(self) -> tuple[CaseSpec, ...]:
+        return tuple(expand(self.spec))
+
+    @cached_property
+    def trial_s(self) -> Mapping[str, float]:
+        """The expected seconds of one trial of each case, by the case's key."""
+        times = expected_trials_s(self.spec, self.cases)
+        return {case.key: each for case, each in zip(self.cases, times, strict=True)}
+
+    @cached_property
+    def primary_metrics(self) -> tuple[str, ...]:
+        return primary_of(self.spec)
+
+    @cached_property
+    def roles(self) -> frozenset[Role]:
+        return roles_of(self.spec)
+
+    def resolve(self, parameters: Mapping[str, Scalar]) -> Spec:
+        """The definition of one case (see `resolved.resolve`)."""
+        return self._resolve(parameters)
+
+
+def stored_spec(definition: Definition) -> StoredSpec:
+    """Raise InvalidRequestError for a definition that this version of Pitwall cannot read."""
+    if definition._state.adding:
+        return StoredSpec(parse_stored(definition))
+    return load_stored_spec(definition.pk, definition.digest)
+
+
+@lru_cache(maxsize=64)
+def load_stored_spec(definition: UUID, digest: str) -> StoredSpec:
+    """`stored_spec` of the definition with this id and digest; a query only the first time.
+
+    The digest is part of the key, because an import may bring back the id of a deleted definition.
+    """
+    found = Definition.objects.only("spec", "axes").get(pk=definition, digest=digest)
+    return StoredSpec(parse_stored(found))
+
+
+def parse_stored(definition: Definition) -> Spec:
+    """Parse the specification, with the axes in the order of its text."""
+    data = dict(definition.spec)
+    for field in ("matrix", "options"):
+        if field in data:
+            data[field] = _in_order(data[field], definition.axes)
+    return from_data(data)
+
+
+def _in_order(axes: dict[str, Any], order: list[str]) -> dict[str, Any]:
+    return {axis: axes[axis] for axis in [*order, *axes] if axis in axes}

@@ -4,13 +4,11 @@ The tests and intervals are in `orchestrator.stats`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 from uuid import UUID
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.loads import primary_of
-from orchestrator.benchmarks.models import Benchmark, Commit, Definition
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.models import Benchmark, Commit
+from orchestrator.benchmarks.selectors import load_stored_spec
 from orchestrator.comparisons.exclusions import (
     FlaggedTrial,
     SharedRun,
@@ -72,7 +70,7 @@ def compare_sides(
         raise NotFoundError(f"the team has no benchmark {benchmark.slug}")
     runs = load_shared_runs(benchmark, sides[0].commit, sides[1].commit, run)
     definition = _definition(benchmark, sides, runs)
-    primary, open_loop = (_DEFAULT_PRIMARY, False) if definition is None else _primary(definition)
+    primary, open_loop = (_DEFAULT_PRIMARY, False) if definition is None else _primary(*definition)
     selection = _select(
         benchmark, sides, runs, load_flagged_trials(runs), run, None if all_metrics else primary
     )
@@ -151,25 +149,24 @@ def _select(
     return selection
 
 
-@lru_cache(maxsize=512)
-def _primary(definition: UUID) -> tuple[tuple[str, ...], bool]:
-    """Return the primary metrics, and whether the loop is open. A definition never changes."""
-    metrics = primary_of(spec_of(Definition.objects.get(pk=definition)))
+def _primary(definition: UUID, digest: str) -> tuple[tuple[str, ...], bool]:
+    """Return the primary metrics, and whether the loop is open."""
+    metrics = load_stored_spec(definition, digest).primary_metrics
     return metrics, metrics == PRIMARY["open"]
 
 
 def _definition(
     benchmark: Benchmark, sides: tuple[Side, Side], runs: Sequence[SharedRun]
-) -> UUID | None:
-    """Return the requested definition, otherwise the newest of both sides.
+) -> tuple[UUID, str] | None:
+    """Return the id and the digest of the definition that names the primary metrics.
 
-    It names the primary metrics.
+    It is the requested one, else the newest of both sides.
     """
     if sides[0].definition is not None:
-        return sides[0].definition.pk
+        return sides[0].definition.pk, sides[0].definition.digest
     if runs:
-        return runs[0].definition
-    return benchmark.definitions.order_by("-version").values_list("pk", flat=True).first()
+        return runs[0].definition, runs[0].digest
+    return benchmark.definitions.order_by("-version").values_list("pk", "digest").first()
 
 
 def choose_deciding_metrics(primary: Collection[str], compared: Compared) -> Collection[str]:

@@ -17,12 +17,13 @@ from orchestrator.runs.states import TrialState, Validity
 
 
 class SharedRun(NamedTuple):
-    """A run that measures both commits; `version` is that of its definition.
+    """A run that measures both commits; `digest` and `version` are those of its definition.
 
     `interim`: interim analyses could stop its cases early.
     """
 
     definition: UUID
+    digest: str
     version: int
     variants: tuple[int, ...]
     interim: bool
@@ -64,15 +65,16 @@ def load_shared_runs(
     if run is not None:
         variants = variants.filter(run=run)
     rows = variants.values_list(
-        "run_id", "run__definition_id", "run__definition__version", "run__until", "pk", "commit_id"
-    )
-    grouped: dict[tuple[UUID, UUID, int, str], dict[int, int]] = defaultdict(dict)
-    for run_id, definition, version, until, variant, commit in rows:
-        grouped[run_id, definition, version, until][commit] = variant
+        "run_id", "run__definition_id", "run__definition__digest", "run__definition__version",
+        "run__until", "pk", "commit_id",
+    )  # fmt: skip
+    grouped: dict[tuple[UUID, UUID, str, int, str], dict[int, int]] = defaultdict(dict)
+    for run_id, definition, digest, version, until, variant, commit in rows:
+        grouped[run_id, definition, digest, version, until][commit] = variant
     commits = len({baseline.pk, contender.pk})
     shared = [
-        SharedRun(definition, version, tuple(sides.values()), until != Until.ROUNDS)
-        for (_, definition, version, until), sides in grouped.items()
+        SharedRun(definition, digest, version, tuple(sides.values()), until != Until.ROUNDS)
+        for (_, definition, digest, version, until), sides in grouped.items()
         if len(sides) == commits
     ]
     return sorted(shared, key=lambda each: -each.version)

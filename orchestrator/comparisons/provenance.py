@@ -7,14 +7,13 @@ commit.
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from orchestrator.benchmarks.matrix import load_of
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
 from orchestrator.benchmarks.resolved import measured_by
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.selectors import stored_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.comparisons.points import CaseOnHost
 from orchestrator.measurements.comparability import hash_measured_configuration
@@ -65,16 +64,17 @@ def load_provenance(
     )
     definitions = Definition.objects.in_bulk({row[3] for row in rows})
     networks = _networks({row[2] for row in rows})
+    planned: dict[tuple[UUID, int], tuple[dict[str, Any], str, str, str]] = {}
     index = {}
     for host, case, job, definition, tool, tool_version, _ in rows:
-        values = _hashable(parameters[case])
-        configuration = hash_measured_configuration(
-            _measured(definition, values), [tool, tool_version]
-        )
-        loop, protocol, planned = _load(definition, values)
+        if (definition, case) not in planned:
+            resolved = stored_spec(definitions[definition]).resolve(parameters[case])
+            planned[definition, case] = _planned(resolved, parameters[case])
+        measured, loop, protocol, planned_tool = planned[definition, case]
+        configuration = hash_measured_configuration(measured, [tool, tool_version])
         index[CaseOnHost(str(host), case), configuration] = Provenance(
             definition=definitions[definition],
-            tool=tool or planned,
+            tool=tool or planned_tool,
             tool_version=tool_version or "",
             loop=loop,
             protocol=protocol,
@@ -97,25 +97,10 @@ def _network(roles: Mapping[str, Any]) -> str:
     return "loopback" if roles.get(HostRole.GENERATOR, target) == target else "network"
 
 
-def _hashable(parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted(parameters.items()))
-
-
-@lru_cache(maxsize=64)
-def _spec(definition: UUID) -> Spec:
-    """A definition never changes."""
-    return spec_of(Definition.objects.get(pk=definition))
-
-
-@lru_cache(maxsize=4096)
-def _measured(definition: UUID, parameters: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    return measured_by(_spec(definition), dict(parameters))
-
-
-@lru_cache(maxsize=4096)
-def _load(definition: UUID, parameters: tuple[tuple[str, Any], ...]) -> tuple[str, str, str]:
-    """The loop (`open` or `closed`), the protocol and the tool of a case's load."""
-    load = load_of(_spec(definition), dict(parameters))
+def _planned(resolved: Spec, parameters: Mapping[str, Any]) -> tuple[dict[str, Any], str, str, str]:
+    """What a case is measured by, the loop (`open` or `closed`), the protocol and the tool."""
+    load = load_of(resolved, parameters)
     steps = [step.rate for step in load.steps or ()]
     rated = load.search is not None or any(rate is not None for rate in (load.rate, *steps))
-    return ("open" if rated else "closed"), load.protocol, load.tool
+    loop = "open" if rated else "closed"
+    return measured_by(resolved, parameters), loop, load.protocol, load.tool

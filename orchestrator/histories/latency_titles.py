@@ -1,12 +1,7 @@
 """The label next to a latency in a history: the load model determines its meaning."""
 
-from functools import lru_cache
-from uuid import UUID
-
-from orchestrator.benchmarks.models import Case, Definition
 from orchestrator.histories.lines import Points
 from orchestrator.loadtools.metrics import latency_label
-from orchestrator.loadtools.model import Model
 from orchestrator.measurements.selectors import loads_asked_of, model_of
 from orchestrator.results.models import Series
 from orchestrator.runs.models import Trial
@@ -28,16 +23,8 @@ def latency_words(series: Series, points: Points) -> str | None:
             state=TrialState.MEASURED,
         )
         .order_by("-pk")
-        .values_list("job__run__definition", flat=True)
+        .values_list("job__run__definition", "job__run__definition__digest", "case__parameters")
         .first()
     )
-    model = _model(newest, series.case_id) if newest else None
+    model = model_of(loads_asked_of(*newest)) if newest else None
     return latency_label(series.metric.key, model) if model else None
-
-
-@lru_cache(maxsize=2048)
-def _model(definition: UUID, case: int) -> Model | None:
-    """Return the load model from a cache: definitions and cases never change."""
-    return model_of(
-        loads_asked_of(Definition.objects.get(pk=definition), Case.objects.get(pk=case))
-    )

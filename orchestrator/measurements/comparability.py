@@ -8,7 +8,7 @@ from uuid import UUID
 from orchestrator.benchmarks.fields import Scalar
 from orchestrator.benchmarks.models import Definition
 from orchestrator.benchmarks.resolved import measured_by
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.selectors import stored_spec
 from orchestrator.core.ids import digest_of
 
 
@@ -24,7 +24,8 @@ def hash_configuration(
 
     The hash of two definitions is equal if an edit did not touch this case.
     """
-    return hash_measured_configuration(measured_by(spec_of(definition), parameters), tool)
+    resolved = stored_spec(definition).resolve(parameters)
+    return hash_measured_configuration(measured_by(resolved, parameters), tool)
 
 
 def hash_measured_configuration(measured: Mapping[str, Any], tool: object) -> int:

@@ -3,12 +3,12 @@
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.loads import load_specs_of
-from orchestrator.benchmarks.models import Case, Definition
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.selectors import load_stored_spec
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.loadtools.metrics import Metric, metrics_of
 from orchestrator.loadtools.model import LoadSpec, Model
@@ -92,13 +92,17 @@ def trial_details(trial: Trial) -> TrialDetails:
 
 def asked_of(trial: Trial) -> tuple[LoadSpec, ...] | None:
     """Return the loads of a trial as its definition specifies them, or None as above."""
-    return loads_asked_of(trial.job.run.definition, trial.case)
+    definition = trial.job.run.definition
+    return loads_asked_of(definition.pk, definition.digest, trial.case.parameters)
 
 
-def loads_asked_of(definition: Definition, case: Case) -> tuple[LoadSpec, ...] | None:
-    """Return the loads of a case as a definition specifies them, or None as above."""
+def loads_asked_of(
+    definition: UUID, digest: str, parameters: Mapping[str, Any]
+) -> tuple[LoadSpec, ...] | None:
+    """Return the loads of a case as the definition specifies them, or None as above."""
     try:
-        return load_specs_of(spec_of(definition), case.parameters)
+        resolved = load_stored_spec(definition, digest).resolve(parameters)
+        return load_specs_of(resolved, parameters)
     except (InvalidRequestError, KeyError):
         return None
 

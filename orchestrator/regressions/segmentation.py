@@ -7,15 +7,12 @@ analyses their series in one transaction: if a worker dies, the next one finds t
 import logging
 from collections.abc import Iterable
 from datetime import timedelta
-from functools import lru_cache
-from uuid import UUID
 
 from django.db import OperationalError, transaction
 from django.db.models import F, Q, QuerySet
 
-from orchestrator.benchmarks.loads import primary_of
-from orchestrator.benchmarks.models import Benchmark, Definition
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.selectors import load_stored_spec
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.loadtools.metrics import metric_for
@@ -160,15 +157,11 @@ def _note_look(series: Series, line: list[LinePoint], found: Changes) -> None:
 
 def _judged_metrics(benchmark: Benchmark) -> tuple[str, ...] | None:
     """Return the metrics that decide the verdict of a case; None if no definition names them."""
-    newest = benchmark.definitions.order_by("-version").values_list("pk", flat=True).first()
-    return None if newest is None else _primary(newest)
-
-
-@lru_cache(maxsize=1024)
-def _primary(definition: UUID) -> tuple[str, ...] | None:
-    """Cached, since a version of a definition never changes."""
+    newest = benchmark.definitions.order_by("-version").values_list("pk", "digest").first()
+    if newest is None:
+        return None
     try:
-        return primary_of(spec_of(Definition.objects.get(pk=definition)))
+        return load_stored_spec(*newest).primary_metrics
     except InvalidRequestError:
         return None
 

@@ -8,13 +8,12 @@ from django.conf import settings
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.choice import choose
-from orchestrator.benchmarks.expanded import expanded
 from orchestrator.benchmarks.from_repository import definition_at
 from orchestrator.benchmarks.matrix import CaseSpec, pairwise
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.refs import Refs
 from orchestrator.benchmarks.resolved import why_unsupported
-from orchestrator.benchmarks.roles import roles_of
+from orchestrator.benchmarks.selectors import stored_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState
@@ -152,11 +151,11 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     benchmark = benchmarks.benchmark_for(member, request.benchmark, request.project)
     commits = _commits(benchmark, request)
     definition = definition_at(benchmark, _newest(commits))
-    whole = expanded(definition)
+    whole = stored_spec(definition)
     spec = whole.spec
     until = parse_until(request.until, alone=len(commits) == 1)
     rounds = resolve_rounds(until, request.rounds, spec.rounds)
-    placements = roles_asked(member, request.hosts, request.placements, roles_of(spec))
+    placements = roles_asked(member, request.hosts, request.placements, whole.roles)
     cases = _chosen(spec, whole.cases, request)
     times = tuple(whole.trial_s[case.key] for case in cases)
     trial_count = len(times) * len(commits) * rounds * len(placements)

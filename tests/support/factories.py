@@ -20,9 +20,9 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Membership, Role, User
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import create_team, create_user
-from orchestrator.benchmarks.expanded import expanded
 from orchestrator.benchmarks.models import Benchmark, Case, Definition, Project
 from orchestrator.benchmarks.projects import create_project
+from orchestrator.benchmarks.selectors import stored_spec
 from orchestrator.benchmarks.services import case_ids_of, save_definition
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import sha256_hex
@@ -158,7 +158,7 @@ def make_definition(
 def store_cases(definition: Definition) -> list[Case]:
     """Return the rows of all cases, in the order of the matrix."""
     benchmark = definition.benchmark
-    ids = case_ids_of(benchmark=benchmark, cases=expanded(definition).cases)
+    ids = case_ids_of(benchmark=benchmark, cases=stored_spec(definition).cases)
     rows = benchmark.cases.in_bulk(ids)
     return [rows[pk] for pk in ids]
 

@@ -23,8 +23,9 @@ from orchestrator.archives.projects.members import MemberBytes
 from orchestrator.archives.projects.new_ids import NewIds
 from orchestrator.archives.projects.rows import Converter, parsed
 from orchestrator.benchmarks.models import Definition, Project
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.selectors import parse_stored
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PitwallError
+from orchestrator.core.ids import digest_of
 from orchestrator.fleet.models import HardwareProfile, Host
 from orchestrator.results.models import ReferenceSource, SavedReport
 from orchestrator.runs.models import Job
@@ -237,6 +238,8 @@ class _Import:
             raise InvalidRequestError(f"a link has no target: {error}") from error
         for definition in Definition.objects.filter(benchmark__project=self._project).iterator():
             try:
-                spec_of(definition)
+                parse_stored(definition)
             except (PitwallError, ValueError) as error:
                 raise InvalidRequestError(f"{definition} cannot be read: {error}") from error
+            if definition.digest != digest_of(definition.spec):
+                raise InvalidRequestError(f"{definition}: its digest is of another specification")

@@ -8,7 +8,6 @@ from django import forms
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.choice import MAX_LENGTH, choose
-from orchestrator.benchmarks.expanded import Expanded, expanded
 from orchestrator.benchmarks.grid import (
     Axis,
     Cell,
@@ -20,7 +19,7 @@ from orchestrator.benchmarks.grid import (
     picked_by,
     toggled,
 )
-from orchestrator.benchmarks.selectors import latest_definition
+from orchestrator.benchmarks.selectors import StoredSpec, latest_definition, stored_spec
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.ids import digest_of
 from orchestrator.web.refs import chosen_benchmark
@@ -53,7 +52,7 @@ class CaseChoice:
     shows this choice. `stale`: it shows that of another benchmark or definition.
     """
 
-    def __init__(self, key: str, whole: Expanded) -> None:
+    def __init__(self, key: str, whole: StoredSpec) -> None:
         self.spec = whole.spec
         self.cases = whole.cases
         self.grid: Grid = grid_of(self.spec, self.cases)
@@ -175,7 +174,7 @@ def case_choice(member: Member, key: str) -> CaseChoice | None:
         benchmark = chosen_benchmark(member, key)
         if benchmark is None:
             return None
-        return CaseChoice(key, expanded(latest_definition(benchmark)))
+        return CaseChoice(key, stored_spec(latest_definition(benchmark)))
     except NotFoundError:
         return None
 
