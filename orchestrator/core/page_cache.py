@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
-#: Longest age of a part: some changes, such as a new name of a profile, do not change the mark.
+#: Longest age of a part: the ages in it ("2 h ago") grow.
 KEEP_S = 300.0
 #: Per kind, so that many histories do not push out the front page.
 MOST_PARTS = 40

@@ -21,7 +21,7 @@ from orchestrator.comparisons.sides import load_measured_commits
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host
 from orchestrator.measurements.measured_hosts import hosts_for
-from orchestrator.measurements.result_versions import mark_of_results
+from orchestrator.measurements.version_keys import mark_of_results
 from orchestrator.reports.pivot import pivot
 from orchestrator.reports.pivot_columns import chosen
 from orchestrator.reports.pivot_external import with_external

@@ -26,7 +26,7 @@ from orchestrator.comparisons.sides import (
 )
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.core.page_cache import kept
-from orchestrator.measurements.result_versions import mark_of_results
+from orchestrator.measurements.version_keys import mark_of_results
 from orchestrator.runs.models import Run
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.comparisons.heat_map import heat_map_view

@@ -10,9 +10,9 @@ from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.selectors import benchmarks_of, projects_of
 from orchestrator.core.page_cache import kept
 from orchestrator.fleet.selectors import hosts_of
+from orchestrator.measurements.version_keys import mark_of_overview
 from orchestrator.reports.saved_reports import saved_reports
 from orchestrator.runs.selectors import runs_of, schedules_of
-from orchestrator.runs.version_keys import mark_of_overview, mark_of_runs
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.forms import benchmark_key
 from orchestrator.web.runs.presenters import rows_of_runs
@@ -24,12 +24,11 @@ NEXT_SCHEDULES = 5
 @open_to_visitors
 @for_member
 def overview(request: HttpRequest, member: Member) -> HttpResponse:
+    mark = mark_of_overview(member, count=LATEST_RUNS)
     if isinstance(member, Visitor):
         key = ("visited", member.sight)
-        mark = mark_of_runs(member, count=LATEST_RUNS)
         body = kept(key, mark, lambda: _visited(request, member))
         return render(request, "overview/public.html", {"body": body})
-    mark = mark_of_overview(member, count=LATEST_RUNS)
     body = kept(("overview", member.team.pk, member.role), mark, lambda: _body(request, member))
     return render(request, "overview/overview.html", {"body": body})
 
