@@ -60,7 +60,7 @@ def test_any_two_versions_are_compared(world: World, alice: Client, bob: Client)
     signs = [line.sign for line in newest.context["lines"]]
     assert signs.count("-") == 2
     assert signs.count("+") == 2
-    assert "0 cases added, 1 removed; 1 case keeps its history." in newest.content.decode()
+    assert "0 cases added, 1 removed; 1 case keeps its history." in text_of(newest)
     assert "The two versions are identical." in whole
     assert bob.get(address, {"from": "9"}).status_code == 404
 

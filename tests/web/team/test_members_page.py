@@ -31,7 +31,7 @@ def test_an_invited_person_creates_an_account_and_is_a_member(
 ) -> None:
     link, dora = invited(alice), Client()
     account = {"username": "dora", "password": PASSWORD, "again": PASSWORD}
-    assert "alice invites you to the team" in dora.get(link).content.decode()
+    assert "alice invites you to the team" in text_of(dora.get(link))
     assert dora.post(link, {**account, "again": "x"}).status_code == 422
     assert dora.post(link, {**account, "username": "alice"}).status_code == 422
     assert dora.post(link, account).headers["Location"] == reverse("overview")
