@@ -155,7 +155,7 @@ def test_hosts_are_compared_with_one_of_them():
     assert there.value == pytest.approx(-50)
     assert there.low < -50 < there.high
     assert not rows["h1", "100"][1].baseline
-    assert any("another machine" in note for note in table.notes)
+    assert any("different machines" in note for note in table.notes)
     alone = laid_out({"rows": ["protocol", "rate"], "columns": [column]}, slower)
     assert alone.rows[0].cells[0].why == ("no baseline: this case is not on host a in this report")
     with pytest.raises(InvalidRequestError, match="only a change is against a host"):
