@@ -49,7 +49,7 @@ def test_cases_trials_and_duration_are_previewed(world: World, alice: Client) ->
 
     assert "<html" not in panel
     assert "Trials 14 Jobs 1" in text_of(panel)
-    assert "Cases 1 Commits 2" in text_of(panel)
+    assert "Cases 1" in text_of(panel)
     assert "Estimated time" in panel
     assert Run.objects.count() == before
 
