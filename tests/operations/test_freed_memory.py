@@ -1,5 +1,6 @@
 """Threads that read something large, one after the other or at once, leave nothing of it behind."""
 
+import linecache
 import platform
 import subprocess
 import sys
@@ -88,9 +89,11 @@ def test_fragmented_free_memory_returns_to_the_system() -> None:
 
 def test_each_process_returns_memory_at_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     done = threading.Event()
+    assert linecache.getline(__file__, 1)
     monkeypatch.setattr(heartbeat_thread, "EVERY_S", 0.01)
     monkeypatch.setattr(heartbeat_thread, "give_free_pages_back", done.set)
     beating = heartbeat_thread.HeartbeatThread(None)
     beating.start()
     assert done.wait(30)
     beating.stop()
+    assert __file__ not in linecache.cache
