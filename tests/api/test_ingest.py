@@ -137,7 +137,7 @@ def test_a_result_without_an_id_is_refused_with_a_fix(
     without = {name: value for name, value in result().items() if name != "id"} | given
     answer = send(alice, result(), without)
     assert (answer.status_code, answer.json()["field"]) == (422, "results[1].id")
-    assert "give each result an id of your own" in answer.json()["detail"]
+    assert "give each result an id, such as" in answer.json()["detail"]
     assert not Reading.objects.exists()
 
 

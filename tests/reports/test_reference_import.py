@@ -80,7 +80,7 @@ def test_an_invalid_line_stores_nothing(personas: Personas) -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("metric,value\n", "there is no figure"),
+        ("metric,value\n", "this file has no reference results"),
         ("metric,value\n" + "x" * 301 + ",1\n", "at most 300 characters"),
         ("metric,value,commit\nx,1,a\0b\n", "cannot be stored"),
     ],

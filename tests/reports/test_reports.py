@@ -214,7 +214,7 @@ def test_provenance_counts_the_trials_of_the_values(personas: Personas, run: Run
     Trial.objects.filter(round=1).update(validity="suspect")
     Trial.objects.filter(round=2, variant__position=0).update(validity="invalid")
     told = dict(provenance_of(made(personas, cases="connections == 4")).facts)
-    assert told["Trials"].startswith("18 valid, 6 suspect; only")
+    assert told["Trials"].startswith("18 valid, 6 suspect; values use only")
     assert told["Load by definition"] == "0.6 s, warm-up 0.2 s, 5 rounds, 0 s between trials"
     assert told["Load tool"] == "oha 1.0 (24 trials)"
 

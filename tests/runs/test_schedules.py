@@ -334,7 +334,8 @@ def test_the_wait_message_is_cleared_when_the_repository_returns(
     run_fetches()
     claim_schedules()
     following.refresh_from_db()
-    assert following.last_message.startswith("waiting for a fetch of the repository; the last try")
+    waits = "waiting for a fetch of the repository; the last attempt"
+    assert following.last_message.startswith(waits)
     (tmp_path / "away").rename(tmp_path / "origin")
     run_fetches()
     claim_schedules()

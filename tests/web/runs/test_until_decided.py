@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from orchestrator.runs.models import InterimAnalysis, Run, Schedule
 from tests.support.factories import make_run
-from tests.support.html_pages import elements, field_error, values
+from tests.support.html_pages import elements, field_error, text_of, values
 from tests.support.world import World
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
@@ -29,7 +29,7 @@ def _words(page: str) -> str:
 
 
 def test_the_preview_shows_a_range(world: World, alice: Client) -> None:
-    page = alice.post(reverse("run-preview"), _data(world, budget="30"), **HTMX).content.decode()
+    page = text_of(alice.post(reverse("run-preview"), _data(world, budget="30"), **HTMX))
     assert "5 to 20" in page
     assert "interim analyses after 5, 7, 10, 15, 20" in page
     assert "usually" in page
