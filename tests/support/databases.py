@@ -1,6 +1,7 @@
 """Databases in addition to the one of the tests."""
 
 import contextlib
+import time
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -14,6 +15,9 @@ from orchestrator.core.ids import new_hex
 from tests.support.engine import own_database_url
 
 
+DROP_S = 30.0
+
+
 @contextlib.contextmanager
 def empty_database() -> Iterator[str]:
     """Yield the URL of an empty database on our server; it is dropped after the block."""
@@ -25,7 +29,20 @@ def empty_database() -> Iterator[str]:
         try:
             yield ours.replace(f"/{quote(connection.settings_dict['NAME'])}?", f"/{name}?")
         finally:
+            _drop(server, quoted)
+
+
+def _drop(server: psycopg.Connection, quoted: sql.Identifier) -> None:
+    """Drop a database and end its sessions. FORCE is refused while autovacuum works in it."""
+    give_up = time.monotonic() + DROP_S
+    while True:
+        try:
             server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(quoted))
+            return
+        except psycopg.errors.InsufficientPrivilege:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.2)
 
 
 @contextlib.contextmanager
