@@ -14,7 +14,6 @@ from orchestrator.config import environment
 from orchestrator.core.ids import new_hex
 from tests.support.engine import own_database_url
 
-
 DROP_S = 30.0
 
 
