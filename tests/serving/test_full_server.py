@@ -88,7 +88,10 @@ def test_a_probe_with_a_body_that_never_comes_delays_no_other(server: Served) ->
         stalled.recv(1, socket.MSG_PEEK)
         answered = server.connect(head("GET", "/healthz", "198.51.100.2") + b"\r\n")
         assert answer_of(answered).status == 200
-        assert stalled.recv(65536).startswith(b"HTTP/1.1 ")
+        # The answer may arrive in parts.
+        first = http.client.HTTPResponse(stalled)
+        first.begin()
+        first.read()
         stalled.settimeout(0.0)
         with pytest.raises(BlockingIOError):
             stalled.recv(1)
