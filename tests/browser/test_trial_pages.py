@@ -32,7 +32,7 @@ def test_loads_of_a_trial_are_drawn_and_link_to_each_load(page: Page, trial: Tri
 def test_a_percentile_is_computed_on_request(page: Page, trial: Trial) -> None:
     page.goto(f"/trials/{trial.pk}/")
     page.get_by_role("textbox", name="Percentiles").fill("37.5")
-    page.get_by_label("Of", exact=True).select_option("load 3")
+    page.get_by_label("Load", exact=True).select_option("load 3")
     page.get_by_role("button", name="Show").click()
 
     expect(page.locator("section:has(#distribution) tbody")).to_contain_text("p37.5")
