@@ -97,7 +97,7 @@ def test_a_fixed_number_of_rounds_has_no_interim_analysis() -> None:
 @pytest.mark.parametrize(
     ("until", "rounds", "shas", "said"),
     [
-        ("decided", 21, "ab", "20 at most"),
+        ("decided", 21, "ab", "at most 20"),
         ("decided", None, "a", "nothing to decide"),
         ("rounds", 0, "ab", "1 to 100 rounds"),
     ],
