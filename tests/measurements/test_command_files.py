@@ -119,7 +119,7 @@ def test_a_plain_list_is_a_series_with_gaps():
         ('{"pairs": [[1, 2], [3]]}', "pairs\\[1\\]: expected \\[baseline, contender\\]"),
         ('{"pairs": [], "margin": 3}', "margin: expected a share"),
         ('{"pairs": [], "better": "up"}', "better: 'up'"),
-        ('{"pairs": [], "metric": "speed of it"}', "metric: 'speed of it' is no metric"),
+        ('{"pairs": [], "metric": "speed of it"}', "metric: 'speed of it' is not a metric"),
         ('{"metrics": {}}', "metrics: there is none"),
         ('{"metrics": {"a": {"pairs": [1]}}}', "metrics.a.pairs\\[0\\]"),
     ],
