@@ -6,6 +6,7 @@ from tests.support.benchmarks import answer_of_benchmark
 
 
 @pytest.mark.engine
+@pytest.mark.slow
 def test_api_benchmark_reports_a_value_for_every_target():
     answer = answer_of_benchmark("api", timeout_s=200)
     assert answer["measured"].keys() == answer["wanted"].keys()

@@ -48,6 +48,7 @@ def test_alternative_detectors_find_an_obvious_step():
 
 
 @pytest.mark.engine
+@pytest.mark.slow
 def test_detection_benchmark_reports_a_value_for_every_target():
     answer = answer_of_benchmark("detection", timeout_s=400)
     assert answer["measured"].keys() == answer["wanted"].keys()

@@ -7,6 +7,7 @@ from tests.support.programs import program
 
 
 @pytest.mark.engine
+@pytest.mark.slow
 def test_dispatch_benchmark_reports_a_value_for_every_target():
     program("sshd")
     answer = answer_of_benchmark("dispatch", timeout_s=400)

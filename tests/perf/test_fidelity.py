@@ -9,6 +9,7 @@ from tests.support.benchmarks import answer_of_benchmark
 
 
 @pytest.mark.engine
+@pytest.mark.slow
 def test_fidelity_benchmark_reports_a_value_for_every_target():
     answer = answer_of_benchmark("fidelity", "--pairs", "1", "--only", "wrk", timeout_s=300)
     measured = answer["measured"]

@@ -9,6 +9,7 @@ from tests.support.benchmarks import answer_of_benchmark
 
 
 @pytest.mark.engine
+@pytest.mark.slow
 def test_scale_benchmark_reports_a_value_for_every_target():
     answer = answer_of_benchmark("scale", timeout_s=400)
     assert answer["measured"].keys() == answer["wanted"].keys()

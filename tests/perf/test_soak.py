@@ -32,6 +32,7 @@ def test_growing_memory_is_detected():
 
 
 @pytest.mark.engine
+@pytest.mark.slow
 def test_a_short_soak_loses_duplicates_and_leaves_nothing():
     answer = answer_of_benchmark("soak", "--seed", "1", timeout_s=300)
     assert answer["met"], answer

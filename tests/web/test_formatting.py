@@ -31,7 +31,7 @@ def test_times_are_relative_to_now(seconds: float, shown: str) -> None:
 
 def test_unknown_values_are_a_dash() -> None:
     assert pitwall.ago(None) == "–"
-    assert pitwall.interval(None) == "–"
+    assert pitwall.units.format_interval(None) == "–"
     assert pitwall.quantities(None, "s") == "–"
 
 
@@ -53,7 +53,7 @@ def test_commands_are_quoted_for_a_shell() -> None:
 
 
 def test_intervals_have_signs() -> None:
-    assert pitwall.interval((-0.031, 0.012)) == "−3.1 % to +1.2 %"
+    assert pitwall.units.format_interval((-0.031, 0.012)) == "−3.1 % to +1.2 %"
 
 
 def test_markdown_is_shown_below_the_page_s_heading() -> None:
