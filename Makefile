@@ -70,7 +70,7 @@ screenshots: dev-env ## take pictures of every screen, into .pitwall/screenshots
 	@$(WITH_SERVERS) screenshots --without-oha -- $(VENV_PYTHON) -m pytest -q tests/browser/test_screens.py $(ARGS)
 
 pictures: export PITWALL_PICTURES ?= $(CURDIR)/docs/images
-pictures: dev-env ## measure ten commits and take the pictures of the README (15 minutes)
+pictures: dev-env ## measure eight commits and take the pictures of the README (15 minutes)
 	@$(WITH_SERVERS) pictures -- $(VENV_PYTHON) -m pytest -q tests/browser/test_readme_pictures.py $(ARGS)
 
 bench-api: ## benchmark requests to the API next to a bare Django view (all: ARGS=--short, ARGS=--keep)

@@ -1,4 +1,4 @@
-"""The pictures of the README show a real measurement: ten commits, three cases, one regression.
+"""The pictures of the README show a real measurement: eight commits, three cases, one regression.
 
 `make pictures` writes them into docs/images.
 """
@@ -28,16 +28,14 @@ HELLO = (ROOT / "agents" / "suites" / "hello" / "server.py").read_text()
 COMMITS = {
     "Serve a greeting": 500,
     "Log the port at the start": 500,
-    "Answer HEAD requests": 500,
     "Close idle connections": 500,
     "Read the headers once": 500,
     "Document the options": 500,
     "Check the token of each request": 560,
-    "Set the content type": 560,
     "Test the parser": 560,
     "Drain connections at SIGTERM": 560,
 }
-SLOWER = 6
+SLOWER = 5
 DEFINITION = """\
 version: 1
 title: Greeting
@@ -51,7 +49,7 @@ load:
   warmup_s: 0.5
 matrix:
   connections: [4, 16, 64]
-rounds: 7
+rounds: 6
 cooldown_s: 0.2
 """
 
@@ -82,7 +80,7 @@ def test_a_measured_regression_is_shown_by_comparison_history_and_alert(
     make_definition(alice, project, source=DEFINITION)
     make_local_host(alice)
 
-    run = engine.finish(make_run(alice, shas, rounds=7), timeout_s=1800)
+    run = engine.finish(make_run(alice, shas, rounds=6), timeout_s=1800)
     assert run.state == "finished"
     assert set(Trial.objects.values_list("state", flat=True)) == {"measured"}
     engine.wait_for(lambda: Alert.objects.exists(), timeout_s=600)
