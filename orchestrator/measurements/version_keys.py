@@ -2,8 +2,8 @@
 
 A key is one query, cheap next to the page. It is read before the page is computed. So a write in
 between leaves a newer page under an older key, which the next reader computes again, and never an
-older page under a newer key. Measurements are only added and deleted, so counts and sums tell that
-something was; names and titles are part of the key as they are.
+older page under a newer key. Measurements are only added and deleted, so their counts and sums
+change with them. Names and titles are part of the key as they are.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.runs.states import RUN_ENDED
 
-#: A list with a run that ended so lately is not cached: its age is shown by the minute.
+#: A list with a run that ended within this time is not cached: its age is shown by the minute.
 LATELY = timedelta(hours=1)
 _ENDED = sorted(str(state) for state in RUN_ENDED)
 
@@ -69,8 +69,8 @@ _BENCHMARKS_AND_REPORTS = """, md5(concat(
 ))
 """
 
-#: Points are added to or deleted. Trials leave the state `planned` once. A run that only waits has
-#: variants. Of what the retention took away, the number of rows grows.
+#: Points get more trials or are deleted. A trial leaves the state `planned` once. A run that waits
+#: has variants. The number of rows that retention has removed only grows.
 _RESULTS = """
 SELECT concat_ws(' ', count(*), sum(point.trials), sum(point.suspect), sum(point.invalid),
     max(point.at),
