@@ -1,4 +1,4 @@
-"""Pictures: those of the README, and those of every screen for people to look at."""
+"""Pictures of every screen for people to look at."""
 
 from pathlib import Path
 
@@ -33,14 +33,3 @@ def picture_screen(page: Page, name: str, folder: Path) -> None:
                 full_page=True,
                 clip={"x": 0, "y": 0, "width": size["width"], "height": tall},
             )
-
-
-def picture_for_readme(page: Page, path: Path) -> None:
-    """What the page shows first, at the size that the README has room for."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    page.set_viewport_size(SIZE)  # type: ignore[arg-type]
-    page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    wait_until_drawn(page)
-    # Chart.js paints in the next frame.
-    page.wait_for_timeout(200)
-    page.screenshot(path=path)
