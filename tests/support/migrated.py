@@ -4,9 +4,9 @@ Restoring it is several times as fast as applying all migrations. `migrate` runs
 and has nothing to apply.
 """
 
-import fcntl
 import os
 import subprocess
+from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import psycopg
 from django.db import OperationalError, connection
 from psycopg import sql
 
+from devstack.filelock import waiting_for_lock
 from devstack.places import CHECKOUT, STATE
 from orchestrator.archives.database.clients import clients_of, our_server
 from orchestrator.core.errors import ConflictError
@@ -21,12 +22,12 @@ from tests.support.engine import own_database_url
 
 NAME = "pitwall_migrated"
 
-#: Descriptors of the lock that this process holds while it migrates; none or one.
-_locks: list[int] = []
+#: Holds the lock while this process migrates.
+_lock = ExitStack()
 
 
 def use_saved() -> None:
-    """Makes the test database a copy of the saved one, if one has the same migrations.
+    """Make the test database a copy of the saved one, if one has the same migrations.
 
     If there is none, the first process migrates and saves. The others wait for its dump.
     """
@@ -34,10 +35,11 @@ def use_saved() -> None:
     if file is None:
         return
     if not file.exists():
-        _lock(file)
+        waiting = "pitwall: another process migrates; waiting."
+        _lock.enter_context(waiting_for_lock(file.with_suffix(".lock"), waiting))
         if not file.exists():
-            return  # save() unlocks.
-        _unlock()
+            return  # save() releases the lock.
+        _lock.close()
     quoted = sql.Identifier(NAME)
     with psycopg.connect(own_database_url(), autocommit=True) as server:
         server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(quoted))
@@ -54,10 +56,10 @@ def fill_from_saved() -> None:
 
 
 def save() -> None:
-    """Saves the present database for other processes and later runs; removes older dumps."""
+    """Save the present database for other processes and later runs; removes older dumps."""
     file = _saved()
     if file is None or file.exists():
-        _unlock()
+        _lock.close()
         return
     new = file.with_suffix(f".{os.getpid()}")
     name = str(connection.settings_dict["NAME"])
@@ -65,19 +67,7 @@ def save() -> None:
     for old in file.parent.glob("test-database-*.sql"):
         old.unlink(missing_ok=True)
     new.rename(file)
-    _unlock()
-
-
-def _lock(file: Path) -> None:
-    """Waits for the lock. The kernel releases it when the process ends."""
-    descriptor = os.open(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    _locks.append(descriptor)
-
-
-def _unlock() -> None:
-    while _locks:
-        os.close(_locks.pop())
+    _lock.close()
 
 
 def _saved() -> Path | None:
