@@ -18,7 +18,7 @@ from redis import RedisError
 
 from orchestrator.dispatch.plan import STEP_S
 from orchestrator.operations.counts import hand_on
-from orchestrator.operations.freed_memory import forget_source_lines, give_free_pages_back
+from orchestrator.operations.freed_memory import tidy_memory
 from orchestrator.operations.heartbeats import EVERY_S, delete_heartbeat, own_name, record_heartbeat
 from orchestrator.operations.our_redis import our_redis
 from orchestrator.operations.outages import outages
@@ -104,8 +104,7 @@ class HeartbeatThread:
                 end_stuck_process(problem)
             outages.look()
             if beat % TIDY_EVERY == 0:
-                forget_source_lines()
-                give_free_pages_back()
+                tidy_memory()
             began = time.monotonic()
             if self._end.wait(EVERY_S):
                 return

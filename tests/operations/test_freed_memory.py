@@ -1,14 +1,16 @@
 """Threads that read something large, one after the other or at once, leave nothing of it behind."""
 
+import gc
 import linecache
 import platform
 import subprocess
 import sys
 import threading
+import weakref
 
 import pytest
 
-from orchestrator.operations import heartbeat_thread
+from orchestrator.operations import freed_memory, heartbeat_thread
 
 MIB = 2**20
 
@@ -87,13 +89,24 @@ def test_fragmented_free_memory_returns_to_the_system() -> None:
     assert afterwards < 10 * MIB
 
 
-def test_each_process_returns_memory_at_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+class Node:
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_each_process_tidies_its_memory_at_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     done = threading.Event()
     assert linecache.getline(__file__, 1)
+    garbage = weakref.ref(Node())
     monkeypatch.setattr(heartbeat_thread, "EVERY_S", 0.01)
-    monkeypatch.setattr(heartbeat_thread, "give_free_pages_back", done.set)
-    beating = heartbeat_thread.HeartbeatThread(None)
-    beating.start()
-    assert done.wait(30)
-    beating.stop()
+    monkeypatch.setattr(freed_memory, "give_free_pages_back", done.set)
+    gc.disable()
+    try:
+        beating = heartbeat_thread.HeartbeatThread(None)
+        beating.start()
+        assert done.wait(30)
+        beating.stop()
+    finally:
+        gc.enable()
     assert __file__ not in linecache.cache
+    assert garbage() is None
