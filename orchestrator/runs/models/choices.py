@@ -1,0 +1,47 @@
+"""Values that the tables of runs, jobs and schedules share."""
+
+from enum import StrEnum
+
+from django.db import models
+from django.db.models import Q
+
+
+class Trigger(models.TextChoices):
+    WEB = "web", "Web"
+    API = "api", "API"
+    SCHEDULE = "schedule", "Schedule"
+    GOLDEN = "golden", "Golden run"
+    CALIBRATION = "calibration", "Calibration"
+    CONFIRM = "confirm", "Confirmation"
+    BISECT = "bisect", "Bisection"
+
+
+class Priority(models.IntegerChoices):
+    LOW = -1, "Low"
+    NORMAL = 0, "Normal"
+    HIGH = 1, "High"
+
+
+class Until(models.TextChoices):
+    """When a run's cases need no more rounds: after all of them, or as soon as they are decided.
+
+    Screened: a case without any sign of a change after some rounds is stopped early.
+    """
+
+    ROUNDS = "rounds", "All rounds"
+    DECIDED = "decided", "Until decided"
+    SCREENED = "screened", "Screened, then until decided"
+
+
+class HostRole(models.TextChoices):
+    """The role of a host in a job; one host may play all."""
+
+    TARGET = "target", "Target"
+    GENERATOR = "generator", "Generator"
+    BACKEND = "backend", "Backend"
+
+
+def in_enum(field: str, values: type[StrEnum], name: str) -> models.CheckConstraint:
+    return models.CheckConstraint(
+        condition=Q(**{f"{field}__in": [str(value) for value in values]}), name=name
+    )
