@@ -16,7 +16,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from orchestrator.api.gate import UnsupportedMediaError
 from orchestrator.api.limits import TooManyRequestsError
-from orchestrator.benchmarks.fetched_names import FetchRunningError
+from orchestrator.benchmarks.refs import FetchRunningError
 from orchestrator.core.errors import (
     ConflictError,
     GoneError,

@@ -20,16 +20,17 @@ from orchestrator.benchmarks.fetch_requests import (
     request_fetch,
     wake_fetcher,
 )
-from orchestrator.benchmarks.fetched_names import (
-    FetchRunningError,
-    check_fetched,
-    names_fetched_after,
-)
 from orchestrator.benchmarks.filing import file_default_branch
 from orchestrator.benchmarks.mirrors import MirrorBusyError, size_of
 from orchestrator.benchmarks.models import Fetch, Project
+from orchestrator.benchmarks.refs import (
+    FetchRunningError,
+    check_fetched,
+    mirror_of,
+    names_fetched_after,
+    repository_of,
+)
 from orchestrator.benchmarks.repository import Repository
-from orchestrator.benchmarks.services import mirror_of, repository_of
 from orchestrator.core.errors import InvalidRequestError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.database.clock import database_now

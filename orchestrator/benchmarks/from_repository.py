@@ -10,16 +10,14 @@ from django.db import transaction
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, User
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.fetched_names import check_fetched
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition, Project
-from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.refs import check_fetched, commit_of_ref, repository_of
 from orchestrator.benchmarks.selectors import latest_definition
 from orchestrator.benchmarks.services import (
     check_slug,
     check_source,
     locked_benchmark,
     next_version,
-    repository_of,
 )
 from orchestrator.benchmarks.spec import MAX_SOURCE_BYTES, Spec
 from orchestrator.core.errors import InvalidRequestError

@@ -1,15 +1,207 @@
-"""Resolve branches, tags and hashes of a project's repository."""
+"""A project's repository, and what branches, tags, hashes and rules name in it.
+
+Names are resolved in the mirror, which a fetch updates: FetchRunningError says that a name has to
+wait for one. No name of git has a colon in it, so a rule can be named wherever a baseline can:
+`merge-base:main` is where the contender left the branch, `newest-measured:main` the newest commit
+of the branch of which the benchmark has results.
+"""
 
 import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
-from orchestrator.benchmarks.fetched_names import check_fetched
+from django.conf import settings
+
+from orchestrator.accounts.quotas import load_quotas
+from orchestrator.benchmarks.access import access_of
+from orchestrator.benchmarks.fetch_requests import PAUSES_S, UNKNOWN_AGAIN, fetch_of
 from orchestrator.benchmarks.filing import file_branch, file_default_branch
-from orchestrator.benchmarks.models import Commit, Project
-from orchestrator.benchmarks.services import repository_of
+from orchestrator.benchmarks.mirror_limits import TeamMirrors
+from orchestrator.benchmarks.mirrors import mirror_name
+from orchestrator.benchmarks.models import Benchmark, Commit, Fetch, Project
+from orchestrator.benchmarks.remote_calls import Remote
+from orchestrator.benchmarks.repository import Limits, Repository
+from orchestrator.core.errors import InvalidRequestError, NotReadyError
+from orchestrator.database.clock import database_now
 
 #: A name or hash, and the steps from it, such as `~1`.
 _PARTS = re.compile(r"^([^~^]*)(.*)$", re.DOTALL)
 _HASH = re.compile(r"^[0-9a-f]{7,40}$")
+#: Failures in a row after which a request that a user waits for is rejected.
+TRIES = 3
+#: The same for a request that no user waits for: then no further attempt is planned.
+TRIES_UNWATCHED = len(PAUSES_S) + 1
+#: Older commits are too old to be a baseline.
+MAX_COMMITS = 2000
+
+
+def repository_of(project: Project) -> Repository:
+    remote = Remote(
+        url=project.repository_url,
+        allow_local=settings.ALLOW_LOCAL_REPOSITORIES,
+        allowed=settings.ALLOWED_INTERNAL_NETWORKS,
+        proxy=settings.GIT_PROXY,
+        private=Path(settings.DATA_DIR),
+        access=partial(access_of, project),
+    )
+    limits = Limits(
+        fetch_timeout_s=settings.GIT_FETCH_TIMEOUT_S,
+        mirror_bytes=settings.GIT_MIRROR_LIMIT_MIB << 20,
+        packed_bytes=settings.GIT_PACKED_LIMIT_MIB << 20,
+        free_bytes=settings.MIN_FREE_DISK_MIB << 20,
+    )
+    mirrors = partial(team_mirrors_of, project)
+    return Repository(remote, mirror_of(project), limits=limits, team_mirrors=mirrors)
+
+
+def mirror_of(project: Project) -> Path:
+    """Return the folder of the mirror; each URL has another, so that servers never share
+    content."""
+    name = mirror_name(project.pk, project.repository_url)
+    return Path(settings.DATA_DIR) / "repositories" / name
+
+
+def team_mirrors_of(project: Project) -> TeamMirrors:
+    """Return the mirrors of the project's team on this machine, including those of former URLs.
+
+    A fetch measures them on the disk, because other fetches of the team write at the same time.
+    """
+    team = project.team
+    return TeamMirrors(
+        team=team.name,
+        root=Path(settings.DATA_DIR) / "repositories",
+        projects=frozenset(team.projects.values_list("pk", flat=True)),
+        most_bytes=load_quotas(team).mirrors_bytes,
+    )
+
+
+def refs_of(project: Project) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return branches with their tips, and tags, of the local mirror; none without a mirror."""
+    repository = repository_of(project)
+    try:
+        return repository.tips(), repository.tags()
+    except InvalidRequestError:
+        return [], []
+
+
+class _Asked(NamedTuple):
+    """The rules of the current request.
+
+    `since` returns when it was first made (None: now). `strict`: names must come from a fetch after
+    that time, even if the mirror knows them. `tries`: the failures after which it is rejected.
+    `reads`: it requests no fetch.
+    """
+
+    since: Callable[[], datetime | None]
+    strict: bool
+    tries: int
+    reads: bool = False
+
+
+_asked: ContextVar[_Asked | None] = ContextVar("asked", default=None)
+
+
+class FetchRunningError(NotReadyError):
+    """A name can be resolved only after a fetch; the code that catches this requests it.
+
+    `problem`: why the last fetch failed, empty if it did not.
+    """
+
+    def __init__(self, project: Project, *, urgent: bool = True, problem: str = "") -> None:
+        last = f"; the last attempt failed: {problem}" if problem else ""
+        super().__init__(
+            f"the repository of {project.slug} is being fetched; send the request again{last}"
+        )
+        self.project = project
+        self.urgent = urgent
+        self.problem = problem
+
+
+@contextmanager
+def names_fetched_after(
+    since: Callable[[], datetime | None], *, tries: int = TRIES
+) -> Iterator[None]:
+    """Within the context, resolve branches and tags from a fetch that started after this time.
+
+    `since` returns None if the request is made for the first time. `tries`: see
+    `Fetch.has_failed_since`.
+    """
+    token = _asked.set(_Asked(since, strict=True, tries=tries))
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+@contextmanager
+def names_of_last_fetch() -> Iterator[None]:
+    """Within the context, resolve names as of the last fetch, and request none.
+
+    An unknown name waits for a fetch that another request started.
+    """
+    token = _asked.set(_Asked(lambda: None, strict=False, tries=TRIES, reads=True))
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+@contextmanager
+def names_as_fetched() -> Iterator[None]:
+    """Within the context, resolve names that the mirror knows as of the last fetch.
+
+    Other names wait for a fetch.
+    """
+    asked = _asked.get()
+    token = _asked.set(asked and asked._replace(strict=False))
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def check_fetched(project: Project, *, known: bool) -> None:
+    """Return if the mirror may resolve a name now; `known`: the mirror knows it.
+
+    Raise FetchRunningError if a fetch has to end first, and InvalidRequestError if it failed
+    several times.
+    """
+    asked = _asked.get()
+    strict = asked is not None and asked.strict
+    if known and not strict:
+        return
+    fetch = fetch_of(project)
+    if asked is not None and asked.reads:
+        _check_read(fetch)
+        return
+    since = asked.since() if asked else database_now() - UNKNOWN_AGAIN
+    has_succeeded = since is not None and fetch.has_succeeded_since(since)
+    # After a fetch that succeeded, the mirror may be lost or belong to an earlier URL.
+    if has_succeeded and not repository_of(project).is_empty():
+        return
+    has_failed = since is not None and fetch.has_failed_since(since, asked.tries if asked else 1)
+    if has_failed or (not strict and fetch.state == "failed"):
+        raise _failure_of(fetch)
+    raise FetchRunningError(project, urgent=strict, problem=fetch.error)
+
+
+def _check_read(fetch: Fetch) -> None:
+    if fetch.state == "failed":
+        raise _failure_of(fetch)
+    if fetch.is_going_on:
+        raise FetchRunningError(fetch.project, urgent=False, problem=fetch.error)
+
+
+def _failure_of(fetch: Fetch) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"the repository of {fetch.project.slug} could not be fetched: {fetch.error}"
+    )
 
 
 class Refs:
@@ -59,3 +251,66 @@ class Refs:
 def commit_of_ref(*, project: Project, ref: str) -> Commit:
     """Return `Refs.commit` of a single name."""
     return Refs(project).commit(ref)
+
+
+def is_rule(baseline: str) -> bool:
+    return ":" in baseline
+
+
+def baseline_of(benchmark: Benchmark, rule: str, contenders: list[Commit], refs: Refs) -> Commit:
+    """Find the baseline by a rule; InvalidRequestError if it is unknown or finds no commit."""
+    name, _, branch = rule.partition(":")
+    find = _RULES.get(name)
+    if find is None or not branch:
+        known = ", ".join(f"{each}:BRANCH" for each in _RULES)
+        raise _wrong(f"expected a commit, branch or tag, or one of {known}; got {rule!r}")
+    if not contenders:
+        raise _wrong(f"{rule} needs a contender: name the commit to compare")
+    return find(benchmark, branch, contenders, refs)
+
+
+def _merge_base(benchmark: Benchmark, branch: str, contenders: list[Commit], refs: Refs) -> Commit:
+    """Return the merge base, or the first parent of a contender that is already on the branch."""
+    contender = contenders[0]
+    tip = refs.commit(branch)
+    sha = repository_of(benchmark.project).merge_base(tip.sha, contender.sha)
+    if sha is None:
+        raise _wrong(f"{contender.short_sha} and {branch} have no commit in common")
+    if sha == contender.sha:
+        if not contender.parents:
+            raise _wrong(f"{contender.short_sha} is the first commit and has no parent")
+        sha = contender.parents[0]
+    return refs.commit(sha)
+
+
+def _newest_measured(
+    benchmark: Benchmark, branch: str, contenders: list[Commit], refs: Refs
+) -> Commit:
+    tip = refs.commit(branch)
+    line = repository_of(benchmark.project).first_parents(tip.sha)[:MAX_COMMITS]
+    left = [sha for sha in line if sha not in {commit.sha for commit in contenders}]
+    # Imported results count as well: they have points too.
+    measured = set(
+        Commit.objects.filter(
+            project=benchmark.project,
+            sha__in=left,
+            points__series__benchmark=benchmark,
+            points__trials__gt=0,
+        ).values_list("sha", flat=True)
+    )
+    found = next((sha for sha in left if sha in measured), None)
+    if found is None:
+        raise _wrong(
+            f"of the newest {len(left)} commits of {branch} none was measured with "
+            f"{benchmark.slug}: name a commit, or measure {branch} first"
+        )
+    return refs.commit(found)
+
+
+def _wrong(message: str) -> InvalidRequestError:
+    return InvalidRequestError(message, field="baseline")
+
+
+_RULES: Mapping[str, Callable[[Benchmark, str, list[Commit], Refs], Commit]] = MappingProxyType(
+    {"merge-base": _merge_base, "newest-measured": _newest_measured}
+)

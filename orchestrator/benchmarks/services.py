@@ -1,76 +1,18 @@
 """Writes of projects, commits and definitions."""
 
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
 
-from django.conf import settings
 from django.db import transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.accounts.quotas import load_quotas
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.access import access_of
 from orchestrator.benchmarks.loads import check_loads
 from orchestrator.benchmarks.matrix import CaseSpec
-from orchestrator.benchmarks.mirror_limits import TeamMirrors
-from orchestrator.benchmarks.mirrors import mirror_name
 from orchestrator.benchmarks.models import Benchmark, Case, Definition, Project
-from orchestrator.benchmarks.remote_calls import Remote
-from orchestrator.benchmarks.repository import Limits, Repository
 from orchestrator.benchmarks.spec import Spec, parse
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.core.ids import digest_of
-
-
-def repository_of(project: Project) -> Repository:
-    remote = Remote(
-        url=project.repository_url,
-        allow_local=settings.ALLOW_LOCAL_REPOSITORIES,
-        allowed=settings.ALLOWED_INTERNAL_NETWORKS,
-        proxy=settings.GIT_PROXY,
-        private=Path(settings.DATA_DIR),
-        access=partial(access_of, project),
-    )
-    limits = Limits(
-        fetch_timeout_s=settings.GIT_FETCH_TIMEOUT_S,
-        mirror_bytes=settings.GIT_MIRROR_LIMIT_MIB << 20,
-        packed_bytes=settings.GIT_PACKED_LIMIT_MIB << 20,
-        free_bytes=settings.MIN_FREE_DISK_MIB << 20,
-    )
-    mirrors = partial(team_mirrors_of, project)
-    return Repository(remote, mirror_of(project), limits=limits, team_mirrors=mirrors)
-
-
-def mirror_of(project: Project) -> Path:
-    """Return the folder of the mirror; each URL has another, so that servers never share
-    content."""
-    name = mirror_name(project.pk, project.repository_url)
-    return Path(settings.DATA_DIR) / "repositories" / name
-
-
-def team_mirrors_of(project: Project) -> TeamMirrors:
-    """Return the mirrors of the project's team on this machine, including those of former URLs.
-
-    A fetch measures them on the disk, because other fetches of the team write at the same time.
-    """
-    team = project.team
-    return TeamMirrors(
-        team=team.name,
-        root=Path(settings.DATA_DIR) / "repositories",
-        projects=frozenset(team.projects.values_list("pk", flat=True)),
-        most_bytes=load_quotas(team).mirrors_bytes,
-    )
-
-
-def refs_of(project: Project) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return branches with their tips, and tags, of the local mirror; none without a mirror."""
-    repository = repository_of(project)
-    try:
-        return repository.tips(), repository.tags()
-    except InvalidRequestError:
-        return [], []
 
 
 @transaction.atomic

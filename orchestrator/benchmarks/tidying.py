@@ -15,7 +15,7 @@ from orchestrator.benchmarks.mirrors import (
     remove_mirror,
 )
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.services import mirror_of
+from orchestrator.benchmarks.refs import mirror_of
 from orchestrator.core.errors import BrokenSealError
 
 logger = logging.getLogger(__name__)

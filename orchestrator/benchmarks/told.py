@@ -9,8 +9,7 @@ from django.db.models import Max
 
 from orchestrator.benchmarks.fetch_requests import request_unknown
 from orchestrator.benchmarks.models import Commit, Project
-from orchestrator.benchmarks.refs import commit_of_ref
-from orchestrator.benchmarks.services import repository_of
+from orchestrator.benchmarks.refs import commit_of_ref, repository_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
 

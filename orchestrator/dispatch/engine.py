@@ -28,8 +28,8 @@ from uuid import UUID
 from django.db import DatabaseError, DataError
 
 from orchestrator.benchmarks.fetch_requests import request_fetch
-from orchestrator.benchmarks.fetched_names import FetchRunningError
 from orchestrator.benchmarks.models import Project
+from orchestrator.benchmarks.refs import FetchRunningError
 from orchestrator.core.errors import HostError, NotReadyError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.logs import logging_about

@@ -2,12 +2,11 @@
 
 from django.conf import settings
 
-from orchestrator.benchmarks.fetched_names import check_fetched, names_fetched_after
 from orchestrator.benchmarks.mirrors import packed_file
 from orchestrator.benchmarks.models import Case
+from orchestrator.benchmarks.refs import check_fetched, names_fetched_after, repository_of
 from orchestrator.benchmarks.repository import Repository
 from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.benchmarks.services import repository_of
 from orchestrator.dispatch.agent import Readiness
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.recipes import has_git, repository_id, source_path

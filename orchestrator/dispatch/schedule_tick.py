@@ -8,11 +8,7 @@ from django.db import DatabaseError, transaction
 
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.benchmarks.fetch_requests import request_fetch
-from orchestrator.benchmarks.fetched_names import (
-    TRIES_UNWATCHED,
-    FetchRunningError,
-    names_fetched_after,
-)
+from orchestrator.benchmarks.refs import TRIES_UNWATCHED, FetchRunningError, names_fetched_after
 from orchestrator.calibration.resolution import with_rounds
 from orchestrator.core.errors import PitwallError
 from orchestrator.runs import schedules

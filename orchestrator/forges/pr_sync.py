@@ -19,14 +19,14 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
-from orchestrator.benchmarks.fetched_names import (
+from orchestrator.benchmarks.refs import (
     TRIES_UNWATCHED,
     FetchRunningError,
     check_fetched,
+    commit_of_ref,
     names_fetched_after,
+    repository_of,
 )
-from orchestrator.benchmarks.refs import commit_of_ref
-from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.ids import sha256_hex

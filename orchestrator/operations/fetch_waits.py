@@ -15,13 +15,13 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 
 from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
-from orchestrator.benchmarks.fetched_names import (
+from orchestrator.benchmarks.models import Fetch
+from orchestrator.benchmarks.refs import (
     TRIES,
     FetchRunningError,
     names_fetched_after,
     names_of_last_fetch,
 )
-from orchestrator.benchmarks.models import Fetch
 from orchestrator.database.clock import database_now
 
 #: The time of a first request is forgotten so long after its last repeat.

@@ -10,13 +10,13 @@ from django.db.models import QuerySet
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
+from orchestrator.benchmarks.refs import repository_of
 from orchestrator.benchmarks.selectors import (
     LEAST_DIGITS,
     benchmark_for,
     latest_definition,
     spec_of,
 )
-from orchestrator.benchmarks.services import repository_of
 from orchestrator.comparisons.sides import load_measured_commits
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host

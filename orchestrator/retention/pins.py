@@ -13,8 +13,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
-from orchestrator.benchmarks.refs import commit_of_ref
-from orchestrator.benchmarks.services import repository_of
+from orchestrator.benchmarks.refs import commit_of_ref, repository_of
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
 from orchestrator.reports.report_spec import parse
 from orchestrator.results.models import (

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef
 
 from orchestrator.benchmarks.models import Commit, Project
-from orchestrator.benchmarks.services import repository_of
+from orchestrator.benchmarks.refs import repository_of
 from orchestrator.results.models import ChangePoint, ChangeState, Point
 from orchestrator.retention.thinning import Place, spare
 

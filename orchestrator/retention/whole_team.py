@@ -14,7 +14,7 @@ from django.db.models import Model, QuerySet
 from orchestrator.accounts.memberships import remove_team
 from orchestrator.accounts.models import ApiToken, Membership, Team
 from orchestrator.benchmarks.models import Benchmark, Case, Project, ShareLink
-from orchestrator.benchmarks.services import mirror_of
+from orchestrator.benchmarks.refs import mirror_of
 from orchestrator.core.errors import ConflictError
 from orchestrator.fleet.connect import local_work_dir
 from orchestrator.fleet.models import Host

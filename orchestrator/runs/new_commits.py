@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 
-from orchestrator.benchmarks.fetched_names import check_fetched
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.refs import check_fetched, commit_of_ref, repository_of
 from orchestrator.benchmarks.repository import Repository
-from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.runs.models import Schedule
 

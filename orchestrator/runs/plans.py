@@ -11,13 +11,12 @@ from orchestrator.benchmarks.choice import choose
 from orchestrator.benchmarks.from_repository import definition_at
 from orchestrator.benchmarks.matrix import CaseSpec, pairwise
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
-from orchestrator.benchmarks.refs import Refs
+from orchestrator.benchmarks.refs import Refs, baseline_of, is_rule
 from orchestrator.benchmarks.resolved import why_unsupported
 from orchestrator.benchmarks.selectors import stored_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState
-from orchestrator.runs.baselines import baseline_of, is_rule
 from orchestrator.runs.end_conditions import (
     blocks_of,
     budget_warning,
@@ -38,7 +37,7 @@ class RunRequest:
     """A request for a run; refs are branches, tags or hashes.
 
     The baseline defaults to the first parent of the first contender; it is measured in the same
-    blocks. It may be a rule (runs/baselines.py). A baseline without contenders is measured alone
+    blocks. It may be a rule (benchmarks/refs.py). A baseline without contenders is measured alone
     and compared with nothing. `cases` is an expression that selects cases (benchmarks/choice.py;
     empty: all). `pairwise` reduces their number; each pair of values still occurs. `hosts` are
     placements with one host for all roles; `placements` name a host for each role

@@ -8,7 +8,7 @@ from django.template.loader import render_to_string
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.defaults import server_error as usual
 
-from orchestrator.benchmarks.fetched_names import FetchRunningError
+from orchestrator.benchmarks.refs import FetchRunningError
 from orchestrator.core.errors import (
     ConflictError,
     GoneError,

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
+from orchestrator.benchmarks.refs import repository_of
 from orchestrator.benchmarks.selectors import benchmark_of_key, benchmarks_of, found_commits
-from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.runs.models import Run
 from orchestrator.runs.selectors import run_for

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.test import Client
 
-from orchestrator.benchmarks.fetched_names import TRIES
 from orchestrator.benchmarks.models import Fetch
+from orchestrator.benchmarks.refs import TRIES
 from orchestrator.runs.models import Run
 from tests.api.conftest import ApiClient
 from tests.support import factories

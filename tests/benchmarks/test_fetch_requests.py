@@ -17,18 +17,19 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.selectors import member_for_user
 from orchestrator.accounts.services import create_team, create_user
-from orchestrator.benchmarks import fetch_requests, fetched_names, fetching, mirrors, repository
+from orchestrator.benchmarks import fetch_requests, fetching, mirrors, refs, repository
 from orchestrator.benchmarks.fetch_requests import request_fetch, request_unknown
-from orchestrator.benchmarks.fetched_names import (
-    FetchRunningError,
-    check_fetched,
-    names_fetched_after,
-)
 from orchestrator.benchmarks.fetching import run_next_fetch
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.benchmarks.projects import create_project
-from orchestrator.benchmarks.refs import commit_of_ref
-from orchestrator.benchmarks.services import mirror_of, repository_of
+from orchestrator.benchmarks.refs import (
+    FetchRunningError,
+    check_fetched,
+    commit_of_ref,
+    mirror_of,
+    names_fetched_after,
+    repository_of,
+)
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.database.clock import database_now
 from tests.support.factories import (
@@ -268,7 +269,7 @@ def test_refs_are_resolved_after_a_fetch_since_the_request(
             commit_of_ref(project=project, ref="nowhere")
 
 
-@pytest.mark.parametrize("tries", [fetched_names.TRIES, fetched_names.TRIES_UNWATCHED])
+@pytest.mark.parametrize("tries", [refs.TRIES, refs.TRIES_UNWATCHED])
 def test_a_request_is_refused_after_several_failures(personas: Personas, tries: int) -> None:
     """A server that is away for some seconds refuses nothing."""
     broken = make_broken(personas.alice, "broken")

@@ -12,9 +12,9 @@ import pytest
 from orchestrator.benchmarks import bounded, mirrors, tidying
 from orchestrator.benchmarks.git_calls import call_git, words_of
 from orchestrator.benchmarks.mirrors import MirrorBusyError, size_of
+from orchestrator.benchmarks.refs import mirror_of
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.benchmarks.repository import Limits, Repository
-from orchestrator.benchmarks.services import mirror_of
 from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import Personas, commit_files, git, make_project, make_repository
 from tests.support.waiting import wait_until

@@ -9,9 +9,8 @@ from django.db import connection
 
 from orchestrator.benchmarks.filing import file_default_branch
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.refs import commit_of_ref, repository_of
 from orchestrator.benchmarks.repository import CommitFacts, Repository
-from orchestrator.benchmarks.services import repository_of
 from orchestrator.core.errors import ConflictError
 from tests.support.factories import Personas, commit_files, git, make_project
 from tests.support.fetches import fetch_now

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.services import mirror_of, repository_of
+from orchestrator.benchmarks.refs import mirror_of, repository_of
 from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import Personas, make_repository
 

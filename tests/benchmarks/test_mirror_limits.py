@@ -14,7 +14,7 @@ from orchestrator.benchmarks.fetch_requests import fetch_of
 from orchestrator.benchmarks.mirrors import size_of
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.projects import clone_again, create_project
-from orchestrator.benchmarks.services import mirror_of, repository_of
+from orchestrator.benchmarks.refs import mirror_of, repository_of
 from orchestrator.core.errors import NotReadyError, PermissionRefusedError
 from tests.support.factories import Personas, commit_files, git, make_repository
 from tests.support.fetches import fetch_now, run_fetches

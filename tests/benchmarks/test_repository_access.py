@@ -23,8 +23,8 @@ from orchestrator.benchmarks.git_access import (
 )
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.projects import change_repository
+from orchestrator.benchmarks.refs import mirror_of, repository_of
 from orchestrator.benchmarks.remotes import place_of, way_to
-from orchestrator.benchmarks.services import mirror_of, repository_of
 from orchestrator.core.errors import (
     BrokenSealError,
     ConflictError,

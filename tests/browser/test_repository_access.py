@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from orchestrator.benchmarks.models import Fetch, Project, RepositoryAccess
-from orchestrator.benchmarks.services import mirror_of
+from orchestrator.benchmarks.refs import mirror_of
 from orchestrator.transport.keys import generate_key
 from tests.browser import page_checks
 from tests.support.fetches import PATIENCE_S

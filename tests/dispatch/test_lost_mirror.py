@@ -9,9 +9,8 @@ import pytest
 from django.db.models import F
 
 from orchestrator.benchmarks.fetch_requests import request_fetch
-from orchestrator.benchmarks.fetched_names import TRIES, FetchRunningError
 from orchestrator.benchmarks.models import Fetch, Project
-from orchestrator.benchmarks.services import mirror_of
+from orchestrator.benchmarks.refs import TRIES, FetchRunningError, mirror_of
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.core.heartbeat import unlimited
 from orchestrator.database.clock import database_now

@@ -18,7 +18,7 @@ from django.db import connection
 from django.test import Client
 
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.services import repository_of
+from orchestrator.benchmarks.refs import repository_of
 from tests.support.factories import commit_files, git
 from tests.support.visitor_site import SECRET, OpenPage
 

@@ -12,7 +12,7 @@ from django.db import IntegrityError, connection, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.services import mirror_of
+from orchestrator.benchmarks.refs import mirror_of
 from orchestrator.comparisons.verdict_cache import load_verdict_cards
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import (

@@ -8,8 +8,7 @@ from threading import Barrier, Thread
 import pytest
 from django.db import connection
 
-from orchestrator.benchmarks.fetched_names import TRIES_UNWATCHED, FetchRunningError
-from orchestrator.benchmarks.services import mirror_of
+from orchestrator.benchmarks.refs import TRIES_UNWATCHED, FetchRunningError, mirror_of
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
 from orchestrator.dispatch.tasks import claim_schedules

@@ -16,7 +16,7 @@ from orchestrator.accounts.models import AuditEntry
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Project, ShareLink
 from orchestrator.benchmarks.projects import create_project
-from orchestrator.benchmarks.services import repository_of
+from orchestrator.benchmarks.refs import repository_of
 from orchestrator.benchmarks.sharing import set_public
 from orchestrator.core.errors import PermissionRefusedError, PitwallError
 from orchestrator.core.issued_secrets import digest_of_secret

@@ -23,7 +23,8 @@ from orchestrator.api.schemas.projects import (
     project_commit_out,
     project_out,
 )
-from orchestrator.benchmarks import projects, services
+from orchestrator.benchmarks import projects
+from orchestrator.benchmarks.refs import refs_of
 from orchestrator.benchmarks.selectors import commits_with, project_for, projects_of
 
 router = Router(tags=["projects"])
@@ -115,7 +116,7 @@ def list_commits(
 @router.get("/projects/{project}/refs", response=RefsOut, summary="List branches and tags")
 def list_refs(request: CallerRequest, project: Text) -> RefsOut:
     """As of the last fetch. A run looks them up in a new fetch."""
-    tips, tags = services.refs_of(project_for(request.auth.member, project))
+    tips, tags = refs_of(project_for(request.auth.member, project))
     return RefsOut(
         branches=[BranchOut(branch=name, commit=sha) for name, sha in sorted(tips)], tags=tags
     )

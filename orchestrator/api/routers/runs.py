@@ -18,7 +18,7 @@ from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.plans import PlanOut, plan_out
 from orchestrator.api.schemas.runs import RunIn, RunOut, RunPage, run_out, run_summary_out
 from orchestrator.api.schemas.trials import TrialPage, trial_summary_out
-from orchestrator.benchmarks.fetched_names import names_as_fetched
+from orchestrator.benchmarks.refs import names_as_fetched
 from orchestrator.benchmarks.selectors import case_for
 from orchestrator.calibration.resolution import with_rounds
 from orchestrator.core.page_cache import kept

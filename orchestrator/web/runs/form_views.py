@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.fetched_names import FetchRunningError, names_as_fetched
+from orchestrator.benchmarks.refs import FetchRunningError, names_as_fetched
 from orchestrator.calibration.forecasts import forecasts_of
 from orchestrator.calibration.resolution import resolution_of, with_rounds
 from orchestrator.core.clock import utc_now
