@@ -1,18 +1,29 @@
-"""Writes of projects, commits and definitions."""
+"""Writes of benchmarks: versions of their definitions and their cases.
 
+A definition is stored in Pitwall, or in a file of the measured repository: `.pitwall.yaml`, and
+`.pitwall/<benchmark>.yaml` for further ones.
+"""
+
+import re
 from collections.abc import Sequence
 
 from django.db import transaction
 
 from orchestrator.accounts.members import Member
-from orchestrator.accounts.models import Role
+from orchestrator.accounts.models import Role, User
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.loads import check_loads
 from orchestrator.benchmarks.matrix import CaseSpec
-from orchestrator.benchmarks.models import Benchmark, Case, Definition, Project
-from orchestrator.benchmarks.spec import Spec, parse
+from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
+from orchestrator.benchmarks.refs import check_fetched, commit_of_ref, repository_of
+from orchestrator.benchmarks.selectors import latest_definition
+from orchestrator.benchmarks.spec import MAX_SOURCE_BYTES, Spec, parse
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.core.ids import digest_of
+
+ROOT_FILE = ".pitwall.yaml"
+FOLDER = ".pitwall/"
+_FILE = re.compile(r"^\.pitwall(?:/(?P<slug>[a-z0-9][a-z0-9-]{0,59}))?\.yaml$")
 
 
 @transaction.atomic
@@ -119,3 +130,124 @@ def case_ids_of(*, benchmark: Benchmark, cases: Sequence[CaseSpec]) -> list[int]
 def _case_ids(benchmark: Benchmark, cases: Sequence[CaseSpec]) -> dict[str, int]:
     rows = benchmark.cases.filter(key__in=[case.key for case in cases])
     return dict(rows.values_list("key", "pk"))
+
+
+def definition_files(*, project: Project, ref: str = "") -> tuple[Commit, list[str]]:
+    """Return the definition files of a commit (default: the newest one of the default branch)."""
+    commit = commit_of_ref(project=project, ref=ref or project.default_branch)
+    found = repository_of(project).files(commit.sha, ROOT_FILE, FOLDER)
+    return commit, sorted(path for path in found if _FILE.match(path))
+
+
+def slug_of(project: Project, path: str) -> str:
+    """Return the default name of a benchmark in this file."""
+    match = _FILE.match(path)
+    return (match["slug"] if match else None) or project.slug
+
+
+def import_definition(
+    *, member: Member, project: Project, path: str, slug: str = "", ref: str = ""
+) -> Definition:
+    """Create a benchmark whose definition is from now on a file of the repository.
+
+    The file is read at `ref` (default: the default branch). A benchmark of this name in Pitwall
+    continues with its history.
+    """
+    member.require(Role.MEMBER, to="import a benchmark")
+    if not _FILE.match(path):
+        raise InvalidRequestError(
+            f"expected {ROOT_FILE} or {FOLDER}NAME.yaml, got {path!r}", field="path"
+        )
+    slug = slug or slug_of(project, path)
+    check_slug(slug)
+    commit = commit_of_ref(project=project, ref=ref or project.default_branch)
+    source = _source_at(project, commit, path)
+    spec = _spec_of(source, commit, path)
+    with transaction.atomic():
+        benchmark = locked_benchmark(project=project, slug=slug, title=spec.title)
+        Benchmark.objects.filter(pk=benchmark.pk).update(repository_path=path)
+        benchmark.repository_path = path
+        definition = store_definition(_version(benchmark, source, commit), by=member.user)
+        record_audit(member=member, action="benchmark.imported", subject=benchmark)
+    return definition
+
+
+def keep_in_pitwall(*, member: Member, benchmark: Benchmark) -> None:
+    """Keep the definition in Pitwall from now on; the file of the repository is not read."""
+    member.require(Role.MEMBER, to="change a benchmark")
+    with transaction.atomic():
+        Benchmark.objects.filter(pk=benchmark.pk).update(repository_path="")
+        record_audit(member=member, action="benchmark.kept_in_pitwall", subject=benchmark)
+
+
+def definition_at(benchmark: Benchmark, commit: Commit) -> Definition:
+    """Return the definition for measuring a commit; it is unsaved if the file is new.
+
+    For a benchmark in Pitwall, it is the newest version for every commit.
+    """
+    path = benchmark.repository_path
+    if not path:
+        return latest_definition(benchmark)
+    return _version(benchmark, _source_at(benchmark.project, commit, path), commit)
+
+
+def store_definition(definition: Definition, *, by: User | None) -> Definition:
+    """Store a definition from `definition_at` once; return the stored one if it exists."""
+    if not definition._state.adding:
+        return definition
+    with transaction.atomic():
+        benchmark = Benchmark.objects.select_for_update().get(pk=definition.benchmark_id)
+        known = _known(benchmark, definition.source)
+        if known is not None:
+            return known
+        newest = benchmark.definitions.order_by("-version").first()
+        definition.version = newest.version + 1 if newest else 1
+        definition.created_by = by
+        definition.save(force_insert=True)
+        Benchmark.objects.filter(pk=benchmark.pk).update(title=definition.spec["title"])
+    return definition
+
+
+def _version(benchmark: Benchmark, source: str, commit: Commit) -> Definition:
+    known = _known(benchmark, source)
+    if known is not None:
+        return known
+    path = benchmark.repository_path
+    definition = next_version(
+        benchmark=benchmark, source=source, spec=_spec_of(source, commit, path)
+    )
+    definition.commit, definition.path = commit, path
+    return definition
+
+
+def _known(benchmark: Benchmark, source: str) -> Definition | None:
+    return benchmark.definitions.filter(source=source).order_by("-version").first()
+
+
+def _source_at(project: Project, commit: Commit, path: str) -> str:
+    repository = repository_of(project)
+    if not repository.has(commit.sha):
+        check_fetched(project, known=False)
+    size = repository.files(commit.sha, path).get(path)
+    if size is None:
+        raise InvalidRequestError(
+            f"there is no file {path} at {commit.short_sha}: add it there, choose a commit that "
+            "has it, or store the definition in Pitwall"
+        )
+    if size > MAX_SOURCE_BYTES:
+        raise InvalidRequestError(
+            f"{path} at {commit.short_sha}: a definition has at most {MAX_SOURCE_BYTES // 1024} KiB"
+        )
+    try:
+        return repository.read(commit.sha, path).decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise InvalidRequestError(
+            f"{path} at {commit.short_sha}: byte {error.start} is not UTF-8"
+        ) from error
+
+
+def _spec_of(source: str, commit: Commit, path: str) -> Spec:
+    try:
+        return check_source(source)
+    except InvalidRequestError as error:
+        raise InvalidRequestError(f"{path} at {commit.short_sha}: {error}") from error

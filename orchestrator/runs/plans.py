@@ -8,12 +8,12 @@ from django.conf import settings
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.choice import choose
-from orchestrator.benchmarks.from_repository import definition_at
 from orchestrator.benchmarks.matrix import CaseSpec, pairwise
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.refs import Refs, baseline_of, is_rule
 from orchestrator.benchmarks.resolved import why_unsupported
 from orchestrator.benchmarks.selectors import stored_spec
+from orchestrator.benchmarks.services import definition_at
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState

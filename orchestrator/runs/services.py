@@ -10,8 +10,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken, Role
 from orchestrator.accounts.quotas import check_queue, check_storage, lock_quotas
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.from_repository import store_definition
-from orchestrator.benchmarks.services import case_ids_of
+from orchestrator.benchmarks.services import case_ids_of, store_definition
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError
 from orchestrator.core.ids import digest_of

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 from django.db import IntegrityError, transaction
 
-from orchestrator.benchmarks.from_repository import (
+from orchestrator.benchmarks.models import Definition, Project
+from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.services import (
     definition_at,
     definition_files,
     import_definition,
     keep_in_pitwall,
+    save_definition,
     slug_of,
 )
-from orchestrator.benchmarks.models import Definition, Project
-from orchestrator.benchmarks.refs import commit_of_ref
-from orchestrator.benchmarks.services import save_definition
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PermissionRefusedError
 from orchestrator.runs.plans import RunRequest, plan_run
 from orchestrator.runs.services import create_run

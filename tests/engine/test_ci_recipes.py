@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from orchestrator.accounts.services import create_token
-from orchestrator.benchmarks.from_repository import import_definition
 from orchestrator.benchmarks.projects import create_project
+from orchestrator.benchmarks.services import import_definition
 from orchestrator.runs.models import Run
 from tests.support.engine import ROOT, Engine
 from tests.support.factories import Personas, make_local_host

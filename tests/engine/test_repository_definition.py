@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.benchmarks.from_repository import import_definition
+from orchestrator.benchmarks.services import import_definition
 from orchestrator.runs.models import Trial
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.services import create_run

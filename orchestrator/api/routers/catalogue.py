@@ -36,11 +36,6 @@ from orchestrator.api.schemas.catalogue import (
 )
 from orchestrator.api.schemas.common import MOST_WHOLE, Text
 from orchestrator.benchmarks.catalogue import suites
-from orchestrator.benchmarks.from_repository import (
-    definition_files,
-    import_definition,
-    keep_in_pitwall,
-)
 from orchestrator.benchmarks.review import review
 from orchestrator.benchmarks.selectors import (
     benchmark_for,
@@ -49,7 +44,12 @@ from orchestrator.benchmarks.selectors import (
     version_of,
     versions_of,
 )
-from orchestrator.benchmarks.services import save_definition
+from orchestrator.benchmarks.services import (
+    definition_files,
+    import_definition,
+    keep_in_pitwall,
+    save_definition,
+)
 
 router = Router(tags=["benchmarks"])
 

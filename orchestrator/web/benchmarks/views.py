@@ -9,7 +9,6 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.catalogue import suite_named
-from orchestrator.benchmarks.from_repository import keep_in_pitwall
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.models import Benchmark, Definition
 from orchestrator.benchmarks.review import review, review_of
@@ -20,7 +19,7 @@ from orchestrator.benchmarks.selectors import (
     spec_of,
     versions_of,
 )
-from orchestrator.benchmarks.services import save_definition
+from orchestrator.benchmarks.services import keep_in_pitwall, save_definition
 from orchestrator.benchmarks.versions import case_changes, diff_lines
 from orchestrator.core.errors import NotFoundError
 from orchestrator.web.access import for_member

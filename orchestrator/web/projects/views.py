@@ -13,12 +13,16 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.benchmarks.fetch_requests import fetch_of
-from orchestrator.benchmarks.from_repository import definition_files, import_definition, slug_of
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.refs import names_as_fetched
 from orchestrator.benchmarks.selectors import project_for
-from orchestrator.benchmarks.services import set_change_rules
+from orchestrator.benchmarks.services import (
+    definition_files,
+    import_definition,
+    set_change_rules,
+    slug_of,
+)
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.measurements.removals import log_of, totals_of
