@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from string import ascii_lowercase
 
+from orchestrator.benchmarks.auxiliary import Role
 from orchestrator.benchmarks.fields import refuse
 from orchestrator.benchmarks.load import Load, Range, Search, Step
 from orchestrator.benchmarks.matrix import CaseSpec, expand, load_of
@@ -245,3 +246,13 @@ def _check_files(spec: Spec, load: LoadSpec) -> None:
             f"{files} are too few for {load.connections} connections; the load tool needs "
             f"at least {load.connections + OTHER_FILES}, or take fewer connections",
         )
+
+
+def roles_of(spec: Spec) -> frozenset[Role]:
+    """Return the roles that a run of this definition needs hosts for."""
+    return frozenset().union(*(shape.roles for shape in whole_shapes_of(spec)))
+
+
+def unbound_of(spec: Spec) -> tuple[str, ...]:
+    """Return the subject and the services that lack `{bind}` in some case (see Spec.unbound)."""
+    return tuple(dict.fromkeys(name for shape in whole_shapes_of(spec) for name in shape.unbound))

@@ -12,11 +12,10 @@ from orchestrator.accounts.models import Team
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.auxiliary import Role
 from orchestrator.benchmarks.fields import Scalar
-from orchestrator.benchmarks.loads import expected_trials_s, primary_of
+from orchestrator.benchmarks.loads import expected_trials_s, primary_of, roles_of
 from orchestrator.benchmarks.matrix import CaseSpec, expand
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Fetch, Project
 from orchestrator.benchmarks.resolved import resolver
-from orchestrator.benchmarks.roles import roles_of
 from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.core.errors import NotFoundError
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from orchestrator.benchmarks.roles import unbound_of
+from orchestrator.benchmarks.loads import unbound_of
 from orchestrator.core.clock import utc_now
 from orchestrator.runs.placements import Roles, Wanted
 from orchestrator.runs.plans import RunPlan

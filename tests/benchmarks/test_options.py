@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.benchmarks.loads import check_loads, tools_of
+from orchestrator.benchmarks.loads import check_loads, roles_of, tools_of, unbound_of
 from orchestrator.benchmarks.matrix import expand, is_baseline, load_of
 from orchestrator.benchmarks.options import merged, why_unfit
 from orchestrator.benchmarks.resolved import labels_of, resolve, shapes_of, why_unsupported
-from orchestrator.benchmarks.roles import roles_of, unbound_of
 from orchestrator.benchmarks.spec import Spec, from_data, parse
 from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import DEFINITION
