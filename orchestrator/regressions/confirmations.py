@@ -30,8 +30,8 @@ from orchestrator.regressions.confirmation_runs import (
 from orchestrator.regressions.confirmation_verdicts import is_answered, store_outcome
 from orchestrator.regressions.machine_time import is_at_it, left_s
 from orchestrator.results.models import ChangePoint, ChangeState
+from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import Run, Trigger
-from orchestrator.runs.services import cancel_run
 from orchestrator.runs.states import RUN_ENDED, RunState
 
 logger = logging.getLogger(__name__)

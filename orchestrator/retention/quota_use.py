@@ -8,7 +8,7 @@ from orchestrator.benchmarks.selectors import mirrors_bytes_of
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.host_quota import hosts_counted
 from orchestrator.retention.storage import storage_of
-from orchestrator.runs.backlog import sum_queued_seconds
+from orchestrator.runs.selectors import sum_queued_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,19 +17,48 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, NotFoundError
 from orchestrator.runs import selectors
-from orchestrator.runs.models import Job, Run, Trial
+from orchestrator.runs.models import (
+    Job,
+    Run,
+    Trial,
+)
 from orchestrator.runs.run_state import sync_run_state
 from orchestrator.runs.states import (
     JOB_ACTIVE,
     JOB_ENDED,
     RUN_ENDED,
     JobState,
+    RunState,
     TrialState,
 )
 
 #: The reason of a trial that a user cancelled begins with this.
 CANCELLED = "cancelled"
 _WITH_JOB = f"{CANCELLED} with its job"
+
+
+def cancel_run(*, member: Member, run_id: UUID) -> Run:
+    """Cancel a run: queued jobs end now, active ones at the worker's next poll."""
+    member.require(Role.MEMBER, to="cancel a run")
+    run = selectors.run_for(member, run_id)
+    if run.state in RUN_ENDED:
+        raise ConflictError(f"this run has ended already: it is {run.state}")
+    now = utc_now()
+    with transaction.atomic():
+        Run.objects.filter(pk=run.pk, cancel_requested_at=None).update(cancel_requested_at=now)
+        queued = list(run.jobs.select_for_update().filter(state=JobState.QUEUED))
+        run.jobs.filter(pk__in=[job.pk for job in queued]).update(
+            state=JobState.CANCELLED, message="cancelled before it began", ended_at=now
+        )
+        Trial.objects.filter(job__in=queued, state=TrialState.PLANNED).update(
+            state=TrialState.SKIPPED, message=CANCELLED
+        )
+        run.jobs.filter(state__in=JOB_ACTIVE).update(poll_at=Now())
+        record_audit(member=member, action="run.cancelled", subject=run.pk)
+        if not run.jobs.exclude(state__in=JOB_ENDED).exists():
+            Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, ended_at=now)
+    run.refresh_from_db()
+    return run
 
 
 def cancel_case(*, member: Member, run_id: UUID, case_id: int) -> Run:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
+from cli.pitwall.units import format_duration
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.choice import choose
@@ -14,22 +15,19 @@ from orchestrator.benchmarks.refs import Refs, baseline_of, is_rule
 from orchestrator.benchmarks.resolved import why_unsupported
 from orchestrator.benchmarks.selectors import stored_spec
 from orchestrator.benchmarks.services import definition_at
-from orchestrator.benchmarks.spec import Spec
+from orchestrator.benchmarks.spec import MAX_ROUNDS, Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState
-from orchestrator.runs.end_conditions import (
-    blocks_of,
-    budget_warning,
-    check_budget,
-    parse_until,
-    resolve_rounds,
-)
 from orchestrator.runs.models import Priority, Until
-from orchestrator.runs.order import split_cases
 from orchestrator.runs.placements import Roles, roles_asked
 from orchestrator.stats.interim import INTERIM_BLOCKS
 from orchestrator.stats.paired import FEWEST_BLOCKS
-from orchestrator.stats.stopping import BlocksLeft
+from orchestrator.stats.stopping import BlocksLeft, blocks_left
+
+#: The target duration of a job; other jobs get the host in between.
+JOB_S = 600.0
+#: The maximum rounds of a run that continues until decided: there is no analysis after these.
+ROUNDS_AT_MOST = INTERIM_BLOCKS[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,3 +289,91 @@ def _unusable_now(placements: tuple[Roles, ...]) -> list[str]:
             state = host.get_state_display().lower()
             found.append(f"{host.name} is {state} ({host.message}): the run waits for its release")
     return found
+
+
+def split_cases(case_s: Sequence[float], limit_s: float = JOB_S) -> list[range]:
+    """Split cases into jobs: neighbours that last at most `limit_s` together, at least one.
+
+    `case_s`: for each case, the duration of all its trials.
+    """
+    parts, begin, total = [], 0, 0.0
+    for at, seconds in enumerate(case_s):
+        if at > begin and total + seconds > limit_s:
+            parts.append(range(begin, at))
+            begin, total = at, 0.0
+        total += seconds
+    parts.append(range(begin, len(case_s)))
+    return parts
+
+
+def parse_until(name: str, *, alone: bool) -> Until:
+    """Parse `until` of a request; `alone`: one commit is measured, so nothing can be decided."""
+    try:
+        until = Until(name)
+    except ValueError as error:
+        known = ", ".join(Until.values)
+        raise InvalidRequestError(
+            f"expected one of {known}, got {name!r}", field="until"
+        ) from error
+    if alone and until != Until.ROUNDS:
+        raise InvalidRequestError(
+            "one commit alone has nothing to decide: name a contender, or ask for a number of "
+            "rounds",
+            field="until",
+        )
+    return until
+
+
+def resolve_rounds(until: Until, asked: int | None, defined: int) -> int:
+    """Return the maximum number of rounds: the requested one, or the default."""
+    if asked is not None:
+        check_rounds(until, asked)
+        return asked
+    return defined if until == Until.ROUNDS else ROUNDS_AT_MOST
+
+
+def check_rounds(until: Until, asked: int | None) -> None:
+    if asked is None:
+        return
+    if until == Until.ROUNDS:
+        if not 1 <= asked <= MAX_ROUNDS:
+            raise InvalidRequestError(f"expected 1 to {MAX_ROUNDS} rounds", field="rounds")
+    elif not FEWEST_BLOCKS <= asked <= ROUNDS_AT_MOST:
+        raise InvalidRequestError(
+            f"until decided takes at least {FEWEST_BLOCKS} rounds and at most {ROUNDS_AT_MOST}, "
+            f"got {asked}",
+            field="rounds",
+        )
+
+
+def blocks_of(until: Until, rounds: int) -> BlocksLeft:
+    """Return how many blocks each case of a new run takes."""
+    if until == Until.ROUNDS:
+        return BlocksLeft(least=rounds, typical=rounds, most=rounds)
+    return blocks_left(done=0, analysed_at=0, most=rounds, needed=None)
+
+
+def check_budget(budget_s: float | None, round_s: float = 0.0) -> None:
+    """Check a budget; `round_s`: machine seconds of one round of all cases on all hosts, if
+    known."""
+    if budget_s is None:
+        return
+    if not 0 < budget_s < float("inf"):
+        raise InvalidRequestError("expected a budget above 0", field="budget_s")
+    if budget_s < round_s:
+        raise InvalidRequestError(
+            f"a budget of {format_duration(budget_s)} is too small for one round, which takes "
+            f"{format_duration(round_s)} of machine time",
+            field="budget_s",
+        )
+
+
+def budget_warning(budget_s: float | None, round_s: float, rounds: int, *, alone: bool) -> str:
+    """Return a warning if the budget is too small for a verdict; empty otherwise."""
+    least = min(rounds, FEWEST_BLOCKS)
+    if alone or budget_s is None or budget_s >= least * round_s:
+        return ""
+    return (
+        f"the budget of {format_duration(budget_s)} is too small for the {least} rounds that a "
+        f"verdict needs: {format_duration(least * round_s)} of machine time"
+    )

@@ -1,23 +1,21 @@
-"""Writes of runs: start and cancel."""
+"""Creates runs: their jobs and placements, and all trials in their order."""
 
+import random
 import secrets
+from collections.abc import Sequence
+from typing import NamedTuple
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
-from django.db.models.functions import Now
+from django.db import IntegrityError, connection, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken, Role
 from orchestrator.accounts.quotas import check_queue, check_storage, lock_quotas
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.services import case_ids_of, store_definition
-from orchestrator.core.clock import utc_now
-from orchestrator.core.errors import ConflictError
-from orchestrator.core.ids import digest_of
+from orchestrator.core.ids import digest_of, new_ids
 from orchestrator.core.spans import mark_span, span
 from orchestrator.runs import selectors
-from orchestrator.runs.backlog import sum_queued_seconds
-from orchestrator.runs.cancelling import CANCELLED
 from orchestrator.runs.idempotency import check_same
 from orchestrator.runs.models import (
     HostRole,
@@ -26,22 +24,33 @@ from orchestrator.runs.models import (
     Placement,
     Run,
     Schedule,
-    Trial,
     Trigger,
     Variant,
 )
-from orchestrator.runs.order import trial_order
 from orchestrator.runs.placements import place_job
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
+from orchestrator.runs.selectors import sum_queued_seconds
 from orchestrator.runs.states import (
-    JOB_ACTIVE,
-    JOB_ENDED,
-    RUN_ENDED,
-    JobState,
-    RunState,
     TrialState,
 )
-from orchestrator.runs.trial_rows import PlannedTrial, insert_planned
+
+_COPY = (
+    "COPY runs_trial (id, job_id, variant_id, case_id, round, position, expected_s, "
+    "state, validity, reasons, message, provenance) FROM STDIN"
+)
+#: The initial values of the other columns, equal to the model's defaults.
+_REST = f"{TrialState.PLANNED}\t\t[]\t\t{{}}"
+
+
+class PlannedTrial(NamedTuple):
+    """A new row; `round` from 1, `position` in the job's order of execution."""
+
+    job: UUID
+    variant: int
+    case: int
+    round: int
+    position: int
+    expected_s: float
 
 
 def create_run(
@@ -140,30 +149,6 @@ def run_of_key(*, member: Member, asked: str, key: str) -> Run | None:
     return _same_request(found, digest_of([asked])) if found else None
 
 
-def cancel_run(*, member: Member, run_id: UUID) -> Run:
-    """Cancel a run: queued jobs end now, active ones at the worker's next poll."""
-    member.require(Role.MEMBER, to="cancel a run")
-    run = selectors.run_for(member, run_id)
-    if run.state in RUN_ENDED:
-        raise ConflictError(f"this run has ended already: it is {run.state}")
-    now = utc_now()
-    with transaction.atomic():
-        Run.objects.filter(pk=run.pk, cancel_requested_at=None).update(cancel_requested_at=now)
-        queued = list(run.jobs.select_for_update().filter(state=JobState.QUEUED))
-        run.jobs.filter(pk__in=[job.pk for job in queued]).update(
-            state=JobState.CANCELLED, message="cancelled before it began", ended_at=now
-        )
-        Trial.objects.filter(job__in=queued, state=TrialState.PLANNED).update(
-            state=TrialState.SKIPPED, message=CANCELLED
-        )
-        run.jobs.filter(state__in=JOB_ACTIVE).update(poll_at=Now())
-        record_audit(member=member, action="run.cancelled", subject=run.pk)
-        if not run.jobs.exclude(state__in=JOB_ENDED).exists():
-            Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, ended_at=now)
-    run.refresh_from_db()
-    return run
-
-
 def _same_request(found: IdempotencyKey, digest: str) -> Run | None:
     check_same(found, digest)
     return found.run
@@ -206,3 +191,41 @@ def _planned_trials(
         )
         for place, slot in enumerate(slots)
     ]
+
+
+def insert_planned(trials: Sequence[PlannedTrial]) -> None:
+    """Insert all trials, with new ids in their order, in the caller's transaction."""
+    ids = new_ids(len(trials))
+    lines = "".join(
+        f"{pk}\t{job.hex}\t{variant}\t{case}\t{number}\t{position}\t{expected_s!r}\t{_REST}\n"
+        for pk, (job, variant, case, number, position, expected_s) in zip(ids, trials, strict=True)
+    )
+    with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
+        copy.write(lines)
+
+
+class Slot(NamedTuple):
+    """A planned trial: `case` and `variant` are indices into the input."""
+
+    round: int
+    case: int
+    variant: int
+
+
+def trial_order(cases: int, variants: int, rounds: int, seed: int) -> list[Slot]:
+    """Return the trials of rounds 1 to `rounds`: one block per case, in random order.
+
+    A block holds every variant once in random order, adjacent in time, so that drift of the machine
+    cancels (METHODOLOGY: never all of A, then all of B). The same seed gives the same order.
+    """
+    chance = random.Random(seed)
+    order = []
+    for round_number in range(1, rounds + 1):
+        for case in _shuffled(range(cases), chance):
+            for variant in _shuffled(range(variants), chance):
+                order.append(Slot(round_number, case, variant))
+    return order
+
+
+def _shuffled(items: Sequence[int], chance: random.Random) -> list[int]:
+    return chance.sample(items, len(items))

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
+from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import Run
-from orchestrator.runs.services import cancel_run
 from tests.support.factories import finish_run
 
 pytestmark = pytest.mark.django_db(transaction=True)

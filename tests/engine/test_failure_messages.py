@@ -9,8 +9,8 @@ import pytest
 from orchestrator.dispatch.plan import MAX_ATTEMPTS
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import add_credential
+from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import HostLease, Run, Trial
-from orchestrator.runs.services import cancel_run
 from orchestrator.transport.keys import generate_key
 from tests.support.engine import Engine, running_engine, server
 from tests.support.factories import (

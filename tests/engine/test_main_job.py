@@ -13,8 +13,8 @@ from orchestrator.fleet.models import Host
 from orchestrator.measurements.distributions import merged
 from orchestrator.measurements.readings import values_of
 from orchestrator.measurements.selectors import artifact_content, trial_details
+from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import HostLease, Run, Trial
-from orchestrator.runs.services import cancel_run
 from tests.support.engine import Engine, cancel_the_long_case, server, with_a_long_case
 from tests.support.factories import (
     DEFINITION,

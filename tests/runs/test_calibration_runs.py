@@ -12,9 +12,9 @@ from orchestrator.core.errors import (
 )
 from orchestrator.fleet.models import Host
 from orchestrator.runs.calibration import NewCalibration, start_calibration, under_way
+from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run
-from orchestrator.runs.services import cancel_run
 from tests.support.factories import (
     Personas,
     make_definition,

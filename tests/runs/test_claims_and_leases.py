@@ -10,9 +10,8 @@ from django.db import connection
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.runs import claims, leasing
-from orchestrator.runs.cancelling import cancel_case, cancel_job, is_cancelled
+from orchestrator.runs.cancelling import cancel_case, cancel_job, cancel_run, is_cancelled
 from orchestrator.runs.models import HostLease, Job, Placement, Run, Trial
-from orchestrator.runs.services import cancel_run
 from orchestrator.runs.states import JOB_TRANSITIONS, JobState, RunState, derive_run_state
 from tests.support.factories import (
     Personas,

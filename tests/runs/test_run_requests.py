@@ -10,16 +10,10 @@ from orchestrator.core.errors import (
     PermissionRefusedError,
 )
 from orchestrator.fleet.models import Host
+from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import HostLease, Job, Run, Trial
-from orchestrator.runs.order import trial_order
 from orchestrator.runs.selectors import progress_of, run_for
-from orchestrator.runs.services import (
-    RunRequest,
-    cancel_run,
-    plan_run,
-    run_of_key,
-    start_run_once,
-)
+from orchestrator.runs.services import RunRequest, plan_run, run_of_key, start_run_once, trial_order
 from tests.support.factories import (
     Personas,
     finish_run,

@@ -34,10 +34,10 @@ from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import ImportState, ReferenceSource, ResultImport, Series
 from orchestrator.retention.pins import pin_commit
 from orchestrator.runs.calibration import NewCalibration, start_calibration
+from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.claims import end_job
 from orchestrator.runs.models import Build, Job, Run, Schedule, Trial
 from orchestrator.runs.schedules import NewSchedule, create_schedule
-from orchestrator.runs.services import cancel_run
 from orchestrator.runs.states import JobState
 from tests.support.commit_lines import Line, line_of_commits
 from tests.support.factories import (

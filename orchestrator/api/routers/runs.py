@@ -109,7 +109,7 @@ def show_run(
 @router.post("/runs/{uuid:run_id}/cancel", response=RunOut, summary="Cancel a run")
 def cancel_run(request: CallerRequest, run_id: UUID) -> RunOut:
     """Queued jobs end now, active ones within seconds; existing results remain."""
-    services.cancel_run(member=request.auth.member, run_id=run_id)
+    cancelling.cancel_run(member=request.auth.member, run_id=run_id)
     wake_jobs(run_id)
     return _run_out(request.auth.member, run_id)
 

@@ -17,9 +17,9 @@ from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.ids import digest_of
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.fleet.models import Host, HostTransport
-from orchestrator.runs.end_conditions import parse_until, resolve_rounds
 from orchestrator.runs.models import HostRole, Job, Run, Trial, Until, Variant
-from orchestrator.runs.order import trial_order
+from orchestrator.runs.plans import parse_until, resolve_rounds
+from orchestrator.runs.services import trial_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

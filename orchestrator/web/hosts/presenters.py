@@ -14,7 +14,7 @@ from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.selectors import hosts_of
 from orchestrator.fleet.temperatures import Warmth, warmth_of_hosts
 from orchestrator.fleet.windows import HoursNow
-from orchestrator.runs.backlog import queued_by_host
+from orchestrator.runs.selectors import queued_by_host
 from orchestrator.web.sparklines import Sparkline, sparkline
 
 _ORDER = (

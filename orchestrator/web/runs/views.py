@@ -21,11 +21,10 @@ from orchestrator.measurements.removals import removals_of
 from orchestrator.measurements.validity_issues import load_run_validity
 from orchestrator.measurements.version_keys import mark_of_runs
 from orchestrator.retention.pins import pin_run
-from orchestrator.runs.cancelling import cancel_case, cancel_job
+from orchestrator.runs.cancelling import cancel_case, cancel_job, cancel_run
 from orchestrator.runs.job_details import build_for, load_job_details
 from orchestrator.runs.models import Build
 from orchestrator.runs.selectors import RunProgress, progress_of, run_for, runs_of, trials_of
-from orchestrator.runs.services import cancel_run
 from orchestrator.runs.states import BuildState, Validity
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.runs.presenters import Details, entity_tag, live_context, rows_of_runs
