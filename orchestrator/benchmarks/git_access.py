@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from orchestrator.benchmarks.bounded import Completed
+from orchestrator.benchmarks.git_calls import Completed
 from orchestrator.benchmarks.remotes import Place
 from orchestrator.core.errors import HostError, InvalidRequestError
 from orchestrator.transport.address import HostKey

@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from orchestrator.benchmarks.bounded import Completed
-from orchestrator.benchmarks.git_calls import call_git, is_repository
+from orchestrator.benchmarks.git_calls import Completed, call_git, is_repository
 from orchestrator.benchmarks.mirror_limits import MirrorLimits, TeamMirrors, check_free
 from orchestrator.benchmarks.mirrors import (
     clone_of,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.benchmarks import bounded, mirrors, tidying
+from orchestrator.benchmarks import git_calls, mirrors, tidying
 from orchestrator.benchmarks.git_calls import call_git, words_of
 from orchestrator.benchmarks.mirrors import MirrorBusyError, size_of
 from orchestrator.benchmarks.refs import mirror_of
@@ -186,7 +186,7 @@ def test_files_of_a_killed_fetch_are_removed_and_stop_no_other_fetch(
 def test_a_killed_process_ends_its_git(tmp_path: Path) -> None:
     started = tmp_path / "pid"
     code = (
-        "from orchestrator.benchmarks.bounded import run_bounded\n"
+        "from orchestrator.benchmarks.git_calls import run_bounded\n"
         f"run_bounded(['sh', '-c', 'echo $$ >{started}; exec sleep 600'], {{}}, 600)"
     )
     ours = subprocess.Popen([sys.executable, "-c", code])
@@ -205,11 +205,11 @@ def test_a_setpriv_without_pdeathsig_is_not_used(
     (tmp_path / "setpriv").write_text("#!/bin/sh\necho 'unrecognized option' >&2\nexit 1\n")
     (tmp_path / "setpriv").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    bounded._prefix.cache_clear()
+    git_calls._prefix.cache_clear()
     try:
-        done = bounded.run_bounded(["echo", "one"], os.environ, 60)
+        done = git_calls.run_bounded(["echo", "one"], os.environ, 60)
     finally:
-        bounded._prefix.cache_clear()
+        git_calls._prefix.cache_clear()
     assert (done.returncode, done.stdout) == (0, b"one\n")
 
 

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from orchestrator.archives.projects.exporting import _of_project
-from orchestrator.benchmarks.bounded import TooMuchError, run_bounded
-from orchestrator.benchmarks.git_calls import call_git
+from orchestrator.benchmarks.git_calls import TooMuchError, call_git, run_bounded
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.benchmarks.remotes import Place, check_url, place_of, way_to, without_secret
