@@ -1,7 +1,8 @@
-"""Calls of git: argument lists, known variables, limits on time, output, files and memory.
+"""Calls of git with argument lists, a known environment and limits.
 
-git reads what anybody pushed. It sees no home folder, no configuration of the machine or its users,
-no SSH agent and no credential helper: what it may use is what a call gives it.
+Time, output, files and memory are limited, because git reads untrusted data. git sees no home
+folder, no configuration of the machine or its users, no SSH agent and no credential helper: a call
+passes everything that git may use.
 """
 
 import contextlib

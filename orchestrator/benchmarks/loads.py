@@ -1,4 +1,4 @@
-"""Convert a case of a definition to loads for the load tool."""
+"""Convert a case of a definition to loads for the load tool, and find the host roles they need."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

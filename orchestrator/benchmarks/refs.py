@@ -1,9 +1,10 @@
-"""A project's repository, and what branches, tags, hashes and rules name in it.
+"""A project's repository, and the commits that branches, tags, hashes and rules name in it.
 
-Names are resolved in the mirror, which a fetch updates: FetchRunningError says that a name has to
-wait for one. No name of git has a colon in it, so a rule can be named wherever a baseline can:
-`merge-base:main` is where the contender left the branch, `newest-measured:main` the newest commit
-of the branch of which the benchmark has results.
+Names are resolved in the mirror. FetchRunningError means that a name needs a newer fetch first.
+
+A git ref has no colon in its name, so a rule is allowed wherever a baseline can be named.
+`merge-base:main` is the commit where the contender left the branch. `newest-measured:main` is the
+newest commit of the branch that has results of this benchmark.
 """
 
 import re

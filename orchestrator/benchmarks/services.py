@@ -1,7 +1,7 @@
-"""Writes of benchmarks: versions of their definitions and their cases.
+"""Writes of commits and definitions.
 
-A definition is stored in Pitwall, or in a file of the measured repository: `.pitwall.yaml`, and
-`.pitwall/<benchmark>.yaml` for further ones.
+A definition is stored in Pitwall, or in a file of the measured repository that is read at a
+commit. One file is one definition: `.pitwall.yaml`, and `.pitwall/<benchmark>.yaml` for more.
 """
 
 import re

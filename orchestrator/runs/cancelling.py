@@ -1,4 +1,4 @@
-"""Cancellation of one case or one job of a run; existing results are kept.
+"""Cancellation of a run, one of its cases or one of its jobs; existing results are kept.
 
 The request is stored in the trials: the rest of the case or job is skipped, with the user as the
 reason. The dispatcher notices that and stops the hosts. A skipped trial is never resumed, since

@@ -1,4 +1,4 @@
-"""Plans: the meaning and the cost of a request for a run, before anything is queued."""
+"""Plans: the meaning, the end and the cost of a request for a run, before anything is queued."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

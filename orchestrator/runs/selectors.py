@@ -1,4 +1,4 @@
-"""Reads of runs, their progress, and schedules."""
+"""Reads of runs, their progress, schedules, and the queue of jobs."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,8 @@
-"""Creates runs: their jobs and placements, and all trials in their order."""
+"""Creation of runs: their jobs, placements and trials in randomised complete blocks.
+
+A run can have thousands of trials, so they are written by COPY. Model instances would take ten
+times as long as the rest of a request to start a run.
+"""
 
 import random
 import secrets

@@ -1,4 +1,4 @@
-"""The reference benchmark of a host."""
+"""Golden runs: control measurements of a host."""
 
 from django.db import models
 from django.db.models import Q

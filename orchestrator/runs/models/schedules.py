@@ -1,4 +1,4 @@
-"""What starts runs by itself."""
+"""Schedules, which start runs without a user."""
 
 from django.db import models
 from django.db.models import Q
