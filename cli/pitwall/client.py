@@ -43,7 +43,7 @@ class Answer(NamedTuple):
             return json.loads(self.body)
         except ValueError as error:
             raise NoAnswerError(
-                "the response of the server is no JSON; is PITWALL_URL the address of "
+                "the response of the server is not JSON; is PITWALL_URL the address of "
                 "Pitwall itself?"
             ) from error
 

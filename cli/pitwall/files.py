@@ -38,7 +38,7 @@ def send_files(asked: argparse.Namespace, client: Client, progress: Progress) ->
         if "state" in answer:
             answer = _import_ended(answer, path.name, client, progress)
         progress.end()
-        print(f"{name}: {answer['accepted']} new, {answer['repeated']} known already")
+        print(f"{name}: {answer['accepted']} new, {answer['repeated']} already stored")
     return PASS
 
 

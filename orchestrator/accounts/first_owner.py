@@ -36,9 +36,7 @@ def create_setup_link() -> str:
 def check_setup_link(secret: str) -> None:
     """Raise GoneError unless the link may still be used."""
     if has_users():
-        raise GoneError(
-            "this Pitwall already has a user; log in, or ask an owner for an invitation"
-        )
+        raise GoneError("Pitwall already has a user; log in, or ask an owner for an invitation")
     known = cache.get(_KEY)
     if known is None or not hmac.compare_digest(known, digest_of_secret(secret)):
         raise GoneError(

@@ -125,7 +125,7 @@ def accept_invitation(*, user: User, secret: str) -> Member:
     invitation = invitation_for(secret, lock=True)
     team = invitation.team
     if Membership.objects.filter(team=team, user=user).exists():
-        raise ConflictError(f"{user.get_username()} is in {team.name} already")
+        raise ConflictError(f"{user.get_username()} is already a member of {team.name}")
     Membership.objects.create(team=team, user=user, role=invitation.role)
     Invitation.objects.filter(pk=invitation.pk).update(used_at=utc_now(), used_by=user)
     user.known_memberships = None

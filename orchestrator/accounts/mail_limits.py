@@ -23,7 +23,7 @@ def take_mails(team: Team, count: int) -> None:
     sent = cache.get(key, 0)
     if sent + count > most:
         raise ConflictError(
-            f"{team.name} may have {most} e-mails sent in an hour, and {sent} are: wait for the "
-            "next hour (an invitation without an address is a link to pass on)"
+            f"{team.name} may send {most} e-mails per hour and has sent {sent}: wait for the next "
+            "hour (an invitation without an address is a link that you pass on yourself)"
         )
     cache.set(key, sent + count, timeout=_HOUR_S)

@@ -40,8 +40,8 @@ def start_team(*, slug: str, name: str, owner: str = "") -> StartedTeam:
     user = User.objects.filter(username=owner).first()
     if user is None:
         raise NotFoundError(
-            f"there is no user {owner}; leave the owner out, and whoever gets the invitation "
-            "creates an account"
+            f"there is no user {owner}; without an owner, the command prints an invitation, with "
+            "which the first owner creates an account"
         )
     Membership.objects.create(team=team, user=user, role=Role.OWNER)
     record_system_audit(team=team, action="member.joined", subject=f"{owner}: {Role.OWNER}")

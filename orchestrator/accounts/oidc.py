@@ -136,9 +136,9 @@ class SignInElsewhere(DefaultSocialAccountAdapter):
                 return found[0], address.email
             if users:
                 raise ConflictError(
-                    f"several accounts here have the address {address.email}, so it does not say "
-                    "which one is yours: log in with your password and link this sign-in under "
-                    "your name, or ask whoever runs this Pitwall"
+                    f"several accounts here have the address {address.email}: log in with your "
+                    "password and link this sign-in on your account page, or ask your "
+                    "administrator"
                 )
         return None
 

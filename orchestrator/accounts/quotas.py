@@ -96,7 +96,7 @@ def check_hosts(*, team: Team, quotas: Quotas, used: int) -> None:
     if limit is not None and used >= limit:
         raise QuotaExceededError(
             f"{team.name} may have {limit} host{'' if limit == 1 else 's'} and has {used}; retire "
-            "one that is no longer needed, or ask whoever runs this Pitwall for more"
+            "one that is no longer needed, or ask your administrator for a larger quota"
         )
 
 
@@ -107,8 +107,8 @@ def check_queue(*, team: Team, quotas: Quotas, queued_s: float, added_s: float) 
         raise QuotaExceededError(
             f"this run would queue {format_duration(added_s)} of machine time; {team.name} may "
             f"have {format_duration(limit)} in the queue and has {format_duration(queued_s)}; "
-            "choose fewer cases or rounds, wait for other runs or cancel one, or ask whoever runs "
-            "this Pitwall for more"
+            "choose fewer cases or rounds, wait for other runs or cancel one, or ask your "
+            "administrator for a larger quota"
         )
 
 
@@ -121,10 +121,10 @@ def check_storage(*, team: Team, quotas: Quotas, added: int = 0) -> None:
     if used >= limit or used + added > limit:
         more = f", and this would add {format_bytes(added)}" if added else ""
         raise QuotaExceededError(
-            f"raw output and imports of {team.name} take {format_bytes(used)} of the "
-            f"{format_bytes(limit)} that they may{more}; shorten how long projects keep raw files "
-            "and single trials, which frees space within minutes, or ask whoever runs this "
-            "Pitwall for more"
+            f"raw output and imports of {team.name} use {format_bytes(used)} of a quota of "
+            f"{format_bytes(limit)}{more}; shorten how long projects keep raw files "
+            "and single trials, which frees space within minutes, or ask your administrator "
+            "for a larger quota"
         )
 
 

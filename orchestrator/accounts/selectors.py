@@ -78,7 +78,7 @@ def team_named(slug: str) -> Team:
     team = Team.objects.filter(slug=slug).first()
     if team is None:
         known = ", ".join(Team.objects.order_by("slug").values_list("slug", flat=True))
-        raise NotFoundError(f"there is no team {slug}; there are {known or 'none'}")
+        raise NotFoundError(f"there is no team {slug}; existing teams: {known or 'none'}")
     return team
 
 
@@ -101,7 +101,7 @@ def member_for_user(user: User, team_slug: str | None = None, *, chosen: str = "
         memberships = tuple(each for each in memberships if each.team.slug == team_slug)
     if not memberships:
         raise PermissionRefusedError(
-            f"{user.get_username()} belongs to no such team; "
+            f"{user.get_username()} is not a member of this team; "
             "ask a maintainer or owner of the team for an invitation"
         )
     wanted = (each for each in memberships if each.team.slug == chosen)
@@ -136,7 +136,9 @@ def member_for_token(secret: str) -> Member:
         cursor.execute(_MEMBER_OF_TOKEN, [digest_of_secret(secret)])
         row = cursor.fetchone()
     if row is None:
-        raise NotFoundError("this API token is unknown or was revoked; make a new one in the UI")
+        raise NotFoundError(
+            "this API token is unknown or was revoked; create one in the team's settings"
+        )
     *values, role, project = row
     if role is None:
         raise NotFoundError("the owner of this API token has left the team")
@@ -144,7 +146,8 @@ def member_for_token(secret: str) -> Member:
     token, user, team = (_row(model, parts) for model in _OF_TOKEN)
     if token.has_expired:
         raise NotFoundError(
-            f"this API token expired on {token.expires_at:%Y-%m-%d}; make a new one in the UI"
+            f"this API token expired on {token.expires_at:%Y-%m-%d}; create one in the team's "
+            "settings"
         )
     token.user, token.team, token.project_slug = user, team, project
     return Member(user=user, team=team, role=role, token=token)

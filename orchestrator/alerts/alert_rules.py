@@ -124,7 +124,7 @@ def _wake(now: datetime) -> None:
     with transaction.atomic():
         due = Alert.objects.filter(state=AlertState.SILENCED, silenced_until__lte=now)
         for alert in _taken(due):
-            _set(alert, AlertState.OPEN, "open again: its silence has ended", now)
+            _set(alert, AlertState.OPEN, "reopened: the silence has ended", now)
 
 
 def _taken(rows: QuerySet[Alert]) -> QuerySet[Alert]:

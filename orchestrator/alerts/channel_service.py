@@ -74,7 +74,9 @@ def delivery_for(member: Member, delivery_id: UUID) -> Delivery:
     rows = Delivery.objects.filter(channel__team=member.team).select_related("channel")
     found = rows.prefetch_related("events").filter(pk=delivery_id).first()
     if found is None:
-        raise NotFoundError("there is no such delivery in this team; they are kept for 30 days")
+        raise NotFoundError(
+            "there is no such delivery in this team; deliveries are deleted after 30 days"
+        )
     return found
 
 
@@ -105,7 +107,7 @@ def create_channel(*, member: Member, new: NewChannel) -> MadeChannel:
             channel.save(force_insert=True)
             record_audit(member=member, action="channel.created", subject=channel)
     except IntegrityError as error:
-        raise ConflictError(f"the team has a channel named {new.name} already") from error
+        raise ConflictError(f"the team already has a channel named {new.name}") from error
     return MadeChannel(channel=channel, secret=secret)
 
 
@@ -156,7 +158,7 @@ def replay(*, member: Member, delivery_id: UUID) -> Delivery:
     delivery = delivery_for(member, delivery_id)
     ended = Delivery.objects.filter(pk=delivery.pk).exclude(state=DeliveryState.WAITING)
     if not ended.update(state=DeliveryState.WAITING, tries=0, next_at=utc_now()):
-        raise ConflictError("this delivery is still waiting for its next try")
+        raise ConflictError("this delivery is still waiting for its next attempt")
     record_audit(member=member, action="delivery.replayed", subject=delivery.pk)
     return delivery
 
@@ -172,11 +174,12 @@ def _check(new: NewChannel) -> None:
         raise InvalidRequestError(f"expected one of {', '.join(Digest.values)}", field="digest")
     if new.kind == ChannelKind.WEBHOOK and new.digest != Digest.IMMEDIATE:
         raise InvalidRequestError(
-            "a webhook sends each event at once and has no digest", field="digest"
+            "a webhook sends each event immediately and has no digest", field="digest"
         )
     if new.kind == ChannelKind.EMAIL and not settings.EMAIL_HOST:
         raise InvalidRequestError(
-            "Pitwall has no mail server: its operator has to set PITWALL_SMTP_HOST", field="kind"
+            "Pitwall has no mail server: the administrator has to set PITWALL_SMTP_HOST",
+            field="kind",
         )
 
 
@@ -195,9 +198,9 @@ def _addresses(text: str) -> list[str]:
         try:
             validate_email(each)
         except ValidationError as error:
-            raise InvalidRequestError(f"{each} is no e-mail address", field="target") from error
+            raise InvalidRequestError(f"{each} is not an e-mail address", field="target") from error
     if not 1 <= len(found) <= MOST_ADDRESSES:
         raise InvalidRequestError(
-            f"expected 1 to {MOST_ADDRESSES} addresses with commas between", field="target"
+            f"expected 1 to {MOST_ADDRESSES} addresses, separated by commas", field="target"
         )
     return found

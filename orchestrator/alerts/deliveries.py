@@ -103,7 +103,7 @@ def _send(delivery: Delivery) -> Outcome:
         most_bytes=MOST_ANSWER,
     )
     text = answer.body.decode(errors="replace").replace("\0", "")
-    error = "" if answer.ok else f"the answer was {answer.status}"
+    error = "" if answer.ok else f"the server answered with status {answer.status}"
     if 300 <= answer.status < 400:
         error += "; redirects are not followed: use the final address"
     return Outcome(status=answer.status, answer=text, error=error)

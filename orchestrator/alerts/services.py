@@ -28,7 +28,7 @@ def acknowledge(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
     with transaction.atomic():
         alert = _locked(member, alert_id, to="acknowledge an alert")
         if alert.state != AlertState.OPEN:
-            raise ConflictError(f"this alert is {alert.state} already")
+            raise ConflictError(f"this alert is already {alert.state}")
         alert.assignee = alert.assignee or member.actor
         return _changed(member, alert, AlertState.ACKNOWLEDGED, note)
 
@@ -38,7 +38,7 @@ def confirm_alert(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
     with transaction.atomic():
         alert = _to_do(member, alert_id, to="confirm an alert")
         if alert.state == AlertState.CONFIRMED:
-            raise ConflictError("this alert is confirmed already")
+            raise ConflictError("this alert is already confirmed")
         alert.assignee = alert.assignee or member.actor
         return _changed(member, alert, AlertState.CONFIRMED, note)
 
@@ -49,12 +49,10 @@ def silence(*, member: Member, alert_id: UUID, until: datetime, note: str = "") 
         alert = _to_do(member, alert_id, to="silence an alert")
         now = utc_now()
         if until <= now:
-            raise InvalidRequestError(
-                "it can only be silenced until a day in the future", field="until"
-            )
+            raise InvalidRequestError("choose a day in the future", field="until")
         if until > now + LONGEST_SILENCE:
             raise InvalidRequestError(
-                f"it can be silenced for {LONGEST_SILENCE.days} days at most", field="until"
+                f"an alert can be silenced for at most {LONGEST_SILENCE.days} days", field="until"
             )
         alert.silenced_until = until
         return _changed(member, alert, AlertState.SILENCED, note)
@@ -97,7 +95,7 @@ def reopen(*, member: Member, alert_id: UUID) -> Alert:
     with transaction.atomic():
         alert = _locked(member, alert_id, to="reopen an alert")
         if alert.state == AlertState.OPEN:
-            raise ConflictError("this alert is open already")
+            raise ConflictError("this alert is already open")
         return _changed(member, alert, AlertState.OPEN, "")
 
 
@@ -127,7 +125,7 @@ def _locked(member: Member, alert_id: UUID, *, to: str) -> Alert:
 def _to_do(member: Member, alert_id: UUID, *, to: str) -> Alert:
     alert = _locked(member, alert_id, to=to)
     if alert.state in ALERT_ENDED:
-        raise ConflictError(f"this alert is {alert.get_state_display().lower()} already")
+        raise ConflictError(f"this alert is already {alert.get_state_display().lower()}")
     return alert
 
 
@@ -156,7 +154,7 @@ def _words(alert: Alert) -> str:
 
 def _reason(text: str) -> str:
     if not text.strip():
-        raise InvalidRequestError("say why, so that others can follow", field="note")
+        raise InvalidRequestError("enter the reason, for the other members", field="note")
     return text
 
 

@@ -13,4 +13,4 @@ class ProgramFailedError(PitwallError):
     def __init__(self, program: str, status: int, said: IO[bytes]) -> None:
         said.seek(0)
         words = said.read().decode(errors="replace").strip()[-_WORDS:]
-        super().__init__(f"{program} failed with status {status}: {words or 'it said nothing'}")
+        super().__init__(f"{program} failed with status {status}: {words or 'no message'}")

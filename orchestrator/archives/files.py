@@ -33,7 +33,7 @@ def copied(
 def whole_file(path: Path, *, overwrite: bool = False) -> Iterator[IO[bytes]]:
     """Write a file that appears under its name only if the block succeeds, after fsync."""
     if path.exists() and not overwrite:
-        raise ConflictError(f"{path} exists already; name another file, or use --overwrite")
+        raise ConflictError(f"{path} already exists; name another file, or use --overwrite")
     try:
         # It has mode 0600, because its content includes hashes of passwords and addresses.
         descriptor, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -243,7 +243,7 @@ def _refusal_of(error: Exception, timeout_s: float, limit: str) -> InvalidReques
             f"git did not finish within {timeout_s:g} s; is the repository's server reachable?"
         )
     if isinstance(error, TooMuchError):
-        advice = f"; the operator of Pitwall can raise {limit}" if limit else ""
+        advice = f"; your administrator can raise {limit}" if limit else ""
         return InvalidRequestError(f"{error}{advice}")
     words = error.strerror if isinstance(error, OSError) else ""
     return InvalidRequestError(f"git failed on the server of Pitwall: {words or error}")

@@ -37,7 +37,7 @@ class TeamMirrors:
                 f"the mirrors of the repositories of {self.team} take {format_bytes(used)}, and "
                 f"the team's quota is {format_bytes(self.most_bytes)}; remove large files from "
                 "the history of a repository and choose Clone again on the page of its project, or "
-                "ask the operator of this Pitwall for a larger quota (mirrors_mib) and fetch again"
+                "ask your administrator for a larger quota (mirrors_mib) and fetch again"
             )
 
 
@@ -83,8 +83,8 @@ def check_size(mirror: Path, most_bytes: int) -> None:
     if size_of(mirror) > most_bytes:
         raise InvalidRequestError(
             f"the repository needs more than {most_bytes >> 20} MiB on the server; remove large "
-            "files from its history and choose Clone again on the project's page, or ask whoever "
-            "runs Pitwall to raise PITWALL_GIT_MIRROR_LIMIT_MIB"
+            "files from its history and choose Clone again on the project's page, or ask your "
+            "administrator to raise PITWALL_GIT_MIRROR_LIMIT_MIB"
         )
 
 
@@ -94,6 +94,6 @@ def check_free(folder: Path, least_bytes: int) -> None:
     if free < least_bytes:
         raise NotReadyError(
             f"the disk of Pitwall's data folder has {format_bytes(free)} free, and "
-            f"{format_bytes(least_bytes)} must stay free; ask the operator of this Pitwall to free "
+            f"{format_bytes(least_bytes)} must stay free; ask your administrator to free "
             "space, to add a larger disk, or to lower PITWALL_MIN_FREE_DISK_MIB; then try again"
         )

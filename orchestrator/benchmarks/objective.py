@@ -96,7 +96,9 @@ def failed(objective: Sequence[Term], values: Mapping[str, float | None]) -> str
 def _term(text: str) -> Term:
     parts = _TERM.fullmatch(text)
     if parts is None:
-        raise ValueError(f"{text!r} is no term: expected metric, operator, value, as in {_EXAMPLE}")
+        raise ValueError(
+            f"{text!r} is not a term: expected metric, operator, value, as in {_EXAMPLE}"
+        )
     name, op, value = parts.groups()
     metric = _metric(name, text)
     shares = metric in _SHARES

@@ -21,7 +21,7 @@ def create_project(
     member.require(Role.MEMBER, to="add a project")
     check_url(repository_url, allow_local=settings.ALLOW_LOCAL_REPOSITORIES)
     if member.team.projects.filter(slug=slug).exists():
-        raise ConflictError(f"the team has a project {slug} already")
+        raise ConflictError(f"the team already has a project {slug}")
     project = Project.objects.create(
         team=member.team,
         slug=slug,

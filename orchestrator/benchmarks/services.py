@@ -65,8 +65,8 @@ def save_definition(*, member: Member, project: Project, slug: str, source: str)
         benchmark = locked_benchmark(project=project, slug=slug, title=spec.title)
         if benchmark.repository_path:
             raise ConflictError(
-                f"{slug} is kept in the repository: change {benchmark.repository_path} there, or "
-                "keep the definition in Pitwall from now on"
+                f"{slug} is stored in the repository: change {benchmark.repository_path} there, or "
+                "store the definition in Pitwall"
             )
         newest = benchmark.definitions.order_by("-version").first()
         if newest is not None and newest.source == source:

@@ -94,7 +94,7 @@ def judge_golden(check: GoldenCheck) -> GoldenOutcome | None:
             return None
         outcome = _store(check, run, finding)
         if finding.verdict in {GoldenVerdict.FAILED, GoldenVerdict.DRIFTED}:
-            quarantine(host=check.host, reason=f"golden job: {finding.message}")
+            quarantine(host=check.host, reason=f"golden run: {finding.message}")
     return outcome
 
 
@@ -252,7 +252,7 @@ def _drifted(
     value, low, high = (
         format_value(each, info.unit) for each in (worst.value, worst.low, worst.high)
     )
-    others = f"; {len(drifted) - 1} more moved too" if len(drifted) > 1 else ""
+    others = f"; {len(drifted) - 1} other values moved too" if len(drifted) > 1 else ""
     return (
         f"drifted: {info.title}{f' of case {case}' if cases > 1 else ''} moved by "
         f"{format_change(worst.change)} to {value}, where {worst.earlier} earlier golden runs had "

@@ -55,7 +55,7 @@ def with_rounds(*, member: Member, request: RunRequest, change: float) -> RunReq
     plan = plan_run(member=member, request=replace(request, rounds=1, until="rounds"))
     if len(plan.commits) == 1:
         raise InvalidRequestError(
-            "one commit alone shows no change: name a contender, or a number of rounds",
+            "a change needs two commits: name a contender, or set a number of rounds",
             field=FIELD,
         )
     return replace(request, rounds=resolution_of(plan, change).rounds, until="rounds")
@@ -78,7 +78,7 @@ def resolution_of(plan: RunPlan, change: float) -> Resolution:
     unknown = [each.host.name for each in noises if not each.cases]
     if unknown:
         names = " and ".join(unknown)
-        texts.append(f"What {names} can detect is unknown: nothing was measured there")
+        texts.append(f"The changes that {names} can detect are unknown: nothing was measured there")
     rounds = max(_rounds(each, sigma, change) for each, sigma in known)
     return Resolution(rounds=rounds, texts=tuple(texts))
 
@@ -121,8 +121,8 @@ def _rounds(noise: HostNoise, sigma: float, change: float) -> int:
     if needed is None or needed > MAX_ROUNDS:
         raise InvalidRequestError(
             f"not even {MAX_ROUNDS} rounds detect a change of {format_percent(change)} on "
-            f"{noise.host.name}, {noise.source}: the smallest that they see is about "
-            f"{format_percent(smallest_change(sigma, MAX_ROUNDS))}. Name a larger change, take "
+            f"{noise.host.name}, {noise.source}: they detect about "
+            f"{format_percent(smallest_change(sigma, MAX_ROUNDS))}. Enter a larger change, use "
             "longer loads or a quieter host",
             field=FIELD,
         )
@@ -141,7 +141,7 @@ def _text(noise: HostNoise, sigma: float, change: float) -> str:
 def _unknown(hosts: list[Host]) -> InvalidRequestError:
     names = " and ".join(host.name for host in hosts)
     return InvalidRequestError(
-        f"how noisy {names} is with this benchmark is not known, so no number of rounds can be "
-        "computed: calibrate the host on its page, or name a number of rounds for this first run",
+        f"the noise of {names} with this benchmark is unknown, so no number of rounds can be "
+        "computed: calibrate the host on its page, or set a number of rounds for this first run",
         field=FIELD,
     )

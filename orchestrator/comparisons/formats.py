@@ -249,7 +249,7 @@ def _both_hosts(case: CaseComparison) -> tuple[Any, Any]:
 
 
 def _mismatch_lines(report: ComparisonReport) -> Iterator[str]:
-    yield "> **Not like for like:**"
+    yield "> **Not comparable:**"
     for each in report.mismatches:
         yield (f"> - {_escape(each.what)}: {_code(each.baseline)} against "
                f"{_code(each.contender)}: {_escape(each.reason)}.")  # fmt: skip

@@ -16,14 +16,14 @@ from orchestrator.fleet.models import HostChange
 _MAX_CONFIGURATIONS = 20
 _OTHER_LOOP = (
     "in a closed loop slow answers delay the next request, so its latencies do not include "
-    "waiting: they are not judged against those of an open loop"
+    "waiting: they are not compared with those of an open loop"
 )
 _REASONS = {
-    "tool": "another load tool measures in another way",
-    "tool_version": "another version of the load tool may measure in another way",
+    "tool": "different load tools measure in different ways",
+    "tool_version": "different versions of the load tool may measure in different ways",
     "loop": _OTHER_LOOP,
-    "protocol": "another protocol is other work for both sides",
-    "network": "over loopback there is no network, and both share one machine",
+    "protocol": "a different protocol means different work for server and client",
+    "network": "over loopback there is no network, and server and client share one machine",
 }
 
 
@@ -113,7 +113,7 @@ def _of_hosts(before: Sequence[HostName], after: Sequence[HostName]) -> Iterator
         what="host",
         baseline=_join_names(host.name for host in before),
         contender=_join_names(host.name for host in after),
-        reason="another machine: the difference is that of the machines as well",
+        reason="different machines: the change includes the difference between them",
     )
     profiles = [_join_names(host.profile for host in side) for side in (before, after)]
     if profiles[0] != profiles[1]:
@@ -121,7 +121,7 @@ def _of_hosts(before: Sequence[HostName], after: Sequence[HostName]) -> Iterator
             what="profile",
             baseline=profiles[0],
             contender=profiles[1],
-            reason="another kind of hardware",
+            reason="different hardware profiles",
         )
 
 
@@ -148,7 +148,7 @@ def _of_cases(case: PairedCase, names: Names) -> Iterator[Mismatch]:
         what="case",
         baseline=before.label,
         contender=after.label,
-        reason=f"other work was measured: {', '.join(differ) or 'another case'} differs",
+        reason=f"different work was measured: {', '.join(differ) or 'the case'} differs",
     )
 
 
@@ -166,7 +166,7 @@ def _of_provenance(
                 what="definition",
                 baseline=_version(before),
                 contender=_version(after),
-                reason="the configurations differ; what differs is not known or was never recorded",
+                reason="the configurations differ; the difference was not recorded",
             )
         return
     if not same and before.definition.pk != after.definition.pk:

@@ -24,7 +24,7 @@ ORDER: Mapping[str, int] = {
     Verdict.TRIVIAL: 3,
     Verdict.EQUIVALENT: 4,
 }
-_WITHHELD = "closed and open loop: their latencies are never judged against each other"
+_WITHHELD = "closed and open loop: their latencies are not comparable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -167,8 +167,8 @@ def _selection_notes(selection: Selection) -> Iterator[str]:
     if excluded_trials:
         yield (
             f"{excluded_trials} trials of other versions of the definition, or of the host before "
-            "it changed, were excluded: only the newest that both sides have counts here (version "
-            f"{selection.version})."
+            "it changed, were excluded: only the newest version that both sides have counts "
+            f"(version {selection.version})."
         )
     if selection.one_sided:
         plural = "cases were" if selection.one_sided > 1 else "case was"

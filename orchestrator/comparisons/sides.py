@@ -139,7 +139,8 @@ def _profile(member: Member, benchmark: Benchmark, slug: str) -> HardwareProfile
 def _version_number(text: str) -> int:
     if not text.isdecimal() or len(text) > 9:
         raise InvalidRequestError(
-            f"{text!r} is no version of a definition: expected a number such as 2", field="version"
+            f"{text!r} is not a version of a definition: expected a number such as 2",
+            field="version",
         )
     return int(text)
 

@@ -44,7 +44,7 @@ def whole(name: str) -> int | None:
     if not value:
         return None
     if not value.isdecimal():
-        raise ValueError(f"{name}: expected a whole number from 0 on, got {value!r}")
+        raise ValueError(f"{name}: expected a whole number, 0 or more, got {value!r}")
     return int(value)
 
 
@@ -85,7 +85,9 @@ def named_keys(name: str) -> list[tuple[str, str]]:
     pairs = [word.partition(":") for word in words(name)]
     for key, _, secret in pairs:
         if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,31}", key) or key.startswith("secret-key"):
-            raise ValueError(f"{name}: {key!r} is no id: lower-case letters, digits, dots, dashes")
+            raise ValueError(
+                f"{name}: {key!r} is not an id: lower-case letters, digits, dots, dashes"
+            )
         if len(secret) < 32:
             raise ValueError(f"{name}: the key {key} needs a secret of 32 or more characters")
     if len({key for key, _, _ in pairs}) < len(pairs):
@@ -101,9 +103,7 @@ def database(url: str) -> dict[str, object]:
     """
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"}:
-        raise ValueError(
-            f"DATABASE_URL must begin with postgresql://, the only database, not {parts.scheme!r}"
-        )
+        raise ValueError(f"DATABASE_URL must begin with postgresql://, got {parts.scheme!r}")
     name = parts.path.lstrip("/")
     if not name:
         raise ValueError("DATABASE_URL names no database: postgresql://user@host:5432/NAME")

@@ -50,7 +50,7 @@ class Keyring:
         form, name, token = _parts(sealed)
         if name is not None and name not in self._secrets:
             raise BrokenSealError(
-                f"a stored secret cannot be opened: it is sealed with the key {name}, which is "
+                f"a stored secret cannot be decrypted: it is sealed with the key {name}, which is "
                 f"missing; {how_to_add(name)}, or enter the secret again"
             )
         tried = self._secrets.values() if name is None else (self._secrets[name],)
@@ -61,12 +61,12 @@ class Keyring:
                 continue
         if name is None:
             raise BrokenSealError(
-                f"a stored secret cannot be opened: no key fits; {how_to_add(None)}, or enter the "
-                "secret again"
+                f"a stored secret cannot be decrypted: no key fits; {how_to_add(None)}, or enter "
+                "the secret again"
             )
         raise BrokenSealError(
-            f"a stored secret cannot be opened: the key {name} has another secret than the one it "
-            "was sealed with, or the value was damaged or copied here from another row; correct "
+            f"a stored secret cannot be decrypted: the key {name} has another secret than the one "
+            "it was sealed with, or the value was damaged or copied here from another row; correct "
             "the key, or enter the secret again"
         )
 

@@ -37,7 +37,7 @@ def _careful(text: str) -> Any:
 
 
 def _refuse(text: str) -> Any:
-    raise ValueError(f"{text[:40]} is no number")
+    raise ValueError(f"{text[:40]} is not a number")
 
 
 def _float(text: str) -> float:

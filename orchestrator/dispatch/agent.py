@@ -160,7 +160,8 @@ def _answer(python: str, done: Completed) -> dict[str, Any]:
         answer = json_from(done.stdout)
     except ValueError as error:
         raise AgentError(
-            f"the agent ended with status {done.exit_status} and no answer: {words or '(silent)'}"
+            f"the agent ended with status {done.exit_status} and no answer: "
+            f"{words or '(no output)'}"
         ) from error
     if not isinstance(answer, dict):
         raise AgentError("the agent's answer is not a JSON object")

@@ -104,7 +104,7 @@ def _host(member: Member, host_id: UUID) -> Host:
     member.require(Role.MAINTAINER, to="check a host")
     host = own_host_for(member, host_id)
     if host.state == HostState.RETIRED:
-        raise ConflictError(f"{host} is retired: take it back first")
+        raise ConflictError(f"{host} is retired: activate it first")
     if hasattr(host, "lease"):
         raise ConflictError(
             f"a job runs on {host}: checks would disturb it; wait until it has ended"
@@ -155,7 +155,7 @@ def _key(host: Host, _: Claim) -> Finding:
 
 def _question(host: Host, shown: HostKey) -> str:
     if not host.host_key:
-        return f"{host.address} shows a key that nobody has confirmed yet."
+        return f"{host.address} shows a key that is not confirmed yet."
     pinned = HostKey.parse(host.host_key).fingerprint_sha256
     return (
         f"{host.address} shows another key than the pinned one ({pinned}). The host was set up "

@@ -124,7 +124,7 @@ def _who_runs(host: Host) -> str:
             "Measured code runs as root: name a user for measured code, or give the host a "
             "dedicated login for Pitwall"
         )
-    return f"Measured code runs as {host.login}: let that login have nothing else of value"
+    return f"Measured code runs as {host.login}: use a login that has access to nothing else"
 
 
 def _machine(facts: Mapping[str, Any]) -> str:
@@ -179,7 +179,7 @@ def _clock(host: Host, claim: Claim) -> Finding:
     return Finding(
         outcome=CheckOutcome.WARNING,
         message=f"Its clock is {format_duration(abs(off_s))} {side} Pitwall's {known}. Jobs do not "
-        "need the right time, but its logs cannot be aligned with others.",
+        "need the correct time, but its logs cannot be aligned with others.",
         remedies=remediation.TO_SET_CLOCKS,
     )
 
@@ -204,11 +204,15 @@ def _quiet(host: Host, claim: Claim) -> Finding:
     found = [reason for reason in _disturbances(look) if reason]
     if not found:
         share = look.get("foreign_share")
-        used = "the use by others is unknown" if share is None else f"others use {_of_core(share)}"
+        used = (
+            "the CPU use of other processes is unknown"
+            if share is None
+            else f"other processes use {_of_core(share)}"
+        )
         return _passed(f"Nothing disturbs it: {used}")
     return Finding(
         outcome=CheckOutcome.WARNING,
-        message=f"Results here will be less steady: {'; '.join(found)}",
+        message=f"Results of this host will be less stable: {'; '.join(found)}",
         remedies=remediation.to_be_quiet(look),
     )
 
@@ -219,7 +223,7 @@ def _disturbances(look: Mapping[str, Any]) -> Iterator[str]:
     if foreign.is_broken_by(look.get("foreign_share")):
         names = [str(each["name"]) for each in look.get("foreign") or () if each["cpu_s"] > 0.01]
         who = f" ({', '.join(names)})" if names else ""
-        yield f"others use {_of_core(look['foreign_share'])}{who}, {foreign.text} is good"
+        yield f"other processes use {_of_core(look['foreign_share'])}{who}, expected {foreign.text}"
     if THRESHOLDS["steal"].is_broken_by(look.get("steal_share")):
         yield f"the hypervisor takes {quantity(look['steal_share'], 'share')} of its CPU time"
     if look.get("on_battery"):

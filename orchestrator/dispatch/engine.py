@@ -288,7 +288,7 @@ def _after_round(job: Job, job_hosts: JobHosts, lost: list[str]) -> float | None
     if following is None:
         return _end(job, job_hosts, *outcomes.outcome_of(job))
     if following.round == job.round:
-        why = lost[0] if lost else "it left trials of its round out"
+        why = lost[0] if lost else "it skipped trials of its round"
         return _try_again(job, job_hosts, f"{job_hosts.lead.name}: {why}", avoid=[job_hosts.lead])
     claims.update_job(
         job,

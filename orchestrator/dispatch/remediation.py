@@ -15,17 +15,20 @@ from orchestrator.transport.reach import (
     PortRefusedError,
 )
 
-_CHANGE_WAY = "Is it another one? Change how the host is reached, below."
+_CHANGE_WAY = "If the address or port is different, change the SSH settings below."
 TO_SET_CLOCKS: tuple[Remedy, ...] = (
-    ("Let the host keep its clock right (Debian, Ubuntu):", "sudo apt install chrony"),
-    ("On Fedora and its kin:", "sudo dnf install chrony && sudo systemctl enable --now chronyd"),
-    ("It shows the offset of the clock:", "chronyc tracking"),
+    ("Synchronise the clock of the host (Debian, Ubuntu):", "sudo apt install chrony"),
+    (
+        "On Fedora and similar systems:",
+        "sudo dnf install chrony && sudo systemctl enable --now chronyd",
+    ),
+    ("Show the offset of the clock:", "chronyc tracking"),
 )
 _TO_GET_PYTHON: tuple[Remedy, ...] = (
     ("On the host (Debian, Ubuntu):", "sudo apt install python3"),
-    ("On Fedora and its kin:", "sudo dnf install python3"),
+    ("On Fedora and similar systems:", "sudo dnf install python3"),
     ("On macOS:", "xcode-select --install"),
-    ("It is there under another name or path? Change how the host is reached, below.", ""),
+    ("If Python has another name or path, change the SSH settings below.", ""),
 )
 
 
@@ -51,9 +54,14 @@ def to_compare_keys(shown: HostKey) -> tuple[Remedy, ...]:
 
 
 def to_get_tools(facts: Mapping[str, Any]) -> tuple[Remedy, ...]:
-    say = "Put the missing ones on the PATH of the user, or let Pitwall send them: name a binary"
+    say = "Put the missing tools on the PATH of the user, or let Pitwall send them: set a binary"
     platform = f"{facts.get('system') or 'the host'} {facts.get('machine') or ''}".strip()
-    return ((f"{say} for {platform} in its settings, such as:", "PITWALL_OHA=/usr/local/bin/oha"),)
+    return (
+        (
+            f"{say} for {platform} in the settings of Pitwall, such as:",
+            "PITWALL_OHA=/usr/local/bin/oha",
+        ),
+    )
 
 
 def to_be_quiet(look: Mapping[str, Any]) -> tuple[Remedy, ...]:
@@ -69,10 +77,13 @@ def to_be_quiet(look: Mapping[str, Any]) -> tuple[Remedy, ...]:
 def to_run_as(host: Host) -> tuple[Remedy, ...]:
     return (
         (f"Create the user {host.run_as} on the host:", f"sudo useradd --system {host.run_as}"),
-        ("A work directory owned by root, in folders that all may enter:", "/var/lib/pitwall"),
-        ("A Python that all users there can run:", "/usr/bin/python3"),
-        ("Log in as root: how the host is reached is changed below.", ""),
-        ("Or name no user: on the host's page, below Change how it is used.", ""),
+        (
+            "Use a work directory that root owns, in folders that all users can enter:",
+            "/var/lib/pitwall",
+        ),
+        ("Use a Python that all users of the host can run:", "/usr/bin/python3"),
+        ("Log in as root: change the login user in the SSH settings below.", ""),
+        ("Or clear the user for measured code, in the host settings on the host's page.", ""),
     )
 
 
@@ -87,7 +98,7 @@ def _to_reach(host: Host, error: HostError) -> tuple[Remedy, ...]:
     if isinstance(error, PortRefusedError):
         return (
             ("Start its SSH server (Debian, Ubuntu):", "sudo systemctl enable --now ssh"),
-            ("On Fedora and its kin:", "sudo systemctl enable --now sshd"),
+            ("On Fedora and similar systems:", "sudo systemctl enable --now sshd"),
             ("On the host, this shows the port on which it listens:", "sudo ss -ltnp | grep sshd"),
             change,
         )
@@ -113,7 +124,7 @@ def _to_log_in(host: Host) -> tuple[Remedy, ...]:
     return (
         (f"On the host, as the user {host.login}:", paste),
         ("The log of its SSH server has the reason:", "sudo journalctl -u ssh -n 20"),
-        ("Is it another user or key? Change how the host is reached, below.", ""),
+        ("If the user or key is different, change the SSH settings below.", ""),
     )
 
 
@@ -124,7 +135,7 @@ def _to_have_a_folder(host: Host) -> tuple[Remedy, ...]:
             "SFTP needs this line in /etc/ssh/sshd_config; then sudo systemctl reload ssh:",
             "Subsystem sftp internal-sftp",
         ),
-        ("Is it another folder? Change how the host is reached, below.", ""),
+        ("If the folder is different, change the SSH settings below.", ""),
     )
 
 

@@ -32,14 +32,13 @@ def check_room_for_names(team: Team, *, hosts: int = 0, profiles: int = 0) -> No
     external = Host.objects.filter(team=team, transport=HostTransport.EXTERNAL)
     if hosts and external.count() + hosts > settings.MAX_EXTERNAL_HOSTS:
         raise QuotaExceededError(
-            f"{team.name} may have {settings.MAX_EXTERNAL_HOSTS} hosts that measure without "
-            "Pitwall; send results under the name of a kind of machine, such as ci-large, "
-            "instead of a name for each machine, or ask the operator of this Pitwall for a higher "
-            "PITWALL_MAX_EXTERNAL_HOSTS"
+            f"{team.name} may have {settings.MAX_EXTERNAL_HOSTS} external hosts; send results "
+            "under the name of a kind of machine, such as ci-large, instead of a name for each "
+            "machine, or ask your administrator for a higher PITWALL_MAX_EXTERNAL_HOSTS"
         )
     kept = HardwareProfile.objects.filter(team=team)
     if profiles and kept.count() + profiles > settings.MAX_PROFILES:
         raise QuotaExceededError(
-            f"{team.name} may have {settings.MAX_PROFILES} hardware profiles; use one that there "
-            "is, or ask the operator of this Pitwall for a higher PITWALL_MAX_PROFILES"
+            f"{team.name} may have {settings.MAX_PROFILES} hardware profiles; use an "
+            "existing one, or ask your administrator for a higher PITWALL_MAX_PROFILES"
         )

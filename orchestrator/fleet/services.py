@@ -92,7 +92,7 @@ def add_credential(*, member: Member, name: str, private_key: str | None = None)
             credential.save(force_insert=True)
             record_audit(member=member, action="credential.created", subject=credential)
     except IntegrityError as error:
-        raise ConflictError(f"the team has a key named {name} already") from error
+        raise ConflictError(f"the team already has a key named {name}") from error
     return credential
 
 
@@ -273,5 +273,5 @@ def _check_for_entry(member: Member, new: NewHost) -> tuple[HardwareProfile, Cre
     profile = selectors.profile_for(member, new.profile_slug)
     credential = credential_of(member, new.credential_id)
     if member.team.hosts.filter(name=new.name).exists():
-        raise InvalidRequestError(f"the team has a host named {new.name} already", field="name")
+        raise InvalidRequestError(f"the team already has a host named {new.name}", field="name")
     return profile, credential

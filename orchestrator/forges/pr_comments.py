@@ -81,9 +81,9 @@ def _said(request: BenchmarkRequest) -> str:
         )
     run = request.run
     if run is None:
-        return "Asked for; it will start in a moment."
+        return "Requested; it will start in a moment."
     if run.state not in RUN_ENDED:
-        return f"{sha}, asked for by `{request.requested_by}`: [run {run.state}]({run_url(run)})."
+        return f"{sha}, requested by `{request.requested_by}`: [run {run.state}]({run_url(run)})."
     return _result(request, run)
 
 
@@ -105,7 +105,7 @@ def _result(request: BenchmarkRequest, run: Run) -> str:
     parts.append(to_markdown(report, _address(report)).strip())
     parts.append(_open_cases(report))
     told = (
-        f"[Run]({run_url(run)}) of {request.head_sha[:10]}, asked for by `{request.requested_by}`."
+        f"[Run]({run_url(run)}) of {request.head_sha[:10]}, requested by `{request.requested_by}`."
     )
     return "\n\n".join([*filter(None, parts), f"<sub>{told}</sub>"])
 
@@ -120,9 +120,9 @@ def _open_cases(report: ComparisonReport) -> str:
     more = f" and {len(cases) - MOST_OPEN} more" if len(cases) > MOST_OPEN else ""
     many = f"{len(cases)} case{' is' if len(cases) == 1 else 's are'} inconclusive: {names}{more}."
     if not times:
-        return f"{many} How long settling would take is not known."
-    known = "" if len(times) == len(cases) else f" for the {len(times)} where it is known"
-    return f"{many} Settling would take about {format_duration(sum(times))}{known}."
+        return f"{many} The time needed to decide is unknown."
+    known = "" if len(times) == len(cases) else f" for the {len(times)} with a known time"
+    return f"{many} A decision would take about {format_duration(sum(times))}{known}."
 
 
 def _address(report: ComparisonReport) -> str:

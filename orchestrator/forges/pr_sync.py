@@ -93,7 +93,7 @@ def follow(pull_id: int) -> bool:
         _let_go(pull, timedelta(), tries=pull.tries, problem="")
     except Exception:
         logger.exception("the pull request %s could not be followed", pull_id)
-        _put_back(pull, "a mistake in Pitwall; the server's log has the details")
+        _put_back(pull, "internal error; the server's log has the details")
     return True
 
 
@@ -206,7 +206,7 @@ def _create_run(request: BenchmarkRequest, connection: Connection, baseline: str
     run = create_run(
         member=member, request=_run_request(request, connection, baseline), trigger=Trigger.API
     )
-    subject = f"{request} {request.head_sha[:10]}, asked for by {request.requested_by}"
+    subject = f"{request} {request.head_sha[:10]}, requested by {request.requested_by}"
     record_audit(member=member, action="benchmark_request.started", subject=subject)
     _change(request, run=run, state=RequestState.STARTED)
 
@@ -223,7 +223,7 @@ def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: st
             _check_ref_tried(request, connection, ref)
     if not repository.has(request.head_sha):
         raise InvalidRequestError(
-            f"the commit {request.head_sha[:10]} is not in the repository any more; it was "
+            f"the commit {request.head_sha[:10]} is no longer in the repository; it was "
             "replaced by a push"
         )
     commit_of_ref(project=connection.project, ref=request.head_sha)
@@ -291,8 +291,8 @@ def _member(request: BenchmarkRequest, connection: Connection) -> Member:
     user = request.approved_by if request.from_fork else connection.created_by
     if user is None:
         raise InvalidRequestError(
-            "the member who connected this project has no account any more; a maintainer has to "
-            "save its settings again"
+            "the member who connected this project no longer has an account; a maintainer has to "
+            "save the settings of the connection again"
         )
     return member_for_user(user, connection.project.team.slug)
 

@@ -160,7 +160,7 @@ def report_run(*, member: Member, run_id: UUID, number: int) -> BenchmarkRequest
         },
     )
     if request.pull_id != pull.pk:
-        raise ConflictError(f"this run is reported on {request.pull} already")
+        raise ConflictError(f"this run is already reported on {request.pull}")
     if is_new:
         _wake(pull)
         record_audit(member=member, action="benchmark_request.reported", subject=request)
@@ -172,7 +172,7 @@ def _wake(pull: PullRequest) -> None:
 
 
 def _subject(request: BenchmarkRequest) -> str:
-    return f"{request} {request.head_sha[:10]}, asked for by {request.requested_by}"
+    return f"{request} {request.head_sha[:10]}, requested by {request.requested_by}"
 
 
 def _checked(new: NewConnection) -> dict[str, object]:
@@ -182,7 +182,7 @@ def _checked(new: NewConnection) -> dict[str, object]:
         raise InvalidRequestError("expected a name such as owner/name", field="repository")
     for user in new.allowed_users:
         if not _USER.fullmatch(user):
-            raise InvalidRequestError(f"{user!r} is no user name", field="allowed_users")
+            raise InvalidRequestError(f"{user!r} is not a user name", field="allowed_users")
     if any(len(host) > _LONGEST_HOST for host in new.hosts):
         raise InvalidRequestError(f"a name has at most {_LONGEST_HOST} characters", field="hosts")
     if not 1 <= new.budget_minutes <= MOST_BUDGET:

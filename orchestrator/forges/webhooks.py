@@ -41,7 +41,7 @@ def receive(connection: Connection, headers: Mapping[str, str], body: bytes) -> 
             webhook.outcome = _take(connection, notice)
             webhook.save(update_fields=["outcome"])
     except IntegrityError:
-        return "received before, nothing done"
+        return "ignored: it was already received"
     return webhook.outcome
 
 
@@ -55,7 +55,7 @@ def _take(connection: Connection, notice: Notice) -> str:
     if notice.repository.lower() != connection.repository.lower() and (
         isinstance(notice, Push | Comment)
     ):
-        return f"ignored: it is of {notice.repository[:100]}, not of {connection.repository}"
+        return f"ignored: it is from {notice.repository[:100]}, not {connection.repository}"
     if isinstance(notice, Push):
         return _pushed(connection, notice)
     if isinstance(notice, Comment):
@@ -72,13 +72,13 @@ def _pushed(connection: Connection, push: Push) -> str:
     due = Schedule.objects.filter(
         benchmark__project=connection.project, branch=push.branch, enabled=True
     ).update(next_at=now)
-    return f"fetching {push.branch[:100]}; {due} schedule{'' if due == 1 else 's'} to follow it"
+    return f"fetching {push.branch[:100]}, then {due} schedule{'' if due == 1 else 's'}"
 
 
 def _commented(connection: Connection, comment: Comment) -> str:
     allowed = {name.lower() for name in connection.allowed_users}
     if comment.user.lower() not in allowed:
-        return f"ignored: {comment.user} is not among those who may ask for benchmarks"
+        return f"ignored: {comment.user} is not allowed to request benchmarks"
     pull, _ = PullRequest.objects.get_or_create(connection=connection, number=comment.number)
     for benchmark in comment.benchmarks:
         BenchmarkRequest.objects.get_or_create(
@@ -88,4 +88,4 @@ def _commented(connection: Connection, comment: Comment) -> str:
             defaults={"requested_by": comment.user, "at": utc_now()},
         )
     PullRequest.objects.filter(pk=pull.pk).update(next_at=Now(), tries=0)
-    return f"{', '.join(comment.benchmarks)} asked for by {comment.user} on #{comment.number}"
+    return f"{', '.join(comment.benchmarks)} requested by {comment.user} on #{comment.number}"

@@ -155,7 +155,7 @@ def history_at(series: Series, branch: str = "", part: Part = _ALL) -> History:
     stored."""
     info = metric_for(series.metric.key)
     if info is None:
-        raise InvalidRequestError(f"the metric {series.metric.key} does not exist any more")
+        raise InvalidRequestError(f"the metric {series.metric.key} no longer exists")
     project = series.benchmark.project
     points = points_on(series.pk or 0, project, branch)
     line = line_of(points if part.every else points.rows(np.flatnonzero(points.trials > 0)))

@@ -34,7 +34,7 @@ def _output(report: bytes) -> dict[str, Any]:
         output = json.loads(report)
     except GARBAGE as error:
         start = report[:80].decode(errors="replace")
-        raise ToolOutputError(f"ghz's report is no JSON ({error}): {start!r}") from error
+        raise ToolOutputError(f"ghz's report is not JSON ({error}): {start!r}") from error
     if not isinstance(output, dict):
         raise ToolOutputError(f"ghz's report is a {type(output).__name__}, expected an object")
     missing = [name for name, kind in _NEEDED.items() if not isinstance(output.get(name), kind)]

@@ -46,7 +46,7 @@ def _output(tool_json: bytes) -> dict[str, Any]:
         output = json.loads(tool_json)
     except GARBAGE as error:
         start = tool_json[:80].decode(errors="replace")
-        raise ToolOutputError(f"oha's output is no JSON ({error}): {start!r}") from error
+        raise ToolOutputError(f"oha's output is not JSON ({error}): {start!r}") from error
     if not isinstance(output, dict):
         raise ToolOutputError(f"oha's output is a {type(output).__name__}, expected an object")
     missing = [name for name in _SECTIONS if not isinstance(output.get(name), dict)]

@@ -93,7 +93,7 @@ def _underdelivered(evidence: Evidence) -> Reason | None:
     return _reason(
         "underdelivered",
         f"only {format_percent(evidence.delivered or 0.0)} of the offered "
-        f"{evidence.load.rate or 0:g}/s was answered well, {who}",
+        f"{evidence.load.rate or 0:g}/s was answered correctly, {who}",
     )
 
 
@@ -111,7 +111,7 @@ def _link_stalled(evidence: Evidence) -> Reason | None:
     if gap_s is None or not THRESHOLDS["link_stalled"].is_broken_by(gap_s):
         return None
     return _reason(
-        "link_stalled", f"the link between the hosts stood still for {quantity(gap_s, 's')}"
+        "link_stalled", f"the link between the hosts was interrupted for {quantity(gap_s, 's')}"
     )
 
 

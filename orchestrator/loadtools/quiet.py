@@ -63,13 +63,15 @@ def _before(evidence: Evidence) -> Reason | None:
             "busy_before",
             hosts,
             "busy_share",
-            lambda share: f"others used {_share(share)} of the machine before the start",
+            lambda share: f"other processes used {_share(share)} of the machine before the start",
         )
         or _measured(
             "pressure_before",
             hosts,
             "pressure",
-            lambda share: f"others waited for a CPU {_share(share)} of the time before the start",
+            lambda share: (
+                f"processes waited for a CPU {_share(share)} of the time before the start"
+            ),
         )
         or _load_before(hosts)
     )
@@ -86,7 +88,7 @@ def _load_before(hosts: Mapping[str, Facts]) -> Reason | None:
         "load_before",
         loads,
         "load",
-        lambda load: f"the load was {format_number(load)} a core before the start",
+        lambda load: f"the load was {format_number(load)} per core before the start",
     )
 
 
@@ -124,7 +126,7 @@ def _cpu_pressure(evidence: Evidence) -> Reason | None:
         "cpu_pressure",
         with_others,
         "pressure_share",
-        lambda share: f"something waited for a CPU {_share(share)} of the time",
+        lambda share: f"processes waited for a CPU {_share(share)} of the time",
     )
 
 
@@ -251,9 +253,9 @@ CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
     _virus_scan,
     _clock_drop,
     _heating,
-    _counted("throttled_by_heat", "throttle_count", "times heat slowed the CPU down"),
+    _counted("throttled_by_heat", "throttle_count", "times the CPU was throttled because of heat"),
     _on_battery,
-    _counted("swapping", "swapped_pages", "pages went to or came from swap"),
+    _counted("swapping", "swapped_pages", "pages were swapped out or in"),
     _counted("foreign_quota", "quota_periods", "times a CPU quota of a parent group was used up"),
     _ports_exhausted,
     _counted("listen_overflow", "listen_overflows", "connections found the listen queue full"),

@@ -59,6 +59,6 @@ def _may_tell(key: str) -> bool:
         )
     endings = ", ".join(f"_{ending}" for ending in SUFFIXES)
     raise ToolOutputError(
-        f"the script reports {key}, which is no metric: its own metrics are called "
+        f"the script reports {key}, which is not a metric: its own metrics are called "
         f"{PREFIX}<name> in small letters, digits and _, and end with their unit, one of {endings}"
     )

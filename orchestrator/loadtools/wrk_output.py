@@ -40,7 +40,7 @@ def _told(tool_json: bytes) -> WrkReport:
         report = json.loads(tool_json)
     except GARBAGE as error:
         start = tool_json[:80].decode(errors="replace")
-        raise ToolOutputError(f"wrk's report is no JSON ({error}): {start!r}") from error
+        raise ToolOutputError(f"wrk's report is not JSON ({error}): {start!r}") from error
     try:
         errors = {kind: int(n) for kind, n in report["errors"].items()}
         return WrkReport(

@@ -52,8 +52,8 @@ def queue_import(*, member: Member, path: Path, project: str, name: str) -> Resu
         going_on = ResultImport.objects.filter(team=member.team).exclude(state__in=IMPORT_ENDED)
         if going_on.count() >= MOST_GOING_ON:
             raise QuotaExceededError(
-                f"{member.team.name} has {MOST_GOING_ON} imports that have not ended; send this "
-                "file again when one of them has (GET /api/v1/results/imports)"
+                f"{member.team.name} has {MOST_GOING_ON} unfinished imports; send this "
+                "file again when one of them has ended (GET /api/v1/results/imports)"
             )
         made = ResultImport.objects.create(
             team=member.team, token=member.token, project=project, name=name, size=size
@@ -75,7 +75,9 @@ def imports_of(member: Member) -> QuerySet[ResultImport]:
 def import_for(member: Member, pk: UUID) -> ResultImport:
     found = imports_of(member).filter(pk=pk).first()
     if found is None:
-        raise NotFoundError("there is no such import in this team; ended ones are kept for 30 days")
+        raise NotFoundError(
+            "there is no such import in this team; imports are deleted after 30 days"
+        )
     return found
 
 

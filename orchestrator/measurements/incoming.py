@@ -24,8 +24,8 @@ MOST_PARAMETERS = 30
 def _known_metric(key: str) -> str:
     if metric_for(key) is None:
         raise ValueError(
-            f"there is no metric {key}; name one of your own such as script.upload_s: it begins "
-            "with script. and ends with _s, _per_s, _bytes, _ratio or _count"
+            f"there is no metric {key}; custom metrics begin with script. and end with _s, "
+            "_per_s, _bytes, _ratio or _count, such as script.upload_s"
         )
     return key
 
@@ -128,7 +128,7 @@ class ResultIn(BaseModel):
     @model_validator(mode="after")
     def _says_why(self) -> Self:
         if self.validity != "valid" and not self.reasons:
-            raise ValueError(f"give the reasons for which it is {self.validity}")
+            raise ValueError(f"give the reasons why the result is {self.validity}")
         return self
 
 

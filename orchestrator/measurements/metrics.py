@@ -149,5 +149,5 @@ def _exceeded(new: int, room: int | None) -> QuotaExceededError:
     return QuotaExceededError(
         f"this would add {new} custom metrics; a team may have {settings.MAX_CUSTOM_METRICS}{left}"
         ". Use existing names, put varying parts into the parameters of the case, or ask "
-        "whoever runs this Pitwall for a higher PITWALL_MAX_CUSTOM_METRICS"
+        "your administrator for a higher PITWALL_MAX_CUSTOM_METRICS"
     )

@@ -137,10 +137,10 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise InvalidRequestError(
-            f"line {error.lineno}, column {error.colno}: no JSON ({error.msg})"
+            f"line {error.lineno}, column {error.colno}: not JSON ({error.msg})"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise InvalidRequestError(f"no JSON that can be read: {error}") from error
+        raise InvalidRequestError(f"not JSON that can be read: {error}") from error
 
 
 def _table(found: Any, at: str, expected: str) -> dict[str, Any]:

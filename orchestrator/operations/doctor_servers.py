@@ -65,13 +65,13 @@ def database_settings() -> Iterator[Finding]:
         commits, syncs, connections, encoding = cursor.fetchone()
     if syncs == "off":
         fix = "ALTER SYSTEM SET fsync = on"
-        yield failed("database keeps", "fsync is off: a crash can lose all data", fix)
+        yield failed("durability", "fsync is off: a crash can lose all data", fix)
     elif commits == "off":
         fix = "ALTER SYSTEM SET synchronous_commit = on"
         found = "synchronous_commit is off: a crash loses the last seconds"
-        yield warned("database keeps", found, fix)
+        yield warned("durability", found, fix)
     else:
-        yield ok("database keeps", f"what it has confirmed; {connections} connections at most")
+        yield ok("durability", f"commits are written to disk; {connections} connections at most")
     if encoding != "UTF8":
         fix = "Create it again with the encoding UTF8."
         yield failed("database text", f"its encoding is {encoding}", fix)
@@ -90,13 +90,13 @@ def database_role() -> Iterator[Finding]:
         what = "a superuser" if is_superuser else "the owner of the tables"
         yield warned(
             "database role",
-            f"Pitwall runs as {name}, {what}: a fault in it could change the schema and the audit "
+            f"Pitwall runs as {name}, {what}: a bug in it could change the schema and the audit "
             "log",
             "Create the two roles of docker/postgres/roles.sql; only migrate and restore need the "
             "owner.",
         )
     else:
-        yield ok("database role", f"{name} changes rows, but no schema")
+        yield ok("database role", f"{name} can change rows, but not the schema")
 
 
 def clock() -> Iterator[Finding]:
@@ -109,7 +109,7 @@ def clock() -> Iterator[Finding]:
         fix = "Run an NTP client on both machines."
         yield failed("clock", f"differs from the database's by {off_s:+.1f} s", fix)
     else:
-        yield ok("clock", "that of the database")
+        yield ok("clock", "agrees with the database's")
 
 
 def sealed_secrets() -> Iterator[Finding]:
@@ -123,9 +123,11 @@ def sealed_secrets() -> Iterator[Finding]:
         steps = missing_keys(keys_in_use())
         again = "enter them again: `manage.py rotate_secrets --dry-run` lists them"
         fix = "; ".join(steps) or again
-        yield failed("sealed secrets", f"{broken} cannot be opened with the configured keys", fix)
+        yield failed(
+            "sealed secrets", f"{broken} cannot be decrypted with the configured keys", fix
+        )
     else:
-        yield ok("sealed secrets", f"all can be opened; new ones get the key {newest}")
+        yield ok("sealed secrets", f"all can be decrypted; new ones get the key {newest}")
 
 
 def _unopened(column: SealedColumn) -> int:
@@ -152,9 +154,9 @@ def redis_server() -> Iterator[Finding]:
     else:
         yield ok("Redis", f"answers; when full: {policy or 'unknown, it does not report it'}")
     if _setting(redis, "appendonly") == "no" and not _setting(redis, "save"):
-        yield ok("Redis keeps", "nothing, and need not: all state is in PostgreSQL")
+        yield ok("Redis persistence", "off; not needed, because all state is in PostgreSQL")
     else:
-        yield ok("Redis keeps", "its data, although it need not")
+        yield ok("Redis persistence", "on; not needed, because all state is in PostgreSQL")
 
 
 def _setting(redis: Redis, name: str) -> str:
@@ -208,7 +210,7 @@ def mail_server() -> Iterator[Finding]:
         fix = "Fix PITWALL_SMTP_HOST, _PORT, _USER, _PASSWORD, _TLS; invitations wait for it."
         yield failed("mail server", f"cannot be used: {error}", fix)
     else:
-        yield ok("mail server", "takes our log-in")
+        yield ok("mail server", "accepts the log-in")
 
 
 def repositories() -> Iterator[Finding]:
@@ -216,7 +218,7 @@ def repositories() -> Iterator[Finding]:
     if secrets:
         yield failed(
             "repositories",
-            f"{secrets} addresses have a password, and nothing is fetched from there",
+            f"{secrets} addresses contain a password, so these repositories are not fetched",
             "A worker seals them within a minute; if none does, see the secret key above.",
         )
     if changed:
@@ -235,10 +237,12 @@ def hosts() -> Iterator[Finding]:
     if used.filter(transport=HostTransport.LOCAL).exists():
         yield warned(
             "hosts",
-            "some are the machine of the worker that takes the job",
+            "some are the machine of the worker itself",
             "With workers on several machines, add these as SSH hosts instead.",
         )
     if lost:
-        yield warned("hosts", f"{lost} cannot be reached", "Their pages say why and what to do.")
+        yield warned(
+            "hosts", f"{lost} cannot be reached", "Their pages show the reason and the fix."
+        )
     else:
-        yield ok("hosts", f"{used.count()}, none out of reach")
+        yield ok("hosts", f"{used.count()}, all reachable")

@@ -29,7 +29,9 @@ def secret_key() -> Iterator[Finding]:
     if not settings.SECRET_KEY_IS_GIVEN:
         make = "python3 -c 'import secrets; print(secrets.token_urlsafe(50))'"
         yield failed(
-            "secret key", "is not set", f"Set PITWALL_SECRET_KEY for all processes, made by: {make}"
+            "secret key",
+            "is not set",
+            f"Set PITWALL_SECRET_KEY for all processes. To generate one: {make}",
         )
     elif len(settings.SECRET_KEY) < SHORTEST_KEY or len(set(settings.SECRET_KEY)) < 10:
         yield failed(
@@ -86,7 +88,7 @@ def trusted_proxies() -> Iterator[Finding]:
         yield warned(
             "proxies",
             "none is trusted: failed log-ins of all users count as those of one address",
-            "Set PITWALL_TRUSTED_PROXIES to how many of yours a request passes.",
+            "Set PITWALL_TRUSTED_PROXIES to the number of your proxies that a request passes.",
         )
     else:
         yield ok("proxies", f"{settings.ALLAUTH_TRUSTED_PROXY_COUNT} trusted")
@@ -99,7 +101,7 @@ def metrics_token() -> Iterator[Finding]:
         proxied = settings.HTTPS or settings.ALLAUTH_TRUSTED_PROXY_COUNT
         others = "nobody until PITWALL_METRICS_TOKEN is set" if proxied else "this machine only"
         yield ok(
-            "metrics", f"shown to {'whoever has the token' if settings.METRICS_TOKEN else others}"
+            "metrics", f"shown to {'clients with the token' if settings.METRICS_TOKEN else others}"
         )
 
 
@@ -111,7 +113,7 @@ def local_repositories() -> Iterator[Finding]:
             "PITWALL_ALLOW_LOCAL_REPOSITORIES=0, unless this is a demo.",
         )
     else:
-        yield ok("repositories", "only those of other machines")
+        yield ok("repositories", "only repositories of other machines are allowed")
 
 
 def static_files() -> Iterator[Finding]:
@@ -141,7 +143,7 @@ def data_folder() -> Iterator[Finding]:
         yield warned(
             "data folder",
             f"{folder} has {format_bytes(free)} left for mirrors of repositories",
-            "Make room, or set PITWALL_DATA_DIR to a larger disk; what is there may be deleted.",
+            "Make room, or set PITWALL_DATA_DIR to a larger disk; the files in it may be deleted.",
         )
     else:
         yield ok("data folder", f"{folder}: {format_bytes(free)} free")

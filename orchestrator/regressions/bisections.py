@@ -100,11 +100,11 @@ def _begin(row: ChangePoint, good: Commit, path: list[str]) -> Bisection | None:
         _name_culprit(row, commits_of(row, path)[0])
         return None
     if not path or len(path) > MOST_COMMITS:
-        note_revision(row, f"not searched: {len(path)} commits are in between")
+        note_revision(row, f"no bisection: {len(path)} commits are in between")
         row.save()
         return None
     search = Bisection.objects.create(change_point=row, good=good, path=path)
-    note_revision(row, f"searching its commit among {len(path)}")
+    note_revision(row, f"bisecting {len(path)} commits")
     row.save()
     return search
 
@@ -143,7 +143,7 @@ def _go_on(search: Bisection, now: datetime) -> None:
         return
     project, host = row.series.benchmark.project, row.series.host
     if not project.bisect_changes:
-        _end(search, BisectionState.STOPPED, "the project's settings disable the search")
+        _end(search, BisectionState.STOPPED, "the project's settings disable bisection")
     elif is_at_it(host):
         search.message = f"waits for another confirmation run on {host.name}"
     elif left_s(project, now) <= 0:
@@ -195,7 +195,7 @@ def _ended(search: Bisection, found: Found) -> None:
         Bisection.objects.create(
             change_point=row, good=merged.base, path=[*merged.path, commit.sha]
         )
-        note_revision(row, f"{commit.short_sha} is a merge: searching among the merged commits")
+        note_revision(row, f"{commit.short_sha} is a merge: bisecting the merged commits")
         row.save()
         return
     _name_culprit(row, commit)
@@ -215,7 +215,7 @@ def _name_culprit(row: ChangePoint, commit: Commit) -> None:
     )
     for each in [row, *others.exclude(pk=row.pk)]:
         each.culprit = commit
-        note_revision(each, f"it comes from {commit.short_sha}")
+        note_revision(each, f"caused by {commit.short_sha}")
         each.save()
 
 
@@ -246,7 +246,7 @@ def _share_culprits() -> None:
         found = known.select_related("culprit").order_by("pk").first()
         if found is not None and found.culprit is not None:
             row.culprit = found.culprit
-            note_revision(row, f"it comes from {found.culprit.short_sha}")
+            note_revision(row, f"caused by {found.culprit.short_sha}")
             row.save()
 
 

@@ -195,7 +195,7 @@ def dismiss(*, member: Member, change_id: UUID, reason: str) -> ChangePoint:
     with transaction.atomic():
         row = ChangePoint.objects.select_for_update().get(pk=found.pk)
         if row.state == ChangeState.DISMISSED:
-            raise ConflictError("this change point is dismissed already")
+            raise ConflictError("this change point is already dismissed")
         row.state, row.message = ChangeState.DISMISSED, f"dismissed by {member.user}: {reason}"
         note_revision(row, row.message)
         row.save()
@@ -283,5 +283,5 @@ def _look_again(baseline: Baseline) -> None:
 
 def _reason(text: str) -> str:
     if not text.strip():
-        raise InvalidRequestError("say why, so that others can follow", field="reason")
+        raise InvalidRequestError("enter the reason, for the other members", field="reason")
     return text.strip()[:1000]

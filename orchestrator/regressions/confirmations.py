@@ -70,7 +70,7 @@ def confirm_now(*, member: Member, change_id: UUID) -> Run:
     with transaction.atomic():
         row = _rows(pk=found.pk).select_for_update(of=("self",)).get()
         if row.state == ChangeState.CONFIRMING:
-            raise ConflictError("this change is being measured again already")
+            raise ConflictError("this change is already being measured again")
         run = _begin(member, [row])
         record_audit(member=member, action="change_point.confirmation_requested", subject=row.pk)
     return run
@@ -100,7 +100,7 @@ def _nothing_measured(row: ChangePoint, run: Run) -> None:
     told = run.message or "none of its blocks is valid"
     why = "was cancelled" if run.state == RunState.CANCELLED else f"measured nothing: {told}"
     row.state, row.settled = ChangeState.OPEN, not again
-    row.message = f"{'will be tried again' if again else 'not confirmed'}: its run {why}"[:2000]
+    row.message = f"{'another attempt follows' if again else 'not confirmed'}: its run {why}"[:2000]
 
 
 def _give_up(change_id: UUID) -> None:

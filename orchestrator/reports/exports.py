@@ -113,10 +113,10 @@ def _legend(counts: set[int], *, intervals: bool) -> str:
     """Describe the values of a table, with the number of trials if it is the same for all."""
     parts = ["In brackets: the 95 % interval."] if intervals else []
     if len(counts) > 1:
-        parts.append("After ×: the trials behind the number.")
+        parts.append("After ×: the number of trials.")
     else:
         (count,) = counts
-        parts.append(f"Behind each number: {count} trial{'s' if count > 1 else ''}.")
+        parts.append(f"Each number: {count} trial{'s' if count > 1 else ''}.")
     return " ".join(parts)
 
 
@@ -242,12 +242,12 @@ def _facts_data(facts: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
 
 
 def _provenance_text(told: Provenance) -> str:
-    lines = ["## How these numbers came about", ""]
+    lines = ["## Provenance", ""]
     lines += [f"- **{title}**: {text}" for title, text in told.facts]
     for host in told.hosts:
         lines += ["", f"### Host {host.name}", ""]
         lines += [f"- {title}: {text}" for title, text in host.facts]
     if told.missing:
-        lines += ["", "### Why numbers are missing", ""]
+        lines += ["", "### Missing values", ""]
         lines += [f"- {each}" for each in told.missing]
     return "\n".join(lines)

@@ -74,7 +74,7 @@ def _facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str, str]
     times = counted.aggregate(first=Min("started_at"), last=Max("ended_at"))
     if times["first"] and times["last"]:
         yield "Measured", f"{times['first']:%Y-%m-%d %H:%M} to {times['last']:%Y-%m-%d %H:%M} UTC"
-    yield "Load by definition", _load(report)
+    yield "Load of the definition", _load(report)
     yield "Trials", _outcomes(report)
     suspect = counted.filter(validity=Validity.SUSPECT).values_list("reasons", flat=True)
     if issues := count_validity_issues(list(suspect)):
@@ -109,7 +109,9 @@ def _load(report: Report) -> str:
 
 
 def _amount(number: float | str | None, unit: str) -> str:
-    return f"{number:g} {unit}" if isinstance(number, int | float) else f"{unit} as each case says"
+    return (
+        f"{number:g} {unit}" if isinstance(number, int | float) else f"{unit} depending on the case"
+    )
 
 
 def _told(counted: QuerySet[Trial], key: str) -> Iterator[str]:

@@ -203,7 +203,7 @@ class TableSpec(Strict):
         if column.difference is None:
             if bool(column.metric) == self.by_metric:
                 return (
-                    "metric: the rows have the metrics already"
+                    "metric: the rows already have the metrics"
                     if column.metric
                     else "metric: this field is missing"
                 )

@@ -57,7 +57,7 @@ def save_report(
         if replace is not None:
             return _changed(member, replace, name, spec, benchmark, source)
         if member.team.saved_reports.filter(slug=name).exists():
-            raise ConflictError(f"the team has a report {name} already; choose another name")
+            raise ConflictError(f"the team already has a report {name}; choose another name")
         report = SavedReport.objects.create(
             team=member.team,
             slug=name,
@@ -109,7 +109,7 @@ def _changed(
     if report is None:
         raise NotFoundError(f"the team has no report {old}")
     if new != old and member.team.saved_reports.filter(slug=new).exists():
-        raise ConflictError(f"the team has a report {new} already; choose another name")
+        raise ConflictError(f"the team already has a report {new}; choose another name")
     report.slug, report.title, report.benchmark = new, spec.title, benchmark
     report.source = source
     report.save()

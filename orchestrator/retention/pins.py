@@ -102,8 +102,8 @@ def kept_of(project: Project) -> Kept:
     for schedule in Schedule.objects.filter(benchmark__project=project):
         _note(commits, _baselines_of(schedule), f"baseline of the schedule {schedule.name}")
     for check in GoldenCheck.objects.filter(benchmark__project=project).select_related("host"):
-        points[check.commit_id].append(f"golden job of {check.host.name}")
-        _note(runs, _golden_runs(check), f"golden job of {check.host.name}")
+        points[check.commit_id].append(f"golden run of {check.host.name}")
+        _note(runs, _golden_runs(check), f"golden run of {check.host.name}")
     _note_changes(project, commits, runs)
     return Kept(commits=_frozen(commits), runs=_frozen(runs), points=_frozen(points))
 
@@ -113,12 +113,12 @@ def _pin(member: Member, pin: Pin, reason: str) -> Pin:
     pin.reason = reason.strip()[:200]
     pin.pinned_by = member.user
     if not pin.reason:
-        raise InvalidRequestError("say why it is kept permanently", field="reason")
+        raise InvalidRequestError("enter the reason for the pin", field="reason")
     try:
         with transaction.atomic():
             pin.save(force_insert=True)
     except IntegrityError as error:
-        raise ConflictError(f"{pin} is pinned already") from error
+        raise ConflictError(f"{pin} is already pinned") from error
     record_audit(member=member, action="pin.added", subject=f"{pin}: {pin.reason}")
     return pin
 

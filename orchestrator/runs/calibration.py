@@ -56,7 +56,7 @@ def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> 
     benchmark = _benchmark(member, new, golden)
     if under_way(host).filter(definition__benchmark=benchmark).exists():
         raise ConflictError(
-            f"{host.name} is being calibrated with {benchmark.slug} already: wait for it, or "
+            f"{host.name} is already being calibrated with {benchmark.slug}: wait for it, or "
             "cancel that run"
         )
     return create_run(
@@ -91,7 +91,7 @@ def _benchmark(member: Member, new: NewCalibration, golden: GoldenCheck | None) 
         return benchmarks.benchmark_for(member, new.benchmark, new.project)
     if golden is None:
         raise InvalidRequestError(
-            "name a benchmark: the host has no golden job whose benchmark could be taken",
+            "name a benchmark: the host has no golden run that determines it",
             field="benchmark",
         )
     return golden.benchmark

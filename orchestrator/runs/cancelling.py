@@ -42,7 +42,7 @@ def cancel_run(*, member: Member, run_id: UUID) -> Run:
     member.require(Role.MEMBER, to="cancel a run")
     run = selectors.run_for(member, run_id)
     if run.state in RUN_ENDED:
-        raise ConflictError(f"this run has ended already: it is {run.state}")
+        raise ConflictError(f"this run has already ended: it is {run.state}")
     now = utc_now()
     with transaction.atomic():
         Run.objects.filter(pk=run.pk, cancel_requested_at=None).update(cancel_requested_at=now)
@@ -88,7 +88,7 @@ def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
         if job is None:
             raise NotFoundError("there is no such job in this run")
         if job.state in JOB_ENDED:
-            raise ConflictError(f"this job has ended already: it is {job.state}")
+            raise ConflictError(f"this job has already ended: it is {job.state}")
         left = Trial.objects.filter(job=job, state=TrialState.PLANNED)
         if not left.update(state=TrialState.SKIPPED, message=f"{_WITH_JOB} by {_who(member)}"):
             raise ConflictError("this job has no trials left to measure, so it is about to end")
@@ -131,7 +131,7 @@ def _cancelled(job: Job) -> QuerySet[Trial]:
 def _going_on(member: Member, run_id: UUID) -> Run:
     run = selectors.run_for(member, run_id)
     if run.state in RUN_ENDED:
-        raise ConflictError(f"this run has ended already: it is {run.state}")
+        raise ConflictError(f"this run has already ended: it is {run.state}")
     return run
 
 

@@ -46,7 +46,7 @@ def set_golden(*, member: Member, host_id: UUID, new: NewGolden) -> GoldenCheck:
     Another benchmark or commit starts without earlier values; a current run of the previous one is
     not evaluated.
     """
-    member.require(Role.MEMBER, to="set a host's golden job")
+    member.require(Role.MEMBER, to="set a host's golden run")
     host = fleet.own_host_for(member, host_id)
     _check_often(new)
     benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
@@ -71,7 +71,7 @@ def set_golden(*, member: Member, host_id: UUID, new: NewGolden) -> GoldenCheck:
 
 def remove_golden(*, member: Member, host_id: UUID) -> None:
     """Remove the golden run of the host; results of its runs are kept."""
-    member.require(Role.MEMBER, to="remove a host's golden job")
+    member.require(Role.MEMBER, to="remove a host's golden run")
     host = fleet.host_for(member, host_id)
     with transaction.atomic():
         if GoldenCheck.objects.filter(host=host).delete()[0]:

@@ -53,8 +53,8 @@ def prune_keys() -> None:
 def check_same(found: IdempotencyKey, digest: str) -> None:
     if found.request_digest != digest:
         raise ConflictError(
-            f"the idempotency key {found.key!r} came with another request before; "
-            "use a new key for a new request"
+            f"the idempotency key {found.key!r} was already used for another "
+            "request; use a new key for a new request"
         )
 
 

@@ -247,7 +247,7 @@ def _commits(benchmark: Benchmark, request: RunRequest) -> tuple[Commit, ...]:
     for ref, commit in zip(request.contenders, contenders, strict=True):
         if commit in found:
             raise InvalidRequestError(
-                f"{ref} is the commit {commit.short_sha}, which is in this run already",
+                f"{ref} is the commit {commit.short_sha}, which is already in this run",
                 field="contenders",
             )
         found.append(commit)

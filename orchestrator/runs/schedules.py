@@ -145,7 +145,7 @@ def _saved(member: Member, schedule: Schedule, new: NewSchedule, action: str) ->
             schedule.hosts.set(fleet.hosts_named(member, names))
             record_audit(member=member, action=action, subject=schedule)
     except IntegrityError as error:
-        raise ConflictError(f"the team has a schedule named {new.name} already") from error
+        raise ConflictError(f"the team already has a schedule named {new.name}") from error
     return selectors.schedule_for(member, schedule.pk)
 
 

@@ -42,7 +42,7 @@ TOO_LONG = problem(
     HTTPStatus.REQUEST_URI_TOO_LONG,
     "URI Too Long",
     f"the first line of this request has more than {MOST_LINE_BYTES} bytes: "
-    "ask for less at once, or send what is long in a body",
+    "request less at once, or send long values in the body",
 )
 TOO_SLOW = problem(
     HTTPStatus.REQUEST_TIMEOUT,
@@ -52,14 +52,14 @@ TOO_SLOW = problem(
 BUSY = problem(
     HTTPStatus.SERVICE_UNAVAILABLE,
     "Service Unavailable",
-    "too many requests wait for this server, and nothing of this one was done: send it again "
-    "after the time in Retry-After",
+    "too many requests are waiting, and this one was not processed: send it again after the "
+    "time in Retry-After",
     retry_after_s=RETRY_AFTER_S,
 )
 TOO_MANY_UPLOADS = problem(
     HTTPStatus.SERVICE_UNAVAILABLE,
     "Service Unavailable",
-    "too many requests with long or chunked bodies are sent at once, and nothing of this one was "
-    "done: send it again after the time in Retry-After",
+    "too many requests with long or chunked bodies are sent at once, and this one was not "
+    "processed: send it again after the time in Retry-After",
     retry_after_s=RETRY_AFTER_S,
 )

@@ -117,8 +117,8 @@ def _handshake_errors(where: str) -> Iterator[None]:
         yield
     except paramiko.ssh_exception.IncompatiblePeer as error:
         raise HostSetupError(
-            f"{where} has no algorithm in common with us ({error}). Its SSH server is too old or "
-            "too restricted: SHA-1 and DSA keys are not supported. Update it, or give it an "
+            f"{where} has no algorithm in common with Pitwall ({error}). Its SSH server is too old "
+            "or too restricted: SHA-1 and DSA keys are not supported. Update it, or give it an "
             "ed25519 host key."
         ) from error
     except (paramiko.SSHException, EOFError, OSError) as error:

@@ -146,7 +146,7 @@ def checked_addresses(
     for each in map(ipaddress.ip_address, found):
         if is_internal(each) and not any(each in network for network in networks):
             raise ForbiddenAddressError(
-                f"{host} is {each}, an address inside this network; the operator of Pitwall can "
+                f"{host} is {each}, an address inside this network; your administrator can "
                 "allow it with PITWALL_ALLOWED_INTERNAL_NETWORKS"
             )
     return found[:_MOST_ADDRESSES]

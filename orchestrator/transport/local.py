@@ -122,7 +122,7 @@ class LocalTransport(Closing):
         # Open without blocking: a pipe, for example, would keep us waiting.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise HostError(f"{path} is no file.")
+                raise HostError(f"{path} is not a file.")
             content = file.read(limit + 1)
         if len(content) > limit:
             raise TooLargeError(f"{path} has more than the {limit} bytes wanted.")

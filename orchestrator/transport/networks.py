@@ -63,6 +63,6 @@ def _check(host: str, address: _Address, networks: Sequence[str]) -> None:
     if not allowed:
         shown = host if host == str(address) else f"{host} ({address})"
         raise ForbiddenHostError(
-            f"Hosts may not be at {shown}: it is outside of the networks for hosts. The operator "
-            "of Pitwall can allow it with PITWALL_HOST_NETWORKS."
+            f"Hosts may not be at {shown}: it is outside of the networks for hosts. Your "
+            "administrator can allow it with PITWALL_HOST_NETWORKS."
         )

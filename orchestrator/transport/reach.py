@@ -73,8 +73,8 @@ def _server(sock: socket.socket, where: str, deadline: float) -> str:
             break
         received += more
     said = received[:60].decode(errors="replace").strip()
-    says = f"it says {said!r}" if said else "it says nothing"
-    raise NotSshError(f"{where} took the connection, but is no SSH server: {says}.")
+    says = f"it sent {said!r}" if said else "it sent nothing"
+    raise NotSshError(f"{where} took the connection, but is not an SSH server: {says}.")
 
 
 def _reason(error: Exception) -> str:

@@ -179,7 +179,7 @@ class SshTransport(Closing):
             said = (stderr or stdout).decode(errors="replace").strip()[-500:]
             raise HostSetupError(
                 f"{self._address} did not run {argv[0]} in {self._address.work_dir} (exit status "
-                f"{status}): {said or 'it said nothing'}. It needs a login with a shell."
+                f"{status}): {said or 'no message'}. It needs a login with a shell."
             )
         return Completed(exit_status=status, stdout=stdout, stderr=stderr)
 

@@ -82,9 +82,9 @@ def test_reseal_reports_secrets_that_no_key_opens_and_continues(
     )
     settings.SEALING_KEYS = [NEW, OLD]
     out = StringIO()
-    with pytest.raises(CommandError, match="1 of 4 rows cannot be opened"):
+    with pytest.raises(CommandError, match="1 of 4 rows cannot be decrypted"):
         call_command("rotate_secrets", stdout=out, stderr=out)
-    assert f"{lost.pk}: a stored secret cannot be opened: it is sealed with the key 2019" in (
+    assert f"{lost.pk}: a stored secret cannot be decrypted: it is sealed with the key 2019" in (
         out.getvalue()
     )
     assert keys_of(credentials.all()) == ["2026", "2019", "2026"]
@@ -108,7 +108,7 @@ def test_a_value_that_was_copied_to_another_row_or_column_does_not_open(
     with pytest.raises(BrokenSealError, match="copied here"):
         vault.unseal(channel, "sealed_url")
     out = StringIO()
-    with pytest.raises(CommandError, match="1 of 2 rows cannot be opened"):
+    with pytest.raises(CommandError, match="1 of 2 rows cannot be decrypted"):
         call_command("rotate_secrets", stdout=out, stderr=out)
     assert str(ours.pk) in out.getvalue()
 

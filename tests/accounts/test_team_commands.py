@@ -1,4 +1,4 @@
-"""Whoever runs this Pitwall makes teams and removes them, with all that they have."""
+"""An administrator creates teams and removes them with all their data."""
 
 import re
 import sys

@@ -103,7 +103,7 @@ def test_an_alert_is_acknowledged_and_resolved(line: Line) -> None:
     assert (alert.state, alert.assignee) == ("acknowledged", line.member.user)
     with pytest.raises(ConflictError):
         acknowledge(member=line.member, alert_id=alert.pk)
-    with pytest.raises(InvalidRequestError, match="say why"):
+    with pytest.raises(InvalidRequestError, match="enter the reason"):
         resolve(member=line.member, alert_id=alert.pk, note="")
     alert = resolve(member=line.member, alert_id=alert.pk, note="reverted")
     counts = counts_of(line.member)

@@ -279,13 +279,13 @@ def test_mails_above_the_quota_of_the_team_wait(
     delivery = Delivery.objects.get()
     assert mail.outbox == []
     assert delivery.state == "waiting"
-    assert "may have 1 e-mails sent in an hour" in delivery.log[0]["error"]
+    assert "may send 1 e-mails per hour" in delivery.log[0]["error"]
 
 
 def test_an_email_channel_needs_a_mail_server_and_addresses(
     personas: Personas, settings: Any
 ) -> None:
-    with pytest.raises(InvalidRequestError, match="no e-mail address"):
+    with pytest.raises(InvalidRequestError, match="not an e-mail address"):
         make_channel(personas.alice, "ada", "email")
     settings.EMAIL_HOST = ""
     with pytest.raises(InvalidRequestError, match="PITWALL_SMTP_HOST"):

@@ -1,4 +1,4 @@
-"""Notes at commits of histories, through the API."""
+"""Annotations of commits in histories, through the API."""
 
 from pathlib import Path
 

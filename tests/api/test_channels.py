@@ -41,7 +41,10 @@ def test_a_channel_signs_delivers_and_redelivers(alice: Any) -> None:
 
         failing = alice.get(path).json()
         assert (failing["last_try"]["status"], failing["next_at"] is None) == (500, False)
-        assert alice.get(f"channels/{made['id']}").json()["problem"] == "the answer was 500"
+        assert (
+            alice.get(f"channels/{made['id']}").json()["problem"]
+            == "the server answered with status 500"
+        )
         assert alice.post(f"{path}/redeliver").status_code == 409
         Delivery.objects.update(state="failed")
         assert alice.post(f"{path}/redeliver").status_code == 202
@@ -55,7 +58,10 @@ def test_a_channel_signs_delivers_and_redelivers(alice: Any) -> None:
     assert given == hmac.new(made["secret"].encode(), signed, hashlib.sha256).hexdigest()
     told = alice.get(path).json()
     assert (told["state"], told["tried"], told["next_at"]) == ("delivered", 2, None)
-    assert [each["error"] for each in told["tries"]] == ["the answer was 500", None]
+    assert [each["error"] for each in told["tries"]] == [
+        "the server answered with status 500",
+        None,
+    ]
     assert told["body"] == second.body.decode()
     assert told["events"][0]["title"] == second.data["title"]
     assert told["events"][0]["event"] == "test"

@@ -132,7 +132,7 @@ def test_concurrent_imports_of_a_team_are_limited_and_hidden_from_others(
     made = [queued(alice, content()) for _ in range(imports.MOST_GOING_ON)]
     refused = send(alice, "results.jsonl", content())
     assert refused.status_code == 409
-    assert "imports that have not ended" in refused.json()["detail"]
+    assert "unfinished imports" in refused.json()["detail"]
     assert mallory.get(f"results/imports/{made[0]['id']}").status_code == 404
     assert mallory.get("results/imports").json()["imports"] == []
 

@@ -123,7 +123,7 @@ def test_a_queued_run_is_cancelled_once(world, alice):
     assert answer.json()["jobs"][0]["state"] == "cancelled"
     again = alice.post(f"runs/{run.pk}/cancel")
     assert again.status_code == 409
-    assert "ended already" in again.json()["detail"]
+    assert "already ended" in again.json()["detail"]
 
 
 def test_runs_are_listed_newest_first_in_pages(world, alice):

@@ -243,5 +243,5 @@ def test_import_of_a_damaged_file_changes_nothing(archive: Path) -> None:
             take(damaged(archive, name, change, told=told))
     whole = archive.read_bytes()
     archive.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(CommandError, match="damaged, or no exported project"):
+    with pytest.raises(CommandError, match="damaged, or not an exported project"):
         take(archive)

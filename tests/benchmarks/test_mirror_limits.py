@@ -126,7 +126,7 @@ def test_nothing_is_fetched_or_packed_when_the_disk_is_nearly_full(
     sha = repository_of(project).resolve("main")
     settings.MIN_FREE_DISK_MIB = (shutil.disk_usage(tmp_path).total >> 20) + 1
     repository = repository_of(project)
-    with pytest.raises(NotReadyError, match=r"must stay free; ask the operator of this Pitwall"):
+    with pytest.raises(NotReadyError, match=r"must stay free; ask your administrator"):
         repository.fetch()
     for pack in (repository.archive, repository.bundle):
         with (

@@ -53,8 +53,8 @@ def test_a_term_is_sent_as_in_the_protocol():
     ("text", "said"),
     [
         ("", "expected an objective such as 'p99 < 50 ms and success >= 99 %', got nothing"),
-        ("fast", "'fast' is no term: expected metric, operator, value"),
-        ("p99 < 50 ms and", "'' is no term"),
+        ("fast", "'fast' is not a term: expected metric, operator, value"),
+        ("p99 < 50 ms and", "'' is not a term"),
         ("p99 < 50 ms, success >= 99 %", "got '50 ms, success >= 99 %'"),
         ("p42 < 50 ms", "in 'p42 < 50 ms': expected p50 to p99.99, mean, max, success or"),
         ("p100 < 50 ms", "got 'p100'"),

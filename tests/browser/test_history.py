@@ -207,11 +207,11 @@ def test_an_annotation_is_written_at_a_point_and_reached_by_key(
     page.keyboard.press("n")
     expect(chart).to_have_attribute("aria-valuenow", "40")
     assert "alice: The new parser" in (chart.get_attribute("aria-valuetext") or "")
-    notes = page.get_by_role("region", name="Notes")
+    notes = page.get_by_role("region", name="Annotations")
     notes.get_by_text("Edit").click()
     notes.get_by_role("textbox").fill("The safer parser")
     notes.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("region", name="Notes")).to_contain_text("The safer parser")
+    expect(page.get_by_role("region", name="Annotations")).to_contain_text("The safer parser")
     assert f"at={shas[40]}" in page.url
 
 

@@ -1,4 +1,4 @@
-"""Golden jobs: a host that does not give its own numbers any more is taken out of use."""
+"""Golden runs: a host whose values have drifted is quarantined."""
 
 import re
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ class GoldenWorld(World):
         return self.now
 
     def golden_run(self, rate: float) -> GoldenOutcome:
-        """An hour passes, the golden job runs and gives `rate` requests a second."""
+        """An hour passes, the golden run measures `rate` requests a second."""
         tick(self.later(hours=1))
         run = self.check.last_run
         assert run is not None
@@ -111,7 +111,7 @@ def test_a_drifted_host_is_quarantined_with_the_reason(world: GoldenWorld, rate:
     assert world.golden_run(rate).verdict == "drifted"
     state, message = world.state()
     assert state == "quarantined"
-    assert message.startswith("golden job: drifted: ")
+    assert message.startswith("golden run: drifted: ")
     assert re.search(r"moved by [+−]1\d\.\d % to ", message)
     assert "where 4 earlier golden runs had" in message
     assert "5.0 % is allowed" in message
@@ -126,7 +126,7 @@ def test_the_drift_message_names_metric_change_and_earlier_values(world: GoldenW
     # Latency and CPU time are 1/rate: they moved by a quarter, the rate itself by a fifth.
     assert re.search(r"(Latency p50|CPU per 1,000 requests) moved by \+25.0 % to ", message)
     assert "had 4.00 ms to 4.00 ms" in message or "had 900 ms / 1k to 900 ms / 1k" in message
-    assert message.endswith("2 more moved too")
+    assert message.endswith("2 other values moved too")
 
 
 def test_a_noisy_host_has_a_wider_tolerance(world: GoldenWorld) -> None:
@@ -141,7 +141,7 @@ def test_a_host_that_fails_its_golden_run_is_quarantined(world: GoldenWorld) -> 
     tick(world.now)
     assert world.state() == (
         "quarantined",
-        "golden job: failed: here: the server does not start",
+        "golden run: failed: here: the server does not start",
     )
 
 

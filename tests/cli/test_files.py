@@ -21,10 +21,10 @@ def test_files_are_uploaded_once(pitwall, world, tmp_path):
     file = tmp_path / "results.jsonl.gz"
     file.write_bytes(gzip.compress(json.dumps(line).encode()))
     assert pitwall("import", str(file), "--project", "server").out.endswith(
-        "1 new, 0 known already\n"
+        "1 new, 0 already stored\n"
     )
     again = pitwall("import", str(file), "--project", "server")
-    assert (again.status, again.out) == (0, f"{file}: 0 new, 1 known already\n")
+    assert (again.status, again.out) == (0, f"{file}: 0 new, 1 already stored\n")
     assert Reading.objects.count() == 1
     broken = tmp_path / "broken.jsonl"
     broken.write_text(json.dumps({**line, "metrics": {"no.such": 1}}))
@@ -59,7 +59,7 @@ def test_an_import_of_a_large_file_is_followed_until_it_ends(pitwall, world, tmp
     finally:
         ended.set()
         worker.join()
-    assert (done.status, done.out) == (0, f"{good}: 2050 new, 0 known already\n")
+    assert (done.status, done.out) == (0, f"{good}: 2050 new, 0 already stored\n")
     assert "good.jsonl: checking" in done.err
     assert refused.status == 2
     assert "bad.jsonl was not imported" in refused.err

@@ -80,7 +80,7 @@ def test_retries_end_with_a_message_and_a_fix(server: Any) -> None:
     ("answer", "said"),
     [
         ((302, {"Location": "https://elsewhere.example/"}, b""), "redirects to https://elsewhere"),
-        ((200, {}, b"<html>"), "is no JSON"),
+        ((200, {}, b"<html>"), "is not JSON"),
         ((500, {}, b"<html>"), "answered 500 without a reason"),
         (
             (502, {"Content-Type": "application/problem+json"}, b'{"detail": "host is off"}'),

@@ -83,7 +83,7 @@ def test_an_unsuitable_python_fails_with_instructions(
             "",
             "runs as root: name a user for measured code, or give the host a dedicated login",
         ),
-        ("ssh", "bench", "", "runs as bench: let that login have nothing else"),
+        ("ssh", "bench", "", "runs as bench: use a login that has access to nothing else"),
         ("ssh", "root", "bench", "runs as bench; agent and load tools run as root"),
         ("local", "", "", "as the user of Pitwall's own workers"),
     ],
@@ -120,12 +120,12 @@ def test_a_wrong_clock_warns(
 @pytest.mark.parametrize(
     ("look", "outcome", "words"),
     [
-        ({"foreign_share": 0.004}, "passed", "others use 0.4 % of a core"),
-        ({}, "passed", "the use by others is unknown"),
+        ({"foreign_share": 0.004}, "passed", "other processes use 0.4 % of a core"),
+        ({}, "passed", "the CPU use of other processes is unknown"),
         (
             {"foreign_share": 1.5, "foreign": [{"name": "backupd", "cpu_s": 3.0}]},
             "warning",
-            "others use 150 % of a core (backupd), at most 5 % of a core is good",
+            "other processes use 150 % of a core (backupd), expected at most 5 % of a core",
         ),
         ({"steal_share": 0.2, "on_battery": True}, "warning", "it runs on battery"),
     ],

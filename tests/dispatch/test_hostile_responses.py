@@ -104,7 +104,7 @@ def test_a_pipe_instead_of_a_file_blocks_nothing(job: Job) -> None:
     trial = job.trials.first()
     os.mkfifo(leave_files(job, trial) / "result.json")
     answer(job, done(trial))
-    assert "is no file" in look(job).message
+    assert "is not a file" in look(job).message
 
 
 def test_a_log_is_limited_whatever_offset_the_host_reports(

@@ -1,4 +1,4 @@
-"""A golden job on the real engine: measured, judged, and a failure takes its host out of use."""
+"""A golden run on the real engine: measured, judged, and a failure takes its host out of use."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.quiet]
 
 
 def golden_run(engine: Engine, team: Personas, commit: str) -> GoldenOutcome:
-    """The golden job at that commit, from its tick to the verdict; beat would do it later."""
+    """The golden run at that commit, from its tick to the verdict; beat would do it later."""
     new = NewGolden(benchmark="hello", commit=commit, every_hours=1)
     check = set_golden(member=team.alice, host_id=Host.objects.get().pk, new=new)
     golden.tick(utc_now())
@@ -51,4 +51,4 @@ def test_a_golden_run_is_measured_evaluated_and_quarantines_a_host(
     assert golden_run(engine, team, broken).verdict == "failed"
     host = Host.objects.get()
     assert host.state == "quarantined"
-    assert host.message.startswith("golden job: failed: ")
+    assert host.message.startswith("golden run: failed: ")

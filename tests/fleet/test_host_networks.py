@@ -1,4 +1,4 @@
-"""Hosts stand where whoever runs Pitwall lets them stand."""
+"""Hosts are only in the networks that the administrator allows."""
 
 from typing import Any
 

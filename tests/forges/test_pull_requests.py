@@ -125,7 +125,7 @@ def finish(world: PullRequestWorld, rates: list[float]) -> Run:
 def test_a_requested_commit_is_measured_and_the_result_commented(
     world: PullRequestWorld, personas: Personas
 ) -> None:
-    assert world.comment() == "hello asked for by grace on #5"
+    assert world.comment() == "hello requested by grace on #5"
     pinned = world.head
     world.follow()
     run = Run.objects.get()
@@ -136,7 +136,7 @@ def test_a_requested_commit_is_measured_and_the_result_commented(
     sha, status = world.forge.statuses[-1]
     assert (sha, status["state"]) == (pinned, "pending")
     entry = AuditEntry.objects.get(action="benchmark_request.started")
-    assert entry.subject == f"hello on #5 of ada/server {pinned[:10]}, asked for by grace"
+    assert entry.subject == f"hello on #5 of ada/server {pinned[:10]}, requested by grace"
 
     finish(world, [1000, 850])
     world.follow(LOOK_EVERY)
@@ -177,13 +177,13 @@ def test_an_inconclusive_result_is_commented_with_the_time_still_needed(
     world.follow(LOOK_EVERY)
 
     assert "1 case is inconclusive: `connections 4`." in world.told
-    assert "Settling would take about" in world.told
+    assert "A decision would take about" in world.told
     assert world.forge.statuses[-1][1]["state"] == "success"
     assert world.forge.statuses[-1][1]["description"].startswith("inconclusive: ")
 
 
 def test_only_allowed_users_can_request_a_benchmark(world: PullRequestWorld) -> None:
-    assert world.comment(user="eve") == "ignored: eve is not among those who may ask for benchmarks"
+    assert world.comment(user="eve") == "ignored: eve is not allowed to request benchmarks"
     world.follow()
 
     assert not BenchmarkRequest.objects.exists()
@@ -425,4 +425,4 @@ def test_a_skipped_ref_is_requested_again_a_few_times(world: PullRequestWorld) -
         follow_pulls(FETCH_LOOK_EVERY)
     last = BenchmarkRequest.objects.get(note_id="78")
     assert (last.state, last.fetches) == ("declined", MOST_FETCHES)
-    assert "is not in the repository any more" in last.message
+    assert "is no longer in the repository" in last.message

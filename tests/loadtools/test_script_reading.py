@@ -42,8 +42,8 @@ def test_a_script_may_report_values_that_pitwall_cannot_measure(key, tmp_path):
     [
         ("requests.rate", "which Pitwall determines itself"),
         ("cpu.seconds_per_1k", "which Pitwall determines itself"),
-        ("script.upload", "is no metric.*_per_s, _s, _bytes, _ratio, _count"),
-        ("upload_s", "is no metric"),
+        ("script.upload", "is not a metric.*_per_s, _s, _bytes, _ratio, _count"),
+        ("upload_s", "is not a metric"),
     ],
 )
 def test_other_values_are_refused_with_a_reason(key, message, tmp_path):

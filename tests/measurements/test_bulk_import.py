@@ -408,10 +408,10 @@ def test_the_command_imports_and_reports(
     path = lines_in(tmp_path, result(id="1"), result(id="2"))
     out = StringIO()
     call_command("import_readings", str(path), "--project", "server", "--team", "red", stdout=out)
-    assert "2 results, 2 new, 0 there before" in out.getvalue()
+    assert "2 results, 2 new, 0 already stored" in out.getvalue()
     assert AuditEntry.objects.get(action="results.imported").subject == "results.jsonl: 2 new"
     call_command("import_readings", str(path), "--team", "red", "--check", stdout=out)
-    assert "2 results, none is wrong" in out.getvalue()
+    assert "2 results, all valid" in out.getvalue()
     wrong = lines_in(tmp_path, "{", "[", name="wrong")
     with pytest.raises(CommandError, match=r"line 1: .*\nline 2: "):
         call_command("import_readings", str(wrong), "--team", "red")

@@ -108,7 +108,7 @@ def test_the_doctor_finds_secrets_without_a_key_and_pending_migrations(deployed,
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM django_migrations WHERE app = 'runs'")
     found = findings(capsys, healthy=False)
-    assert found["sealed secrets"]["said"].startswith("1 cannot be opened")
+    assert found["sealed secrets"]["said"].startswith("1 cannot be decrypted")
     assert "runs.0001_initial" in found["migrations"]["said"]
 
 

@@ -214,7 +214,7 @@ def test_strangers_and_viewers_cannot_change_change_points(line: Line, personas:
         rebaseline(member=personas.mallory, commit=commit, reason="x", series=series)
     with pytest.raises(PermissionRefusedError):
         rebaseline(member=personas.bob, commit=commit, reason="x", series=series)
-    with pytest.raises(InvalidRequestError, match="say why"):
+    with pytest.raises(InvalidRequestError, match="enter the reason"):
         dismiss(member=line.member, change_id=found.pk, reason=" ")
 
 

@@ -203,11 +203,11 @@ def test_markdown_is_a_table_with_reasons_and_provenance(personas: Personas, run
     assert any("a \\| b" in line for line in lines)
     assert "unsupported [1]" in text
     assert "1. it cannot be had (see new)" in text
-    assert "## How these numbers came about" in text
+    assert "## Provenance" in text
     assert run.variants.all()[1].commit.sha in text
     assert "- CPU: Test CPU" in text
     assert str(run.pk) in text
-    assert "How these numbers" not in report_markdown(made(personas), provenance=False)
+    assert "## Provenance" not in report_markdown(made(personas), provenance=False)
 
 
 def test_provenance_counts_the_trials_of_the_values(personas: Personas, run: Run) -> None:
@@ -215,7 +215,7 @@ def test_provenance_counts_the_trials_of_the_values(personas: Personas, run: Run
     Trial.objects.filter(round=2, variant__position=0).update(validity="invalid")
     told = dict(provenance_of(made(personas, cases="connections == 4")).facts)
     assert told["Trials"].startswith("18 valid, 6 suspect; values use only")
-    assert told["Load by definition"] == "0.6 s, warm-up 0.2 s, 5 rounds, 0 s between trials"
+    assert told["Load of the definition"] == "0.6 s, warm-up 0.2 s, 5 rounds, 0 s between trials"
     assert told["Load tool"] == "oha 1.0 (24 trials)"
 
 

@@ -1,4 +1,4 @@
-"""What is kept for ever without anybody's doing, because something rests on it."""
+"""What is retained without a pin, because other data depend on it."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The retention of a project: raw output first, points last, and never what is kept for ever."""
+"""The retention of a project: raw output first, points last, and never what is pinned."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -299,7 +299,7 @@ def test_pins_need_a_reason_and_a_member_and_are_unique(
     ref = shas(project)[0]
     with pytest.raises(PermissionRefusedError):
         pin_commit(member=personas.bob, project=project, ref=ref, reason="mine")
-    with pytest.raises(InvalidRequestError, match="say why"):
+    with pytest.raises(InvalidRequestError, match="enter the reason"):
         pin_commit(member=personas.alice, project=project, ref=ref, reason=" ")
     pin = pin_commit(member=personas.alice, project=project, ref="main", reason="newest")
     assert pin.commit is not None

@@ -73,7 +73,7 @@ def test_the_default_benchmark_is_that_of_the_golden_run(
 
 
 def test_a_missing_benchmark_is_reported(personas: Personas, host: Host) -> None:
-    with pytest.raises(InvalidRequestError, match="no golden job") as caught:
+    with pytest.raises(InvalidRequestError, match="no golden run") as caught:
         _start(personas, host, benchmark="")
     assert caught.value.field == "benchmark"
 
@@ -89,7 +89,7 @@ def test_the_number_of_pairs_has_a_minimum_and_maximum(
 
 def test_one_calibration_of_a_benchmark_runs_at_a_time(personas: Personas, host: Host) -> None:
     first = _start(personas, host)
-    with pytest.raises(ConflictError, match="here is being calibrated with hello already"):
+    with pytest.raises(ConflictError, match="here is already being calibrated with hello"):
         _start(personas, host)
     second = _start(personas, host, benchmark="other")
     assert list(under_way(host)) == [second, first]

@@ -115,7 +115,7 @@ def test_a_cancelled_queued_run_ends_immediately(personas: Personas, shas: list[
     run = cancel_run(member=personas.alice, run_id=make_run(personas.alice, shas).pk)
     assert run.state == "cancelled"
     assert set(Trial.objects.values_list("state", flat=True)) == {"skipped"}
-    with pytest.raises(ConflictError, match="ended already"):
+    with pytest.raises(ConflictError, match="already ended"):
         cancel_run(member=personas.alice, run_id=run.pk)
 
 

@@ -185,7 +185,7 @@ def test_rounds_follow_from_the_target_resolution(
 ) -> None:
     Schedule.objects.filter(pk=schedule.pk).update(resolution=0.02)
     look(schedule)
-    assert "how noisy here is with this benchmark is not known" in schedule.last_message
+    assert "the noise of here with this benchmark is unknown" in schedule.last_message
     finish_run(make_run(personas.alice, ("main~1", "main"), rounds=6), [1000, 900], wobble=0.01)
     assert len(look(schedule)) == 1
     by_noise = Run.objects.latest("created_at").rounds

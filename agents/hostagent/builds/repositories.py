@@ -100,7 +100,7 @@ def _there(path: Path, wanted: Sequence[str]) -> set[str]:
 
 def _checked_sha(text: str) -> str:
     if not _SHA.match(text):
-        raise BadArgument(f"{text!r} is no commit: expected 7 to 64 hexadecimal digits")
+        raise BadArgument(f"{text!r} is not a commit: expected 7 to 64 hexadecimal digits")
     return text
 
 

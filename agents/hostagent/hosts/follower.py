@@ -119,7 +119,7 @@ class Follower:
     def _call_start(self, trial: str, process: str, placeholders: dict[str, str]) -> dict[str, Any]:
         self._in_trial = True
         if process in self._processes:
-            raise AgentError(f"{process} runs already")
+            raise AgentError(f"{process} is already running")
         started = self._processes[process] = self._local_host.start(trial, process, placeholders)
         return {"port": started.port, "argv": started.argv, "limits": started.applied}
 

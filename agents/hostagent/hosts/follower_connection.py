@@ -54,7 +54,7 @@ def _receive_line(connection: socket.socket, lines: LineBuffer) -> bytes:
     while (line := lines.next()) is None:
         data = connection.recv(1024)
         if not data:
-            raise PeerLost("it refused the secret, or has a lead already")
+            raise PeerLost("it refused the secret, or already has a lead")
         lines.add(data)
     return line
 

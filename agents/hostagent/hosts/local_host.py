@@ -174,7 +174,7 @@ def _check_placeholders(trial: Trial, placeholders: Mapping[str, str]) -> None:
     }
     for key, value in placeholders.items():
         if key not in names or not isinstance(value, str) or not _SERVICE_VALUE.match(value):
-            raise AgentError(f"{key!r} = {value!r} is no placeholder of trial {trial.id}")
+            raise AgentError(f"{key!r} = {value!r} is not a placeholder of trial {trial.id}")
 
 
 def _spawn(

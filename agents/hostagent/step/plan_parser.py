@@ -143,7 +143,7 @@ def _check_source(build: Build, root: Path) -> None:
     if build.repository is not None:
         repository(root, build.repository)
         if not _SHA.match(build.commit):
-            raise BadPlan(f"plan: {build.commit!r} is no commit of a repository")
+            raise BadPlan(f"plan: {build.commit!r} is not a commit of a repository")
 
 
 def _check_trial(trial: Trial, root: Path) -> None:

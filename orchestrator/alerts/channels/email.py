@@ -5,5 +5,8 @@ from orchestrator.alerts.channels.message import Message, Outgoing
 
 def form(message: Message) -> Outgoing:
     lines = [f"{line.text}\n{line.url}\n" for line in message.lines]
-    ending = "A channel of your team in Pitwall sends this; its settings can be changed there."
+    ending = (
+        "This e-mail is from a channel of your team in Pitwall. "
+        "Change the channel in the settings of the team."
+    )
     return Outgoing(body="\n".join([*lines, "-- ", ending, ""]), content_type="text/plain")

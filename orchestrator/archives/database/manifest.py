@@ -50,19 +50,19 @@ def read_manifest(path: Path) -> Manifest:
         raise InvalidRequestError(f"{path} cannot be read: {error.strerror}") from error
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise InvalidRequestError(
-            f"{path} is no backup of Pitwall, or was cut short: it has no {MANIFEST} and {DUMP}"
+            f"{path} is not a backup of Pitwall, or is truncated: it has no {MANIFEST} and {DUMP}"
         ) from error
     return _checked(path, told)
 
 
 def _checked(path: Path, told: Any) -> Manifest:
     if not isinstance(told, dict) or told.pop("format", None) != FORMAT:
-        raise InvalidRequestError(f"{path} is no backup of Pitwall")
+        raise InvalidRequestError(f"{path} is not a backup of Pitwall")
     version = told.pop("version", None)
     if version != VERSION:
         raise InvalidRequestError(
-            f"{path} is a backup of version {version}, and this Pitwall reads version {VERSION}; "
-            "restore it with the Pitwall that made it, or a newer one"
+            f"{path} is a backup of format version {version}, and this Pitwall reads version "
+            f"{VERSION}; restore it with the Pitwall that created it, or a newer one"
         )
     try:
         lists: dict[str, Any] = {

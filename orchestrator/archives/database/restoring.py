@@ -139,8 +139,8 @@ def _refuse_unfit(path: Path, manifest: Manifest, server: Server) -> None:
         )
     if int(manifest.postgresql.partition(".")[0]) > server.major:
         raise InvalidRequestError(
-            f"{path} is of PostgreSQL {manifest.postgresql}, and the server here is "
-            f"{server.version}: a dump does not go back to an older one; use PostgreSQL "
+            f"{path} is from PostgreSQL {manifest.postgresql}, and this server is "
+            f"{server.version}: an older server cannot restore it; use PostgreSQL "
             f"{manifest.postgresql.partition('.')[0]} or newer"
         )
 
@@ -149,8 +149,8 @@ def _refuse_occupied(*, replace: bool) -> None:
     name = connection.settings_dict["NAME"]
     if state.tables() and not replace:
         raise ConflictError(
-            f"the database {name} is not empty; name an empty one in DATABASE_URL, or say "
-            "--replace: then all that is in it is dropped"
+            f"the database {name} is not empty; name an empty one in DATABASE_URL, or use "
+            "--replace, which deletes its present contents"
         )
     if others := state.other_sessions():
         raise ConflictError(

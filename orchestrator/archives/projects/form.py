@@ -65,13 +65,15 @@ def read_manifest(text: bytes, names: list[str]) -> Manifest:
         told = json.loads(text)
         form, version = told.pop("format"), told.pop("version")
     except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise InvalidRequestError(f"{MANIFEST} is damaged: this is no exported project") from error
+        raise InvalidRequestError(
+            f"{MANIFEST} is damaged: this is not an exported project"
+        ) from error
     if form != FORMAT:
-        raise InvalidRequestError("this is no exported project")
+        raise InvalidRequestError("this is not an exported project")
     if version != VERSION:
         raise InvalidRequestError(
-            f"it is of version {version}, and this Pitwall reads version {VERSION}: import it with "
-            "a newer Pitwall"
+            f"it has format version {version}, and this Pitwall reads version {VERSION}: import it "
+            "with a newer Pitwall"
         )
     try:
         members = {name: Member(**each) for name, each in told.pop("members").items()}
@@ -92,7 +94,7 @@ def _check(manifest: Manifest, names: list[str]) -> None:
     if missing := {f"{kind}.jsonl" for kind in BY_NAME} - {*manifest.members}:
         raise InvalidRequestError(f"the archive has no {sorted(missing)[0]}")
     if {*manifest.project} != {*OF_PROJECT}:
-        raise InvalidRequestError(f"{MANIFEST} does not describe its project as it should")
+        raise InvalidRequestError(f"{MANIFEST} does not have exactly the fields of a project")
     numbers = [n for each in manifest.members.values() for n in (each.rows, each.bytes)]
     if not all(type(number) is int and number >= 0 for number in numbers):
         raise InvalidRequestError(f"{MANIFEST} has an invalid number of rows or bytes")

@@ -63,7 +63,9 @@ def import_project(
     except OSError as error:
         raise InvalidRequestError(f"{path} cannot be read: {error.strerror}") from error
     except _DAMAGED as error:
-        raise InvalidRequestError(f"{path} is damaged, or no exported project: {error}") from error
+        raise InvalidRequestError(
+            f"{path} is damaged, or not an exported project: {error}"
+        ) from error
     except InvalidRequestError as error:
         raise InvalidRequestError(f"{path}: {error}") from error
 
@@ -73,7 +75,9 @@ def _manifest(archive: zipfile.ZipFile) -> Manifest:
         with archive.open(MANIFEST) as member:
             return read_form(member.read(MOST_MANIFEST), archive.namelist())
     except KeyError as error:
-        raise InvalidRequestError(f"there is no {MANIFEST}: this is no exported project") from error
+        raise InvalidRequestError(
+            f"there is no {MANIFEST}: this is not an exported project"
+        ) from error
 
 
 class _Import:
@@ -114,8 +118,8 @@ class _Import:
         )
         if not before.exists():
             raise ConflictError(
-                f"the team has a project {self._slug} already, which was not imported from this "
-                "file; choose another name by --as"
+                f"the team already has a project {self._slug}, which was not imported from this "
+                "file; choose another name with --as"
             )
         return Imported(project=project, manifest=self._manifest, rows=0)
 
@@ -125,7 +129,7 @@ class _Import:
         try:
             project.full_clean(exclude=["branches", "team"], validate_unique=False)
         except (ValidationError, TypeError, ValueError) as error:
-            raise InvalidRequestError(f"its project cannot be made: {error}") from error
+            raise InvalidRequestError(f"its project cannot be created: {error}") from error
         project.save()
         return project
 

@@ -62,7 +62,7 @@ class NewIds:
             return self.of(kind.name, told)
         mine = self._here.setdefault(kind.name, {})
         if type(told) is not int or told in mine:
-            raise ValueError(f"{told!r} is no number, or occurs twice")
+            raise ValueError(f"{told!r} is not a number, or occurs twice")
         number = next(self._fresh.setdefault(kind.name, _numbers(kind)))
         if kind.name in _COUNTED:
             mine[told] = number
@@ -70,7 +70,7 @@ class NewIds:
 
     def metric(self, key: Any) -> int:
         if not isinstance(key, str) or not 0 < len(key) <= _KEY:
-            raise ValueError(f"{key!r} is no metric")
+            raise ValueError(f"{key!r} is not a metric")
         if key not in self._metrics:
             self._metrics |= metric_ids(self._team.pk, [key])
         return self._metrics[key]

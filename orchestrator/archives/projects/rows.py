@@ -104,7 +104,7 @@ def parsed(kind: Kind, line: bytes) -> dict[str, Any]:
     try:
         told = json.loads(line)
     except ValueError as error:
-        raise InvalidRequestError(f"it is no JSON: {error}") from error
+        raise InvalidRequestError(f"it is not JSON: {error}") from error
     wanted = [each.name for each in kind.fields]
     if not isinstance(told, dict) or {*told} != {*wanted}:
         raise InvalidRequestError(f"expected exactly the fields {', '.join(wanted)}")

@@ -90,4 +90,4 @@ class Forge(ABC):
         try:
             return json.loads(answer.body or b"null")
         except ValueError as error:
-            raise ForgeRefusedError(f"{method} {path}: the answer is no JSON", 502) from error
+            raise ForgeRefusedError(f"{method} {path}: the answer is not JSON", 502) from error

@@ -167,7 +167,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("rounds", "All rounds"),
                             ("decided", "Until decided"),
-                            ("screened", "Screened, then until decided"),
+                            ("screened", "Until decided, or stopped early"),
                         ],
                         default="rounds",
                         max_length=8,
@@ -370,7 +370,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("rounds", "All rounds"),
                             ("decided", "Until decided"),
-                            ("screened", "Screened, then until decided"),
+                            ("screened", "Until decided, or stopped early"),
                         ],
                         default="rounds",
                         max_length=8,

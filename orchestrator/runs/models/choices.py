@@ -30,7 +30,7 @@ class Until(models.TextChoices):
 
     ROUNDS = "rounds", "All rounds"
     DECIDED = "decided", "Until decided"
-    SCREENED = "screened", "Screened, then until decided"
+    SCREENED = "screened", "Until decided, or stopped early"
 
 
 class HostRole(models.TextChoices):

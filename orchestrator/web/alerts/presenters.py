@@ -136,12 +136,12 @@ def alert_view(alert: Alert) -> AlertView:
 def comes_from(row: ChangePoint, searches: Sequence[Bisection]) -> str:
     """Return which commit the change comes from, in words, as far as known."""
     if row.culprit is not None:
-        return f"comes from {row.culprit.short_sha} {row.culprit.subject}"
+        return f"caused by {row.culprit.short_sha} {row.culprit.subject}"
     for search in reversed(searches):
         if search.state == BisectionState.RUNNING:
-            return f"searched among {len(search.path)} commits: {search.message or 'begins'}"
+            return f"bisection of {len(search.path)} commits: {search.message or 'begins'}"
         if search.state != BisectionState.FOUND:
-            return f"search ended: {search.message}"
+            return f"bisection ended: {search.message}"
     return f"between {row.before.short_sha} and {row.commit.short_sha}"
 
 

@@ -14,7 +14,7 @@ _PLAIN = {"spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}
 class ForgeForm(TeamForm):
     kind = forms.ChoiceField(choices=ForgeKind.choices, label="Forge")
     repository = forms.CharField(
-        max_length=200, help_text="As in its address: owner/name.", widget=forms.TextInput(_PLAIN)
+        max_length=200, help_text="As in its URL: owner/name.", widget=forms.TextInput(_PLAIN)
     )
     api_url = forms.CharField(
         required=False,

@@ -47,7 +47,7 @@ def delete(request: HttpRequest, member: Member, annotation_id: UUID) -> HttpRes
 
 def _annotation_scope(series: Series, of: str) -> Series | Case | Benchmark | None:
     if of not in SCOPES:
-        raise InvalidRequestError(f"a note is of one of {', '.join(SCOPES)}", field="of")
+        raise InvalidRequestError(f"expected one of {', '.join(SCOPES)}", field="of")
     meant: dict[str, Series | Case | Benchmark] = {
         "series": series,
         "case": series.case,

@@ -96,7 +96,7 @@ class HostForm(TeamForm):
         required=False,
         strip=False,
         widget=SecretTextarea(attrs={"rows": 5, "spellcheck": "false", "autocomplete": "off"}),
-        help_text="OpenSSH or PEM, without passphrase. Kept encrypted, never shown again.",
+        help_text="OpenSSH or PEM, without passphrase. Stored encrypted and never shown again.",
     )
     work_dir = forms.CharField(
         max_length=255,

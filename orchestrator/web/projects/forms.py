@@ -78,7 +78,7 @@ class RepositoryForm(TeamForm):
 
 
 class ProjectForm(RepositoryForm):
-    slug = forms.SlugField(max_length=60, label="Short name", help_text="Used in addresses.")
+    slug = forms.SlugField(max_length=60, label="Short name", help_text="Used in URLs.")
     name = forms.CharField(max_length=100, required=False)
     field_order = ("slug", "name")
 
@@ -95,8 +95,8 @@ class AccessTokenForm(TeamForm):
     token = forms.CharField(
         max_length=500,
         label="Access token",
-        help_text="Read access to the repository is sufficient. It is sealed, and shown to "
-        "nobody again.",
+        help_text="Read access to the repository is sufficient. It is stored encrypted and "
+        "never shown again.",
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
     )
     username = forms.CharField(

@@ -148,7 +148,7 @@ class ReportTextForm(TeamForm):
     name = forms.CharField(
         required=False,
         max_length=60,
-        help_text="In its address: lower-case letters, digits and dashes.",
+        help_text="Used in the URL: lower-case letters, digits and dashes.",
     )
     source = forms.CharField(
         strip=False,

@@ -124,7 +124,7 @@ def _create(form: RunForm, member: Member) -> Run | Schedule:
 def _redirect_to(request: HttpRequest, made: Run | Schedule) -> HttpResponse:
     if isinstance(made, Run):
         return redirect("run", made.pk)
-    messages.success(request, f"The schedule “{made.name}” is made.")
+    messages.success(request, f"The schedule “{made.name}” was created.")
     return redirect("schedules")
 
 

@@ -63,6 +63,6 @@ def edit_schedule(request: HttpRequest, member: Member, schedule_id: UUID) -> Ht
         except FORM_ERRORS as error:
             form.show_error(error, default="name")
         else:
-            messages.success(request, f"The schedule “{changed.name}” is changed.")
+            messages.success(request, f"The schedule “{changed.name}” was changed.")
             return redirect("schedules")
     return form_page(request, form, schedule=schedule)

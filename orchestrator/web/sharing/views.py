@@ -57,8 +57,8 @@ def public(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     form = PublicForm(member, request.POST if request.method == "POST" and not closes else None)
     if closes or form.is_valid():
         set_public(member=member, project=project, public=not closes)
-        told = "is visible only to members of the team" if closes else "is public"
-        messages.success(request, f"{project.name} {told} from now on.")
+        told = "is now visible only to members of the team" if closes else "is now public"
+        messages.success(request, f"{project.name} {told}.")
         return redirect("project-public", slug)
     if request.method == "POST":
         member.require(Role.MAINTAINER, to="change the visibility of a project")

@@ -104,7 +104,7 @@ _BEFORE: tuple[_Fact, ...] = (
     _Fact(key="busy_share", says=_share, code="busy_before"),
     _Fact(key="pressure", says=_share, code="pressure_before"),
     _Fact(
-        key="load1", says=_load, title="Load average of a minute", code="load_before",
+        key="load1", says=_load, title="Load average (1 minute)", code="load_before",
         good="{} per core, if CPU time is unknown", alone=False,
     ),
     _Fact(key="run_queue", says=_count, title="Runnable processes"),
@@ -114,7 +114,7 @@ _BEFORE: tuple[_Fact, ...] = (
 )  # fmt: skip
 _DURING: tuple[_Fact, ...] = (
     _Fact(
-        key="foreign_share", says=_cores, title="CPU of others", code="foreign_process",
+        key="foreign_share", says=_cores, title="CPU of other processes", code="foreign_process",
         also=("busy_neighbour", "virus_scan"),
     ),
     _Fact(key="pressure_share", says=_share, code="cpu_pressure"),
@@ -135,7 +135,7 @@ _DURING: tuple[_Fact, ...] = (
     _Fact(key="ports_exhausted", says=_yes_no, code="ports_exhausted"),
     _Fact(key="clock_step_s", says=_seconds, code="clock_stepped"),
     _Fact(key="on_battery", says=_yes_no, code="on_battery"),
-    _Fact(key="energy_j", says=_joules, title="Energy of the CPUs"),
+    _Fact(key="energy_j", says=_joules, title="CPU energy"),
 )  # fmt: skip
 
 

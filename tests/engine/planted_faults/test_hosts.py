@@ -75,7 +75,7 @@ def test_a_load_tool_without_cpu_time_is_detected(
         assert "of its CPU quota of 0.02" in reason(trial, "tool_bound")
         assert "give the load tool more CPUs" in reason(trial, "tool_bound")
         said = reason(trial, "underdelivered")
-        assert "of the offered 2000/s was answered well, the load tool did not keep up" in said
+        assert "of the offered 2000/s was answered correctly, the load tool did not keep up" in said
     else:
         assert "tool: cpu quota: no control group" in reason(trial, "quota_refused")
     lab.check_left_out(starved, lie="honest")

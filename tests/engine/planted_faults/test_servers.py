@@ -74,7 +74,7 @@ def test_a_rate_that_cannot_be_reached_is_detected(
 ) -> None:
     liar = lab.trial(open_, "liar", lie="queues")
     said = reason(liar, "underdelivered")
-    assert "of the offered 400/s was answered well, the server is saturated" in said
+    assert "of the offered 400/s was answered correctly, the server is saturated" in said
     assert "search for the capacity" in said
     assert "tool_bound" not in codes(liar)
     lab.check_left_out(open_, lie="queues")

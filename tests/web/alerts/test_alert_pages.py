@@ -77,7 +77,7 @@ def test_an_alert_links_to_history_confirmation_run_and_bisection(
     assert f"{reverse('history')}?benchmark=server%2Fhello&amp;case=" in page
     assert "good" in page
     assert line.commits[26].short_sha in page
-    assert "it comes from" in page
+    assert "caused by" in page
 
 
 def test_links_of_an_alert_resolve(alert: Alert, alice: Client) -> None:
@@ -96,7 +96,7 @@ def test_buttons_acknowledge_resolve_and_reopen(alert: Alert, alice: Client) -> 
     assert elements(page, ".count") == []
     refused = alice.post(url, {"do": "resolve", "note": ""})
     assert refused.status_code == 422
-    assert "say why" in refused.content.decode()
+    assert "enter the reason" in refused.content.decode()
     alice.post(url, {"do": "resolve", "note": "reverted"})
     assert "No alerts match these filters" in text(alice, reverse("alerts"))
     assert "Hello" in text(alice, reverse("alerts") + "?state=resolved")
@@ -125,7 +125,7 @@ def test_alerts_are_filtered_and_changed_in_bulk(
 
     soon = f"{utc_now() + timedelta(days=2):%Y-%m-%d}"
     partly = alice.post(f"{change}?state=all", both | {"until": soon})
-    assert "1 of 2 done. this alert is resolved already" in partly.content.decode()
+    assert "1 of 2 done. this alert is already resolved" in partly.content.decode()
     assert soon in text(alice, f"{url}?state=silenced&owner=nobody")
     assert "No alerts match these filters" in text(alice, f"{url}?state=silenced&owner=me")
     answer = alice.post(f"{change}?owner=me", {"alert": alert.pk, "do": "confirm", "note": "real"})

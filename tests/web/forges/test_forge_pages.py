@@ -79,7 +79,7 @@ def test_a_push_is_fetched_and_its_commits_are_queued_immediately(
     answer = send(secret, PUSH)
     assert (answer.status_code, answer.content) == (
         200,
-        b"fetching main; 1 schedule to follow it\n",
+        b"fetching main, then 1 schedule\n",
     )
     assert due_schedules() == 1
     claim_schedules()
@@ -99,7 +99,7 @@ def test_a_webhook_is_processed_once(world: World, alice: Client, schedule: Sche
     send(secret, PUSH)
     Schedule.objects.update(next_at=utc_now() + timedelta(hours=1))
 
-    assert send(secret, PUSH).content == b"received before, nothing done\n"
+    assert send(secret, PUSH).content == b"ignored: it was already received\n"
     assert due_schedules() == 0
     send(secret, PUSH, delivery="d-2")
     assert due_schedules() == 1
@@ -128,7 +128,7 @@ def test_the_repository_of_a_payload_is_not_trusted(
     url = {"full_name": "eve/server", "clone_url": "https://evil.example/x.git"}
     answer = send(secret, {**PUSH, "repository": url})
 
-    assert answer.content.startswith(b"ignored: it is of eve/server")
+    assert answer.content.startswith(b"ignored: it is from eve/server")
     assert due_schedules() == 0
     assert not Fetch.objects.exclude(next_at=None).exists()
 

@@ -1,5 +1,5 @@
-"""Notes at commits of histories: written by members, read by all of the team, on every line that
-they are of."""
+"""Annotations of commits: members write them, and the team reads them on every line that shows
+them."""
 
 from typing import Any
 

@@ -87,7 +87,7 @@ def test_the_generated_key_is_kept_when_the_name_is_taken(server: SshServer, ali
     assert answer.status_code == 422
     assert str(credential.pk) in values(page, "option[selected]")
     assert credential.public_key.strip() in page
-    assert "has a host named rack-1 already" in page
+    assert "already has a host named rack-1" in page
 
 
 @pytest.mark.usefixtures("_profile")

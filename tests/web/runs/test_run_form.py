@@ -107,7 +107,7 @@ def test_equal_commits_are_named(world: World, alice: Client) -> None:
     data = _data(world, contender=world.shas[0])
     page = alice.post(reverse("run-new"), data).content.decode()
 
-    assert "which is in this run already" in field_error(page, "contender")
+    assert "which is already in this run" in field_error(page, "contender")
 
 
 def test_a_started_run_is_opened(world: World, alice: Client) -> None:
@@ -436,7 +436,7 @@ def test_rounds_follow_from_the_target_resolution(world: World, alice: Client) -
     Host.objects.filter(pk=world.host.pk).update(name="there")
     make_local_host(world.alice)
     page = alice.post(reverse("run-new"), data).content.decode()
-    assert "how noisy here is with this benchmark is not known" in field_error(page, "resolution")
+    assert "the noise of here with this benchmark is unknown" in field_error(page, "resolution")
 
 
 def test_the_expected_end_of_a_run_is_shown(world: World, alice: Client) -> None:

@@ -81,7 +81,7 @@ def test_the_run_page_shows_the_blocks_still_needed(world: World, alice: Client)
     page = _words(alice.get(reverse("run", args=[run.pk])).content.decode())
     assert "until decided, at most 20 rounds" in page
     assert "first analysis after 5 clean blocks; 0 done" in page
-    assert "0 of 1 settled" in page
+    assert "0 of 1 done" in page
     run.jobs.get().trials.filter(round__lte=5).update(state="measured", validity="valid")
     _look(run, blocks=5, needed_blocks=11)
     address = reverse("run-progress", args=[run.pk])
@@ -103,7 +103,7 @@ def test_the_run_page_shows_decisions_and_skipped_rounds(world: World, alice: Cl
     page = _words(answer.content.decode())
     assert answer.headers["ETag"] != before
     assert "decided after 7 blocks: no change" in page
-    assert "1 of 1 settled" in page
+    assert "1 of 1 done" in page
     assert "14 of at most 40 trials, 26 not needed" in page
     assert elements(page, "[data-state=decided]")
     listed = alice.get(reverse("run-trials", args=[run.pk])).content.decode()

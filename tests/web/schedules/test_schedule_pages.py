@@ -59,7 +59,7 @@ def test_a_taken_name_is_reported(world: World, alice: Client) -> None:
     alice.post(reverse("run-new"), _data())
     page = alice.post(reverse("run-new"), _data()).content.decode()
 
-    assert "has a schedule named nightly already" in page
+    assert "already has a schedule named nightly" in page
 
 
 def test_viewers_and_strangers_are_refused(

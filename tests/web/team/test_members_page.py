@@ -101,7 +101,7 @@ def test_mails_of_a_team_are_limited_per_hour(
         assert alice.post(place, {**INVITE, "email": f"{name}@example.org"}).status_code == 200
     refused = alice.post(place, {**INVITE, "email": "d@example.org"})
     assert refused.status_code == 422
-    assert "may have 3 e-mails sent in an hour" in refused.content.decode()
+    assert "may send 3 e-mails per hour" in refused.content.decode()
     assert (len(mail.outbox), Invitation.objects.count()) == (3, 3)
     assert alice.post(place, INVITE).status_code == 200, "a link alone is no mail"
     mallory.post(place, {**INVITE, "email": "d@example.org"})

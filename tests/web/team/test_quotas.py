@@ -91,7 +91,7 @@ def test_an_import_above_the_quota_is_refused(world: World, tmp_path: Path) -> N
     # What was taken in since the last count counts as well, and what is sent again does not.
     take_results(member=world.alice, results=sent(world, "a"))
     take_results(member=world.alice, results=sent(world, "b"))
-    refused = "take 1.024 KiB of the 1.00 MiB that they may, and this would add 1.08 KiB; shorten"
+    refused = "use 1.024 KiB of a quota of 1.00 MiB, and this would add 1.08 KiB; shorten"
     with pytest.raises(QuotaExceededError, match=refused):
         take_results(member=world.alice, results=sent(world, "c"))
     file = tmp_path / "more.jsonl"

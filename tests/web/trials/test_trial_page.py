@@ -139,9 +139,9 @@ def test_the_environment_is_shown_next_to_expected_values(trial: Trial, alice: C
     assert "Environment of the host here worst of 2 loads" in text
     assert "CPU of other processes before the start 2 % at most 10 % ✓ as expected" in text
     assert "Waiting for CPU before the start unknown: the kernel has no PSI at most 10 %" in text
-    assert "Load average of a minute 1.50 on 2 CPUs" in text
+    assert "Load average (1 minute) 1.50 on 2 CPUs" in text
     assert "CPU that the hypervisor took 3 % at most 1 % ✕ not as expected" in text
-    assert "CPU of others 2 % of a core (<cron> 500 ms) at most 5 % of a core" in text
+    assert "CPU of other processes 2 % of a core (<cron> 500 ms) at most 5 % of a core" in text
     assert "Waiting for CPU while other processes ran 30 % at most 10 % ! not counted" in text
     assert "Clock 1 800 to 2 400 MHz" in text
 

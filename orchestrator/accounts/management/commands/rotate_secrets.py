@@ -22,8 +22,8 @@ class Command(BaseCommand):
         broken = sum(len(each.broken) for each in results)
         if broken:
             raise CommandError(
-                f"{broken} of {sum(each.rows for each in results)} rows cannot be opened; "
-                "keep the older keys, restore those that are missing, and repeat this"
+                f"{broken} of {sum(each.rows for each in results)} rows cannot be "
+                "decrypted; keep the older keys, restore the missing ones, and run this again"
             )
         if not options["dry_run"]:
             self.stdout.write("All secrets use the newest key now; older keys may be removed.")

@@ -18,7 +18,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--overwrite", action="store_true", help="where it is there already")
+        parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
         add_quiet(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -34,6 +34,6 @@ class Command(BaseCommand):
         )
         if done.sealing_keys:
             self.stdout.write(
-                "Its secrets are sealed, and the keys are not in it. Keep these elsewhere: "
-                + ", ".join(done.sealing_keys)
+                "Its secrets are sealed, and it does not contain the keys. Store these "
+                "keys elsewhere: " + ", ".join(done.sealing_keys)
             )

@@ -22,7 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("team", help="slug")
         parser.add_argument("project", help="slug")
         parser.add_argument("file", type=Path)
-        parser.add_argument("--overwrite", action="store_true", help="where it is there already")
+        parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
         add_quiet(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -37,4 +37,4 @@ class Command(BaseCommand):
             f"{path}: {format_count(done.rows)} rows of {project.team.slug}/{project.slug}"
         )
         if done.left_out:
-            self.stdout.write(f"{done.left_out} runs that have not ended are not in it")
+            self.stdout.write(f"Not included: {done.left_out} runs that have not ended")

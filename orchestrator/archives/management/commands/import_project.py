@@ -19,8 +19,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--team", help="slug; needed where there are several teams")
-        parser.add_argument("--as", dest="slug", default="", help="its slug here")
+        parser.add_argument("--team", help="slug; required if there are several teams")
+        parser.add_argument("--as", dest="slug", default="", help="the slug of the new project")
         add_quiet(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -35,4 +35,4 @@ class Command(BaseCommand):
         if done.rows:
             self.stdout.write(f"{name}: {format_count(done.rows)} rows, of {done.manifest.made_at}")
         else:
-            self.stdout.write(f"{name} was imported from this file before; nothing was changed")
+            self.stdout.write(f"{name} was already imported from this file; nothing was changed")

@@ -24,7 +24,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path)
         parser.add_argument(
-            "--replace", action="store_true", help="drop all that is in the database"
+            "--replace", action="store_true", help="delete the present contents of the database"
         )
         parser.add_argument(
             "--revoke-tokens",
@@ -57,27 +57,27 @@ class Command(BaseCommand):
             self._tell(done)
 
     def _tell(self, done: Restored) -> None:
-        self.stdout.write("All of it is in the database.")
+        self.stdout.write("The backup is restored.")
         if done.missing:
             self.stdout.write(
-                f"It is of an older Pitwall: {len(done.missing)} migrations are missing. Run "
-                "`manage.py migrate`, then `manage.py rotate_secrets --dry-run`, which says "
-                "whether its secrets can be opened."
+                f"It is from an older Pitwall: {len(done.missing)} migrations are missing. Run "
+                "`manage.py migrate`, then `manage.py rotate_secrets --dry-run`, which checks "
+                "whether its secrets can be decrypted."
             )
         for line in done.broken or ():
-            self.stderr.write(f"cannot be opened with the present keys: {line}")
+            self.stderr.write(f"cannot be decrypted with the configured keys: {line}")
         if done.broken:
             steps = "".join(f"\n  {each}" for each in missing_keys(done.manifest.sealing_keys))
             raise CommandError(
-                "all is restored, but not all secrets can be opened. Set the missing keys, then "
-                "check with `manage.py rotate_secrets --dry-run`; or enter these secrets again "
-                f"(docs/secrets.md):{steps}"
+                "all rows are restored, but not all secrets can be decrypted. Set the missing "
+                "keys, then check with `manage.py rotate_secrets --dry-run`; or enter these "
+                f"secrets again (docs/secrets.md):{steps}"
             )
 
 
 def _told(path: Path, manifest: Manifest) -> str:
     return (
-        f"{path}: of {manifest.made_at}, Pitwall {manifest.pitwall}, PostgreSQL "
+        f"{path}: from {manifest.made_at}, Pitwall {manifest.pitwall}, PostgreSQL "
         f"{manifest.postgresql}, {format_count(manifest.rows)} rows of {len(manifest.tables)} "
-        "tables; it is whole"
+        "tables; it is complete"
     )

@@ -26,14 +26,14 @@ class Command(BaseCommand):
             "--ssh", metavar="LOGIN@ADDRESS:PORT", help="measure there instead of on this machine"
         )
         parser.add_argument(
-            "--authorized-keys", type=Path, help="the file of that host with its accepted keys"
+            "--authorized-keys", type=Path, help="the authorized_keys file of that host"
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         where, keys = options["ssh"], options["authorized_keys"]
         if bool(where) != bool(keys):
-            raise CommandError("--ssh and --authorized-keys belong together")
+            raise CommandError("--ssh requires --authorized-keys, and the reverse")
         with demo_owner() as owner:
             answer = _seed(owner, options["server_repository"], where, keys)
         lines = "\n".join(f"{name}: {value}" for name, value in answer.items())

@@ -44,8 +44,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("run", type=UUID)
         parser.add_argument("--reports", nargs="+", required=True, help="names of saved reports")
-        parser.add_argument("--full", required=True, help="the command that measures all of it")
-        parser.add_argument("--miniature", action="store_true", help="this is not all of it")
+        parser.add_argument("--full", required=True, help="the command for the full measurement")
+        parser.add_argument(
+            "--miniature", action="store_true", help="the run has short loads and few rounds"
+        )
         parser.add_argument("--out", type=Path, required=True)
 
         add_quiet(parser)

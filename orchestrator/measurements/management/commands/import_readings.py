@@ -35,7 +35,7 @@ class Command(BaseCommand):
             if options["check"]:
                 with progress_of(options, f"Checking {path.name}") as show:
                     checked = check_file(member, path, project, progress=show)
-                self.stdout.write(f"{checked.results} results, none is wrong")
+                self.stdout.write(f"{checked.results} results, all valid")
                 return
             with progress_of(options, f"Importing {path.name}") as show:
                 done = import_file(member=member, path=path, project=project, progress=show)
@@ -45,5 +45,5 @@ class Command(BaseCommand):
         except PitwallError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(
-            f"{done.results} results, {done.accepted} new, {done.repeated} there before"
+            f"{done.results} results, {done.accepted} new, {done.repeated} already stored"
         )

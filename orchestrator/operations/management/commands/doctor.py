@@ -36,7 +36,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 class Command(BaseCommand):
-    help = "Check this deployment and say what to fix. Exit status 1 if something must be fixed."
+    help = "Check this deployment and report what to fix. Exit status 1 if something must be fixed."
     # Django's system checks would stop it at faults that it should report.
     requires_system_checks = ()
 

@@ -43,7 +43,7 @@ class Command(BaseCommand):
             series = series_in(text_of(options["file"]))
         except InvalidRequestError as error:
             raise CommandError(f"{options['file']}: {error}") from error
-        with progress_of(options, f"Looking at {format_count(len(series.values))} values"):
+        with progress_of(options, f"Analysing {format_count(len(series.values))} values"):
             found = _found(series, options["floor"], options["least"])
         self.stdout.write(json.dumps(found, indent=2, allow_nan=False))
 

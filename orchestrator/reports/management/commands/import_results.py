@@ -71,8 +71,8 @@ class Command(BaseCommand):
 
     def _tell(self, done: Imported) -> None:
         self.stdout.write(
-            f"{done.source.name}: {done.rows} figures, {done.unknown} of them unknown; "
-            f"{done.added} added, {done.changed} changed, {done.unchanged} there before"
+            f"{done.source.name}: {done.rows} values, {done.unknown} of them unknown; "
+            f"{done.added} added, {done.changed} changed, {done.unchanged} unchanged"
         )
 
 
