@@ -64,7 +64,7 @@ def test_the_doctor_finds_a_database_without_durability(deployed, capsys):
         cursor.execute("SHOW fsync")
         waits = cursor.fetchone()[0] == "on"
     found = findings(capsys, healthy=waits)
-    assert found["database keeps"]["outcome"] == ("ok" if waits else "FIX")
+    assert found["durability"]["outcome"] == ("ok" if waits else "FIX")
 
 
 def test_a_correct_deployment_passes(deployed, capsys, waits_for_its_disk):
