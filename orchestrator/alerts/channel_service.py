@@ -153,7 +153,7 @@ def send_test(*, member: Member, channel_id: UUID) -> Delivery:
 
 @transaction.atomic
 def replay(*, member: Member, delivery_id: UUID) -> Delivery:
-    """Send a delivery again with the same id, by which a receiver can recognise it."""
+    """Send a delivery again with the same id, so that a receiver can recognise it."""
     member.require(Role.MEMBER, to="replay a delivery")
     delivery = delivery_for(member, delivery_id)
     ended = Delivery.objects.filter(pk=delivery.pk).exclude(state=DeliveryState.WAITING)

@@ -143,9 +143,9 @@ def load_run_points(
 ) -> tuple[PointIndex, PointIndex]:
     """The points of both sides, with all values that the run measured.
 
-    A commit that was measured in many runs, such as a release that each new commit is compared
-    with, has points with many values, nearly all of them of other runs. These are not read; the
-    values come from the trials of the run. If its single trials were removed, the points are used
+    A release that each new commit is compared with is measured in many runs. Its points have many
+    values, nearly all from other runs. These points are not read; the values come from the trials
+    of the run. If its single trials were removed, the points are used
     as they are.
     """
     points = _load_both(benchmark, sides, metrics, filters, below=MOST_VALUES)

@@ -57,7 +57,7 @@ def select_cases(
 ) -> Selection:
     """All cases of both sides, with their names; none if they have no case in common.
 
-    `run`: only what it measured counts. `metrics`: the keys of these alone are read.
+    `run`: only its measurements count. `metrics`: only these keys are read.
     """
     points = _load_points(benchmark, sides, run, metrics)
     places = {*points[0], *points[1], *(trial.place for trial in flagged)}

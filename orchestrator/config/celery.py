@@ -1,7 +1,7 @@
 """The Celery application, and the ticks that beat sends.
 
-Every task lasts seconds, is idempotent and may run twice or late; a tick that was not taken up
-before the next one is due expires instead of piling up.
+Every task lasts seconds, is idempotent and may run twice or late. A tick expires if no worker took
+it before the next one is due, so ticks do not pile up.
 """
 
 import os
@@ -61,8 +61,8 @@ def _stop_watching_main_loop(**_: Any) -> None:
 @worker_ready.connect
 @worker_process_init.connect
 def _begin_worker(**_: Any) -> None:
-    # Celery warns in nine lines about late acknowledgement at each lost connection, and no task of
-    # ours is acknowledged late. Set it here: a worker that starts sets filters of its own.
+    # Celery warns in nine lines about late acknowledgement at each lost connection, and no task
+    # here is acknowledged late. Set it here, because a worker sets new filters when it starts.
     warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
     queues = set(app.amqp.queues.consume_from)
     begin_process("fetcher" if queues == {settings.FETCH_QUEUE} else "worker")

@@ -1,7 +1,7 @@
 """Counters and histograms of this process for monitoring; their values only grow.
 
-To count is one update of a dictionary under a lock. `drain` returns what was counted since its last
-call, so that the counts of many processes can be added up elsewhere.
+To count is one update of a dictionary under a lock. `drain` returns the counts since its last call,
+so that the counts of many processes can be added up elsewhere.
 """
 
 from bisect import bisect_left
@@ -42,7 +42,7 @@ def key_of(name: str, labels: Mapping[str, str]) -> Key:
 
 
 def drain() -> dict[Key, float]:
-    """Return what was counted since the last call, and reset all counts to zero."""
+    """Return the counts since the last call, and reset them to zero."""
     with _lock:
         counted = dict(_counts)
         _counts.clear()

@@ -35,7 +35,7 @@ class NewSecret:
 
     @property
     def beginning(self) -> str:
-        """The prefix and five more characters, by which people recognise their secrets."""
+        """The prefix and five more characters, so that people recognise their secrets."""
         return self.text[: self.text.index("_") + 6]
 
 
@@ -45,7 +45,7 @@ def new_secret(kind: Kind) -> NewSecret:
 
 
 def digest_of_secret(text: str) -> str:
-    """Return the digest by which the row of a secret is found; `text` may be anything."""
+    """Return the digest that identifies the row of a secret; `text` may be anything."""
     return sha256_hex(text.encode())
 
 

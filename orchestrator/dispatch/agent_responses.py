@@ -94,7 +94,7 @@ class Status(_Form):
 
 
 def describe_problem(form: type[BaseModel], answer: Mapping[str, Any]) -> str:
-    """Return what is wrong with an answer; empty if it is valid."""
+    """Return the first problem of an answer; empty if it is valid."""
     try:
         form.model_validate(answer)
     except (ValidationError, RecursionError) as error:

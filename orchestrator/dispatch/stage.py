@@ -21,8 +21,8 @@ Facts = Mapping[str, Any]
 class Stage:
     """`specs`: the definition of each case, by its key in the database; `facts`: by host label.
 
-    `tools`: the path of each load tool on the load's host. `warmups`: the factors by which the
-    cases' warm-ups are longer than in the definition.
+    `tools`: the path of each load tool on the load's host. `warmups`: the factors that make the
+    cases' warm-ups longer than in the definition.
     """
 
     spec: Spec

@@ -25,7 +25,7 @@ MAX_TAGS = 30
 LEAST_DISK_BYTES = 100 * 2**20
 MOST_DISK_BYTES = 2**60
 
-#: State → the states from which a host may enter it.
+#: State → the permitted previous states.
 _MAY_FOLLOW: Mapping[HostState, frozenset[HostState]] = {
     HostState.MAINTENANCE: frozenset(
         {

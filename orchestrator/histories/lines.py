@@ -50,8 +50,8 @@ class Points:
 class Mark:
     """Point `before` and the previous point with valid trials (`after`) are not comparable.
 
-    `host`: the host became another machine; `definition`: the configuration changed. `bridge` is
-    the factor by which that alone changed the values, from commits measured on both sides. Without
+    `host`: the host became another machine; `definition`: the configuration changed. Commits
+    measured on both sides show that this alone multiplied the values by `bridge`. Without
     such commits it is None, and the line is broken.
     """
 

@@ -258,10 +258,11 @@ class TrialReading:
 
     `readings`: metric key → value in the unit of `metrics`; unknown values are absent. `ok` (2xx,
     3xx) and `other` (any other status) are latencies after the warm-up. `by_status`, `errors` (by
-    class) and `truncated` (cut off by the end of the load, not an error) count the whole load with
-    its warm-up, because a tool reports no times of errors; None is unknown. `error_texts`: class →
-    texts of the tool. `protocol`: the protocol that was used, as far as it was observed. `planned`:
-    requests due in the window of an open load; `delivered`: the share of them with a good response.
+    class) and `truncated` (unfinished at the end of the load, not an error) count the whole load
+    with its warm-up, because a tool reports no times of errors. None is unknown. `error_texts`:
+    class → texts of the tool. `protocol`: the protocol that was used, as far as it was observed.
+    `planned`: requests due in the window of an open load; `delivered`: the share of them with a
+    good response.
     """
 
     tool: str

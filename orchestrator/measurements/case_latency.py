@@ -50,9 +50,9 @@ def case_latency(
 ) -> CaseLatency:
     """Merge the latency over all runs or over one; use the newest version of the definition only.
 
-    `invalid` includes invalid trials. Raise NotFoundError if nothing was measured,
-    InvalidRequestError if several hosts measured the case and none is named, and GoneError for one
-    run whose distributions were merged into those of its commits.
+    `invalid` includes invalid trials. Raise NotFoundError if nothing was measured, and
+    InvalidRequestError if several hosts measured the case and none is named. Raise GoneError for
+    one run if its distributions were merged into those of its commits.
     """
     trials = Trial.objects.filter(
         job__run__team=member.team,

@@ -11,7 +11,7 @@ from orchestrator.stats.histogram import Histogram as Distribution
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """A merged distribution of `trials`, of which `suspect` are suspect.
+    """A merged distribution of `trials`; `suspect` of them are suspect.
 
     `left_out` further trials were invalid and are not included.
     """

@@ -1,7 +1,7 @@
 """Map metric keys to row ids. Teams share the keys of the registry and have custom ones.
 
 The number of custom metrics of a team is limited. The check runs before any insert, with the row of
-the team locked, and only new keys are inserted: neither a refused nor a repeated post uses up ids.
+the team locked. Only new keys are inserted, so neither a refused nor a repeated post uses up ids.
 At the limit, metrics without stored values are removed.
 """
 
@@ -92,8 +92,8 @@ def _stored(team: int, keys: Collection[str]) -> dict[str, int]:
 
 @transaction.atomic
 def _made(team: int, keys: Collection[str], *, fit: bool = False) -> dict[str, int]:
-    """Create the new ones of these keys and return all ids; with `fit` as many as the limit
-    allows."""
+    """Create the new ones of these keys and return all ids. With `fit`, create no more than the
+    limit allows."""
     if own := _custom(keys):
         # Other requests that add custom metrics to the team wait here, and count these.
         Team.objects.select_for_update(no_key=True).get(pk=team)

@@ -55,8 +55,8 @@ class Measured:
 class Ids:
     """The ids of metrics (by team and key) and of series that are committed.
 
-    Ids that a transaction looks up or creates are shared only after its commit: it may be rolled
-    back, and another transaction may then give the same metric another id.
+    Ids that a transaction looks up or creates are shared only after its commit. If it is rolled
+    back, another transaction may give the same metric another id.
     """
 
     def __init__(self) -> None:

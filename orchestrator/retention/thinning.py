@@ -24,9 +24,9 @@ def spare(
     """Return the commits of `old` whose points may be deleted.
 
     `line`: the measured commits in order. Each one whose position is a multiple of `every` stays,
-    so that the result does not depend on how often it is computed. These stay as well: merges,
-    commits of other branches, those in `kept`, the first and the last, and the neighbours of
-    `changes` (the first commits of new levels), two on each side.
+    so that the result does not depend on how often it is computed. Merges, commits of other
+    branches, those in `kept`, the first and the last stay as well. So do two neighbours on each
+    side of each of the `changes` (the first commits of new levels).
     """
     stays = {*kept, *_around(line, changes)}
     stays.update(place.commit for place in (*line[:1], *line[-1:]))

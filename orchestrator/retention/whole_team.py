@@ -35,7 +35,7 @@ class Holding:
 
 
 def holdings_of(team: Team) -> list[Holding]:
-    """Return what is deleted with a team, including kinds of which it has none."""
+    """Return what is deleted with a team, by kind; a count may be 0."""
     rows: dict[str, QuerySet[Model]] = {
         "members": Membership.objects.filter(team=team),
         "API tokens": ApiToken.objects.filter(team=team, revoked_at=None),

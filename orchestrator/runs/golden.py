@@ -85,7 +85,7 @@ def due_golden_checks(now: datetime) -> list[GoldenCheck]:
 
 
 def waiting_golden_checks() -> list[GoldenCheck]:
-    """Return the checks whose run has not ended, or has ended and was not evaluated yet."""
+    """Return the checks whose run is under way, or was not evaluated yet."""
     return list(_with_parts(GoldenCheck.objects.filter(judged=False)))
 
 

@@ -127,7 +127,7 @@ def start_run_once(
 ) -> tuple[selectors.RunProgress, bool]:
     """`start_run`, but the same key of the same team starts only one run.
 
-    `asked` is the request of the client, from which `request` was computed. Return the progress of
+    `asked` is the request of the client; `request` was computed from it. Return the progress of
     the run and whether it is new. ConflictError if the key came with another request.
     """
     digest = digest_of([asked or str(request)])

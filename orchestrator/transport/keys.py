@@ -32,8 +32,8 @@ def parse_private_key(text: str, passphrase: str | None = None) -> KeyPair:
     """Parse a private key file: OpenSSH or PEM; ed25519, ECDSA or RSA from 2048 bits.
 
     A passphrase that the file does not need is ignored. Raise InvalidRequestError, with `field`
-    `private_key` or `passphrase`, if the file is malformed, if it is encrypted and the passphrase
-    is missing or wrong, or if its type is not supported.
+    `private_key` or `passphrase`, if the file is malformed or its type is not supported. Raise it
+    also if the file is encrypted and the passphrase is missing or wrong.
     """
     data = text.replace("\r\n", "\n").strip().encode() + b"\n"
     _check_looks_private(data)

@@ -95,8 +95,8 @@ def content_security_policy(get_response: GetResponse) -> GetResponse:
         response.headers.setdefault("Content-Security-Policy", POLICY)
         response.headers.setdefault("Permissions-Policy", FEATURES)
         if has_secret(request.get_full_path()):
-            # A browser then sends such an address to no server, not even to ours. `no-referrer`
-            # would also make the `Origin` of our own forms "null", which the CSRF check refuses.
+            # A browser then sends such an address to no server, not even to Pitwall. `no-referrer`
+            # would also make the `Origin` of Pitwall's forms "null", which the CSRF check refuses.
             response.headers["Referrer-Policy"] = "strict-origin"
         return response
 

@@ -64,7 +64,7 @@ def test_create_team_can_print_an_invitation_for_the_first_owner(
         (("create_team", "red"), "there is already a team red"),
         (("create_team", "no name"), "slug: "),
         (("create_team", "green", "--owner", "nobody"), "there is no user nobody"),
-        (("remove_team", "green"), "there is no team green; there are blue, red"),
+        (("remove_team", "green"), "there is no team green; existing teams: blue, red"),
         (("remove_team", "blue", "--confirm", "red"), "'red' is not blue: nothing was removed"),
     ],
 )

@@ -4,8 +4,8 @@ A reader is called once per measured load, after all processes of the trial were
 
     read(folder, out, rows, warmup_s) -> the content of rows.json (protocol.py)
 
-`folder` is the trial's, `out` the load's {out} and `rows` its {rows}, each of which may be missing;
-the tool's stdout is `stdout_of(out)` (paths.py). Afterwards `out` must be a JSON file: a reader may
+`folder` is the trial's, `out` the load's {out} and `rows` its {rows}. Each file may be missing. The
+tool's stdout is `stdout_of(out)` (paths.py). Afterwards `out` must be a JSON file: a reader may
 rewrite it smaller, or write it if the tool reports on stdout. The caller removes `rows`.
 
 It raises TrialFailed("tool_failed" | "output_lost", message) for a known problem. For other invalid

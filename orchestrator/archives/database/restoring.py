@@ -117,7 +117,7 @@ def restore(
     _refuse_unfit(path, manifest, server)
     programs = clients_of(server)
     _refuse_occupied(replace=replace)
-    # Our own session must not hold locks that the transaction needs.
+    # Django's session must not hold locks that the transaction needs.
     connection.close()
     backup = _Backup(path=path, manifest=manifest, read=read)
     before, after = _EMPTY_IT if replace else "", _REVOKE if revoke_tokens else ""

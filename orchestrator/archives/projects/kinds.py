@@ -1,4 +1,4 @@
-"""The kinds of rows of a project, in an order in which a row refers only to earlier ones."""
+"""The kinds of rows of a project, ordered so that a row refers only to earlier kinds."""
 
 from __future__ import annotations
 

@@ -64,15 +64,15 @@ class SeriesDetection(models.Model):
 
 
 class ChangePoint(models.Model):
-    """A commit from which on a series is on another level.
+    """A commit at which the level of a series shifts.
 
     `commit` is the first of the new level and `before` the last of the old one, among the measured
     commits on the main line of the default branch. `change` is the new level / the old one − 1,
     with the interval `low` to `high`. A confirmation run of the two commits (`run`) confirms or
-    refutes a suspicion; `confirmed_change` is the change that it measured. `message` says why there
-    is no run, and with `settled` there will be none. `culprit` is the one commit that a bisection
-    found, or the only candidate. `seen`: the last detection still found it. `recent`: it was found
-    among the latest points, and so is news. `revisions`: {"at", "text"} of each revision.
+    refutes a suspicion; `confirmed_change` is the change that it measured. `message` is the reason
+    why there is no run; with `settled` there will be none. `culprit` is the one commit that a
+    bisection found, or the only candidate. `seen`: the last detection still found it. `recent`: it
+    was found among the latest points, and so is news. `revisions`: {"at", "text"} of each revision.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

@@ -23,9 +23,9 @@ def _not_before(later: str, earlier: str) -> Q:
 class Retention(models.Model):
     """How many days after the end of a run a project keeps its data; null: permanently.
 
-    Raw output is removed first, then the distributions of single trials (merged into one per
-    point), then the rows of trials, then points of all but every n-th commit (`keep_every`). The
-    tasks process the project again at `next_at`.
+    Raw output is removed first. The distributions of single trials follow (merged into one per
+    point), then the rows of trials, and last the points of all but every n-th commit
+    (`keep_every`). The tasks process the project again at `next_at`.
     """
 
     project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="retention")

@@ -61,7 +61,7 @@ def seconds_of(rows: Facts, duration_s: float | None) -> list[Second]:
 def seconds_chart(seconds: Sequence[Second]) -> dict[str, Any] | None:
     """Return chart data by whole seconds; None for fewer than two.
 
-    Seconds in which only the last responses of a part arrived are left out.
+    Seconds with only the last responses of a part are omitted.
     """
     shown = [each for each in seconds if each.part == "window" or each.t < 0]
     if len(shown) < 2:
