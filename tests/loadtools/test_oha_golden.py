@@ -73,7 +73,7 @@ def test_latency_and_rate_are_unknown_without_a_good_response(name):
 
 @pytest.mark.parametrize("name", sorted(EMPTY))
 def test_missing_output_is_an_error(name):
-    with pytest.raises(ToolOutputError, match="no JSON"):
+    with pytest.raises(ToolOutputError, match="not JSON"):
         TOOLS["oha"].parse(load_of(result_for(), {}), recorded(name), {}, result_for(rc=1))
 
 
