@@ -1,4 +1,4 @@
-"""Any two sides are laid side by side, and what is not like for like is said."""
+"""Comparisons of any two sides, with their mismatches."""
 
 from typing import Any
 
