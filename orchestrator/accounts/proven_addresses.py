@@ -1,7 +1,7 @@
 """Proven e-mail addresses of users, and protection against unproven ones.
 
 The address of an account may have been entered by the person who sent the invitation. A provider
-proves the address. Before that, whoever had access to the account could have created other ways
+proves the address. Before that, anybody with access to the account could have created other ways
 into it.
 """
 

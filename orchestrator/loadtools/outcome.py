@@ -87,7 +87,7 @@ def _kinds(errors: Mapping[str, int]) -> str:
 def _underdelivered(evidence: Evidence) -> Reason | None:
     if not THRESHOLDS["underdelivered"].is_broken_by(evidence.delivered):
         return None
-    # A tool at its own limit tells nothing of the server's.
+    # A tool at its own limit shows nothing about the server's limit.
     is_bound = THRESHOLDS["tool_bound"].is_broken_by(evidence.tool_share)
     who = "the load tool did not keep up" if is_bound else "the server is saturated"
     return _reason(

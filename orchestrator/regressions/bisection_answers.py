@@ -62,6 +62,6 @@ def answers_of(search: Bisection) -> list[Answer]:
 
 
 def bad_of(search: Bisection, answer: Answer) -> bool:
-    """Return whether the commit has the effect, as far as its answer tells."""
+    """Return whether the commit has the effect, according to its answer."""
     effect, error = effect_of(search.change_point)
     return has_effect(answer, effect=effect, effect_error=error)

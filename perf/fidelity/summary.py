@@ -100,7 +100,7 @@ def _sampler_percents(found: Pairs) -> list[float]:
     shares = [pair.pitwall.sampler_share for pairs in found.values() for pair in pairs]
     known = [100 * share for share in shares if share is not None]
     if not known:
-        raise ValueError("no trial tells what its sampler used")
+        raise ValueError("no trial reports the CPU time of the sampler")
     return known
 
 

@@ -32,7 +32,7 @@ class Postgres:
         found = children_of(os.getppid())
         pid = next((pid for pid, line in found.items() if "postgres" in line), None)
         if pid is None:
-            raise ServerError("there is no PostgreSQL of our own: unset DATABASE_URL")
+            raise ServerError("the benchmark needs its own PostgreSQL: unset DATABASE_URL")
         return cls(url=os.environ["DATABASE_URL"], pid=pid)
 
     def database(self, name: str) -> str:

@@ -180,7 +180,7 @@ COVERED: Mapping[str, tuple[str, ...]] = {
 
 _SIGNING_IN = "a person signs in with a browser; a program has a token"
 _ACCOUNT = "of a person, for whom a token cannot speak: it is of one team"
-_PICTURE = "a picture at its own address; GET /benchmarks/{project}/{benchmark}/badges tells it"
+_PICTURE = "a picture at its own address; GET /benchmarks/{project}/{benchmark}/badges links it"
 _FILE = "a file at its own address, for everybody"
 
 #: Page → why no operation does the same.
@@ -196,7 +196,7 @@ NOT_COVERED: Mapping[str, str] = {
         _ACCOUNT,
     ),
     "setup": "the first user is made before there is a token",
-    "invitation": "whoever is invited joins as a person, before there is a token",
+    "invitation": "an invited person joins before they have a token",
     "invitation-new": "a token creates no accounts: they would outlive it",
     "team-leave": "a person's own decision; their tokens end with it",
     "team-switch": "a token is of one team",

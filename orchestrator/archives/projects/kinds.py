@@ -257,7 +257,7 @@ BY_NAME = {kind.name: kind for kind in KINDS}
 BY_MODEL = {kind.model: kind for kind in KINDS}
 #: A metric is written as its key.
 _KNOWN = frozenset({*BY_MODEL, Metric})
-#: Fields of the project itself. Whoever imports it decides whether it is public.
+#: Fields of the project itself. The importing member decides whether it is public.
 OF_PROJECT = (
     "slug", "name", "repository_url", "default_branch", "branches", "confirm_changes",
     "bisect_changes", "machine_minutes_a_day",
