@@ -117,8 +117,8 @@ def test_the_text_output_has_a_line_for_each_check_with_its_fix(deployed, capsys
     with pytest.raises(CommandError):
         call_command("doctor")
     lines = capsys.readouterr().out.splitlines()
-    at = next(i for i, line in enumerate(lines) if line.startswith("FIX   debug:"))
-    assert lines[at + 1] == "      -> PITWALL_DEBUG=0"
+    at = next(i for i, line in enumerate(lines) if line.startswith("FIX     debug:"))
+    assert lines[at + 1] == "        -> PITWALL_DEBUG=0"
 
 
 def test_the_document_lists_every_check():

@@ -1,4 +1,4 @@
-"""What a host can see, on its page and beside the plan of a run."""
+"""The noise and the detectable changes of a host, on its page and next to the plan of a run."""
 
 import re
 
