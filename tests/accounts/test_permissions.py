@@ -27,7 +27,7 @@ from tests.support.route_params import (
 pytestmark = pytest.mark.django_db
 
 ORDER = list(Role.values)
-#: Where something must be asked for, or is looked at before whose it is.
+#: Parameters that are required, or checked before the owner of the object.
 PAGE_QUERIES = {
     "compare-case": "benchmark=server/many&baseline={0}&contender={1}&of={case}&on={host_id.hex}"
 }
@@ -41,7 +41,7 @@ LEAD_TO_LOG_IN = {"logout", "socialaccount_login_cancelled"}
 OF_TEAM = ("{host_id}", "{reference_id}", "{profile}")
 #: Another team makes one of its own by the same name.
 OF_OWN_NAME = {"PUT /profiles/{profile}"}
-#: Several things are named in a body: what is unknown is told by its place.
+#: A body names several objects: the error has the position of the unknown one.
 NAMED_IN_BODY = {"POST /results", "POST /results/files", "POST /projects", "POST /hosts"}
 OF_NOBODY = {"catalogue-suite", "invitation", "audit-export"}
 
@@ -127,7 +127,7 @@ def test_pages_admit_the_roles_of_the_table(route_params: RouteParams) -> None:
                 if not right or status == 404:
                     faults.append(f"{method} {name}: a {member.role} gets {status}")
                 if method == "GET" and status == 200:
-                    break  # Whoever may more sees the same.
+                    break  # Roles with more permissions see the same.
     assert not faults, "\n".join(faults)
 
 
@@ -185,7 +185,7 @@ def test_the_api_admits_the_roles_of_the_table(route_params: RouteParams) -> Non
                 head = ask(route_params, name, headers, "HEAD")
                 if head.status_code != 200 or read(head):
                     faults.append(f"{name}: HEAD gets {head.status_code} {read(head)[:200]}")
-                break  # Whoever may more reads the same.
+                break  # Roles with more permissions read the same.
         answer = ask(route_params, name, lacking[row.scope])
         if answer.status_code != 403 or f"the scope {row.scope}" not in read(answer):
             faults.append(f"{name}: without its scope {answer.status_code}")

@@ -95,7 +95,7 @@ def test_reseal_reports_secrets_that_no_key_opens_and_continues(
 def test_a_value_that_was_copied_to_another_row_or_column_does_not_open(
     personas: Personas,
 ) -> None:
-    """Whoever writes the database lets a host of red log in with blue's key, or sends it away."""
+    """Otherwise write access to the database would let a host of red use blue's key, or leak it."""
     theirs = add_credential(member=personas.mallory, name="key of blue")
     ours = add_credential(member=personas.alice, name="key of red")
     assert vault.unseal(theirs, SSH)

@@ -26,7 +26,7 @@ ADDRESSES = {"a": "127.0.0.1", "b": "127.0.0.2"}
 needs_linux = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="only Linux answers on all of 127.0.0.0/8"
 )
-#: As SERVER, on the address that it is told.
+#: As SERVER, on the given address.
 BOUND = SERVER.replace('"127.0.0.1", int(sys.argv[1])', "sys.argv[1], int(sys.argv[2])")
 SERVE = a_server(on="b", argv=["{python}", "server.py", "{bind}", "{port}"])
 #: Asks the server once before it writes what the agent expects.

@@ -1,4 +1,4 @@
-"""When a team is told of a regression, and what people do about it."""
+"""When a regression raises an alert, and how members change its state."""
 
 from datetime import timedelta
 from pathlib import Path

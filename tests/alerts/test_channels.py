@@ -1,4 +1,4 @@
-"""What channels tell of, in which form, and what becomes of deliveries that do not arrive."""
+"""Events of channels, their forms, and retries of failed deliveries."""
 
 import hashlib
 import hmac
@@ -71,7 +71,7 @@ def ended_run(member: Member, folder: Path) -> Run:
 
 
 def tell(later: float = 0.0) -> None:
-    """What the ticks do, some seconds later."""
+    """Run the ticks, some seconds later."""
     events.tick(utc_now() + timedelta(seconds=later))
     now = utc_now() + timedelta(seconds=later)
     for delivery_id in due_deliveries(now):

@@ -1,4 +1,4 @@
-"""A channel that is made through the API delivers, and tells how each delivery went."""
+"""A channel that is created through the API delivers, and lists each delivery."""
 
 import hashlib
 import hmac

@@ -62,7 +62,7 @@ def test_a_failed_fetch_fails_the_request(world: World, alice: ApiClient) -> Non
 
 
 def test_a_plan_uses_refs_of_the_last_fetch(world: World, bob: ApiClient) -> None:
-    """Whoever only looks waits for no fetch of a name that is known."""
+    """A preview waits for no fetch if the name is known."""
     factories.commit_files(world.repository, {"file.txt": "new"}, 9)
     wanted = world.run_body(baseline="main~1", contenders=["main"])
     assert ask(bob, "runs/plan", wanted).status_code == 200

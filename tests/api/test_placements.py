@@ -13,7 +13,7 @@ from tests.support.factories import make_run
 
 @pytest.fixture
 def fleet(world):
-    """Beside `here`: two T490s at addresses of their own, of which one makes load."""
+    """Next to `here`: two T490s with separate addresses; one generates the load."""
     profile = save_profile(member=world.personas.alice, slug="t490s", name="T490s")
     for name, tags in (("left", ["load"]), ("right", [])):
         host = add_local_host(

@@ -1,4 +1,4 @@
-"""A run that goes on until it is decided, over the API."""
+"""A run until decided, over the API."""
 
 import pytest
 

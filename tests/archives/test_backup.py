@@ -96,7 +96,7 @@ def contents(url: str | None = None) -> dict[str, list[str]]:
 
 
 def changed(path: Path, **changes: Any) -> Path:
-    """The same backup, of which the manifest tells something else."""
+    """The same backup with another manifest."""
     other = path.with_name("changed.backup")
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(other, "w") as new:
         told = json.loads(old.read("manifest.json"))

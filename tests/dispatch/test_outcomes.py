@@ -1,4 +1,4 @@
-"""What becomes of a job of which some cases fail, or cannot be measured."""
+"""The outcome of a job if some cases fail or cannot be measured."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which load tool a host uses, and what is said where none is fit."""
+"""The load tool that a host uses, and the error if none is suitable."""
 
 import json
 import platform

@@ -16,7 +16,7 @@ from tests.support.factories import make_run as run_of
 
 pytestmark = pytest.mark.engine
 
-#: Tells of where its Python is.
+#: Reports the path of its Python.
 VENV_SERVER = {"requirements.txt": "hello==1\n", **server(start="print(sys.prefix, flush=True)")}
 
 DEFINITION = dedent(

@@ -50,7 +50,7 @@ SCRIPT = TOOLS.replace('"{client}"', 'script\n  command: ["{python}", "{tree}/cl
 
 
 def client() -> str:
-    """The program of the documentation, which also tells a time of its own."""
+    """The program of the documentation, which also reports a custom time."""
     (text,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     reading = 'emit(type="reading", metric="script.whole_s", value=time.monotonic() - began)\n'
     return str(text).replace('emit(type="done")', reading + 'emit(type="done")')

@@ -1,4 +1,4 @@
-"""A commit that made the server slower is found, measured again, searched and alerted of."""
+"""A slower commit is detected, measured again, bisected, and raises an alert."""
 
 from pathlib import Path
 

@@ -45,7 +45,7 @@ def test_a_restored_job_continues_at_the_state_of_the_host(
     call_command("restore", backup, replace=True, quiet=True, stdout=StringIO())
     assert not Run.objects.filter(pk=later.pk).exists()
     assert HostLease.objects.get().job_id == at_work.pk
-    # A restore comes later than this one: whoever held the claim when the backup was made is gone.
+    # A real restore comes later: the worker that held the claim during the backup is gone.
     Job.objects.filter(claim__isnull=False).update(claimed_until=utc_now() - timedelta(hours=1))
     engine.start()
     run = engine.finish(run)

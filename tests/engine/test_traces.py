@@ -156,7 +156,7 @@ def check_what_hosts_did(spans: Spans, run: Run) -> None:
         trial = trials[each["attributes"]["pitwall.trial"]]
         assert trial.started_at is not None
         assert trial.ended_at is not None
-        # Of its first and last word in the journal, which are around what its result tells.
+        # Its first and last event in the journal, which enclose the times of its result.
         assert each["began_ns"] / 1e9 <= trial.started_at.timestamp() + 1e-5
         assert each["ended_ns"] / 1e9 >= trial.ended_at.timestamp() - 1e-5
     built = {each["attributes"]["pitwall.commit"] for each in spans.of(run, "build")}

@@ -149,7 +149,7 @@ def test_a_requested_commit_is_measured_and_the_result_commented(
         "failed" if world.forge.kind == "gitlab" else "failure",
     )
     assert status.get("context", status.get("name")) == "pitwall/hello"
-    # Nothing is left to do, and nothing is said twice.
+    # Nothing is left to do, and no comment is repeated.
     writes = world.forge.writes
     assert PullRequest.objects.get().next_at is None
     world.follow(2 * LOOK_EVERY)

@@ -170,7 +170,7 @@ def test_commits_without_valid_trials_are_included_on_request(lane: Lane) -> Non
     assert (without.value, without.interval, without.left_out) == (None, None, 5)
     assert (last.before, last.trials, last.suspect) == (a, 4, 2)
     assert last.at == NOW.replace(microsecond=0) + timedelta(hours=1)
-    # Nobody told why: there are no rows of trials.
+    # There is no reason, because there are no rows of trials.
     assert last.validity_issues == ()
 
 

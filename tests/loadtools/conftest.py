@@ -41,7 +41,7 @@ def _part(seconds, n):
 
 
 def load_of(result, rows):
-    """The load that `result_for` was told by flags."""
+    """The load that the flags of `result_for` describe."""
     flags = dict(zip(result["argv"][:-1], result["argv"][1:], strict=True))
     rate = flags.get("-q")
     requests = flags.get("-n")

@@ -1,4 +1,4 @@
-"""What the agent does with a load tool, in a few lines: start it as told, reduce what it left.
+"""The agent's use of a load tool in a few lines: start it, and reduce its output.
 
 A recording is what one measured load leaves behind, and its argv: `record.py` keeps some.
 """

@@ -203,7 +203,7 @@ def test_only_http3_is_checked_by_oha():
     assert OHA.probe(CLOSED) is None
     argv = OHA.probe(replace(CLOSED, protocol="h3", tls=True))
     assert value(argv, "-n") == value(argv, "-c") == "1"
-    # Without a rate it would wait for the connection to idle out, with the correction for ever.
+    # Without a rate it would wait for the connection to idle out, with the correction without end.
     assert "-q" in argv
     assert "--latency-correction" not in argv
 

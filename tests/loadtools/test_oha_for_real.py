@@ -60,7 +60,7 @@ def server():
 
 
 def measure(spec, server, folder):
-    """What the agent does, in a few lines: start oha as told, reduce its rows, read the trial."""
+    """The agent's work in a few lines: start oha, reduce its rows, read the trial."""
     words = {
         "{tool}": str(tool("oha")),
         "{address}": "127.0.0.1",
@@ -164,7 +164,7 @@ def test_a_histogram_of_the_rows_has_the_tools_own_percentiles(server, tmp_path)
     n = rows["all"]["n"]
     assert whole.total_count == n > 100
     for name, seconds in own.items():
-        # oha takes sorted[floor(p/100 · n)]: the same rank, told as nearest rank.
+        # oha takes sorted[floor(p/100 · n)]: the same rank as the nearest rank.
         rank = min(n, int(float(name[1:]) / 100 * n) + 1)
         found_us = whole.percentile(100 * rank / n)
         assert found_us == pytest.approx(seconds * 1e6, rel=1e-3, abs=1)

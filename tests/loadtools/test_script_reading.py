@@ -1,4 +1,4 @@
-"""What becomes of what a script tells."""
+"""Values from the output of a script."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Readings and points: each trial once, whoever writes at the same time."""
+"""Readings and points: each trial is stored once, also with concurrent writers."""
 
 import math
 from collections.abc import Mapping

@@ -46,7 +46,7 @@ def problems(app: str, migration: migrations.Migration, state: ProjectState) -> 
 
 
 def _database_operations(operation: Operation) -> Iterator[Operation]:
-    """Without those that change only what Django knows: so a column is given up before it goes."""
+    """Without those that change only Django's state, as before a column is removed."""
     if isinstance(operation, migrations.SeparateDatabaseAndState):
         for each in operation.database_operations:
             yield from _database_operations(each)

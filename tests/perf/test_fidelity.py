@@ -1,4 +1,4 @@
-"""The benchmark of fidelity still works, with one of its loads; its figures are not looked at.
+"""The benchmark of fidelity works with one of its loads; its values are not checked.
 
 The others are tried by hand (test_fidelity_by_hand.py), and through Pitwall by the engine's tests.
 """

@@ -1,4 +1,4 @@
-"""By hand and through Pitwall the same is asked and compared; what cannot be chance is told."""
+"""Direct loads and loads through Pitwall are compared; significant differences are reported."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The benchmark of scale still works, in its shortest form; its figures are not looked at."""
+"""The benchmark of scale works in its shortest form; its values are not checked."""
 
 import numpy as np
 import pytest

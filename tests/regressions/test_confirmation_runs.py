@@ -1,4 +1,4 @@
-"""Suspected changes are measured again before anybody is told, and then traced to a commit."""
+"""Suspected changes are measured again before an alert, and then bisected to a commit."""
 
 from datetime import timedelta
 from pathlib import Path

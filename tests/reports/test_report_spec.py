@@ -1,4 +1,4 @@
-"""What a report's YAML may say, and what is said of one that is wrong."""
+"""The YAML of a report, and the errors of an invalid one."""
 
 import pytest
 

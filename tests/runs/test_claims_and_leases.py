@@ -150,7 +150,7 @@ def test_concurrent_workers_get_one_claim(tmp_path: Path) -> None:
 
 
 def test_a_free_host_goes_to_the_team_with_less_use(personas: Personas, tmp_path: Path) -> None:
-    """Two teams with a host each, so that the order in which jobs are leased tells of fairness."""
+    """Two teams with a host each, so that the order of leases shows the fairness."""
     for member in (personas.alice, personas.mallory):
         project, shas = make_project(member, tmp_path / member.team.slug)
         make_definition(member, project)
@@ -167,8 +167,7 @@ def test_a_free_host_goes_to_the_team_with_less_use(personas: Personas, tmp_path
 def test_a_long_queue_of_one_team_does_not_hide_a_job_of_another(
     personas: Personas, tmp_path: Path
 ) -> None:
-    """Blue has more old jobs of high priority than are looked at; they want a tag that red's free
-    host has as well."""
+    """Blue has more old jobs of high priority than one pass reads; red's host has their tag."""
     blue, red = personas.mallory, personas.alice
     for member, name in ((blue, "theirs"), (red, "ours")):
         project, shas = make_project(member, tmp_path / name)

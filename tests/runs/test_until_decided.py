@@ -1,4 +1,4 @@
-"""Asking for a run that goes on until it is decided, and its budget of machine time."""
+"""Requests of runs until decided, and their budget of machine time."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -51,7 +51,7 @@ def test_reversing_the_direction_swaps_better_and_worse(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_reversed_series_has_the_same_change(seed):
-    """At the same place or beside it: the two levels swap, and so does what belongs to the edge."""
+    """At the same place or next to it: the two levels swap, and so does the side of the edge."""
     values = stepped(seed)
     (there,), (back,) = (
         find_changes(values.tolist()).points,

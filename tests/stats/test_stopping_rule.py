@@ -1,4 +1,4 @@
-"""A run that goes on until it is decided: how often it is wrong, and what it costs."""
+"""A run until decided: its error rate and its cost."""
 
 import math
 
@@ -81,7 +81,7 @@ def test_five_interim_analyses_have_under_five_percent_false_positives(noise):
     values = trials(np.random.default_rng(81), 3_000, noise=noise)
     ends = measured(values)
     assert share(ends, CHANGED) <= 0.05
-    # Whoever compares the two commits later does so at 0.015, whatever number of blocks there is.
+    # A later comparison of the two commits uses 0.015, whatever number of blocks there is.
     later = [
         compare_blocks(before[:n].tolist(), after[:n].tolist(), better="higher", margin=MARGIN)
         for before, after, (_, _, n) in zip(*values, ends, strict=True)
@@ -92,7 +92,7 @@ def test_five_interim_analyses_have_under_five_percent_false_positives(noise):
 @pytest.mark.parametrize("change", [MARGIN, -MARGIN])
 @pytest.mark.parametrize("noise", [0.015, 0.025])
 def test_five_interim_analyses_rarely_claim_false_equivalence(change, noise):
-    """0.049 of 30,000 at worst (noise of 2.5 %); here within what so few runs can tell."""
+    """0.049 of 30,000 at worst (noise of 2.5 %); here within the precision of so few runs."""
     ends = measured(trials(np.random.default_rng(82), 1_000, noise=noise, change=change))
     assert share(ends, {Verdict.EQUIVALENT}) <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / len(ends))
 

@@ -22,7 +22,7 @@ from tests.support.factories import (
 )
 
 SERVERS = Path(__file__).parent / "servers"
-#: The server of each commit; a liar tells the lie that the case names.
+#: The server of each commit; a liar has the fault that the case names.
 CHARACTERS = ("honest", "liar", "late", "queues", "freezes")
 DEFINITION = """
 version: 1

@@ -58,7 +58,7 @@ def test_a_file_that_trickles_in_is_cut_off_at_the_deadline(
 
 @contextmanager
 def sending(words: bytes, *, endless: bool) -> Iterator[int]:
-    """A server on loopback that sends this to whoever comes, perhaps for ever."""
+    """A server on loopback that sends this to every client, perhaps without end."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:

@@ -57,7 +57,7 @@ def test_the_request_goes_to_the_checked_address(monkeypatch: Any) -> None:
 
     def resolve(host: str, port: int, *args: Any, **more: Any) -> Any:
         asked.append(host)
-        # A name that is public when it is looked at, and inside a moment later.
+        # A name that is public when it is checked, and internal a moment later.
         address = "127.0.0.1" if len(asked) == 1 else "127.0.0.99"
         return real(address if host == "rebind.example" else host, port, *args, **more)
 

@@ -19,7 +19,7 @@ from tests.support.sshd import LOOPBACK
 
 @contextlib.contextmanager
 def _says(words: bytes | None) -> Iterator[int]:
-    """A server that says this to whoever comes, or nothing at all (None), and hangs up."""
+    """A server that sends this to every client, or nothing (None), and hangs up."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:

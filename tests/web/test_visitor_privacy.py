@@ -1,6 +1,8 @@
-"""No page, file, chart or badge tells a visitor what is for members: facts and settings of hosts,
-messages, addresses, the repository. All open addresses are tried, with every parameter that they
-read."""
+"""No page, file, chart or badge shows visitors the data of members.
+
+These are facts and settings of hosts, messages, addresses and the repository. All open addresses
+are tried, with every parameter that they read.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

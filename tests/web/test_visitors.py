@@ -99,7 +99,7 @@ def public(world: World) -> Project:
 def test_a_visitor_sees_no_message_of_a_failed_trial(
     public: Project, private: Run, world: World, client: Client, alice: Client
 ) -> None:
-    """Not in a report either, where it says to members why there is no number."""
+    """A report also hides the reason of a missing value, which members see."""
     Trial.objects.filter(job__run=world.run).update(state="failed", validity="", reasons=[])
     assert ADDRESS in alice.get("/reports/cases/").content.decode()
     for name in ("reports/cases/", "reports/cases.md", "reports/cases.json", "reports/cases.csv"):
@@ -111,7 +111,7 @@ def test_a_visitor_sees_no_message_of_a_failed_trial(
 def test_a_visitor_can_name_commits_only_by_hashes_of_measured_ones(
     public: Project, world: World, client: Client, alice: Client
 ) -> None:
-    """Neither a branch nor a tag can be told from nonsense, and nothing is fetched."""
+    """A branch or tag looks the same as an unknown name, and nothing is fetched."""
     folder = Path(public.repository_url)
     unmeasured = commit_files(folder, {"a.txt": "never measured"}, 99)
     git(folder, "branch", "secret-branch", world.shas[0])
@@ -439,7 +439,7 @@ def test_only_comparisons_reports_and_badges_are_shared(
 def test_an_error_page_of_a_shared_link_has_no_other_links(
     world: World, share: Any, client: Client
 ) -> None:
-    """The referer of such a page is the name of the server alone: not a page to go back to."""
+    """The referer of such a page is only the server, so there is no page to go back to."""
     link = share(f"/runs/{world.run.pk}/")
     answer = client.get(link + "nowhere", headers={"Referer": "http://testserver/"})
     assert answer.status_code == 404

@@ -1,4 +1,4 @@
-"""What a build installs beside its tree: once for all builds with the same recipe."""
+"""Dependencies that a build installs next to its tree, once for all builds with the same recipe."""
 
 import sys
 from pathlib import Path

@@ -101,7 +101,7 @@ def test_a_load_gets_its_files_and_its_environment(host: AgentHost) -> None:
     assert (folder / "load.lua").read_text() == "wrk.method = 'POST'\n"
 
 
-#: A server of HTTPS: `server.py BIND PORT CERT KEY`. It tells lengths, as it ends connections
+#: A server of HTTPS: `server.py BIND PORT CERT KEY`. It sends lengths, as it ends connections
 #: without the word that TLS has for it.
 SECURE = (
     SERVER.replace(

@@ -112,7 +112,7 @@ def test_a_short_load_has_counts_and_no_shares(monkeypatch: pytest.MonkeyPatch) 
 def test_environment_names_other_processes_and_not_those_of_the_trial(
     burner: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environment, "MAX_FOREIGN", 100_000)  # tests beside this one may use more
+    monkeypatch.setattr(environment, "MAX_FOREIGN", 100_000)  # tests next to this one may use more
     ours, theirs = environment.InterferenceMonitor(), environment.InterferenceMonitor()
     await_burnt(burner)
     seen = {each["name"]: each["cpu_s"] for each in theirs.end(0.0, [])["foreign"]}

@@ -183,7 +183,7 @@ def own_peak_bytes() -> int:
 
 def test_sampler_reports_the_peak_memory_of_an_ended_tool(server: Child, tmp_path: Path) -> None:
     sampler = Sampler(server)
-    # Below our own peak its memory cannot be told from ours, and a run of all tests takes much.
+    # Below this process' peak its memory cannot be distinguished, and a run of all tests uses much.
     megabytes = (own_peak_bytes() >> 20) + 100
     tool = run_tool(tmp_path, megabytes)
     sampler(tool, 0.0)

@@ -28,7 +28,7 @@ def database(path: Path, rows: Iterable[Row]) -> Path:
 
 
 def reduce_rows(path: Path, warmup_s: float) -> dict[str, Any]:
-    """What the reader makes of the database, beside a report that is well."""
+    """The reader's result for the database, next to a correct report."""
     report = path.with_name("tool.json")
     report.write_text("{}")
     return read(path.parent, report, path, warmup_s)

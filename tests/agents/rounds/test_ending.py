@@ -22,7 +22,7 @@ from tests.support.waiting import wait_until
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc and prctl")
 
-#: A server with a child, and one whose own child has a session of its own; all tell their pids.
+#: A server with a child, and one whose own child has a separate session; all write their pids.
 FAMILY = """
 nap = "import os, time; open('pids', 'a').write(f'{os.getpid()}\\\\n'); time.sleep(300)"
 fork = (

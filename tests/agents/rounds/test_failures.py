@@ -1,4 +1,4 @@
-"""What cannot be measured is said, with a code, a message and the output that explains it."""
+"""Failures are reported with a code, a message and the output that explains them."""
 
 import os
 import socket

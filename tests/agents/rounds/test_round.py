@@ -197,7 +197,7 @@ def test_an_empty_round_ends_immediately(host: AgentHost) -> None:
 
 
 def test_the_supervisor_inherits_no_open_files(host: AgentHost) -> None:
-    """Whoever reads the output of `start` gets its end while the supervisor works on."""
+    """A reader of the output of `start` gets its end while the supervisor continues."""
     step = host.start(a_plan(a_trial(host.send_tool(), cooldown_s=30.0)))
     # From here on it only waits; before, it has asked the load tool for its version over a pipe.
     wait_until(lambda: list(step.folder.glob("trials/*/result.json")), "no end")

@@ -1,4 +1,4 @@
-"""The server whose delays are known: its truth is computed, kept, and looked at."""
+"""The server with known delays: they are computed, observed and reported."""
 
 import http.client
 import importlib.util

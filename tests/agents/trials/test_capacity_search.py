@@ -1,4 +1,4 @@
-"""The search for a server's capacity: every probe starts everything anew."""
+"""The search for a server's capacity: every probe starts all processes again."""
 
 from collections.abc import Iterator
 from pathlib import Path

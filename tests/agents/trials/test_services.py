@@ -20,7 +20,7 @@ from tests.agents.support import (
     pids_in,
 )
 
-#: Says who it is to whoever connects, and leaves a line in `order` when it starts and when it ends.
+#: Sends its name to each client, and adds a line to `order` when it starts and when it ends.
 NAMED = """
 import os, signal, socket, sys
 name, bind, port, order = sys.argv[1:5]

@@ -1,4 +1,4 @@
-"""A server that speaks HTTP/2 with whoever comes alone, and HTTP/1.1 with a crowd.
+"""A server that uses HTTP/2 with a single client, and HTTP/1.1 with several.
 
 One that always falls back is found by the checks before the load (tests/engine/test_protocols.py).
 """

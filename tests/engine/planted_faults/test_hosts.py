@@ -87,5 +87,5 @@ def test_a_busy_neighbour_is_detected(lab: Laboratory, disturbed: Run, left_alon
     assert f"{NEIGHBOUR} " in said.partition("mostly")[2]
     assert "stop other programs on the host" in said
     lab.check_left_out(disturbed, lie="honest")
-    # What is said of this trial is for the machine to know, but it had no such neighbour.
+    # The other reasons depend on the machine, but this trial had no such neighbour.
     assert NEIGHBOUR not in str(lab.trial(left_alone, "honest").reasons)

@@ -1,4 +1,4 @@
-"""Servers that answer the checks well and lie under load, each beside an honest one."""
+"""Servers that answer checks correctly and are wrong under load, each next to a correct one."""
 
 import pytest
 

@@ -10,8 +10,8 @@ from tests.support.planted_faults import Laboratory, codes, definition, reason
 
 pytestmark = [pytest.mark.engine, pytest.mark.quiet, pytest.mark.django_db, pytest.mark.slow]
 
-#: The same server under an open and under a closed load. Of 1000 requests p99 is told, and of three
-#: freezes a busy machine may spoil one.
+#: The same server under an open and under a closed load. With 1000 requests p99 is known, and a
+#: busy machine may spoil one of three freezes.
 STEPS = """
   connections: 2
   warmup_s: 0.3

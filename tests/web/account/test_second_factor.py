@@ -69,7 +69,7 @@ def test_a_secret_during_setup_is_sealed_in_the_session(personas: Personas, clie
     stored = Session.objects.get().get_decoded()
     assert stored["mfa.totp.secret"].startswith("pw2:")
     assert shown not in str(stored)
-    # Where its key is gone it confirms nothing any more, and whoever sets it up begins anew.
+    # Without its key the setup cannot be confirmed, and starts again.
     lost = {**stored, "mfa.totp.secret": Keyring({"2019": "x" * 40}).seal(shown, "x").decode()}
     Session.objects.update(session_data=DatabaseSessionStore().encode(lost))
     assert "The code is wrong." in client.post(ON, {"code": code_of(shown)}).content.decode()

@@ -170,7 +170,7 @@ def test_a_page_view_requests_no_fetch_of_an_unknown_name(world: World) -> None:
     fetch = Fetch.objects.get()
     assert (fetch.requested_at, fetch.next_at) == (requested, None)
 
-    # Whoever sends the form has it looked up in a fetch.
+    # Sending the form requests a fetch.
     Fetch.objects.update(started_at=F("started_at") - UNKNOWN_AGAIN)
     waiting = bare.post(address, {"look": "nowhere"})
     assert waiting.status_code == 202

@@ -81,7 +81,7 @@ def test_members_edit_and_delete_viewers_read_and_strangers_see_nothing(
 
     note.refresh_from_db()
     assert (note.text, note.edited_by) == ("Newer kernel", world.alice.user)
-    # What was kept for whoever asks again is made anew.
+    # The cached page is rendered again.
     address = reverse("history-data", args=[_series().pk])
     kept = alice.get(address, headers={"if-none-match": '"old"'})
     alice.post(reverse("annotation-delete", args=[note.pk]))

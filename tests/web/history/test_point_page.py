@@ -1,4 +1,4 @@
-"""One point of a history: its numbers, the trials behind it, and beginning anew from it."""
+"""One point of a history: its values, its trials, and a new baseline there."""
 
 from typing import Any
 from uuid import uuid4

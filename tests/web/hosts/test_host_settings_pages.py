@@ -253,7 +253,7 @@ def test_the_list_summarises_the_fleet(
     assert elements(here, "polyline")
     assert "4 jobs in the queue" in str(here)
     assert "not calibrated" in text_of(rows[2])
-    # A page that is open asks again, and is told only of what moved.
+    # An open page polls, and gets only the changed rows.
     tag = alice.get(reverse("hosts")).headers["ETag"]
     asked = {"HX-Request": "true", "If-None-Match": tag}
     assert alice.get(reverse("hosts"), headers=asked).status_code == 304

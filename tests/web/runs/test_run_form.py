@@ -162,7 +162,7 @@ def test_the_form_is_prefilled_for_a_rerun(world: World, alice: Client) -> None:
 
 @pytest.fixture
 def fleet(world: World) -> list[Host]:
-    """Beside `here`: two T490s at addresses of their own, of which one makes load."""
+    """Next to `here`: two T490s with separate addresses; one generates the load."""
     profile = save_profile(member=world.alice, slug="t490s", name="T490s")
     hosts = []
     for name, tags in (("left", ["load"]), ("right", [])):

@@ -1,4 +1,4 @@
-"""A run that goes on until it is decided: asked for, watched, and what became of its cases."""
+"""A run until decided: its form, its page, and the status of its cases."""
 
 from typing import Any
 

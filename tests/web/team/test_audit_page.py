@@ -1,4 +1,4 @@
-"""The audit log: it stays, it is searched, it is taken away."""
+"""The audit log: entries cannot change, and can be filtered and exported."""
 
 import csv
 import io

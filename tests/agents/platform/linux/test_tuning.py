@@ -201,7 +201,7 @@ def test_tuning_lists_the_settings_that_can_be_changed(system: Path) -> None:
     assert "smt" not in available(system)
 
 
-#: Tunes the real host, tells so, and waits.
+#: Tunes the real host, reports it, and waits.
 HOLDER = """
 import sys, time
 from pathlib import Path
