@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devstack.processes import descendants
+from devstack.programs import find_program
 from orchestrator.transport.keys import KeyPair, generate_key
-from perf.harness.sshd import sshd_program, start_sshd, write_private
+from perf.harness.sshd import start_sshd, write_private
 
 #: The Python of the hosts, for Ansible's modules and for Pitwall's agent: the system's own.
 PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable
@@ -52,7 +53,7 @@ class Fleet:
 @contextlib.contextmanager
 def running_fleet(folder: Path, count: int) -> Iterator[Fleet]:
     """Yield `count` hosts; their servers and sessions end with the block."""
-    if sshd_program() is None:
+    if find_program("sshd") is None:
         raise RuntimeError("there is no sshd here: install openssh-server")
     client = generate_key()
     with contextlib.ExitStack() as stack:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from devstack.programs import find_program
 from orchestrator.transport.keys import KeyPair
 
 START_TIMEOUT_S = 20.0
@@ -40,11 +39,6 @@ MaxSessions 50
 SetEnv SHLVL=1
 Subsystem sftp internal-sftp
 """
-
-
-def sshd_program() -> str | None:
-    """Return sshd from the PATH or from Debian's folder, which is often not on the PATH."""
-    return shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
 
 def start_sshd(
@@ -83,7 +77,7 @@ def write_sshd_files(
 def sshd_command(folder: Path) -> list[str]:
     # Full paths, because sshd changes to / and calls itself again for each connection.
     files = ["-f", str(folder / "sshd_config"), "-E", str(folder / "log")]
-    return [str(sshd_program()), "-D", *files]
+    return [str(find_program("sshd")), "-D", *files]
 
 
 def write_private(path: Path, content: str) -> None:
@@ -93,7 +87,7 @@ def write_private(path: Path, content: str) -> None:
 
 def _make_privilege_separation_folder(folder: Path) -> None:
     """Create a folder that root's sshd needs and that normally a service manager creates."""
-    check = [str(sshd_program()), "-t", "-f", str(folder / "sshd_config")]
+    check = [str(find_program("sshd")), "-t", "-f", str(folder / "sshd_config")]
     output = subprocess.run(check, capture_output=True, text=True, check=False).stderr
     missing = re.search(r"Missing privilege separation directory: (\S+)", output)
     if missing:

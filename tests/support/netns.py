@@ -23,8 +23,9 @@ from pathlib import Path
 import pytest
 
 from devstack.processes import Child, Command, spawn
+from devstack.programs import find_program
 from orchestrator.transport.address import SshAddress
-from perf.harness.sshd import sshd_command, sshd_program, write_sshd_files
+from perf.harness.sshd import sshd_command, write_sshd_files
 from tests.support.bridge import Network, NoNamespaces, ip, new_network
 from tests.support.journals import StepJournal, read_journals
 from tests.support.proc import command_line, innermost_pid, kill, name_of, pid_namespace_of
@@ -203,7 +204,7 @@ def fleet_of_hosts(
     `disk_bytes`: each work directory is a separate disk of this size. `clocks`: their clocks can be
     shifted.
     """
-    if sshd_program() is None:
+    if find_program("sshd") is None:
         missing("sshd")
     with contextlib.ExitStack() as stack:
         try:

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 import pytest
 
+from devstack.programs import find_program
 from devstack.tools.cache import cached
 from devstack.tools.supplies import SUPPLIES
 
@@ -36,12 +37,6 @@ INSTALL = {
     "wrk": "apt-get install wrk",
 }
 _PREFIX = "missing program: "
-
-
-def find_program(name: str) -> Path | None:
-    """Return a program from the PATH, or from Debian's folder of servers."""
-    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
-    return Path(found) if found else None
 
 
 def program(name: str) -> Path:

@@ -23,6 +23,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from devstack.programs import find_program
 from orchestrator.transport.address import SshAddress
 from orchestrator.transport.keys import KeyPair, generate_key, parse_private_key
 from perf.harness import sshd as harness
@@ -90,7 +91,7 @@ def sshd(tmp_path: Path) -> Iterator[SshServer]:
 
 def server_kinds() -> list[str]:
     """Return the servers that can be started here; the first is the default."""
-    if os.environ.get("PITWALL_TEST_SSH_SERVER") == "asyncssh" or harness.sshd_program() is None:
+    if os.environ.get("PITWALL_TEST_SSH_SERVER") == "asyncssh" or find_program("sshd") is None:
         return ["asyncssh"]
     return ["sshd", "asyncssh"]
 

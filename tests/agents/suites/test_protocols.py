@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from devstack.programs import find_program
 from orchestrator.benchmarks.loads import load_specs_of
 from orchestrator.benchmarks.matrix import CaseSpec, expand, is_baseline
 from orchestrator.benchmarks.spec import Spec, parse
 from orchestrator.loadtools.model import LoadSpec
-from tests.support.programs import find_program, missing
+from tests.support.programs import missing
 from tests.support.waiting import wait_for_port
 
 SUITE = Path(__file__).parents[3] / "agents" / "suites" / "protocols"
