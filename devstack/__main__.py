@@ -12,7 +12,7 @@ from devstack.interrupts import StopRequested
 from devstack.manage import manage
 from devstack.places import CHECKOUT
 from devstack.processes import Command
-from devstack.stack import Stack, stack_of
+from devstack.stack import Stack, build_stack
 from devstack.supervisor import say
 
 
@@ -51,7 +51,7 @@ def parse() -> argparse.Namespace:
 
 def execute(options: argparse.Namespace) -> int:
     """Run a command between the start and the stop of the servers; return its status."""
-    with stack_of(hold_free_instance(options.name), careless=True) as stack:
+    with build_stack(hold_free_instance(options.name), careless=True) as stack:
         try:
             if not options.without_oha:
                 # Tests that need it are skipped without it.
@@ -65,7 +65,7 @@ def execute(options: argparse.Namespace) -> int:
 def serve(options: argparse.Namespace) -> int:
     """Run all of Pitwall until it is stopped; seeds and --once end by themselves."""
     name = "demo" if options.what == "demo" else options.name
-    with stack_of(hold_instance(name), careless=False) as stack:
+    with build_stack(hold_instance(name), careless=False) as stack:
         try:
             stack.provide_tools()
             stack.start_servers()

@@ -11,7 +11,7 @@ import sys
 
 from devstack.lock import lock_sources
 from devstack.places import CHECKOUT
-from perf.harness.environments import venv_of
+from perf.harness.environments import build_venv
 
 #: Packages of a server come first; the others only test or measure it.
 LOCKS = tuple(lock_sources())
@@ -28,7 +28,7 @@ OPTIONS = (
 
 
 def main() -> int:
-    program = venv_of("venv-audit", CHECKOUT / "requirements" / "audit.txt") / "pip-audit"
+    program = build_venv("venv-audit", CHECKOUT / "requirements" / "audit.txt") / "pip-audit"
     status = 0
     for lock in LOCKS:
         print(f"{lock}:", file=sys.stderr, flush=True)

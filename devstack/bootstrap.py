@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from devstack.filelock import waiting_for_lock
-from devstack.places import CHECKOUT, STATE, VENV, VENV_PYTHON, tools_cache
+from devstack.filelock import wait_for_lock
+from devstack.places import CHECKOUT, STATE, VENV, VENV_PYTHON, get_tools_cache
 
 OLDEST = (3, 11)
 NAMES = ("python3.13", "python3.12", "python3.11", "python3.14")
@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument("--dev", action="store_true", help="also what tests and checks need")
     options = parser.parse_args()
     try:
-        with waiting_for_lock(
+        with wait_for_lock(
             STATE / "bootstrap.lock", "pitwall: another process fills .venv; waiting."
         ):
             ensure(dev=options.dev)
@@ -50,7 +50,7 @@ def main() -> int:
 
 def ensure(*, dev: bool) -> None:
     """Make `.venv` match the lock files; return at once if it does already."""
-    wanted = {name: fingerprint(CHECKOUT / name) for name in lock_files(dev)}
+    wanted = {name: compute_fingerprint(CHECKOUT / name) for name in lock_files(dev)}
     stamp = read_stamp()
     installed = stamp.get("installed", {})
     whole = stamp.get("state") == "ready" and VENV_PYTHON.exists()
@@ -71,7 +71,7 @@ def lock_files(dev: bool) -> list[str]:
     return [LOCK, DEV_LOCK] if dev else [LOCK]
 
 
-def fingerprint(path: Path) -> str:
+def compute_fingerprint(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -95,7 +95,7 @@ def make_venv() -> None:
         print("pitwall: .venv is incomplete; creating it again")
         shutil.rmtree(VENV)
     print(f"pitwall: creating .venv with {python}", flush=True)
-    uv = uv_on_path()
+    uv = find_uv_on_path()
     if uv is not None:
         # uv is thirty times as fast as the module venv, which Debian's python3 may lack.
         run([uv, "venv", "--quiet", "--python", python, str(VENV)])
@@ -114,7 +114,7 @@ def pick_python() -> str:
         return str(getattr(sys, "_base_executable", sys.executable))
     for name in NAMES:
         path = shutil.which(name)
-        if path and new_enough(path):
+        if path and is_new_enough(path):
             return path
     running = ".".join(str(part) for part in sys.version_info[:3])
     raise BootstrapError(
@@ -123,7 +123,7 @@ def pick_python() -> str:
     )
 
 
-def new_enough(python: str) -> bool:
+def is_new_enough(python: str) -> bool:
     # A name on PATH may be the shim of a version manager without such a version.
     probe = f"import sys, venv; sys.exit(sys.version_info < {OLDEST!r})"
     return answers([python, "-c", probe])
@@ -132,7 +132,7 @@ def new_enough(python: str) -> bool:
 def install(locks: list[str]) -> None:
     files = [arg for name in locks for arg in ("-r", str(CHECKOUT / name))]
     required = ["--require-hashes", *files]
-    uv = uv_on_path() or uv_of_ours()
+    uv = find_uv_on_path() or install_uv()
     print(f"pitwall: installing {' and '.join(locks)}", flush=True)
     if uv is not None:
         run([uv, "pip", "install", "--quiet", "--python", str(VENV_PYTHON), *required])
@@ -141,20 +141,18 @@ def install(locks: list[str]) -> None:
         run([str(VENV_PYTHON), "-m", "pip", "install", "--quiet", *required])
 
 
-def uv_on_path() -> str | None:
+def find_uv_on_path() -> str | None:
     path = shutil.which("uv")
     return path if path and answers([path, "--version"]) else None
 
 
-def uv_of_ours() -> str | None:
+def install_uv() -> str | None:
     """Return a pinned uv in the user's cache; pip installs it there at the first use."""
-    home = tools_cache() / f"uv-{fingerprint(UV_LOCK)[:12]}"
+    home = get_tools_cache() / f"uv-{compute_fingerprint(UV_LOCK)[:12]}"
     uv = home / "bin" / "uv"
     if uv.exists() and answers([str(uv), "--version"]):
         return str(uv)
-    with waiting_for_lock(
-        home.with_suffix(".lock"), "pitwall: another process installs uv; waiting."
-    ):
+    with wait_for_lock(home.with_suffix(".lock"), "pitwall: another process installs uv; waiting."):
         shutil.rmtree(home, ignore_errors=True)
         pip = [str(VENV_PYTHON), "-m", "pip", "install", "--quiet", "--require-hashes"]
         answers([*pip, "--prefix", str(home), "-r", str(UV_LOCK)])

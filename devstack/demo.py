@@ -18,7 +18,7 @@ from typing import Any
 from devstack.demo_client import Client
 from devstack.demo_progress import follow
 from devstack.demo_repository import Commits, demo_repository
-from devstack.demo_tables import comparison_text
+from devstack.demo_tables import render_comparison
 from devstack.errors import DevstackError
 from devstack.places import CHECKOUT
 
@@ -39,7 +39,7 @@ def main() -> int:
     options = parser.parse_args()
     ssh = ("--ssh", options.ssh, "--authorized-keys", str(options.authorized_keys))
     try:
-        demo(options.folder, options.api, ssh if options.ssh else ())
+        run_demo(options.folder, options.api, ssh if options.ssh else ())
     except DevstackError as error:
         print(f"\nThe demo failed: {error}", flush=True)
         return 1
@@ -48,7 +48,7 @@ def main() -> int:
     return 0
 
 
-def demo(folder: Path, api: str | None, ssh: Sequence[str]) -> None:
+def run_demo(folder: Path, api: str | None, ssh: Sequence[str]) -> None:
     """Raise DevstackError if it cannot run; `ssh` are arguments for `seed_demo`."""
     repository = folder / "hello-server"
     commits = demo_repository(repository)
@@ -60,7 +60,7 @@ def demo(folder: Path, api: str | None, ssh: Sequence[str]) -> None:
     harmless = compare(client, run, commits.first, commits.harmless)
     slower = compare(client, run, commits.first, commits.slower)
     for comparison in (harmless, slower):
-        print(comparison_text(comparison), flush=True)
+        print(render_comparison(comparison), flush=True)
     judge(harmless["verdict"], slower["verdict"])
 
 

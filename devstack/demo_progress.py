@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from cli.pitwall.bar import Progress
-from cli.pitwall.following import settled, told_of
+from cli.pitwall.following import count_finished, describe_progress
 from devstack.demo_client import Client
 
 #: Without a terminal each poll prints a line.
@@ -32,4 +32,4 @@ def follow(client: Client, run: dict[str, Any], *, poll_s: float) -> dict[str, A
 
 
 def show(progress: Progress, run: dict[str, Any]) -> None:
-    progress.show(settled(run), run["trials_total"], told_of(run))
+    progress.show(count_finished(run), run["trials_total"], describe_progress(run))

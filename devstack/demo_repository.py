@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.git import RepositoryError, commit_all, git
+from devstack.git import RepositoryError, commit_all, run_git
 from devstack.places import CHECKOUT
 
 SOURCE = CHECKOUT / "agents" / "suites" / "hello" / "server.py"
@@ -35,17 +35,17 @@ def demo_repository(folder: Path) -> Commits:
 
     Later commits are kept. Raises RepositoryError.
     """
-    commits = known_commits(folder)
+    commits = load_known_commits(folder)
     if commits is None or not is_current(folder, commits):
-        put_aside(folder)
+        set_aside(folder)
         make(folder)
-        commits = known_commits(folder)
+        commits = load_known_commits(folder)
     if commits is None:
         raise RepositoryError(f"The commits of {folder} are not what was just committed there.")
     return commits
 
 
-def put_aside(folder: Path) -> None:
+def set_aside(folder: Path) -> None:
     """Keep it under another name: the user may have changed something in it."""
     old = folder.with_name(folder.name + ".old")
     shutil.rmtree(old, ignore_errors=True)
@@ -58,7 +58,7 @@ def make(folder: Path) -> None:
     if source.count(USUAL_WORK) != 1:
         raise RepositoryError(f"{SOURCE} does not have one line `{USUAL_WORK.strip()}`.")
     folder.mkdir(parents=True)
-    git(folder, "init", "--quiet", "--initial-branch=main")
+    run_git(folder, "init", "--quiet", "--initial-branch=main")
     (folder / "server.py").write_text(source)
     (folder / "README.md").write_text(README)
     commit(folder, FIRST)
@@ -72,11 +72,11 @@ def commit(folder: Path, subject: str) -> None:
     commit_all(folder, subject, date=DATES[subject])
 
 
-def known_commits(folder: Path) -> Commits | None:
+def load_known_commits(folder: Path) -> Commits | None:
     if not (folder / ".git").is_dir():
         return None
     hashes: dict[str, str] = {}
-    for line in git(folder, "log", "--format=%H %s").splitlines():
+    for line in run_git(folder, "log", "--format=%H %s").splitlines():
         sha, _, subject = line.partition(" ")
         hashes[subject] = sha
     if not all(subject in hashes for subject in DATES):
@@ -89,8 +89,8 @@ def is_current(folder: Path, commits: Commits) -> bool:
     source = SOURCE.read_text(encoding="utf-8")
     slower = source.replace(USUAL_WORK, MORE_WORK)
     wanted = {commits.first: source, commits.slower: slower}
-    return all(served_at(folder, sha) == text for sha, text in wanted.items())
+    return all(build_served_url(folder, sha) == text for sha, text in wanted.items())
 
 
-def served_at(folder: Path, sha: str) -> str:
-    return git(folder, "show", f"{sha}:server.py")
+def build_served_url(folder: Path, sha: str) -> str:
+    return run_git(folder, "show", f"{sha}:server.py")

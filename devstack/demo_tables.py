@@ -9,40 +9,44 @@ HEADS = ("metric", "baseline", "contender", "change [95 % interval]", "verdict")
 UNKNOWN = "-"
 
 
-def comparison_text(comparison: dict[str, Any]) -> str:
+def render_comparison(comparison: dict[str, Any]) -> str:
     """Return the verdict, a table for each case, notes and the web address of the comparison."""
     contender, baseline = comparison["contender"], comparison["baseline"]
     lines = [
-        f"{short(contender)}  {contender['subject']!r}",
-        f"  against {short(baseline)}  {baseline['subject']!r}",
+        f"{shorten(contender)}  {contender['subject']!r}",
+        f"  against {shorten(baseline)}  {baseline['subject']!r}",
         f"  {comparison['verdict'].upper()}: {comparison['summary']}",
     ]
     for case in comparison["cases"]:
-        lines += ["", f"  {case['case']['label'] or 'the only case'}", *table(rows(case))]
+        lines += [
+            "",
+            f"  {case['case']['label'] or 'the only case'}",
+            *render_table(build_rows(case)),
+        ]
     lines += [f"  note: {note}" for note in comparison.get("notes", [])]
     return "\n".join([*lines, "", f"  {comparison['web_url']}", ""])
 
 
-def short(commit: dict[str, Any]) -> str:
+def shorten(commit: dict[str, Any]) -> str:
     return str(commit["commit"])[:10]
 
 
-def rows(case: dict[str, Any]) -> list[Sequence[str]]:
-    return [HEADS, *(row(metric) for metric in case["metrics"])]
+def build_rows(case: dict[str, Any]) -> list[Sequence[str]]:
+    return [HEADS, *(build_row(metric) for metric in case["metrics"])]
 
 
-def row(metric: dict[str, Any]) -> Sequence[str]:
+def build_row(metric: dict[str, Any]) -> Sequence[str]:
     unit = metric["unit"]
     return (
         ("* " if metric["primary"] else "  ") + metric["title"],
-        quantity(metric["baseline"], unit),
-        quantity(metric["contender"], unit),
-        f"{percent(metric['change'])} {interval(metric['interval'])}",
+        format_quantity(metric["baseline"], unit),
+        format_quantity(metric["contender"], unit),
+        f"{format_percent(metric['change'])} {format_interval(metric['interval'])}",
         metric["verdict"],
     )
 
 
-def quantity(value: float | None, unit: str) -> str:
+def format_quantity(value: float | None, unit: str) -> str:
     """Return a number with three or four significant digits and its unit: 12.34 ms, 23.74 MB."""
     if value is None:
         return UNKNOWN
@@ -62,17 +66,17 @@ def scale(size: float, unit: str) -> tuple[float, str]:
     return 1.0, ""
 
 
-def percent(share: float | None) -> str:
+def format_percent(share: float | None) -> str:
     return UNKNOWN if share is None else f"{100 * share:+.1f} %"
 
 
-def interval(ends: Sequence[float] | None) -> str:
+def format_interval(ends: Sequence[float] | None) -> str:
     if ends is None:
         return "[unknown]"
     return f"[{100 * ends[0]:+.1f}, {100 * ends[1]:+.1f}]"
 
 
-def table(cells: list[Sequence[str]]) -> list[str]:
+def render_table(cells: list[Sequence[str]]) -> list[str]:
     """Return the rows with aligned columns: text to the left, numbers to the right."""
     widths = [max(len(row[column]) for row in cells) for column in range(len(HEADS))]
     return [

@@ -26,7 +26,7 @@ def try_lock(path: Path) -> int | None:
 
 
 @contextmanager
-def waiting_for_lock(path: Path, waiting: str) -> Iterator[None]:
+def wait_for_lock(path: Path, waiting: str) -> Iterator[None]:
     """Hold the lock for the block; print `waiting` once if another process has it first."""
     descriptor = try_lock(path)
     if descriptor is None:

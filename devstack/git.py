@@ -14,12 +14,12 @@ class RepositoryError(DevstackError):
 
 
 def commit_all(folder: Path, subject: str, *, date: str) -> None:
-    git(folder, "add", "--all")
+    run_git(folder, "add", "--all")
     # A fixed date and a fixed author give the same hashes on every machine.
-    git(folder, "commit", "--quiet", "--no-verify", "-m", subject, date=date)
+    run_git(folder, "commit", "--quiet", "--no-verify", "-m", subject, date=date)
 
 
-def git(folder: Path, *args: str, date: str = "") -> str:
+def run_git(folder: Path, *args: str, date: str = "") -> str:
     """Return git's output; the user's own settings (signing, hooks) have no influence."""
     stamp = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date} if date else {}
     who = {

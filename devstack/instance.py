@@ -52,7 +52,7 @@ class Instance:
         """Return the first free port: that of last time, the usual one, or any."""
         path = self.root / "port"
         remembered = int(path.read_text()) if path.exists() else USUAL_PORT
-        port = next(port for port in (remembered, USUAL_PORT, any_port()) if is_free(port))
+        port = next(port for port in (remembered, USUAL_PORT, choose_port()) if is_free(port))
         path.write_text(str(port))
         return port
 
@@ -66,7 +66,7 @@ def hold_instance(name: str) -> Instance:
     root = STATE / name
     deadline = time.monotonic() + LEFTOVER_S
     while (lock := try_lock(root / "lock")) is None:
-        pid, url = running(root)
+        pid, url = find_running(root)
         if pid is None or is_alive(pid):
             at = f" at {url}" if url else ""
             who = f" (process {pid})" if pid else ""
@@ -74,10 +74,10 @@ def hold_instance(name: str) -> Instance:
         if time.monotonic() > deadline:
             raise InstanceError(f"What process {pid} left in {root} does not end. See its logs.")
         time.sleep(0.1)
-    return fresh(Instance(name=name, root=root, lock=lock))
+    return create_instance(Instance(name=name, root=root, lock=lock))
 
 
-def running_instance(name: str) -> tuple[Instance, str] | None:
+def find_running_instance(name: str) -> tuple[Instance, str] | None:
     """Return the instance that another process runs, and its address; None if there is none.
 
     Raise InstanceError while it is still starting, or is used without an address.
@@ -87,7 +87,7 @@ def running_instance(name: str) -> tuple[Instance, str] | None:
     if lock is not None:
         os.close(lock)
         return None
-    pid, url = running(root)
+    pid, url = find_running(root)
     if not url:
         raise InstanceError(f"Pitwall is starting or in use (process {pid}). Try again soon.")
     return Instance(name=name, root=root, lock=-1), url
@@ -100,16 +100,16 @@ def hold_free_instance(name: str) -> Instance:
         root = STATE / candidate
         lock = try_lock(root / "lock")
         if lock is not None:
-            return fresh(Instance(name=candidate, root=root, lock=lock))
+            return create_instance(Instance(name=candidate, root=root, lock=lock))
     raise InstanceError(f"{MOST_COPIES} of the instance {name} are in use. Wait for one to end.")
 
 
-def fresh(instance: Instance) -> Instance:
+def create_instance(instance: Instance) -> Instance:
     instance.announce("")
     return instance
 
 
-def running(root: Path) -> tuple[int | None, str]:
+def find_running(root: Path) -> tuple[int | None, str]:
     try:
         said = json.loads((root / "running.json").read_text())
     except (OSError, ValueError):
@@ -127,7 +127,7 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def any_port() -> int:
+def choose_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tomllib
 
-from devstack.bootstrap import DEV_LOCK, LOCK, uv_of_ours, uv_on_path
+from devstack.bootstrap import DEV_LOCK, LOCK, find_uv_on_path, install_uv
 from devstack.places import CHECKOUT
 
 # One file for every platform and every Python from the oldest on.
@@ -19,7 +19,7 @@ OPTIONS = ("--universal", "--python-version", "3.11", "--generate-hashes", "--no
 
 
 def main() -> int:
-    uv = uv_on_path() or uv_of_ours()
+    uv = find_uv_on_path() or install_uv()
     if uv is None:
         print("pitwall: there is no uv, and pip cannot install one.", file=sys.stderr)
         return 1

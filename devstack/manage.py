@@ -6,23 +6,23 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from devstack.instance import hold_instance, running_instance
+from devstack.instance import find_running_instance, hold_instance
 from devstack.interrupts import StopRequested
 from devstack.places import CHECKOUT
 from devstack.processes import Command
-from devstack.stack import Stack, stack_of
+from devstack.stack import Stack, build_stack
 from devstack.supervisor import Supervisor
 
 
 def manage(name: str, argv: Sequence[str]) -> int:
     """Return the exit status of the command, which has our terminal. Raise InstanceError."""
     command = (sys.executable, str(CHECKOUT / "manage.py"), *argv)
-    found = running_instance(name)
+    found = find_running_instance(name)
     if found is not None:
         instance, url = found
         env = Stack(instance, Supervisor(), careless=False).environment_of_running(url)
         return subprocess.run(command, env=env, cwd=CHECKOUT).returncode
-    with stack_of(hold_instance(name), careless=False) as stack:
+    with build_stack(hold_instance(name), careless=False) as stack:
         try:
             stack.start_servers()
             stack.env["PITWALL_BASE_URL"] = f"http://127.0.0.1:{stack.instance.port()}"

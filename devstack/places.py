@@ -14,7 +14,7 @@ VENV_PYTHON = VENV / "bin" / "python"
 STATE = CHECKOUT / ".pitwall"
 
 
-def tools_cache() -> Path:
+def get_tools_cache() -> Path:
     """Return the user's folder of tools that every checkout shares; it need not exist yet."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     # The specification says to ignore a relative path.

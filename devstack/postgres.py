@@ -17,9 +17,9 @@ from urllib.parse import quote
 
 import psycopg
 
-from devstack.postgres_binaries import Binaries, PostgresError, choose_binaries, data_major
+from devstack.postgres_binaries import Binaries, PostgresError, choose_binaries, read_data_major
 from devstack.processes import Command, Service
-from devstack.runtime import give_to, runtime_folder
+from devstack.runtime import create_runtime_folder, give_to
 
 NOBODY = 65534
 START_RETRY_S = 10.0
@@ -43,7 +43,7 @@ class Postgres:
         self.data = data
         self.log = log
         self.careless = careless
-        self.sockets = runtime_folder(data)
+        self.sockets = create_runtime_folder(data)
 
     @property
     def url(self) -> str:
@@ -54,11 +54,11 @@ class Postgres:
 
         Raises PostgresError.
         """
-        self.binaries = choose_binaries(data_major(self.data))
-        self.identity = identity_for(self.binaries)
+        self.binaries = choose_binaries(read_data_major(self.data))
+        self.identity = choose_identity(self.binaries)
         if self.identity.user is not None:
             give_to(self.sockets, self.identity.user)
-        if data_major(self.data) is None:
+        if read_data_major(self.data) is None:
             self._initdb()
         forget_recycled_pid(self.data / "postmaster.pid")
 
@@ -76,7 +76,7 @@ class Postgres:
             command=Command(
                 name="postgres",
                 argv=(*self.identity.prefix, *argv),
-                env=environment(),
+                env=build_environment(),
                 cwd=self.data,
                 log=self.log,
                 user=self.identity.user,
@@ -132,16 +132,16 @@ class Postgres:
         )
 
 
-def identity_for(binaries: Binaries) -> Identity:
+def choose_identity(binaries: Binaries) -> Identity:
     """PostgreSQL refuses to run as root: use a user namespace, otherwise the user postgres."""
     if os.geteuid() != 0:
         return Identity()
     prefix = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}")
     postgres = str(binaries.folder / "postgres")
-    if runs((*prefix, postgres, "--version")):
+    if is_running((*prefix, postgres, "--version")):
         return Identity(prefix=prefix)
-    user = system_user()
-    if user is not None and runs((postgres, "--version"), user):
+    user = find_system_user()
+    if user is not None and is_running((postgres, "--version"), user):
         return Identity(user=user)
     raise PostgresError(
         "PostgreSQL refuses to run as root, this machine refuses user namespaces (unshare --user), "
@@ -150,7 +150,7 @@ def identity_for(binaries: Binaries) -> Identity:
     )
 
 
-def system_user() -> tuple[int, int] | None:
+def find_system_user() -> tuple[int, int] | None:
     try:
         entry = pwd.getpwnam("postgres")
     except KeyError:
@@ -158,7 +158,7 @@ def system_user() -> tuple[int, int] | None:
     return entry.pw_uid, entry.pw_gid
 
 
-def runs(argv: tuple[str, ...], user: tuple[int, int] | None = None) -> bool:
+def is_running(argv: tuple[str, ...], user: tuple[int, int] | None = None) -> bool:
     uid, gid = user or (None, None)
     try:
         done = subprocess.run(
@@ -182,7 +182,7 @@ def run_initdb(argv: list[str], identity: Identity, log: Path) -> None:
     with log.with_name("initdb.log").open("wb") as out:
         status = subprocess.run(
             [*identity.prefix, *argv],
-            env=environment(),
+            env=build_environment(),
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -201,7 +201,7 @@ def run_initdb(argv: list[str], identity: Identity, log: Path) -> None:
         )
 
 
-def environment() -> dict[str, str]:
+def build_environment() -> dict[str, str]:
     """Return our environment without PGHOST and the like, which may name another server."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     return {**kept, "LC_ALL": "C"}
@@ -217,12 +217,12 @@ def forget_recycled_pid(pid_file: Path) -> None:
         pid = int(pid_file.read_text().split()[0])
     except (FileNotFoundError, IndexError, ValueError):
         return
-    name = program_of(pid)
+    name = read_program_name(pid)
     if name and "postgres" not in name and "postmaster" not in name:
         pid_file.unlink()
 
 
-def program_of(pid: int) -> str:
+def read_program_name(pid: int) -> str:
     """Return the name of a process; empty if it is unknown."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text().strip()

@@ -27,7 +27,7 @@ class Binaries:
     major: int
 
 
-def data_major(data: Path) -> int | None:
+def read_data_major(data: Path) -> int | None:
     """Return the major version that a data folder belongs to; None if there is none yet."""
     try:
         return int((data / "PG_VERSION").read_text())
@@ -38,7 +38,7 @@ def data_major(data: Path) -> int | None:
 def choose_binaries(major: int | None) -> Binaries:
     """Return the first PostgreSQL that fits the data folder's major, or any if that is None."""
     named = os.environ.get("PITWALL_PG_BIN")
-    found = list(candidates())
+    found = list(find_candidates())
     if named and not (found and found[0].folder == Path(named)):
         raise PostgresError(
             f"PITWALL_PG_BIN={named} holds no PostgreSQL {MAJORS[-1]} to {MAJORS[0]} "
@@ -62,14 +62,14 @@ def choose_binaries(major: int | None) -> Binaries:
     )
 
 
-def candidates() -> Iterator[Binaries]:
-    for folder in candidate_folders():
-        major = major_of(folder)
+def find_candidates() -> Iterator[Binaries]:
+    for folder in list_candidate_folders():
+        major = parse_major(folder)
         if major in MAJORS and (folder / "initdb").exists():
             yield Binaries(folder=folder, major=major)
 
 
-def candidate_folders() -> Iterator[Path]:
+def list_candidate_folders() -> Iterator[Path]:
     named = os.environ.get("PITWALL_PG_BIN")
     if named:
         yield Path(named)
@@ -85,7 +85,7 @@ def candidate_folders() -> Iterator[Path]:
 
 
 @functools.cache
-def major_of(folder: Path) -> int:
+def parse_major(folder: Path) -> int:
     """Return 0 if there is no working postgres."""
     try:
         said = subprocess.run(

@@ -74,7 +74,7 @@ class Child:
         If the leader still lives, its descendants are killed too: PostgreSQL puts each of its
         children into a separate session.
         """
-        others = descendants(self.pid) if self.status() is None else []
+        others = find_descendants(self.pid) if self.status() is None else []
         # A group of zombies returns "not permitted" on macOS.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
@@ -137,24 +137,24 @@ def log_tail(log: Path | None, lines: int = 20) -> str:
     return f"The end of {log}:\n{text}"
 
 
-def descendants(pid: int) -> list[int]:
+def find_descendants(pid: int) -> list[int]:
     """Return the processes below one, as far as `ps` or /proc shows them."""
-    parents = parents_of_all()
+    parents = map_parents()
     found = [pid]
     for ancestor in found:
         found += [child for child, parent in parents.items() if parent == ancestor]
     return found[1:]
 
 
-def parents_of_all() -> dict[int, int]:
+def map_parents() -> dict[int, int]:
     if sys.platform == "linux":
-        return dict(parent_in_proc())
+        return dict(read_parent())
     said = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True).stdout
     pairs = (line.split() for line in said.splitlines())
     return {int(pid): int(parent) for pid, parent in pairs}
 
 
-def parent_in_proc() -> Iterator[tuple[int, int]]:
+def read_parent() -> Iterator[tuple[int, int]]:
     for folder in Path("/proc").glob("[0-9]*"):
         # It may end in the meantime.
         with contextlib.suppress(OSError):

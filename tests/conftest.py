@@ -10,7 +10,7 @@ from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
 from orchestrator.core.page_cache import forget_parts
-from orchestrator.measurements.ingest import forget
+from orchestrator.measurements.ingest import forget_cached
 from tests.support import migrated
 from tests.support.engine import ANYWHERE
 from tests.support.factories import Personas, make_personas
@@ -77,7 +77,7 @@ def django_db_setup(
 @pytest.fixture(autouse=True)
 def nothing_remembered() -> None:
     """What a process remembers of rows is of no use to the next test: they are rolled back."""
-    forget()
+    forget_cached()
     forget_parts()
 
 

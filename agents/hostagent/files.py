@@ -14,7 +14,7 @@ from typing import Any
 FULL_BYTES = 1024 * 1024
 
 
-def no_space(root: Path) -> str:
+def describe_full_disk(root: Path) -> str:
     """Return the error message if the disk is full, else "".
 
     On a full disk most programs fail without a message.

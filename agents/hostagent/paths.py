@@ -22,7 +22,7 @@ NOTE = "installed"
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\Z")
 
 
-def checked_id(text: str) -> str:
+def check_id(text: str) -> str:
     """Return `text` if it can be one component of a path; BadArgument otherwise."""
     if not _ID.match(text):
         raise BadArgument(
@@ -45,8 +45,8 @@ class StepDir:
     def __init__(self, root: Path, job: str, step: str) -> None:
         """BadArgument if job or step cannot name a folder."""
         self.root = root
-        self.job = checked_id(job)
-        self.step = checked_id(step)
+        self.job = check_id(job)
+        self.step = check_id(step)
         self.path = root / "jobs" / job / step
 
     def __str__(self) -> str:
@@ -86,10 +86,10 @@ class StepDir:
         return self.path.parent / TLS
 
     def build_log(self, build: str) -> Path:
-        return self.path / f"build-{checked_id(build)}.log"
+        return self.path / f"build-{check_id(build)}.log"
 
     def trial(self, trial: str) -> Path:
-        return self.path / "trials" / checked_id(trial)
+        return self.path / "trials" / check_id(trial)
 
 
 def all_steps(root: Path) -> list[StepDir]:
@@ -114,7 +114,7 @@ def tree_dir(root: Path, tree: str) -> Path:
 
 
 def install_dir(root: Path, name: str) -> Path:
-    return root / "installs" / checked_id(name)
+    return root / "installs" / check_id(name)
 
 
 def installed_for(root: Path, tree: str) -> Optional[str]:
@@ -124,7 +124,7 @@ def installed_for(root: Path, tree: str) -> Optional[str]:
     return None
 
 
-def stdout_of(out: Path) -> Path:
+def build_stdout_path(out: Path) -> Path:
     """Return the stdout of a load tool, next to its report: `tool-2.stdout` for `tool-2.json`."""
     return out.with_suffix(".stdout")
 
@@ -135,8 +135,8 @@ def host_lock(root: Path) -> Path:
 
 
 def repository(root: Path, project: str) -> Path:
-    return root / "repositories" / f"{checked_id(project)}.git"
+    return root / "repositories" / f"{check_id(project)}.git"
 
 
 def bundle_file(root: Path, name: str) -> Path:
-    return root / "bundles" / f"{checked_id(name)}.bundle"
+    return root / "bundles" / f"{check_id(name)}.bundle"

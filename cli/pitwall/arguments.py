@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 
-from .judging import verdicts_to_fail_on
-from .words import duration, run_id, share
+from .judging import parse_failing_verdicts
+from .words import format_duration, run_id, share
 
 EPILOG = """\
 PITWALL_URL is the address of your Pitwall and PITWALL_TOKEN an API token (Settings, API tokens).
@@ -14,7 +14,7 @@ Exit status: 0 pass; 1 a verdict in --fail-on; 2 no result (standard error shows
 """
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
         prog="pitwall",
         description="Run benchmarks on a Pitwall and compare commits.",
@@ -31,25 +31,25 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--quiet", "-q", action="store_true", help="show no progress")
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _run(commands.add_parser("run", help="start a run, and wait for it with --wait"))
-    _wait(commands.add_parser("wait", help="wait until a run has ended"))
+    _add_wait(commands.add_parser("wait", help="wait until a run has ended"))
     _compare(commands.add_parser("compare", help="show changes; fail on a regression"))
     _import(commands.add_parser("import", help="send finished results from files"))
     _export(commands.add_parser("export", help="write trials, a report or a definition"))
     hosts = commands.add_parser("hosts", help="list the team's hosts, and which are free")
     hosts.add_argument("--json", action="store_true", help="print the response of the API")
-    _local(commands.add_parser("local", help="measure on this machine, without a server"))
+    _add_local(commands.add_parser("local", help="measure on this machine, without a server"))
     return whole
 
 
 def _run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--benchmark", "-b", required=True, metavar="NAME")
-    _project(run)
+    _add_project(run)
     run.add_argument(
         "--contender", "--ref", action="append", metavar="REF",
         help="pushed branch, tag or hash to measure (default: the commit that is "
         "checked out here); may be repeated",
     )  # fmt: skip
-    _baseline(
+    _add_baseline(
         run, "the contender's first parent",
         "; merge-base:BRANCH and newest-measured:BRANCH: resolved by the server",
     )  # fmt: skip
@@ -59,8 +59,10 @@ def _run(run: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     run.add_argument("--cases", metavar="EXPRESSION", help="such as 'connections == 16'")
     run.add_argument("--rounds", type=int, metavar="N", help="default: that of the definition")
-    _until(run)
-    run.add_argument("--budget", type=duration, metavar="TIME", help="machine time, such as 30m")
+    _add_until(run)
+    run.add_argument(
+        "--budget", type=format_duration, metavar="TIME", help="machine time, such as 30m"
+    )
     run.add_argument("--priority", choices=("low", "normal", "high"))
     keys = run.add_mutually_exclusive_group()
     keys.add_argument(
@@ -69,26 +71,26 @@ def _run(run: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     keys.add_argument("--key", metavar="TEXT", help="idempotency key: one run per key")
     run.add_argument("--wait", action="store_true", help="wait until the run has ended")
-    _timeout(run)
+    _add_timeout(run)
     run.add_argument("--json", action="store_true", help="print the run, not only its id")
 
 
-def _wait(wait: argparse.ArgumentParser) -> None:
+def _add_wait(wait: argparse.ArgumentParser) -> None:
     wait.add_argument("run", type=run_id, help="id or address of the run")
-    _timeout(wait)
+    _add_timeout(wait)
     wait.add_argument("--json", action="store_true", help="print the run as it ended")
 
 
 def _compare(compare: argparse.ArgumentParser) -> None:
     compare.add_argument("run", nargs="?", type=run_id, help="id or address of a run")
     compare.add_argument("--benchmark", "-b", metavar="NAME")
-    _project(compare)
+    _add_project(compare)
     compare.add_argument("--baseline", metavar="COMMIT")
     compare.add_argument("--contender", metavar="COMMIT")
     compare.add_argument("--case", metavar="KEY")
     compare.add_argument("--host", metavar="NAME")
     compare.add_argument("--profile", metavar="NAME")
-    _judging(compare)
+    _add_judging(compare)
     compare.add_argument("--format", choices=("table", "markdown", "csv", "json"), default="table")
     compare.add_argument(
         "--append", metavar="FILE", help="append the Markdown to this file, such as a CI summary"
@@ -115,29 +117,31 @@ def _export(export: argparse.ArgumentParser) -> None:
         kind.add_argument("--output", "-o", metavar="FILE", default="-")
 
 
-def _local(local: argparse.ArgumentParser) -> None:
+def _add_local(local: argparse.ArgumentParser) -> None:
     local.add_argument("definition", nargs="?", default=".pitwall.yaml", metavar="FILE")
     local.add_argument("--contender", metavar="REF", help="default: the checked-out commit")
-    _baseline(local, "none, measure the contender alone", "; merge-base:BRANCH: like --merge-base")
+    _add_baseline(
+        local, "none, measure the contender alone", "; merge-base:BRANCH: like --merge-base"
+    )
     local.add_argument("--rounds", type=int, metavar="N", help="default: that of the definition")
-    _until(local)
+    _add_until(local)
     local.add_argument("--cases", metavar="EXPRESSION")
     local.add_argument("--keep", metavar="FOLDER", help="keep builds and raw output there")
     local.add_argument(
         "--checkout", metavar="FOLDER", default=os.environ.get("PITWALL_CHECKOUT"),
         help="checkout of Pitwall (default: PITWALL_CHECKOUT, or that of this program)",
     )  # fmt: skip
-    _judging(local)
+    _add_judging(local)
     local.add_argument("--format", choices=("table", "json"), default="table")
 
 
-def _project(parser: argparse.ArgumentParser) -> None:
+def _add_project(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--project", metavar="NAME", help="required if two projects have a benchmark of this name"
     )
 
 
-def _until(parser: argparse.ArgumentParser) -> None:
+def _add_until(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until", choices=("rounds", "decided", "screened"),
         help="decided: measure each case until its verdict is known, at most 20 rounds unless "
@@ -145,7 +149,7 @@ def _until(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def _baseline(parser: argparse.ArgumentParser, default: str, rules: str) -> None:
+def _add_baseline(parser: argparse.ArgumentParser, default: str, rules: str) -> None:
     either = parser.add_mutually_exclusive_group()
     either.add_argument(
         "--baseline",
@@ -159,18 +163,18 @@ def _baseline(parser: argparse.ArgumentParser, default: str, rules: str) -> None
     )
 
 
-def _timeout(parser: argparse.ArgumentParser) -> None:
+def _add_timeout(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
-        type=duration,
+        type=format_duration,
         metavar="TIME",
         help="stop waiting after this time; the run continues",
     )
 
 
-def _judging(parser: argparse.ArgumentParser) -> None:
+def _add_judging(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--fail-on", type=verdicts_to_fail_on, default=("regressed",), metavar="VERDICT,…",
+        "--fail-on", type=parse_failing_verdicts, default=("regressed",), metavar="VERDICT,…",
         help="regressed (default), inconclusive, improved; or never",
     )  # fmt: skip
     parser.add_argument(

@@ -43,7 +43,7 @@ class Progress:
         self._last = ""
 
     def _draw(self, line: str) -> None:
-        room = columns_of(self._stream) - 1
+        room = count_columns(self._stream) - 1
         self._stream.write("\r" + line[:room].ljust(room))
         self._stream.flush()
 
@@ -54,7 +54,7 @@ def draw_bar(done: int, total: int) -> str:
     return "[" + "#" * full + "." * (WIDTH - full) + "]"
 
 
-def columns_of(stream: TextIO) -> int:
+def count_columns(stream: TextIO) -> int:
     """Return the width of the terminal behind `stream`, or 80 if it is not a terminal."""
     try:
         return os.get_terminal_size(stream.fileno()).columns or 80

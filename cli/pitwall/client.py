@@ -67,8 +67,8 @@ class Client:
         sleep: Callable[[float], None] = time.sleep,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.url = _checked_url(url)
-        self._token = _checked_token(token)
+        self.url = _check_url(url)
+        self._token = _check_token(token)
         self._patience_s = patience_s
         self._sleep = sleep
         self._tell = tell
@@ -124,14 +124,14 @@ class Client:
         while True:
             trouble, answer = self._once(request, timeout_s)
             if answer is not None and not _may_pass(answer):
-                return _accepted(answer)
+                return _read_accepted(answer)
             wanted = _retry_after(answer)
             rest = wanted if wanted is not None else pause * random.uniform(0.5, 1.0)
             fetching = _fetch_progress(answer)
             patience_s = max(self._patience_s, FETCH_PATIENCE_S) if fetching else self._patience_s
             if waited + rest > patience_s:
                 if answer is not None:
-                    return _accepted(answer)
+                    return _read_accepted(answer)
                 raise NoAnswerError(
                     f"{self.url} cannot be reached ({trouble}); is PITWALL_URL right?"
                 )
@@ -158,7 +158,7 @@ class Client:
             return str(error) or type(error).__name__, None
 
 
-def _checked_url(url: str) -> str:
+def _check_url(url: str) -> str:
     parts = urllib.parse.urlsplit(url.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise NoAnswerError(
@@ -170,7 +170,7 @@ def _checked_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 
 
-def _checked_token(token: str) -> str:
+def _check_token(token: str) -> str:
     """Check the token here, because the standard library would quote it in its error message."""
     token = token.strip()
     if not token:
@@ -214,16 +214,16 @@ def _retry_after(answer: Optional[Answer]) -> Optional[float]:
         return None
 
 
-def _accepted(answer: Answer) -> Answer:
+def _read_accepted(answer: Answer) -> Answer:
     if answer.status < 300:
         return answer
     if answer.status < 400:
         leads = answer.header("location") or "elsewhere"
         raise RefusedError(f"the server redirects to {leads}; set PITWALL_URL to that address")
-    raise RefusedError(_reason(answer), answer.status)
+    raise RefusedError(_read_reason(answer), answer.status)
 
 
-def _reason(answer: Answer) -> str:
+def _read_reason(answer: Answer) -> str:
     try:
         problem = json.loads(answer.body)
         said = [str(problem["detail"])]

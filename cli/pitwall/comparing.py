@@ -11,7 +11,7 @@ from typing import Any
 from .client import Client
 from .errors import NoAnswerError
 from .judging import Judgement, judge
-from .tables import comparison_table, judged_lines
+from .tables import render_comparison, render_judgement
 
 
 def compare(asked: argparse.Namespace, client: Client) -> int:
@@ -21,22 +21,22 @@ def compare(asked: argparse.Namespace, client: Client) -> int:
     if asked.format == "json":
         print(as_json(report, judged, asked))
     elif asked.format == "markdown":
-        print(_markdown(client, query, judged, asked))
+        print(_render_markdown(client, query, judged, asked))
     elif asked.format == "csv":
         sys.stdout.write(client.text("comparisons/csv", query))
     else:
-        print(f"{comparison_table(report)}\n\n{report['web_url']}")
+        print(f"{render_comparison(report)}\n\n{report['web_url']}")
     if asked.append:
         with Path(asked.append).open("a", encoding="utf-8") as file:
-            file.write(_markdown(client, query, judged, asked) + "\n")
-    say_judged(judged, asked)
+            file.write(_render_markdown(client, query, judged, asked) + "\n")
+    print_judgement(judged, asked)
     return judged.status
 
 
-def say_judged(judged: Judgement, asked: argparse.Namespace) -> None:
+def print_judgement(judged: Judgement, asked: argparse.Namespace) -> None:
     """Print the judgement on standard error, because standard output is the table or the file."""
     sys.stdout.flush()
-    for line in judged_lines(judged, asked.min_change):
+    for line in render_judgement(judged, asked.min_change):
         print(f"pitwall: {line}", file=sys.stderr)
 
 
@@ -53,8 +53,10 @@ def as_json(report: Any, judged: Judgement, asked: argparse.Namespace) -> str:
     return json.dumps({**report, "build": build}, indent=1, ensure_ascii=False)
 
 
-def _markdown(client: Client, query: Any, judged: Judgement, asked: argparse.Namespace) -> str:
-    lines = [f"- `{line.replace('`', '')}`" for line in judged_lines(judged, asked.min_change)]
+def _render_markdown(
+    client: Client, query: Any, judged: Judgement, asked: argparse.Namespace
+) -> str:
+    lines = [f"- `{line.replace('`', '')}`" for line in render_judgement(judged, asked.min_change)]
     text = client.text("comparisons/markdown", query).rstrip()
     return "\n".join([text, "", *lines]) if lines else text
 

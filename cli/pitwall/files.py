@@ -25,9 +25,9 @@ ENDINGS = (".jsonl", ".csv", ".jsonl.gz", ".csv.gz")
 def send_files(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
     """Send files; each is imported completely or not at all, and a known one adds nothing."""
     for number, name in enumerate(asked.files):
-        path = _checked(Path(name))
+        path = _check_file(Path(name))
         progress.show(number, len(asked.files), f"sending {path.name}")
-        content_type, body = _form(path)
+        content_type, body = _choose_form(path)
         answer = client.ask(
             "POST",
             "results/files",
@@ -60,17 +60,17 @@ def _import_ended(
 
 
 def export(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
-    with _written(asked.output) as file:
+    with _write_output(asked.output) as file:
         if asked.what == "trials":
             _export_trials(asked, client, progress, file)
         elif asked.what == "report":
             file.write(_report(asked, client))
         else:
-            file.write(_definition(asked, client))
+            file.write(_read_definition(asked, client))
     return PASS
 
 
-def _checked(path: Path) -> Path:
+def _check_file(path: Path) -> Path:
     if not path.is_file():
         raise NoAnswerError(f"there is no file {path}")
     if not path.name.endswith(ENDINGS):
@@ -78,7 +78,7 @@ def _checked(path: Path) -> Path:
     return path
 
 
-def _form(path: Path) -> tuple[str, bytes]:
+def _choose_form(path: Path) -> tuple[str, bytes]:
     """Return content type and body as multipart/form-data; the standard library lacks it."""
     edge = uuid.uuid4().hex
     name = path.name.replace("\\", "_").replace('"', "_")
@@ -91,7 +91,7 @@ def _form(path: Path) -> tuple[str, bytes]:
 
 
 @contextmanager
-def _written(output: str) -> Iterator[TextIO]:
+def _write_output(output: str) -> Iterator[TextIO]:
     if output == "-":
         yield sys.stdout
     else:
@@ -103,14 +103,14 @@ def _export_trials(
     asked: argparse.Namespace, client: Client, progress: Progress, file: TextIO
 ) -> None:
     """Write a line of JSON for each trial: values, provenance, and the URLs of its files."""
-    trials = list(_trials(asked, client))
+    trials = list(_download_trials(asked, client))
     for number, trial in enumerate(trials, 1):
         file.write(json.dumps(client.get(f"trials/{trial['id']}"), ensure_ascii=False) + "\n")
         progress.show(number, len(trials), f"trial {number} of {len(trials)}")
     progress.end()
 
 
-def _trials(asked: argparse.Namespace, client: Client) -> Iterator[Any]:
+def _download_trials(asked: argparse.Namespace, client: Client) -> Iterator[Any]:
     query = {"invalid": "true" if asked.invalid else None}
     return client.pages(f"runs/{asked.run}/trials", "trials", query)
 
@@ -120,7 +120,7 @@ def _report(asked: argparse.Namespace, client: Client) -> str:
     return client.text(f"reports/{quote(asked.name)}{ending}")
 
 
-def _definition(asked: argparse.Namespace, client: Client) -> str:
+def _read_definition(asked: argparse.Namespace, client: Client) -> str:
     project, _, benchmark = asked.benchmark.partition("/")
     if not benchmark:
         raise NoAnswerError(f"{asked.benchmark}: name it as PROJECT/BENCHMARK")

@@ -31,7 +31,7 @@ def wait_for_end(
     until = None if timeout_s is None else clock() + timeout_s
     run = client.get(f"runs/{run_id}")
     while True:
-        progress.show(settled(run), run["trials_total"], told_of(run))
+        progress.show(count_finished(run), run["trials_total"], describe_progress(run))
         if run["ended_at"] is not None:
             break
         if until is not None and clock() >= until:
@@ -53,22 +53,22 @@ def wait_for_end(
     return run
 
 
-def settled(run: Any) -> int:
+def count_finished(run: Any) -> int:
     """Return the number of finished trials, without those that a failed job skipped."""
     return int(run["trials_done"]) - int(run["trials_skipped"])
 
 
-def told_of(run: Any) -> str:
+def describe_progress(run: Any) -> str:
     """Return one line: the state, the progress, and the remaining time."""
-    parts = [f"{run['state']}: {settled(run)} of {run['trials_total']} trials"]
+    parts = [f"{run['state']}: {count_finished(run)} of {run['trials_total']} trials"]
     if run["ended_at"] is None:
         if run["seconds_left"]:
             parts.append(f"about {format_duration(run['seconds_left'])} left")
-        parts += _now(run)
+        parts += _describe_current_trial(run)
     return ", ".join(parts)
 
 
-def _now(run: Any) -> list[str]:
+def _describe_current_trial(run: Any) -> list[str]:
     """Return the running work, or why nothing runs."""
     waiting = [job["waiting"] for job in run["jobs"] if job["state"] == "queued" and job["waiting"]]
     active = [job["phase"] for job in run["jobs"] if job["phase"] and job["state"] != "queued"]

@@ -9,7 +9,7 @@ from .errors import NoAnswerError
 
 def head() -> str:
     """Return the commit that is checked out."""
-    done = _git("rev-parse", "--verify", "HEAD^{commit}")
+    done = _run_git("rev-parse", "--verify", "HEAD^{commit}")
     if done.returncode:
         raise NoAnswerError(
             f"no commit is checked out here ({done.stderr.strip()}); give --contender"
@@ -19,41 +19,41 @@ def head() -> str:
 
 def merge_base(branch: str, contender: str) -> str:
     """Return where `contender` left `branch`; for a commit of the branch, its first parent."""
-    tip = _tip_of(branch)
-    done = _git("merge-base", tip, contender)
+    tip = _read_tip(branch)
+    done = _run_git("merge-base", tip, contender)
     base = done.stdout.strip()
     if done.returncode or not base:
-        raise NoAnswerError(_why_none(branch, contender))
+        raise NoAnswerError(_explain_missing_commit(branch, contender))
     if base != _commit(contender):
         return base
-    parent = _git("rev-parse", "--verify", "--quiet", f"{base}^1")
+    parent = _run_git("rev-parse", "--verify", "--quiet", f"{base}^1")
     if parent.returncode:
         raise NoAnswerError(f"{base[:10]} has no parent here to compare with. {_fetch_more()}")
     return parent.stdout.strip()
 
 
-def _tip_of(branch: str) -> str:
+def _read_tip(branch: str) -> str:
     """Prefer the remote's branch: a CI has no local branch of that name, or an old one."""
     for name in (f"refs/remotes/origin/{branch}", branch):
-        done = _git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        done = _run_git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         if not done.returncode:
             return done.stdout.strip()
     raise NoAnswerError(f"there is no branch {branch} in this checkout. {_fetch_more()}")
 
 
 def _commit(name: str) -> str:
-    done = _git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    done = _run_git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     if done.returncode:
         raise NoAnswerError(f"the commit {name} is not in this checkout. {_fetch_more()}")
     return done.stdout.strip()
 
 
-def _why_none(branch: str, contender: str) -> str:
+def _explain_missing_commit(branch: str, contender: str) -> str:
     return f"{branch} and {contender[:10]} have no commit in common here. {_fetch_more()}"
 
 
 def _fetch_more() -> str:
-    if _git("rev-parse", "--is-shallow-repository").stdout.strip() == "true":
+    if _run_git("rev-parse", "--is-shallow-repository").stdout.strip() == "true":
         return (
             "The clone is shallow: fetch all of it (GitHub: fetch-depth: 0; GitLab: GIT_DEPTH: 0; "
             "by hand: git fetch --unshallow), or name the --baseline yourself"
@@ -61,7 +61,7 @@ def _fetch_more() -> str:
     return "Fetch it (git fetch origin), or name the --baseline yourself"
 
 
-def _git(*words: str) -> subprocess.CompletedProcess[str]:
+def _run_git(*words: str) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(["git", *words], capture_output=True, text=True, check=False)
     except OSError as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .client import Client
 from .errors import PASS
-from .tables import table
+from .tables import render_table
 
 HEADS = ("host", "state", "profile", "tags", "now")
 
@@ -18,13 +18,13 @@ def list_hosts(asked: argparse.Namespace, client: Client) -> int:
     if asked.json:
         print(json.dumps(hosts, indent=1))
     elif hosts:
-        print(table(HEADS, [_row(host) for host in hosts]))
+        print(render_table(HEADS, [_build_row(host) for host in hosts]))
     else:
         print(f"The team has no host yet: add one at {client.url}/hosts/new")
     return PASS
 
 
-def _row(host: Any) -> tuple[str, ...]:
+def _build_row(host: Any) -> tuple[str, ...]:
     return host["name"], host["state"], host["profile"]["slug"], ",".join(host["tags"]), _now(host)
 
 

@@ -25,7 +25,7 @@ class Judgement(NamedTuple):
     unknown: tuple[str, ...]
 
 
-def verdicts_to_fail_on(text: str) -> tuple[str, ...]:
+def parse_failing_verdicts(text: str) -> tuple[str, ...]:
     """Parse `--fail-on regressed,inconclusive`; `never` gives none."""
     wanted = tuple(word.strip() for word in text.split(","))
     if wanted == (NEVER,):
@@ -49,12 +49,17 @@ def judge(report: Any, fail_on: Sequence[str], min_change: Optional[float] = Non
     for case in report["cases"]:
         if case["verdict"] not in fail_on:
             continue
-        named = list(_carriers(case))
-        counted = [metric for metric in named if _counts(metric, case["verdict"], min_change)]
-        words = [f"{_name(case)}: {_told(metric, case['verdict'])}" for metric in counted or named]
+        named = list(_find_failing_cases(case))
+        counted = [
+            metric for metric in named if _count_verdicts(metric, case["verdict"], min_change)
+        ]
+        words = [
+            f"{_name(case)}: {_describe_judgement(metric, case['verdict'])}"
+            for metric in counted or named
+        ]
         (because if counted else spared).extend(words)
     unknown = tuple(
-        f"{_name(case)}: {why}" for case in report["cases"] if (why := _why_unknown(case))
+        f"{_name(case)}: {why}" for case in report["cases"] if (why := _explain_unknown(case))
     )
     if not report["cases"]:
         unknown = ("no case was measured",)
@@ -64,27 +69,27 @@ def judge(report: Any, fail_on: Sequence[str], min_change: Optional[float] = Non
     return Judgement(status, tuple(because), tuple(spared), unknown)
 
 
-def _carriers(case: Any) -> Iterator[Any]:
+def _find_failing_cases(case: Any) -> Iterator[Any]:
     """Yield the primary metrics that determine the verdict of the case."""
     for metric in case["metrics"]:
         if metric["primary"] and metric["verdict"] == case["verdict"]:
             yield metric
 
 
-def _counts(metric: Any, verdict: str, min_change: Optional[float]) -> bool:
+def _count_verdicts(metric: Any, verdict: str, min_change: Optional[float]) -> bool:
     if min_change is None or verdict == "inconclusive":
         return True
-    return metric["interval"] is not None and _least(metric, verdict) >= min_change
+    return metric["interval"] is not None and _find_least(metric, verdict) >= min_change
 
 
-def _least(metric: Any, verdict: str) -> float:
+def _find_least(metric: Any, verdict: str) -> float:
     """Return the smallest possible size of the change, in the direction of the verdict."""
     low, high = metric["interval"]
     upwards = (metric["better"] == "higher") == (verdict == "improved")
     return float(low) if upwards else -float(high)
 
 
-def _why_unknown(case: Any) -> str:
+def _explain_unknown(case: Any) -> str:
     """Return why the result of a case is unusable; "" if it is usable, whatever its verdict."""
     blocks = max((metric["blocks"] for metric in case["metrics"]), default=0)
     excluded = case["excluded_blocks"]
@@ -100,7 +105,7 @@ def _name(case: Any) -> str:
     return f"{label} on {case['host']}" if case.get("host") else label
 
 
-def _told(metric: Any, verdict: str) -> str:
+def _describe_judgement(metric: Any, verdict: str) -> str:
     text = f"{metric['title']} {verdict}"
     if metric["change"] is not None:
         text += f", {format_change(metric['change'])}"

@@ -15,10 +15,10 @@ from typing import Any, Optional
 
 from . import git
 from .bar import Progress
-from .comparing import as_json, say_judged
+from .comparing import as_json, print_judgement
 from .errors import PASS, NoAnswerError
 from .judging import judge
-from .tables import comparison_table, table
+from .tables import render_comparison, render_table
 from .units import UNKNOWN, format_value
 
 PYTHON = Path(".venv/Scripts/python.exe" if os.name == "nt" else ".venv/bin/python")
@@ -28,18 +28,18 @@ HEADS = ("case", "metric", "value", "95 % interval", "trials")
 def measure_here(asked: argparse.Namespace, progress: Progress) -> int:
     if not Path(asked.definition).is_file():
         raise NoAnswerError(f"there is no definition {asked.definition} here; name its file")
-    checkout = _checkout(asked.checkout)
-    report = _measured(checkout, _words(asked), progress)
+    checkout = _find_checkout(asked.checkout)
+    report = _run_measurement(checkout, _build_arguments(asked), progress)
     if report["contender"] is None:
-        print(json.dumps(report, indent=1) if asked.format == "json" else _alone(report))
+        print(json.dumps(report, indent=1) if asked.format == "json" else _print_single(report))
         return PASS
     judged = judge(report, asked.fail_on, asked.min_change)
-    print(as_json(report, judged, asked) if asked.format == "json" else comparison_table(report))
-    say_judged(judged, asked)
+    print(as_json(report, judged, asked) if asked.format == "json" else render_comparison(report))
+    print_judgement(judged, asked)
     return judged.status
 
 
-def _words(asked: argparse.Namespace) -> list[str]:
+def _build_arguments(asked: argparse.Namespace) -> list[str]:
     """Return the arguments of the checkout's command."""
     contender = asked.contender or git.head()
     baseline = _baseline(asked, contender)
@@ -68,7 +68,7 @@ def _baseline(asked: argparse.Namespace, contender: str) -> Optional[str]:
     return asked.baseline
 
 
-def _checkout(given: Optional[str]) -> Path:
+def _find_checkout(given: Optional[str]) -> Path:
     """Return the named checkout, or the one that contains this program."""
     own = Path(__file__).resolve().parents[2]
     folder = Path(given).resolve() if given else own
@@ -83,7 +83,7 @@ def _checkout(given: Optional[str]) -> Path:
     return folder
 
 
-def _measured(checkout: Path, words: list[str], progress: Progress) -> Any:
+def _run_measurement(checkout: Path, words: list[str], progress: Progress) -> Any:
     """Run the checkout's command; it prints lines of progress, and the report as the last one."""
     environment = {key: text for key, text in os.environ.items() if key != "PITWALL_TOKEN"}
     argv = [str(checkout / PYTHON), "-m", "devstack.here", *words]
@@ -113,23 +113,23 @@ def _measured(checkout: Path, words: list[str], progress: Progress) -> Any:
     return told["report"]
 
 
-def _alone(report: Any) -> str:
+def _print_single(report: Any) -> str:
     rows = [
         (
             case["case"]["label"],
             metric["title"],
             format_value(metric["value"], metric["unit"]),
-            _between(metric),
+            _print_comparison(metric),
             str(metric["trials"]),
         )
         for case in report["cases"]
         for metric in case["metrics"]
     ]
     lines = [report["summary"], *(f"Note: {note}" for note in report["notes"])]
-    return "\n".join(lines) + ("\n\n" + table(HEADS, rows) if rows else "")
+    return "\n".join(lines) + ("\n\n" + render_table(HEADS, rows) if rows else "")
 
 
-def _between(metric: Any) -> str:
+def _print_comparison(metric: Any) -> str:
     if metric["interval"] is None:
         return UNKNOWN
     return " to ".join(format_value(each, metric["unit"]) for each in metric["interval"])

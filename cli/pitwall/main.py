@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
-from .arguments import parser
+from .arguments import build_parser
 from .bar import Progress
 from .client import Client
 from .comparing import compare
@@ -25,13 +25,13 @@ from .starting import start_run
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     _speak_utf8()
-    asked = parser().parse_args(argv)
+    asked = build_parser().parse_args(argv)
     progress = Progress(quiet=asked.quiet)
     if argv is None:
         # A CI that cancels a build sends SIGTERM; all started processes must end as well.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return _carry_out(asked, progress)
+        return _run_command(asked, progress)
     except NoAnswerError as error:
         progress.end()
         print(f"pitwall: {error}", file=sys.stderr)
@@ -50,14 +50,14 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return INTERRUPTED
 
 
-def _carry_out(asked: argparse.Namespace, progress: Progress) -> int:
+def _run_command(asked: argparse.Namespace, progress: Progress) -> int:
     if asked.command == "local":
         return measure_here(asked, progress)
-    client = Client(asked.url, _token(asked.token_file), tell=progress.say)
+    client = Client(asked.url, _read_token(asked.token_file), tell=progress.say)
     if asked.command == "run":
         return start_run(asked, client, progress)
     if asked.command == "wait":
-        return _wait(asked, client, progress)
+        return _wait_for_run(asked, client, progress)
     if asked.command == "compare":
         return compare(asked, client)
     if asked.command == "import":
@@ -67,14 +67,14 @@ def _carry_out(asked: argparse.Namespace, progress: Progress) -> int:
     return list_hosts(asked, client)
 
 
-def _wait(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
+def _wait_for_run(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
     run = wait_for_end(client, asked.run, progress, timeout_s=asked.timeout)
     if asked.json:
         print(json.dumps(run, indent=1))
     return PASS
 
 
-def _token(file: Optional[str]) -> str:
+def _read_token(file: Optional[str]) -> str:
     if file is None:
         return os.environ.get("PITWALL_TOKEN", "")
     try:

@@ -13,14 +13,18 @@ from .bar import Progress
 from .client import Client
 from .errors import PASS
 from .following import wait_for_end
-from .words import names
+from .words import format_names
 
 
 def start_run(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
     """Start a run; standard output contains only its id, for scripts."""
-    run = _once(client, request_of(asked)) if asked.once else _asked(client, asked)
+    run = (
+        _build_idempotency_key(client, build_request(asked))
+        if asked.once
+        else _read_request(client, asked)
+    )
     progress.say(
-        f"{_short(run['contenders'])} against {_short([run['baseline']])}: {run['web_url']}"
+        f"{_shorten(run['contenders'])} against {_shorten([run['baseline']])}: {run['web_url']}"
     )
     if not asked.json:
         print(run["id"], flush=True)
@@ -31,9 +35,9 @@ def start_run(asked: argparse.Namespace, client: Client, progress: Progress) -> 
     return PASS
 
 
-def request_of(asked: argparse.Namespace) -> dict[str, Any]:
+def build_request(asked: argparse.Namespace) -> dict[str, Any]:
     """Return the body of `POST /runs`; the server chooses the values of missing options."""
-    contenders = names(asked.contender) or [git.head()]
+    contenders = format_names(asked.contender) or [git.head()]
     baseline = asked.baseline
     if asked.merge_base:
         baseline = git.merge_base(asked.merge_base, contenders[0])
@@ -42,7 +46,7 @@ def request_of(asked: argparse.Namespace) -> dict[str, Any]:
         "project": asked.project,
         "baseline": baseline,
         "contenders": contenders,
-        "hosts": names(asked.hosts),
+        "hosts": format_names(asked.hosts),
         "cases": asked.cases,
         "rounds": asked.rounds,
         "until": asked.until,
@@ -52,13 +56,13 @@ def request_of(asked: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in wanted.items() if value not in (None, [], "")}
 
 
-def _asked(client: Client, asked: argparse.Namespace) -> Any:
+def _read_request(client: Client, asked: argparse.Namespace) -> Any:
     """Send the request with a new key if none is given, so that a retry starts no second run."""
     key = asked.key or f"pitwall-cli {uuid.uuid4()}"
-    return client.post("runs", request_of(asked), {"Idempotency-Key": key})
+    return client.post("runs", build_request(asked), {"Idempotency-Key": key})
 
 
-def _once(client: Client, request: dict[str, Any]) -> Any:
+def _build_idempotency_key(client: Client, request: dict[str, Any]) -> Any:
     """Return the existing run of the same request; a new one if it failed or was cancelled."""
     digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
     after = ""
@@ -69,5 +73,5 @@ def _once(client: Client, request: dict[str, Any]) -> Any:
         after = f" after {run['id']}"
 
 
-def _short(commits: list[Any]) -> str:
+def _shorten(commits: list[Any]) -> str:
     return ", ".join(commit["short"] for commit in commits)

@@ -13,7 +13,7 @@ HEADS = ("case", "host", "metric", "baseline", "contender", "change", "95 % inte
 RIGHT = frozenset({"baseline", "contender", "change", "95 % interval", "value"})
 
 
-def comparison_table(report: Any) -> str:
+def render_comparison(report: Any) -> str:
     """Return the summary, the limitations, and a line for each primary metric."""
     parts = [report["summary"], *(f"Note: {note}" for note in report.get("notes", ()))]
     parts += [
@@ -21,14 +21,14 @@ def comparison_table(report: Any) -> str:
         f"{each['reason']}"
         for each in report.get("mismatches", ())
     ]
-    parts += _validity_issues(report["cases"])
-    rows = [row for case in report["cases"] for row in _rows(case)]
+    parts += _format_validity_issues(report["cases"])
+    rows = [row for case in report["cases"] for row in _build_rows(case)]
     if rows:
-        parts.append("\n" + table(HEADS, rows))
+        parts.append("\n" + render_table(HEADS, rows))
     return "\n".join(parts)
 
 
-def judged_lines(judged: Judgement, min_change: Any) -> list[str]:
+def render_judgement(judged: Judgement, min_change: Any) -> list[str]:
     """Return the reasons for the result of the build."""
     lines = [f"FAILED: {each}" for each in judged.because]
     lines += [
@@ -38,7 +38,7 @@ def judged_lines(judged: Judgement, min_change: Any) -> list[str]:
     return lines + [f"no result: {each}" for each in judged.unknown]
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def render_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table with columns as wide as needed; columns without values are left out."""
     every = [list(heads), *(list(row) for row in rows)]
     kept = [i for i in range(len(heads)) if any(row[i] not in ("", UNKNOWN) for row in every[1:])]
@@ -54,7 +54,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def _rows(case: Any) -> list[list[str]]:
+def _build_rows(case: Any) -> list[list[str]]:
     label = case["case"]["label"]
     primary = [metric for metric in case["metrics"] if metric["primary"]]
     if not primary:
@@ -74,7 +74,7 @@ def _rows(case: Any) -> list[list[str]]:
     ]
 
 
-def _validity_issues(cases: Iterable[Any]) -> list[str]:
+def _format_validity_issues(cases: Iterable[Any]) -> list[str]:
     """Return why trials are suspect or invalid, with the number of such trials over all cases."""
     counted: dict[str, int] = {}
     for case in cases:

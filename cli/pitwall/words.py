@@ -10,7 +10,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-def duration(text: str) -> float:
+def format_duration(text: str) -> float:
     """Parse `90`, `90s`, `30m` or `1h30m` as seconds."""
     parts = re.findall(r"(\d+(?:\.\d+)?)([smhd]?)", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
@@ -38,6 +38,6 @@ def run_id(text: str) -> str:
     return found.group().lower()
 
 
-def names(texts: Optional[list[str]]) -> list[str]:
+def format_names(texts: Optional[list[str]]) -> list[str]:
     """Split options that may be repeated and contain several names separated by commas."""
     return [name.strip() for text in texts or [] for name in text.split(",") if name.strip()]

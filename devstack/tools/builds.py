@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from devstack.tools.cache import folder_of, keep, staging
+from devstack.tools.cache import get_tool_folder, keep, open_staging
 from devstack.tools.messages import say, tail
 from devstack.tools.supplies import Supply, ToolError
 
@@ -17,9 +17,9 @@ from devstack.tools.supplies import Supply, ToolError
 GO_ELSEWHERE = ("GOOS", "GOARCH", "GOFLAGS", "GOBIN")
 
 
-def built_by_cargo(supply: Supply) -> Path:
-    cargo = _program("cargo", supply, "Rust (https://rustup.rs)")
-    with staging(supply) as folder:
+def build_with_cargo(supply: Supply) -> Path:
+    cargo = _find_program("cargo", supply, "Rust (https://rustup.rs)")
+    with open_staging(supply) as folder:
         argv = (
             *(cargo, "install", supply.package, "--version", supply.version, "--locked"),
             *("--features", "http3", "--root", folder),
@@ -27,20 +27,20 @@ def built_by_cargo(supply: Supply) -> Path:
         # The staging folder also contains the target folder, so that an interrupted build leaves
         # nothing.
         env = {**os.environ, "CARGO_TARGET_DIR": str(Path(folder) / "target")}
-        return _built(supply, argv, env, Path(folder) / "bin" / supply.name)
+        return _build(supply, argv, env, Path(folder) / "bin" / supply.name)
 
 
-def built_by_go(supply: Supply) -> Path:
+def build_with_go(supply: Supply) -> Path:
     """Build without C, so that it runs on hosts with another C library."""
-    go = _program("go", supply, "Go (https://go.dev/dl)")
+    go = _find_program("go", supply, "Go (https://go.dev/dl)")
     kept = {name: value for name, value in os.environ.items() if name not in GO_ELSEWHERE}
-    with staging(supply) as folder:
+    with open_staging(supply) as folder:
         env = {**kept, "GOBIN": folder, "GOFLAGS": "-trimpath", "CGO_ENABLED": "0"}
         argv = (go, "install", f"{supply.package}@v{supply.version}")
-        return _built(supply, argv, env, Path(folder) / supply.name)
+        return _build(supply, argv, env, Path(folder) / supply.name)
 
 
-def _program(name: str, supply: Supply, where: str) -> str:
+def _find_program(name: str, supply: Supply, where: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise ToolError(
@@ -50,8 +50,8 @@ def _program(name: str, supply: Supply, where: str) -> str:
     return found
 
 
-def _built(supply: Supply, argv: Sequence[str], env: Mapping[str, str], binary: Path) -> Path:
-    log = folder_of(supply).with_name(f"{supply.label}-build.log")
+def _build(supply: Supply, argv: Sequence[str], env: Mapping[str, str], binary: Path) -> Path:
+    log = get_tool_folder(supply).with_name(f"{supply.label}-build.log")
     say(
         f"building {supply.name} {supply.version}, once for this user. It takes {supply.cost} "
         f"on two cores. Log: {log}"

@@ -7,17 +7,17 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from devstack.places import tools_cache
+from devstack.places import get_tools_cache
 from devstack.tools.supplies import Supply, ToolError
 
 
-def folder_of(supply: Supply) -> Path:
-    return tools_cache() / supply.label
+def get_tool_folder(supply: Supply) -> Path:
+    return get_tools_cache() / supply.label
 
 
-def cached(supply: Supply) -> Path | None:
+def find_cached(supply: Supply) -> Path | None:
     """Return the cached binary if it is unchanged, byte for byte."""
-    binary = folder_of(supply) / supply.name
+    binary = get_tool_folder(supply) / supply.name
     try:
         recorded = _record(binary).read_text().split()[0]
         whole = recorded == digest(binary)
@@ -28,7 +28,7 @@ def cached(supply: Supply) -> Path | None:
 
 def keep(supply: Supply, binary: Path) -> Path:
     """Move a binary into the cache; the digest is last, so that a half move does not count."""
-    target = folder_of(supply) / supply.name
+    target = get_tool_folder(supply) / supply.name
     target.parent.mkdir(parents=True, exist_ok=True)
     binary.chmod(0o755)
     _record(target).unlink(missing_ok=True)
@@ -41,15 +41,15 @@ def keep(supply: Supply, binary: Path) -> Path:
     return target
 
 
-def staging(supply: Supply) -> tempfile.TemporaryDirectory[str]:
+def open_staging(supply: Supply) -> tempfile.TemporaryDirectory[str]:
     """Return a folder on the file system of the cache; its content is removed with the block."""
-    tools_cache().mkdir(parents=True, exist_ok=True)
-    return tempfile.TemporaryDirectory(prefix=_staging_prefix(supply), dir=tools_cache())
+    get_tools_cache().mkdir(parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(prefix=_build_staging_prefix(supply), dir=get_tools_cache())
 
 
 def clear_staging(supply: Supply) -> None:
     """Remove leftovers of killed builds; only for the holder of the tool's lock."""
-    for left in tools_cache().glob(f"{_staging_prefix(supply)}*"):
+    for left in get_tools_cache().glob(f"{_build_staging_prefix(supply)}*"):
         shutil.rmtree(left, ignore_errors=True)
 
 
@@ -62,5 +62,5 @@ def _record(binary: Path) -> Path:
     return binary.with_name(f"{binary.name}.sha256")
 
 
-def _staging_prefix(supply: Supply) -> str:
+def _build_staging_prefix(supply: Supply) -> str:
     return f"{supply.label}-staging-"

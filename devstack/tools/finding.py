@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from devstack.filelock import waiting_for_lock
-from devstack.tools.builds import built_by_cargo, built_by_go
-from devstack.tools.cache import cached, clear_staging, folder_of
-from devstack.tools.releases import downloaded
+from devstack.filelock import wait_for_lock
+from devstack.tools.builds import build_with_cargo, build_with_go
+from devstack.tools.cache import clear_staging, find_cached, get_tool_folder
+from devstack.tools.releases import download_release
 from devstack.tools.supplies import Supply
 
 
@@ -17,14 +17,14 @@ def find(supply: Supply) -> Path:
 
     Raise ToolError if there is none and it cannot be built.
     """
-    found = supply.named() or cached(supply) or on_path(supply)
+    found = supply.named() or find_cached(supply) or on_path(supply)
     if found is not None:
         return found
-    folder = folder_of(supply)
+    folder = get_tool_folder(supply)
     lock = folder.with_name(folder.name + ".lock")
-    with waiting_for_lock(lock, f"pitwall: another process gets {supply.name}; waiting for it."):
+    with wait_for_lock(lock, f"pitwall: another process gets {supply.name}; waiting for it."):
         clear_staging(supply)
-        return cached(supply) or _got(supply)
+        return find_cached(supply) or _fetch_tool(supply)
 
 
 def on_path(supply: Supply) -> Path | None:
@@ -32,7 +32,7 @@ def on_path(supply: Supply) -> Path | None:
     return Path(found).absolute() if found and supply.is_fit(Path(found)) else None
 
 
-def _got(supply: Supply) -> Path:
+def _fetch_tool(supply: Supply) -> Path:
     if supply.name == "oha":
-        return downloaded(supply) or built_by_cargo(supply)
-    return built_by_go(supply)
+        return download_release(supply) or build_with_cargo(supply)
+    return build_with_go(supply)

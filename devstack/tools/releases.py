@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from devstack.tools.cache import digest, keep, staging
+from devstack.tools.cache import digest, keep, open_staging
 from devstack.tools.messages import say
 from devstack.tools.supplies import Supply, ToolError
 
@@ -17,13 +17,13 @@ TIMEOUT_S = 60
 LIMIT_BYTES = 200_000_000
 
 
-def downloaded(supply: Supply) -> Path | None:
+def download_release(supply: Supply) -> Path | None:
     """Return the release for this platform, or None if no digest is known or the download fails."""
-    release = _for_platform()
+    release = _select_for_platform()
     if release is None:
         return None
     say(f"downloading {supply.name} {release['version']} from {release['url']}")
-    with staging(supply) as folder:
+    with open_staging(supply) as folder:
         target = Path(folder) / supply.name
         try:
             _fetch(release["url"], target)
@@ -38,7 +38,7 @@ def downloaded(supply: Supply) -> Path | None:
         return keep(supply, target)
 
 
-def _for_platform() -> dict[str, str] | None:
+def _select_for_platform() -> dict[str, str] | None:
     releases: dict[str, dict[str, str]] = json.loads(RELEASES.read_text())["releases"]
     return releases.get(f"{platform.system()}-{platform.machine()}")
 

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import AuditEntry, Role
-from orchestrator.core.spreadsheets import csv_text
+from orchestrator.core.spreadsheets import render_csv
 
 Writer = Callable[[QuerySet[AuditEntry]], Iterator[str]]
 COLUMNS = ("at", "actor", "token", "action", "subject")
@@ -46,37 +46,42 @@ class AuditFilter:
         return found
 
 
-def audit_of(member: Member, asked: AuditFilter | None = None) -> QuerySet[AuditEntry]:
+def load_audit_entries(member: Member, asked: AuditFilter | None = None) -> QuerySet[AuditEntry]:
     """Return entries, newest first. For maintainers: they name users and removed objects."""
     member.require(Role.MAINTAINER, to="read the audit log")
     rows = AuditEntry.objects.filter(team=member.team)
     return rows.filter(asked.condition() if asked else Q()).order_by("-at", "-pk")
 
 
-def actors_of(member: Member) -> list[str]:
+def load_actors(member: Member) -> list[str]:
     """Return the actors in the log."""
-    rows = audit_of(member).order_by("actor_name").values_list("actor_name", flat=True).distinct()
+    rows = (
+        load_audit_entries(member)
+        .order_by("actor_name")
+        .values_list("actor_name", flat=True)
+        .distinct()
+    )
     return [name or "Pitwall" for name in rows]
 
 
-def actions_of(member: Member) -> list[str]:
+def load_actions(member: Member) -> list[str]:
     """Return the first parts of the actions in the log, such as `host`."""
-    rows = audit_of(member).order_by("action").values_list("action", flat=True).distinct()
+    rows = load_audit_entries(member).order_by("action").values_list("action", flat=True).distinct()
     return sorted({action.split(".")[0] for action in rows})
 
 
 def as_csv(rows: QuerySet[AuditEntry]) -> Iterator[str]:
-    yield csv_text([COLUMNS])
+    yield render_csv([COLUMNS])
     for entry in rows.iterator(_AT_ONCE):
-        yield csv_text([list(told(entry).values())])
+        yield render_csv([list(export_entry(entry).values())])
 
 
 def as_json_lines(rows: QuerySet[AuditEntry]) -> Iterator[str]:
     for entry in rows.iterator(_AT_ONCE):
-        yield json.dumps(told(entry), ensure_ascii=False) + "\n"
+        yield json.dumps(export_entry(entry), ensure_ascii=False) + "\n"
 
 
-def told(entry: AuditEntry) -> dict[str, str]:
+def export_entry(entry: AuditEntry) -> dict[str, str]:
     """Return the entry as it is exported; an automatic action has an empty actor."""
     return {
         "at": entry.at.isoformat(),

@@ -11,12 +11,12 @@ from django.core.cache import cache
 from django.db import transaction
 from django.utils.text import slugify
 
-from orchestrator.accounts.members import Member, member_of
+from orchestrator.accounts.members import Member, build_member
 from orchestrator.accounts.models import Membership, Role, User
 from orchestrator.accounts.new_accounts import create_account
 from orchestrator.accounts.new_teams import start_team
 from orchestrator.core.errors import GoneError, InvalidRequestError, PitwallError
-from orchestrator.core.issued_secrets import Kind, digest_of_secret, new_secret
+from orchestrator.core.issued_secrets import Kind, hash_secret, new_secret
 
 SETUP_LINK_S = 3_600
 _KEY = "setup-link"
@@ -38,7 +38,7 @@ def check_setup_link(secret: str) -> None:
     if has_users():
         raise GoneError("Pitwall already has a user; log in, or ask an owner for an invitation")
     known = cache.get(_KEY)
-    if known is None or not hmac.compare_digest(known, digest_of_secret(secret)):
+    if known is None or not hmac.compare_digest(known, hash_secret(secret)):
         raise GoneError(
             "this link has expired or was replaced; `manage.py setup_link` on the "
             "server prints a new one"
@@ -62,4 +62,4 @@ def create_first_owner(*, secret: str, username: str, password: str, team: str) 
         start_team(slug=slug, name=team, owner=username)
     except PitwallError as error:
         raise InvalidRequestError(str(error), field="team") from error
-    return member_of(Membership.objects.get(user=user, role=Role.OWNER))
+    return build_member(Membership.objects.get(user=user, role=Role.OWNER))

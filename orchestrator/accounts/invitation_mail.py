@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.mail import send_mail
 
 from orchestrator.accounts.invitations import NewInvitation
-from orchestrator.accounts.members import Member, article
+from orchestrator.accounts.members import Member, add_article
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ know what this is about.
 """
 
 
-def link_of(new: NewInvitation) -> str:
+def build_invitation_link(new: NewInvitation) -> str:
     return f"{settings.BASE_URL}/invitations/{new.secret}"
 
 
@@ -33,8 +33,8 @@ def send_invitation(*, member: Member, new: NewInvitation) -> bool:
     text = TEXT.format(
         who=member.user.get_username(),
         team=member.team.name,
-        role=article(invitation.role),
-        link=link_of(new),
+        role=add_article(invitation.role),
+        link=build_invitation_link(new),
         until=invitation.expires_at,
     )
     subject = f"Invitation to the team {' '.join(member.team.name.split())} on Pitwall"

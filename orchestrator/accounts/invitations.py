@@ -10,8 +10,8 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.db.models import QuerySet
 
-from orchestrator.accounts.mail_limits import take_mails
-from orchestrator.accounts.members import Member, article
+from orchestrator.accounts.mail_limits import count_mails
+from orchestrator.accounts.members import Member, add_article
 from orchestrator.accounts.memberships import check_role, require_to_give
 from orchestrator.accounts.models import Invitation, Membership, Role, Team, User
 from orchestrator.accounts.new_accounts import create_account
@@ -24,7 +24,7 @@ from orchestrator.core.errors import (
     NotFoundError,
     PermissionRefusedError,
 )
-from orchestrator.core.issued_secrets import Kind, digest_of_secret, new_secret
+from orchestrator.core.issued_secrets import Kind, hash_secret, new_secret
 
 DAYS = 7
 MOST_DAYS = 30
@@ -38,7 +38,7 @@ class NewInvitation:
     secret: str
 
 
-def invitations_of(member: Member) -> QuerySet[Invitation]:
+def load_invitations(member: Member) -> QuerySet[Invitation]:
     """Return the open invitations of the team."""
     rows = Invitation.objects.filter(
         team=member.team, used_at=None, withdrawn_at=None, expires_at__gt=utc_now()
@@ -46,11 +46,11 @@ def invitations_of(member: Member) -> QuerySet[Invitation]:
     return rows.select_related("created_by").order_by("expires_at")
 
 
-def invitation_for(secret: str, *, lock: bool = False) -> Invitation:
+def load_invitation(secret: str, *, lock: bool = False) -> Invitation:
     """Return the open invitation of a link; GoneError if it was open before, with the reason."""
     rows = Invitation.objects.select_related("team", "created_by")
     rows = rows.select_for_update(of=("self",)) if lock else rows
-    found = rows.filter(digest=digest_of_secret(secret)).first()
+    found = rows.filter(digest=hash_secret(secret)).first()
     again = "ask the sender for a new one"
     if found is None:
         raise NotFoundError(f"there is no such invitation: check the link, or {again}")
@@ -77,21 +77,21 @@ def create_invitation(
         )
     member.require(Role.MAINTAINER, to="invite somebody")
     check_role(role)
-    require_to_give(member, role, to=f"invite {article(role)}")
+    require_to_give(member, role, to=f"invite {add_article(role)}")
     if not 1 <= days <= MOST_DAYS:
         raise InvalidRequestError(f"an invitation lasts 1 to {MOST_DAYS} days", field="days")
     if email:
         _check_email(email)
         if settings.EMAIL_HOST:
-            take_mails(member.team, 1)
-    new = new_invitation(
+            count_mails(member.team, 1)
+    new = store_invitation(
         team=member.team, role=role, email=email, created_by=member.actor, days=days
     )
     record_audit(member=member, action="invitation.created", subject=f"{new.invitation}: {role}")
     return new
 
 
-def new_invitation(
+def store_invitation(
     *, team: Team, role: str, email: str = "", created_by: User | None = None, days: int = DAYS
 ) -> NewInvitation:
     """Create the row and its secret; the caller has checked the permission."""
@@ -110,11 +110,11 @@ def new_invitation(
 @transaction.atomic
 def withdraw_invitation(*, member: Member, invitation_id: UUID) -> None:
     member.require(Role.MAINTAINER, to="withdraw an invitation")
-    invitation = invitations_of(member).select_for_update(of=("self",)).filter(pk=invitation_id)
+    invitation = load_invitations(member).select_for_update(of=("self",)).filter(pk=invitation_id)
     found = invitation.first()
     if found is None:
         raise NotFoundError("there is no such open invitation in this team")
-    require_to_give(member, found.role, to=f"withdraw the invitation of {article(found.role)}")
+    require_to_give(member, found.role, to=f"withdraw the invitation of {add_article(found.role)}")
     Invitation.objects.filter(pk=found.pk).update(withdrawn_at=utc_now())
     record_audit(member=member, action="invitation.withdrawn", subject=found)
 
@@ -122,7 +122,7 @@ def withdraw_invitation(*, member: Member, invitation_id: UUID) -> None:
 @transaction.atomic
 def accept_invitation(*, user: User, secret: str) -> Member:
     """Add the user to the team as a member; ConflictError if they are one already."""
-    invitation = invitation_for(secret, lock=True)
+    invitation = load_invitation(secret, lock=True)
     team = invitation.team
     if Membership.objects.filter(team=team, user=user).exists():
         raise ConflictError(f"{user.get_username()} is already a member of {team.name}")
@@ -137,7 +137,7 @@ def accept_invitation(*, user: User, secret: str) -> Member:
 @transaction.atomic
 def accept_as_new_user(*, secret: str, username: str, password: str) -> Member:
     """Create an account and add it to the team; if either is invalid, do neither."""
-    invitation = invitation_for(secret, lock=True)
+    invitation = load_invitation(secret, lock=True)
     user = create_account(username=username, password=password, email=invitation.email)
     return accept_invitation(user=user, secret=secret)
 

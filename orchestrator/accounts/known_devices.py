@@ -18,7 +18,7 @@ _MAX_AGE_S = 365 * 24 * 3600
 
 def remember_device(request: HttpRequest, response: HttpResponse, user: User) -> None:
     """Set the cookie; call it after a log-in with all required steps."""
-    device = known_device(request, user.get_username()) or new_hex()
+    device = read_device_id(request, user.get_username()) or new_hex()
     response.set_cookie(
         COOKIE,
         signing.dumps([user.pk, device], salt=_SALT),
@@ -29,7 +29,7 @@ def remember_device(request: HttpRequest, response: HttpResponse, user: User) ->
     )
 
 
-def known_device(request: HttpRequest, username: str) -> str:
+def read_device_id(request: HttpRequest, username: str) -> str:
     """Return the id of the device if this user logged in with it within a year, else empty."""
     try:
         user_id, device = signing.loads(

@@ -56,8 +56,8 @@ class Member:
         """Raise PermissionRefusedError unless the member has at least `role`."""
         if not self.has(role):
             raise PermissionRefusedError(
-                f"{self.user.get_username()} is {article(self.role)} of {self.team.name}; "
-                f"to {to}, ask {giver_of(role)} of the team for the role {role}"
+                f"{self.user.get_username()} is {add_article(self.role)} of {self.team.name}; "
+                f"to {to}, ask {name_granting_role(role)} of the team for the role {role}"
             )
 
     def require_scope(self, scope: str, *, to: str) -> None:
@@ -77,21 +77,21 @@ class Member:
             )
 
 
-def article(role: str) -> str:
+def add_article(role: str) -> str:
     """Return the role with its article: `a viewer`, `an owner`."""
     return f"an {role}" if role[0] in "aeiou" else f"a {role}"
 
 
-def giver_of(role: str) -> str:
+def name_granting_role(role: str) -> str:
     """Return who may assign this role."""
     above = role in (Role.MAINTAINER, Role.OWNER)
     return "an owner" if above else "a maintainer or owner"
 
 
-def member_of(membership: Membership) -> Member:
+def build_member(membership: Membership) -> Member:
     return Member(user=membership.user, team=membership.team, role=membership.role)
 
 
-def by_itself(team: Team) -> Member:
+def build_system_member(team: Team) -> Member:
     """Return Pitwall as a member, for automatic actions in a team: its user is not stored."""
     return Member(user=User(username="Pitwall"), team=team, role=Role.MEMBER)

@@ -30,11 +30,11 @@ def check_role(role: str) -> None:
 def change_role(*, member: Member, username: str, role: str) -> Membership:
     """Change the role of any member of the team, including the caller."""
     member.require(Role.MAINTAINER, to="change a member's role")
-    found = _locked(member, username)
+    found = _lock_membership(member, username)
     check_role(role)
     require_to_give(member, found.role, role, to=f"change the role of {username} to {role}")
     if found.role != role:
-        _keep_an_owner(found, role)
+        _require_owner(found, role)
         Membership.objects.filter(pk=found.pk).update(role=role)
         told = f"{username}: {found.role} to {role}"
         record_audit(member=member, action="member.role_changed", subject=told)
@@ -46,15 +46,15 @@ def change_role(*, member: Member, username: str, role: str) -> Membership:
 def remove_member(*, member: Member, username: str) -> None:
     """Remove a member and revoke their tokens of this team; their other objects stay."""
     member.require(Role.MAINTAINER, to="remove a member from the team")
-    found = _locked(member, username)
+    found = _lock_membership(member, username)
     require_to_give(member, found.role, to=f"remove {username}, the team's {found.role},")
-    _end(member, found, "member.removed")
+    _end_membership(member, found, "member.removed")
 
 
 @transaction.atomic
 def leave_team(*, member: Member) -> None:
     """Leave the team; not possible for the last owner."""
-    _end(member, _locked(member, member.user.get_username()), "member.left")
+    _end_membership(member, _lock_membership(member, member.user.get_username()), "member.left")
 
 
 @transaction.atomic
@@ -69,7 +69,7 @@ def remove_team(*, team: Team) -> None:
         cursor.execute("SELECT set_config('pitwall.removed_team', '', true)")
 
 
-def _locked(member: Member, username: str) -> Membership:
+def _lock_membership(member: Member, username: str) -> Membership:
     """Lock the team: if two owners leave at the same time, one must stay."""
     Team.objects.select_for_update().get(pk=member.team.pk)
     found = Membership.objects.select_related("user").filter(
@@ -81,7 +81,7 @@ def _locked(member: Member, username: str) -> Membership:
     return membership
 
 
-def _keep_an_owner(found: Membership, role: str | None) -> None:
+def _require_owner(found: Membership, role: str | None) -> None:
     others = Membership.objects.filter(team=found.team_id, role=Role.OWNER).exclude(pk=found.pk)
     if found.role == Role.OWNER and role != Role.OWNER and not others.exists():
         raise ConflictError(
@@ -90,8 +90,8 @@ def _keep_an_owner(found: Membership, role: str | None) -> None:
         )
 
 
-def _end(member: Member, found: Membership, action: str) -> None:
-    _keep_an_owner(found, None)
+def _end_membership(member: Member, found: Membership, action: str) -> None:
+    _require_owner(found, None)
     tokens = ApiToken.objects.filter(team=found.team_id, user=found.user_id, revoked_at=None)
     tokens.update(revoked_at=utc_now())
     found.delete()

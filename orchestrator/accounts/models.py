@@ -45,7 +45,7 @@ class Scope(models.TextChoices):
     MANAGE = "manage", "Manage: change benchmarks, hosts, rules and the team"
 
 
-def all_scopes() -> list[str]:
+def list_scopes() -> list[str]:
     return list(Scope.values)
 
 
@@ -106,7 +106,7 @@ class ApiToken(models.Model):
     name = models.CharField(max_length=100)
     prefix = models.CharField(max_length=12)
     digest = models.CharField(max_length=64, unique=True)
-    scopes = ArrayField(models.CharField(max_length=10, choices=Scope.choices), default=all_scopes)
+    scopes = ArrayField(models.CharField(max_length=10, choices=Scope.choices), default=list_scopes)
     #: Limits the token to one project; None for the whole team.
     project = models.ForeignKey(
         "benchmarks.Project", on_delete=models.CASCADE, null=True, related_name="api_tokens"

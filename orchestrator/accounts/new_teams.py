@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from orchestrator.accounts.invitations import NewInvitation, new_invitation
+from orchestrator.accounts.invitations import NewInvitation, store_invitation
 from orchestrator.accounts.models import Membership, Role, Team, User
 from orchestrator.accounts.services import record_system_audit
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
@@ -33,7 +33,7 @@ def start_team(*, slug: str, name: str, owner: str = "") -> StartedTeam:
     team.save()
     record_system_audit(team=team, action="team.created", subject=team.name)
     if not owner:
-        new = new_invitation(team=team, role=Role.OWNER)
+        new = store_invitation(team=team, role=Role.OWNER)
         told = f"{new.invitation}: {Role.OWNER}"
         record_system_audit(team=team, action="invitation.created", subject=told)
         return StartedTeam(team=team, invitation=new)

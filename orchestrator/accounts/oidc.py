@@ -21,8 +21,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from orchestrator.accounts.models import User
-from orchestrator.accounts.proven_addresses import has_proven, reset_ways_in, who_has_proven
-from orchestrator.accounts.selectors import users_with_email
+from orchestrator.accounts.proven_addresses import has_proven, load_verified_users, reset_ways_in
+from orchestrator.accounts.selectors import load_users_by_email
 from orchestrator.accounts.services import record_own_audit
 from orchestrator.core.errors import ConflictError
 
@@ -34,7 +34,7 @@ def is_configured() -> bool:
     return bool(settings.OIDC_SERVER_URL and settings.OIDC_CLIENT_ID)
 
 
-def links_of(user: User) -> QuerySet[SocialAccount]:
+def load_provider_accounts(user: User) -> QuerySet[SocialAccount]:
     """Return the accounts at the provider that a user may sign in with."""
     return SocialAccount.objects.filter(user=user, provider=PROVIDER).order_by("pk")
 
@@ -129,8 +129,8 @@ class SignInElsewhere(DefaultSocialAccountAdapter):
         if not settings.OIDC_LINK_BY_EMAIL:
             return None
         for address in sociallogin.email_addresses:
-            users = users_with_email(address.email) if address.verified is True else []
-            found = users if len(users) == 1 else who_has_proven(address.email)
+            users = load_users_by_email(address.email) if address.verified is True else []
+            found = users if len(users) == 1 else load_verified_users(address.email)
             if len(found) == 1:
                 sociallogin.pitwall_address = address.email
                 return found[0], address.email
@@ -144,7 +144,7 @@ class SignInElsewhere(DefaultSocialAccountAdapter):
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
         """Refuse sign-up with the address of an existing user, who must log in instead."""
-        taken = any(users_with_email(each.email) for each in sociallogin.email_addresses)
+        taken = any(load_users_by_email(each.email) for each in sociallogin.email_addresses)
         return settings.OIDC_NEW_ACCOUNTS and not taken
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:

@@ -39,11 +39,11 @@ class OperationRow:
     whole_team: bool = False
 
 
-def _pages(names: str, **row: str) -> dict[str, PageRow]:
+def _list_pages(names: str, **row: str) -> dict[str, PageRow]:
     return {name: PageRow(**row) for name in names.split()}
 
 
-def _operations(
+def _list_operations(
     lines: str, role: str, scope: str, whole_team: bool = False
 ) -> dict[str, OperationRow]:
     row = OperationRow(role=role, scope=scope, whole_team=whole_team)
@@ -52,22 +52,22 @@ def _operations(
 
 #: By URL name in `web/<area>/urls.py`.
 PAGES: Mapping[str, PageRow] = {
-    **_pages("favicon definition-schema command-line", see=ANYBODY),
-    **_pages("login account_login invitation setup", see=ANYBODY, do=ANYBODY),
-    **_pages("openid_connect_callback socialaccount_login_cancelled", see=ANYBODY),
+    **_list_pages("favicon definition-schema command-line", see=ANYBODY),
+    **_list_pages("login account_login invitation setup", see=ANYBODY, do=ANYBODY),
+    **_list_pages("openid_connect_callback socialaccount_login_cancelled", see=ANYBODY),
     # Forges authenticate with a signature.
-    **_pages("logout openid_connect_login forge-hook", do=ANYBODY),
+    **_list_pages("logout openid_connect_login forge-hook", do=ANYBODY),
     # For a user, whatever their role in teams; and for the steps of a log-in.
-    **_pages(
+    **_list_pages(
         """account mfa_index account_change_password account_set_password account_reauthenticate
         mfa_authenticate mfa_reauthenticate mfa_activate_totp mfa_deactivate_totp
         mfa_generate_recovery_codes""",
         see=PERSON,
         do=PERSON,
     ),
-    **_pages("mfa_view_recovery_codes mfa_download_recovery_codes", see=PERSON),
-    **_pages("account-unlink", do=PERSON),
-    **_pages(
+    **_list_pages("mfa_view_recovery_codes mfa_download_recovery_codes", see=PERSON),
+    **_list_pages("account-unlink", do=PERSON),
+    **_list_pages(
         """overview runs run run-progress run-trials run-refs build-log trial trial-artifact
         trial-histogram validity load-tools compare compare-case compare-choose history
         history-data history-commit history-point alerts alert reports report report-export
@@ -77,14 +77,14 @@ PAGES: Mapping[str, PageRow] = {
         see=VIEWER,
     ),
     # Forms that viewers may view, to learn what can be requested.
-    **_pages(
+    **_list_pages(
         """run-new benchmark-new benchmark project-new project-import report-edit reference-import
         profiles settings alerts-change report-save""",
         see=VIEWER,
         do=MEMBER,
     ),
-    **_pages("run-preview benchmark-check team-switch team-leave", do=VIEWER),
-    **_pages(
+    **_list_pages("run-preview benchmark-check team-switch team-leave", do=VIEWER),
+    **_list_pages(
         """run-rerun run-keep run-cancel run-cancel-part history-baseline annotation-new
         annotation-edit annotation-delete history-baseline-remove history-dismiss history-confirm
         alert-change alert-confirm report-delete host-golden
@@ -95,16 +95,16 @@ PAGES: Mapping[str, PageRow] = {
         share-revoke project-fetch-now""",
         do=MEMBER,
     ),
-    **_pages("share-new schedule-edit", see=MEMBER, do=MEMBER),
-    **_pages(
+    **_list_pages("share-new schedule-edit", see=MEMBER, do=MEMBER),
+    **_list_pages(
         "project project-access project-changes project-forge project-public channels host-checks",
         see=VIEWER,
         do=MAINTAINER,
     ),
     # Also for users who may add projects, while it has no results and no secret.
-    **_pages("project-repository", see=VIEWER, do=MAINTAINER),
-    **_pages("host-new", see=MAINTAINER, do=MAINTAINER),
-    **_pages(
+    **_list_pages("project-repository", see=VIEWER, do=MAINTAINER),
+    **_list_pages("host-new", see=MAINTAINER, do=MAINTAINER),
+    **_list_pages(
         """host-pin host-ssh host-remove host-care host-retire member-role member-remove
         invitation-new invitation-withdraw channel-enable channel-delete project-forge-secret
         project-forge-remove project-access-key project-access-host-key
@@ -112,12 +112,12 @@ PAGES: Mapping[str, PageRow] = {
         project-access-remove project-clone-again""",
         do=MAINTAINER,
     ),
-    **_pages("audit audit-export", see=MAINTAINER),
+    **_list_pages("audit audit-export", see=MAINTAINER),
 }
 
 #: By method and path below /api/v1, as in the OpenAPI document.
 OPERATIONS: Mapping[str, OperationRow] = {
-    **_operations(
+    **_list_operations(
         """
         GET /alerts
         GET /alerts/{alert_id}
@@ -191,7 +191,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         VIEWER,
         READ,
     ),
-    **_operations(
+    **_list_operations(
         """
         POST /runs
         POST /runs/{run_id}/cancel
@@ -205,7 +205,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         MEMBER,
         RUN,
     ),
-    **_operations(
+    **_list_operations(
         """
         POST /hosts/{host_id}/calibrations
         """,
@@ -213,7 +213,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         RUN,
         whole_team=True,
     ),
-    **_operations(
+    **_list_operations(
         """
         POST /results
         POST /results/files
@@ -221,7 +221,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         MEMBER,
         RESULTS,
     ),
-    **_operations(
+    **_list_operations(
         """
         POST /alerts/{alert_id}/accept
         POST /alerts/{alert_id}/acknowledge
@@ -258,7 +258,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         MEMBER,
         MANAGE,
     ),
-    **_operations(
+    **_list_operations(
         """
         POST /channels/{channel_id}/test
         POST /deliveries/{delivery_id}/redeliver
@@ -279,7 +279,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         MANAGE,
         whole_team=True,
     ),
-    **_operations(
+    **_list_operations(
         """
         PATCH /projects/{project}
         POST /projects/{project}/clone
@@ -299,7 +299,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         MAINTAINER,
         MANAGE,
     ),
-    **_operations(
+    **_list_operations(
         """
         POST /channels
         DELETE /channels/{channel_id}
@@ -325,7 +325,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         MANAGE,
         whole_team=True,
     ),
-    **_operations(
+    **_list_operations(
         """
         GET /channels
         GET /channels/{channel_id}

@@ -19,7 +19,7 @@ def has_proven(user: User, address: str) -> bool:
     return EmailAddress.objects.filter(user=user, email__iexact=address, verified=True).exists()
 
 
-def who_has_proven(address: str) -> list[User]:
+def load_verified_users(address: str) -> list[User]:
     """Return at most two users: two are enough to know that the address is ambiguous."""
     proven = EmailAddress.objects.filter(email__iexact=address, verified=True)
     return list(User.objects.filter(pk__in=proven.values("user")).order_by("pk")[:2])

@@ -128,7 +128,7 @@ def check_storage(*, team: Team, quotas: Quotas, added: int = 0) -> None:
         )
 
 
-def note_import(*, team: Team, added: int) -> None:
+def record_import(*, team: Team, added: int) -> None:
     """Add imported bytes to the last count; the next count replaces the estimate."""
     changed = TeamQuota.objects.filter(team=team).update(storage_used=F("storage_used") + added)
     if not changed:
@@ -144,6 +144,6 @@ def lock_quotas(team: Team) -> Quotas:
     return quotas
 
 
-def note_storage(*, team: Team, used: int) -> None:
+def record_storage(*, team: Team, used: int) -> None:
     defaults = {"storage_used": used, "storage_at": utc_now()}
     TeamQuota.objects.update_or_create(team=team, defaults=defaults)

@@ -8,9 +8,9 @@ from typing import Any
 from django.apps import apps
 from django.db import models, transaction
 
-from orchestrator.accounts.vault import UNNAMED, keyring, place_of
+from orchestrator.accounts.vault import UNNAMED, build_seal_context, load_keyring
 from orchestrator.core.errors import BrokenSealError
-from orchestrator.core.sealing import key_of
+from orchestrator.core.sealing import read_key_id
 
 _BATCH = 200
 
@@ -30,7 +30,7 @@ class SealedColumn:
         return f"{self.model}.{self.column}"
 
     def place_of(self, row: models.Model) -> str:
-        return str(self) if self.keys else place_of(row, self.column)
+        return str(self) if self.keys else build_seal_context(row, self.column)
 
 
 #: In addition to columns named `sealed_…`, which are found automatically.
@@ -40,7 +40,7 @@ _OTHERS = (
 )
 
 
-def sealed_columns() -> list[SealedColumn]:
+def list_sealed_columns() -> list[SealedColumn]:
     named = [
         SealedColumn(model=model._meta.label, column=each.name)
         for model in apps.get_models()
@@ -51,7 +51,7 @@ def sealed_columns() -> list[SealedColumn]:
 
 
 @dataclass(slots=True, kw_only=True)
-class Resealed:
+class SealRotation:
     """The counts of a column: rows, values sealed again, and the rows that no key opens."""
 
     column: SealedColumn
@@ -61,37 +61,37 @@ class Resealed:
     broken: list[str] = field(default_factory=list)
 
 
-def reseal(column: SealedColumn, *, write: bool = True) -> Iterator[Resealed]:
+def rotate_seals(column: SealedColumn, *, write: bool = True) -> Iterator[SealRotation]:
     """Seal a column again in batches with a transaction each; yield after each batch.
 
     Values sealed with the newest key stay unchanged, so it may be repeated at any time.
     """
-    found, last = Resealed(column=column), None
+    found, last = SealRotation(column=column), None
     while True:
         with transaction.atomic():
-            rows = _batch(column, last)
+            rows = _load_batch(column, last)
             for row in rows:
-                _reseal_row(row, found, write=write)
+                _rotate_row(row, found, write=write)
         if not rows:
             return
         last = rows[-1].pk
         yield found
 
 
-def keys_in_use() -> tuple[str, ...]:
+def load_key_ids() -> tuple[str, ...]:
     """Return the ids of the keys that seal some value now, without opening any."""
-    return tuple(sorted({key_of(each) or UNNAMED for each in _all_sealed()}))
+    return tuple(sorted({read_key_id(each) or UNNAMED for each in _iterate_sealed()}))
 
 
-def _all_sealed() -> Iterator[bytes]:
-    for column in sealed_columns():
+def _iterate_sealed() -> Iterator[bytes]:
+    for column in list_sealed_columns():
         rows = apps.get_model(column.model)._base_manager.exclude(**{column.column: None})
         for value in rows.values_list(column.column, flat=True).iterator():
             parts = [value[key] for key in column.keys if key in value] if column.keys else [value]
-            yield from map(_bytes, parts)
+            yield from map(_rotate_bytes, parts)
 
 
-def _batch(column: SealedColumn, last: Any) -> list[models.Model]:
+def _load_batch(column: SealedColumn, last: Any) -> list[models.Model]:
     model = apps.get_model(column.model)
     rows = model._base_manager.exclude(**{column.column: None}).order_by("pk")
     if last is not None:
@@ -99,16 +99,16 @@ def _batch(column: SealedColumn, last: Any) -> list[models.Model]:
     return list(rows.only("pk", column.column).select_for_update(of=("self",))[:_BATCH])
 
 
-def _reseal_row(row: models.Model, found: Resealed, *, write: bool) -> None:
+def _rotate_row(row: models.Model, found: SealRotation, *, write: bool) -> None:
     name, keys = found.column.column, found.column.keys
     value = getattr(row, name)
     found.rows += 1
 
     def anew(sealed: Any) -> Any:
-        return _anew(sealed, found, found.column.place_of(row))
+        return _seal_again(sealed, found, found.column.place_of(row))
 
     try:
-        new = _within_json(value, keys, anew) if keys else anew(value)
+        new = _rotate_json(value, keys, anew) if keys else anew(value)
     except BrokenSealError as error:
         found.broken.append(f"{row.pk}: {error}")
         return
@@ -117,18 +117,18 @@ def _reseal_row(row: models.Model, found: Resealed, *, write: bool) -> None:
         row.save(update_fields=[name])
 
 
-def _within_json(value: dict[str, Any], keys: tuple[str, ...], anew: Callable[[Any], Any]) -> Any:
+def _rotate_json(value: dict[str, Any], keys: tuple[str, ...], anew: Callable[[Any], Any]) -> Any:
     return {key: anew(part) if key in keys else part for key, part in value.items()}
 
 
-def _bytes(sealed: bytes | memoryview | str) -> bytes:
+def _rotate_bytes(sealed: bytes | memoryview | str) -> bytes:
     return sealed.encode() if isinstance(sealed, str) else bytes(sealed)
 
 
-def _anew(sealed: bytes | memoryview | str, found: Resealed, place: str) -> bytes | str:
+def _seal_again(sealed: bytes | memoryview | str, found: SealRotation, place: str) -> bytes | str:
     """Return the value sealed with the newest key, of the same type; unchanged if it is already."""
-    ring, text, old = keyring(), isinstance(sealed, str), _bytes(sealed)
-    found.keys[key_of(old) or UNNAMED] += 1
+    ring, text, old = load_keyring(), isinstance(sealed, str), _rotate_bytes(sealed)
+    found.keys[read_key_id(old) or UNNAMED] += 1
     opened = ring.unseal(old, place)
     if ring.is_current(old):
         return sealed if isinstance(sealed, str) else old

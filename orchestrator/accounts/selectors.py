@@ -7,21 +7,21 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
-from orchestrator.accounts.members import Member, member_of
+from orchestrator.accounts.members import Member, build_member
 from orchestrator.accounts.models import ApiToken, Membership, Role, Team, User
 from orchestrator.core.errors import (
     InvalidRequestError,
     NotFoundError,
     PermissionRefusedError,
 )
-from orchestrator.core.issued_secrets import digest_of_secret
+from orchestrator.core.issued_secrets import hash_secret
 
 #: The models in a row of a token or of a user in a session, in this order.
 _OF_TOKEN: tuple[Any, ...] = (ApiToken, User, Team)
 _OF_SESSION: tuple[Any, ...] = (User, Team, Membership)
 
 
-def _columns(tables: Sequence[str], models: Sequence[Any]) -> str:
+def _list_columns(tables: Sequence[str], models: Sequence[Any]) -> str:
     pairs = zip(tables, models, strict=True)
     return ", ".join(
         f"{table}.{field.column}" for table, model in pairs for field in model._meta.concrete_fields
@@ -29,7 +29,7 @@ def _columns(tables: Sequence[str], models: Sequence[Any]) -> str:
 
 
 _MEMBER_OF_TOKEN = f"""
-SELECT {_columns(("token", "owner", "team"), _OF_TOKEN)}, membership.role, project.slug
+SELECT {_list_columns(("token", "owner", "team"), _OF_TOKEN)}, membership.role, project.slug
 FROM accounts_apitoken token
 JOIN accounts_user owner ON owner.id = token.user_id
 JOIN accounts_team team ON team.id = token.team_id
@@ -39,7 +39,7 @@ LEFT JOIN benchmarks_project project ON project.id = token.project_id
 WHERE token.digest = %s AND token.revoked_at IS NULL AND owner.is_active
 """
 _USER_OF_SESSION = f"""
-SELECT {_columns(("owner", "team", "membership"), _OF_SESSION)}
+SELECT {_list_columns(("owner", "team", "membership"), _OF_SESSION)}
 FROM accounts_user owner
 LEFT JOIN accounts_membership membership ON membership.user_id = owner.id
 LEFT JOIN accounts_team team ON team.id = membership.team_id
@@ -47,7 +47,7 @@ WHERE owner.id = %s ORDER BY team.name, team.id
 """
 
 
-def signed_in_user(user_id: object) -> User | None:
+def load_session_user(user_id: object) -> User | None:
     """Return the user of a session with their teams by name: every page needs them."""
     with connection.cursor() as cursor:
         cursor.execute(_USER_OF_SESSION, [str(user_id)])
@@ -58,7 +58,7 @@ def signed_in_user(user_id: object) -> User | None:
     memberships = []
     for row in rows:
         parts = iter(row)
-        same, team, membership = (_row(model, parts) for model in _OF_SESSION)
+        same, team, membership = (_load_row(model, parts) for model in _OF_SESSION)
         user = user or same
         if membership.pk is not None:
             membership.user, membership.team = user, team
@@ -68,12 +68,12 @@ def signed_in_user(user_id: object) -> User | None:
     return user
 
 
-def users_with_email(email: str) -> list[User]:
+def load_users_by_email(email: str) -> list[User]:
     """Return users with this address, ignoring case; at most two, since two are ambiguous."""
     return list(User.objects.filter(email__iexact=email).order_by("pk")[:2]) if email else []
 
 
-def team_named(slug: str) -> Team:
+def load_team(slug: str) -> Team:
     """Return a team; NotFoundError lists all teams, so only commands on the server may use it."""
     team = Team.objects.filter(slug=slug).first()
     if team is None:
@@ -82,7 +82,7 @@ def team_named(slug: str) -> Team:
     return team
 
 
-def teams_of(user: User) -> tuple[Membership, ...]:
+def load_memberships(user: User) -> tuple[Membership, ...]:
     """Return the user's memberships by the name of the team."""
     if user.known_memberships is None:
         found = Membership.objects.select_related("team", "user").filter(user=user)
@@ -90,13 +90,13 @@ def teams_of(user: User) -> tuple[Membership, ...]:
     return user.known_memberships
 
 
-def member_for_user(user: User, team_slug: str | None = None, *, chosen: str = "") -> Member:
+def load_member(user: User, team_slug: str | None = None, *, chosen: str = "") -> Member:
     """Return the user as a member of the named team, else of the `chosen` team, else of their
     first.
 
     The chosen team is used only if they are still a member of it.
     """
-    memberships = teams_of(user)
+    memberships = load_memberships(user)
     if team_slug:
         memberships = tuple(each for each in memberships if each.team.slug == team_slug)
     if not memberships:
@@ -105,10 +105,10 @@ def member_for_user(user: User, team_slug: str | None = None, *, chosen: str = "
             "ask a maintainer or owner of the team for an invitation"
         )
     wanted = (each for each in memberships if each.team.slug == chosen)
-    return member_of(next(wanted, memberships[0]))
+    return build_member(next(wanted, memberships[0]))
 
 
-def first_owner(team: str | None) -> Member:
+def load_first_owner(team: str | None) -> Member:
     """Return the member for a command on the server, which has the permissions of an owner.
 
     InvalidRequestError if there is none, or if there are several teams and none is named.
@@ -124,16 +124,16 @@ def first_owner(team: str | None) -> Member:
         raise InvalidRequestError(
             f"there are several teams: choose one of {', '.join(teams)} with --team"
         )
-    return member_of(found.order_by("pk")[0])
+    return build_member(found.order_by("pk")[0])
 
 
-def member_for_token(secret: str) -> Member:
+def load_token_member(secret: str) -> Member:
     """Return the member of a bearer token; NotFoundError if it is unknown, expired or revoked.
 
     One query in SQL: every request of the API begins with it.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_MEMBER_OF_TOKEN, [digest_of_secret(secret)])
+        cursor.execute(_MEMBER_OF_TOKEN, [hash_secret(secret)])
         row = cursor.fetchone()
     if row is None:
         raise NotFoundError(
@@ -143,7 +143,7 @@ def member_for_token(secret: str) -> Member:
     if role is None:
         raise NotFoundError("the owner of this API token has left the team")
     parts = iter(values)
-    token, user, team = (_row(model, parts) for model in _OF_TOKEN)
+    token, user, team = (_load_row(model, parts) for model in _OF_TOKEN)
     if token.has_expired:
         raise NotFoundError(
             f"this API token expired on {token.expires_at:%Y-%m-%d}; create one in the team's "
@@ -153,17 +153,17 @@ def member_for_token(secret: str) -> Member:
     return Member(user=user, team=team, role=role, token=token)
 
 
-def _row(model: Any, values: Iterator[Any]) -> Any:
+def _load_row(model: Any, values: Iterator[Any]) -> Any:
     names = [field.attname for field in model._meta.concrete_fields]
     return model.from_db("default", names, list(islice(values, len(names))))
 
 
-def tokens_of(member: Member) -> QuerySet[ApiToken]:
+def load_tokens(member: Member) -> QuerySet[ApiToken]:
     """Return the tokens of the team that were not revoked, including expired ones."""
     tokens = member.team.api_tokens.select_related("user", "project")
     return tokens.filter(revoked_at=None).order_by("name", "pk")
 
 
-def members_of(member: Member) -> QuerySet[Membership]:
+def load_members(member: Member) -> QuerySet[Membership]:
     """Return the members of the member's team, by username."""
     return member.team.memberships.select_related("user").order_by("user__username")

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from orchestrator.accounts.members import Member, member_of
+from orchestrator.accounts.members import Member, build_member
 from orchestrator.accounts.models import (
     ApiToken,
     AuditEntry,
@@ -56,7 +56,7 @@ def record_own_audit(*, user: User, action: str, subject: str = "") -> None:
     """Record a user's change of their own account in the audit logs of all their teams."""
     for membership in user.memberships.select_related("team", "user"):
         told = subject or user.get_username()
-        record_audit(member=member_of(membership), action=action, subject=told)
+        record_audit(member=build_member(membership), action=action, subject=told)
 
 
 @transaction.atomic
@@ -96,7 +96,7 @@ def create_token(
         member.require_scope(each, to=f"create one with the scope {each}")
     if project is None:
         member.require_whole_team(to="create one for all projects")
-    parent = _parent(member)
+    parent = _find_parent_token(member)
     ends = [utc_now() + timedelta(days=days)] if days is not None else []
     ends += [parent.expires_at] if parent is not None and parent.expires_at is not None else []
     secret = new_secret(Kind.API_TOKEN)
@@ -115,7 +115,7 @@ def create_token(
     return NewToken(token=token, secret=secret.text)
 
 
-def _parent(member: Member) -> ApiToken | None:
+def _find_parent_token(member: Member) -> ApiToken | None:
     """Return the member's token, locked: it cannot be revoked before the new one exists."""
     if member.token is None:
         return None
@@ -163,7 +163,7 @@ def revoke_token(*, member: Member, token_id: UUID) -> None:
         revoked = list(children.select_for_update().order_by("created_at"))
 
 
-def note_token_use(*, token: ApiToken) -> None:
+def record_token_use(*, token: ApiToken) -> None:
     """Record the use of a token, at most once a minute: not every request costs a write."""
     now = utc_now()
     if token.last_used_at and now - token.last_used_at < _USE_RESOLUTION:

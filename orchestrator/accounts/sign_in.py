@@ -10,10 +10,10 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from orchestrator.accounts.known_devices import known_device
+from orchestrator.accounts.known_devices import read_device_id
 from orchestrator.accounts.models import User
 from orchestrator.accounts.services import record_own_audit
-from orchestrator.accounts.sign_in_log import note_failed_login
+from orchestrator.accounts.sign_in_log import log_failed_login
 from orchestrator.accounts.vault import SECOND_FACTORS, seal_text, unseal_text
 from orchestrator.core.errors import PermissionRefusedError
 
@@ -63,16 +63,16 @@ class AccountAdapter(DefaultAccountAdapter):
         try:
             super().pre_authenticate(request, **credentials)
         except ValidationError:
-            note_failed_login(request, credentials.get("username", ""), "too_many")
+            log_failed_login(request, credentials.get("username", ""), "too_many")
             raise
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
-        note_failed_login(request, credentials.get("username", ""), "wrong_password")
+        log_failed_login(request, credentials.get("username", ""), "wrong_password")
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
         """Return a separate cache key for attempts from a known device of the user."""
         key = str(super()._get_login_attempts_cache_key(request, **credentials))
-        device = known_device(request, credentials.get("username", ""))
+        device = read_device_id(request, credentials.get("username", ""))
         return f"{key}:{device}" if device else key
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:

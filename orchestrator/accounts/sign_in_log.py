@@ -31,7 +31,7 @@ _ACTIONS = {
 }
 
 
-def note_failed_login(request: HttpRequest, username: str, why: str) -> None:
+def log_failed_login(request: HttpRequest, username: str, why: str) -> None:
     """Record a failure; `why` is a key of _ACTIONS.
 
     An unknown username is not logged: it may be a password.
@@ -74,7 +74,7 @@ class _LineLimit:
 token_lines = _LineLimit(most=20)
 
 
-def note_wrong_token(request: HttpRequest, why: str) -> None:
+def log_wrong_token(request: HttpRequest, why: str) -> None:
     """Record a refused API token; `why` is the reason, without the token."""
     count("pitwall_logins_total", outcome="wrong_token")
     left_out = token_lines.left_out()
@@ -85,7 +85,7 @@ def note_wrong_token(request: HttpRequest, why: str) -> None:
 
 
 @receiver(user_logged_in)
-def _logged_in(request: HttpRequest, response: HttpResponse, user: User, **_: Any) -> None:
+def _record_login(request: HttpRequest, response: HttpResponse, user: User, **_: Any) -> None:
     """Record a log-in after the password or the provider, and the second factor if required."""
     count("pitwall_logins_total", outcome="success")
     logger.info(
@@ -96,5 +96,5 @@ def _logged_in(request: HttpRequest, response: HttpResponse, user: User, **_: An
 
 
 @receiver(authentication_failed)
-def _code_failed(request: HttpRequest, user: User, **_: Any) -> None:
-    note_failed_login(request, user.get_username(), "wrong_code")
+def _record_failed_code(request: HttpRequest, user: User, **_: Any) -> None:
+    log_failed_login(request, user.get_username(), "wrong_code")

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import Model
 
 from orchestrator.core.errors import BrokenSealError
-from orchestrator.core.sealing import SECRET_KEY_ID, Keyring, how_to_add, id_of
+from orchestrator.core.sealing import SECRET_KEY_ID, Keyring, compute_key_id, explain_missing_key
 
 #: The key id of values that were sealed before keys had ids.
 UNNAMED = "unnamed"
@@ -23,15 +23,15 @@ SECOND_FACTORS = "mfa.Authenticator.data"
 
 def seal(row: Model, column: str, text: str) -> bytes:
     """Seal a value for a column of a row, which must have its primary key already."""
-    return keyring().seal(text, place_of(row, column))
+    return load_keyring().seal(text, build_seal_context(row, column))
 
 
 def unseal(row: Model, column: str) -> str:
     """Open the value of a column, which is not null; BrokenSealError if no key opens it."""
-    return keyring().unseal(bytes(getattr(row, column)), place_of(row, column))
+    return load_keyring().unseal(bytes(getattr(row, column)), build_seal_context(row, column))
 
 
-def place_of(row: Model, column: str) -> str:
+def build_seal_context(row: Model, column: str) -> str:
     if row.pk is None:
         raise ValueError(f"{row._meta.label} has no primary key yet: a secret is sealed for a row")
     return f"{row._meta.label}.{column}:{row.pk}"
@@ -39,34 +39,34 @@ def place_of(row: Model, column: str) -> str:
 
 def seal_text(text: str, place: str) -> str:
     """Seal a value within JSON, for a place that is not a row."""
-    return keyring().seal(text, place).decode()
+    return load_keyring().seal(text, place).decode()
 
 
 def unseal_text(sealed: str, place: str) -> str:
-    return keyring().unseal(sealed.encode(), place)
+    return load_keyring().unseal(sealed.encode(), place)
 
 
-def missing_keys(key_ids: Iterable[str]) -> list[str]:
+def find_missing_keys(key_ids: Iterable[str]) -> list[str]:
     """Return for each missing key how to add it."""
     if not settings.SECRET_KEY_IS_GIVEN:
         return ["set PITWALL_SECRET_KEY to the one of the installation that sealed them"]
-    ring = keyring()
+    ring = load_keyring()
     return [
-        f"{key_id}: {how_to_add(None if key_id == UNNAMED else key_id)}"
+        f"{key_id}: {explain_missing_key(None if key_id == UNNAMED else key_id)}"
         for key_id in key_ids
         if key_id not in ring
     ]
 
 
-def keyring() -> Keyring:
+def load_keyring() -> Keyring:
     if not settings.SECRET_KEY_IS_GIVEN:
         raise BrokenSealError("set PITWALL_SECRET_KEY: secrets at rest are sealed with it")
     secret_keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-    return _keyring(tuple(settings.SEALING_KEYS), *secret_keys)
+    return _build_keyring(tuple(settings.SEALING_KEYS), *secret_keys)
 
 
 @lru_cache(maxsize=4)
-def _keyring(named: tuple[tuple[str, str], ...], *secret_keys: str) -> Keyring:
+def _build_keyring(named: tuple[tuple[str, str], ...], *secret_keys: str) -> Keyring:
     """Return the named keys, then the key of the secret key, then those of its predecessors."""
-    made = {f"{SECRET_KEY_ID}{id_of(secret)}": secret for secret in secret_keys}
+    made = {f"{SECRET_KEY_ID}{compute_key_id(secret)}": secret for secret in secret_keys}
     return Keyring({**dict(named), **made})

@@ -81,7 +81,7 @@ class Visitor(Member):
         )
 
 
-def project_condition(member: Member) -> tuple[str, int]:
+def build_project_condition(member: Member) -> tuple[str, int]:
     """Return `Member.sees` of the table `project` as SQL: its text, ending in AND, and its
     parameter."""
     if member.project is not None:

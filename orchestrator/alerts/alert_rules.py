@@ -12,9 +12,9 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from orchestrator.accounts.models import Team
-from orchestrator.alerts.log import note_done
+from orchestrator.alerts.log import log_action
 from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
-from orchestrator.alerts.recovery import fix_of
+from orchestrator.alerts.recovery import find_fix
 from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState
 
 #: States of a change point that raises an alert, now or later.
@@ -25,12 +25,12 @@ _UNCONFIRMABLE = Q(
 _OVER = (ChangeState.REFUTED, ChangeState.DISMISSED, ChangeState.SUPERSEDED)
 
 
-def tick(now: datetime) -> None:
+def apply_alert_rules(now: datetime) -> None:
     """Raise due alerts, resolve refuted or fixed ones, and reopen those whose silence ended.
 
     It may run twice.
     """
-    due = _due().values_list("series__benchmark__project__team", flat=True)
+    due = _load_due().values_list("series__benchmark__project__team", flat=True)
     for team in set(due.order_by()):
         raise_alerts(team, now)
     _end_what_is_over(now)
@@ -44,12 +44,12 @@ def raise_alerts(team: int, now: datetime) -> None:
         # One at a time: two would raise the same alert.
         Team.objects.select_for_update(no_key=True).get(pk=team)
         rows = (
-            _due()
+            _load_due()
             .filter(series__benchmark__project__team=team)
             .select_related("series", "before", "commit")
         )
         for row in rows.order_by("found_at", "pk"):
-            alert = _alert_of(row) or _new(team, row, now)
+            alert = _find_alert(row) or _create_alert(team, row, now)
             alert.change_points.add(row)
             if abs(row.change) > abs(alert.change_point.change):
                 alert.change_point = row
@@ -58,12 +58,12 @@ def raise_alerts(team: int, now: datetime) -> None:
             alert.save(update_fields=["change_point", "confirmed"])
 
 
-def _due() -> QuerySet[ChangePoint]:
+def _load_due() -> QuerySet[ChangePoint]:
     rows = ChangePoint.objects.filter(_CONFIRMED | _UNCONFIRMABLE, regressed=True, recent=True)
     return rows.filter(alerts=None)
 
 
-def _alert_of(row: ChangePoint) -> Alert | None:
+def _find_alert(row: ChangePoint) -> Alert | None:
     """Return the alert of the same confirmation run, or of overlapping commits on the same host."""
     same = Q(
         change_points__before__position__lt=row.commit.position,
@@ -79,7 +79,7 @@ def _alert_of(row: ChangePoint) -> Alert | None:
     return alerts.select_related("change_point").order_by("pk").first()
 
 
-def _new(team: int, row: ChangePoint, now: datetime) -> Alert:
+def _create_alert(team: int, row: ChangePoint, now: datetime) -> Alert:
     return Alert.objects.create(
         team_id=team,
         change_point=row,
@@ -94,7 +94,7 @@ def _end_what_is_over(now: datetime) -> None:
     left = ChangePoint.objects.exclude(state__in=_OVER)
     over = Alert.objects.exclude(state__in=ALERT_ENDED).exclude(change_points__in=left)
     with transaction.atomic():
-        for alert in _taken(over):
+        for alert in _find_covered(over):
             _set(
                 alert, AlertState.RESOLVED, "resolved: none of its change points was confirmed", now
             )
@@ -111,8 +111,8 @@ def _resolve_fixed_alerts(now: datetime) -> None:
     )
     todo = Alert.objects.exclude(state__in=ALERT_ENDED).filter(later, fixed_by=None)
     with transaction.atomic():
-        for alert in _taken(todo):
-            fix = fix_of(alert)
+        for alert in _find_covered(todo):
+            fix = find_fix(alert)
             if fix is None or not fix.sure:
                 continue
             alert.fixed_by = fix.commit
@@ -123,11 +123,11 @@ def _resolve_fixed_alerts(now: datetime) -> None:
 def _wake(now: datetime) -> None:
     with transaction.atomic():
         due = Alert.objects.filter(state=AlertState.SILENCED, silenced_until__lte=now)
-        for alert in _taken(due):
+        for alert in _find_covered(due):
             _set(alert, AlertState.OPEN, "reopened: the silence has ended", now)
 
 
-def _taken(rows: QuerySet[Alert]) -> QuerySet[Alert]:
+def _find_covered(rows: QuerySet[Alert]) -> QuerySet[Alert]:
     """Return locked rows without those that a member is changing, which follow later."""
     own = Alert.objects.filter(pk__in=list(rows.order_by().values_list("pk", flat=True).distinct()))
     return own.exclude(state__in=ALERT_ENDED).select_for_update(skip_locked=True)
@@ -139,5 +139,5 @@ def _set(alert: Alert, state: AlertState, text: str, now: datetime) -> None:
     alert.changed_at, alert.changed_by = now, None
     if state == AlertState.RESOLVED:
         alert.note = alert.note or f"{text} (automatically)"
-    note_done(alert, text, at=now)
+    log_action(alert, text, at=now)
     alert.save()

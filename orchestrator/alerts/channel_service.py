@@ -21,7 +21,7 @@ from orchestrator.alerts.models import (
     Event,
     EventKind,
 )
-from orchestrator.alerts.payloads import test_data, whole
+from orchestrator.alerts.payloads import build_payload, test_data
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
 from orchestrator.core.ids import new_id
@@ -46,31 +46,31 @@ class NewChannel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeChannel:
+class CreatedChannel:
     """`secret` signs the requests to a webhook: shown once. Empty for all other kinds."""
 
     channel: Channel
     secret: str
 
 
-def channels_of(member: Member) -> QuerySet[Channel]:
+def load_channels(member: Member) -> QuerySet[Channel]:
     return Channel.objects.filter(team=member.team).select_related("created_by")
 
 
-def channel_for(member: Member, channel_id: UUID) -> Channel:
-    found = channels_of(member).filter(pk=channel_id).first()
+def load_channel(member: Member, channel_id: UUID) -> Channel:
+    found = load_channels(member).filter(pk=channel_id).first()
     if found is None:
         raise NotFoundError("there is no such channel in this team")
     return found
 
 
-def deliveries_of(channel: Channel) -> QuerySet[Delivery]:
+def load_deliveries(channel: Channel) -> QuerySet[Delivery]:
     """Return the deliveries, newest first, with their events."""
     events = Prefetch("events", Event.objects.order_by("at", "pk"))
     return channel.deliveries.prefetch_related(events).order_by("-pk")
 
 
-def delivery_for(member: Member, delivery_id: UUID) -> Delivery:
+def load_delivery(member: Member, delivery_id: UUID) -> Delivery:
     rows = Delivery.objects.filter(channel__team=member.team).select_related("channel")
     found = rows.prefetch_related("events").filter(pk=delivery_id).first()
     if found is None:
@@ -80,12 +80,12 @@ def delivery_for(member: Member, delivery_id: UUID) -> Delivery:
     return found
 
 
-def create_channel(*, member: Member, new: NewChannel) -> MadeChannel:
+def create_channel(*, member: Member, new: NewChannel) -> CreatedChannel:
     member.require(Role.MAINTAINER, to="make a channel")
     _check(new)
     by_mail = new.kind == ChannelKind.EMAIL
-    addresses = _addresses(new.target) if by_mail else []
-    target = ", ".join(addresses) if by_mail else _checked_host(new.target)
+    addresses = _parse_addresses(new.target) if by_mail else []
+    target = ", ".join(addresses) if by_mail else _check_host(new.target)
     secret = new_secret(Kind.CHANNEL_WEBHOOK).text if new.kind == ChannelKind.WEBHOOK else ""
     try:
         with transaction.atomic():
@@ -108,13 +108,13 @@ def create_channel(*, member: Member, new: NewChannel) -> MadeChannel:
             record_audit(member=member, action="channel.created", subject=channel)
     except IntegrityError as error:
         raise ConflictError(f"the team already has a channel named {new.name}") from error
-    return MadeChannel(channel=channel, secret=secret)
+    return CreatedChannel(channel=channel, secret=secret)
 
 
 @transaction.atomic
 def set_channel_enabled(*, member: Member, channel_id: UUID, enabled: bool) -> None:
     member.require(Role.MAINTAINER, to="change a channel")
-    channel = channel_for(member, channel_id)
+    channel = load_channel(member, channel_id)
     Channel.objects.filter(pk=channel.pk).update(enabled=enabled)
     action = "channel.enabled" if enabled else "channel.disabled"
     record_audit(member=member, action=action, subject=channel)
@@ -124,7 +124,7 @@ def set_channel_enabled(*, member: Member, channel_id: UUID, enabled: bool) -> N
 def delete_channel(*, member: Member, channel_id: UUID) -> None:
     """Delete a channel with its deliveries."""
     member.require(Role.MAINTAINER, to="delete a channel")
-    channel = channel_for(member, channel_id)
+    channel = load_channel(member, channel_id)
     record_audit(member=member, action="channel.deleted", subject=channel)
     channel.delete()
 
@@ -133,7 +133,7 @@ def delete_channel(*, member: Member, channel_id: UUID) -> None:
 def send_test(*, member: Member, channel_id: UUID) -> Delivery:
     """Queue a test message. It is sent at once, even if the channel has a digest."""
     member.require(Role.MEMBER, to="test a channel")
-    channel = channel_for(member, channel_id)
+    channel = load_channel(member, channel_id)
     if not channel.enabled:
         raise ConflictError(f"the channel {channel.name} is off; turn it on first")
     now, event_id = utc_now(), new_id()
@@ -142,7 +142,7 @@ def send_test(*, member: Member, channel_id: UUID) -> Delivery:
         team=member.team,
         kind=EventKind.TEST,
         subject=event_id,
-        data=whole(EventKind.TEST, member.team, now, event_id, test_data(member.team)),
+        data=build_payload(EventKind.TEST, member.team, now, event_id, test_data(member.team)),
         at=now,
     )
     delivery = Delivery.objects.create(channel=channel, next_at=now, created_at=now)
@@ -155,7 +155,7 @@ def send_test(*, member: Member, channel_id: UUID) -> Delivery:
 def replay(*, member: Member, delivery_id: UUID) -> Delivery:
     """Send a delivery again with the same id, so that a receiver can recognise it."""
     member.require(Role.MEMBER, to="replay a delivery")
-    delivery = delivery_for(member, delivery_id)
+    delivery = load_delivery(member, delivery_id)
     ended = Delivery.objects.filter(pk=delivery.pk).exclude(state=DeliveryState.WAITING)
     if not ended.update(state=DeliveryState.WAITING, tries=0, next_at=utc_now()):
         raise ConflictError("this delivery is still waiting for its next attempt")
@@ -183,7 +183,7 @@ def _check(new: NewChannel) -> None:
         )
 
 
-def _checked_host(url: str) -> str:
+def _check_host(url: str) -> str:
     host = check_web_address(url, field="target")
     try:
         refuse_internal(url, allowed=settings.ALLOWED_INTERNAL_NETWORKS)
@@ -192,7 +192,7 @@ def _checked_host(url: str) -> str:
     return host
 
 
-def _addresses(text: str) -> list[str]:
+def _parse_addresses(text: str) -> list[str]:
     found = [word.strip() for word in text.replace(";", ",").split(",") if word.strip()]
     for each in found:
         try:

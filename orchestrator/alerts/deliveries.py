@@ -11,14 +11,14 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
 
-from orchestrator.accounts.mail_limits import take_mails
+from orchestrator.accounts.mail_limits import count_mails
 from orchestrator.alerts.channels import webhook
-from orchestrator.alerts.channels.message import Line, Message, Outgoing
+from orchestrator.alerts.channels.message import Line, Message, OutgoingRequest
 from orchestrator.alerts.channels.registry import FORMS
 from orchestrator.alerts.models import Channel, ChannelKind, Delivery, DeliveryState
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PitwallError
-from orchestrator.database.fair_order import first_of_each_team
+from orchestrator.database.fair_order import select_first_of_each_team
 from orchestrator.fleet.vault import unseal
 from orchestrator.transport.http import TIMEOUT_S, send
 
@@ -42,13 +42,13 @@ class Outcome:
     error: str = ""
 
 
-def due_deliveries(now: datetime) -> list[UUID]:
+def load_due_deliveries(now: datetime) -> list[UUID]:
     """Return the due deliveries, in an order that is fair to teams."""
     due = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=now)
-    return first_of_each_team(due.filter(channel__enabled=True), team="channel__team")
+    return select_first_of_each_team(due.filter(channel__enabled=True), team="channel__team")
 
 
-def team_of(delivery_id: UUID) -> int | None:
+def load_delivery_team(delivery_id: UUID) -> int | None:
     """Return the key of the team whose channel this delivery is for."""
     found = Delivery.objects.filter(pk=delivery_id)
     return found.values_list("channel__team", flat=True).first()
@@ -56,7 +56,7 @@ def team_of(delivery_id: UUID) -> int | None:
 
 def deliver(delivery_id: UUID, now: datetime) -> bool:
     """Try a due delivery once. Return False if another worker has it."""
-    delivery = _claimed(delivery_id, now)
+    delivery = _claim_delivery(delivery_id, now)
     if delivery is None:
         return False
     began = time.monotonic()
@@ -64,12 +64,12 @@ def deliver(delivery_id: UUID, now: datetime) -> bool:
         outcome = _send(delivery)
     except (PitwallError, SMTPException, OSError) as error:
         outcome = Outcome(error=str(error) or type(error).__name__)
-    _note(delivery, outcome, ms=round(1000 * (time.monotonic() - began)))
+    _record_attempt(delivery, outcome, ms=round(1000 * (time.monotonic() - began)))
     return True
 
 
 @transaction.atomic
-def _claimed(delivery_id: UUID, now: datetime) -> Delivery | None:
+def _claim_delivery(delivery_id: UUID, now: datetime) -> Delivery | None:
     """Claim the delivery by moving `next_at` ahead by LEASE."""
     rows = Delivery.objects.select_for_update(skip_locked=True, of=("self",))
     delivery = (
@@ -88,12 +88,12 @@ def _claimed(delivery_id: UUID, now: datetime) -> Delivery | None:
 
 def _send(delivery: Delivery) -> Outcome:
     channel = delivery.channel
-    message = message_of(delivery)
+    message = build_message(delivery)
     outgoing = FORMS[channel.kind](message)
     delivery.body = outgoing.body
     if channel.kind == ChannelKind.EMAIL:
-        return _mail(delivery, message, outgoing)
-    delivery.headers = _headers(delivery, outgoing)
+        return _send_mail(delivery, message, outgoing)
+    delivery.headers = _build_headers(delivery, outgoing)
     answer = send(
         "POST",
         unseal(channel, "sealed_url"),
@@ -109,7 +109,7 @@ def _send(delivery: Delivery) -> Outcome:
     return Outcome(status=answer.status, answer=text, error=error)
 
 
-def message_of(delivery: Delivery) -> Message:
+def build_message(delivery: Delivery) -> Message:
     data: list[dict[str, Any]] = [event.data for event in delivery.events.order_by("at", "pk")]
     several = len(data) > 1
     lines = [
@@ -124,14 +124,14 @@ def message_of(delivery: Delivery) -> Message:
     return Message(title=title, lines=lines, data=data)
 
 
-def _headers(delivery: Delivery, outgoing: Outgoing) -> dict[str, str]:
+def _build_headers(delivery: Delivery, outgoing: OutgoingRequest) -> dict[str, str]:
     headers = {"Content-Type": outgoing.content_type, "User-Agent": "Pitwall"}
     channel = delivery.channel
     if channel.kind != ChannelKind.WEBHOOK:
         return headers
     kind = delivery.events.values_list("kind", flat=True)[0]
     secret = unseal(channel, "sealed_secret")
-    signed = webhook.signature(secret, int(time.time()), outgoing.body.encode())
+    signed = webhook.sign_body(secret, int(time.time()), outgoing.body.encode())
     return {
         **headers,
         "Pitwall-Event": kind,
@@ -140,8 +140,8 @@ def _headers(delivery: Delivery, outgoing: Outgoing) -> dict[str, str]:
     }
 
 
-def _mail(delivery: Delivery, message: Message, outgoing: Outgoing) -> Outcome:
-    take_mails(delivery.channel.team, len(delivery.channel.addresses))
+def _send_mail(delivery: Delivery, message: Message, outgoing: OutgoingRequest) -> Outcome:
+    count_mails(delivery.channel.team, len(delivery.channel.addresses))
     domain = settings.DEFAULT_FROM_EMAIL.rpartition("@")[2].rstrip(">") or "localhost"
     # The id is the same at each try: a mail server that accepted it twice shows it once.
     own = {"Message-ID": f"<{delivery.pk}@{domain}>", "Auto-Submitted": "auto-generated"}
@@ -155,7 +155,7 @@ def _mail(delivery: Delivery, message: Message, outgoing: Outgoing) -> Outcome:
     return Outcome()
 
 
-def _note(delivery: Delivery, outcome: Outcome, *, ms: int) -> None:
+def _record_attempt(delivery: Delivery, outcome: Outcome, *, ms: int) -> None:
     now = utc_now()
     ours = Delivery.objects.filter(pk=delivery.pk, next_at=delivery.next_at)
     pause = _pause_s(delivery.tries)
@@ -187,7 +187,7 @@ def _pause_s(tries: int) -> int | None:
     return PAUSES_S[tries - 1] if tries <= len(PAUSES_S) else None
 
 
-def channel_problem(channel: Channel) -> str:
+def find_channel_problem(channel: Channel) -> str:
     """Return why the latest tried delivery failed; empty if it arrived."""
     last = channel.deliveries.exclude(log=[]).order_by("-pk").first()
     return str(last.log[-1]["error"]) if last else ""

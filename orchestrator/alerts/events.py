@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
-from orchestrator.accounts.members import by_itself
+from orchestrator.accounts.members import build_system_member
 from orchestrator.accounts.models import Team
 from orchestrator.alerts.models import (
     Alert,
@@ -23,8 +23,8 @@ from orchestrator.alerts.models import (
     Event,
     EventKind,
 )
-from orchestrator.alerts.payloads import alert_data, run_data, whole
-from orchestrator.alerts.selectors import alerts_of
+from orchestrator.alerts.payloads import build_alert_data, build_payload, run_data
+from orchestrator.alerts.selectors import load_alerts
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import new_id
 from orchestrator.runs.models import Run, Trigger
@@ -40,14 +40,14 @@ AT_ONCE = 20
 _TOLD = (Trigger.WEB, Trigger.API, Trigger.SCHEDULE)
 
 
-def tick(now: datetime) -> None:
+def record_events(now: datetime) -> None:
     """Store new events and delete old ones. It may run twice."""
     for team in Team.objects.filter(channels__enabled=True).distinct():
-        _look(team, now)
-    _forget(now)
+        _scan_for_events(team, now)
+    _delete_old(now)
 
 
-def note_event(
+def record_event(
     team: Team,
     kind: EventKind,
     subject: UUID,
@@ -65,7 +65,7 @@ def note_event(
                 kind=kind,
                 subject=subject,
                 version=version,
-                data=whole(kind, team, at, event_id, data),
+                data=build_payload(kind, team, at, event_id, data),
                 at=at,
             )
             # Locked, so that two events find the same digest.
@@ -90,13 +90,13 @@ def _add_delivery(channel: Channel, event: Event, now: datetime) -> Delivery:
         # Locked: a worker that sends it waits until it contains this event.
         found = waiting.filter(next_at__gt=now).select_for_update().first()
     delivery = found or Delivery.objects.create(
-        channel=channel, next_at=next_digest(channel.digest, now), created_at=now
+        channel=channel, next_at=compute_digest_time(channel.digest, now), created_at=now
     )
     delivery.events.add(event)
     return delivery
 
 
-def next_digest(digest: str, now: datetime) -> datetime:
+def compute_digest_time(digest: str, now: datetime) -> datetime:
     """Return the next full hour or midnight, UTC; now if there is no digest."""
     if digest == Digest.IMMEDIATE:
         return now
@@ -106,21 +106,21 @@ def next_digest(digest: str, now: datetime) -> datetime:
     return hour.replace(hour=0) + timedelta(days=1)
 
 
-def _look(team: Team, now: datetime) -> None:
+def _scan_for_events(team: Team, now: datetime) -> None:
     channels = list(Channel.objects.filter(team=team, enabled=True))
     wanted = {kind for channel in channels for kind in channel.events}
     since = max(now - LOOK_BACK, min(channel.created_at for channel in channels))
     if EventKind.RUN_ENDED in wanted:
-        for run in _ended_runs(team, since):
-            note_event(team, EventKind.RUN_ENDED, run.pk, run.ended_at or now, run_data(run))
+        for run in _load_ended_runs(team, since):
+            record_event(team, EventKind.RUN_ENDED, run.pk, run.ended_at or now, run_data(run))
     if wanted & {EventKind.ALERT_RAISED, EventKind.ALERT_CHANGED}:
-        for alert, kind, at, version in _alert_events(team, since):
+        for alert, kind, at, version in _load_alert_events(team, since):
             if kind in wanted:
-                data = alert_data(alert, kind)
-                note_event(team, kind, alert.pk, at, data, version)
+                data = build_alert_data(alert, kind)
+                record_event(team, kind, alert.pk, at, data, version)
 
 
-def _ended_runs(team: Team, since: datetime) -> Iterator[Run]:
+def _load_ended_runs(team: Team, since: datetime) -> Iterator[Run]:
     noted = Event.objects.filter(kind=EventKind.RUN_ENDED, subject=OuterRef("pk"))
     rows = Run.objects.filter(
         ~Exists(noted),
@@ -133,10 +133,12 @@ def _ended_runs(team: Team, since: datetime) -> Iterator[Run]:
     yield from rows.prefetch_related("variants__commit").order_by("ended_at")[:AT_ONCE]
 
 
-def _alert_events(team: Team, since: datetime) -> Iterator[tuple[Alert, EventKind, datetime, str]]:
+def _load_alert_events(
+    team: Team, since: datetime
+) -> Iterator[tuple[Alert, EventKind, datetime, str]]:
     """Yield only the latest change of an alert: its log has those between two ticks."""
     recent = Q(changed_at__gte=since) | Q(raised_at__gte=since)
-    alerts = list(alerts_of(by_itself(team)).filter(recent).order_by("changed_at"))
+    alerts = list(load_alerts(build_system_member(team)).filter(recent).order_by("changed_at"))
     known = Event.objects.filter(subject__in=[alert.pk for alert in alerts])
     noted = set(known.values_list("kind", "subject", "version"))
     for alert in alerts:
@@ -148,7 +150,7 @@ def _alert_events(team: Team, since: datetime) -> Iterator[tuple[Alert, EventKin
             yield alert, EventKind.ALERT_CHANGED, alert.changed_at, version
 
 
-def _forget(now: datetime) -> None:
+def _delete_old(now: datetime) -> None:
     old = Event.objects.filter(at__lt=now - KEPT).values_list("pk", flat=True)[:200]
     if found := list(old):
         Delivery.objects.filter(events__in=found).delete()

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from cli.pitwall.units import format_change
-from orchestrator.accounts.members import by_itself
+from orchestrator.accounts.members import build_system_member
 from orchestrator.accounts.models import Team
 from orchestrator.alerts.models import Alert, EventKind
 from orchestrator.comparisons.verdict_cache import VerdictCard, load_verdict_cards
@@ -23,10 +23,10 @@ def run_data(run: Run) -> dict[str, Any]:
     The run is loaded with `definition__benchmark__project`, variants and commits.
     """
     benchmark = run.definition.benchmark
-    cards = load_verdict_cards(by_itself(run.team), [run])[run.pk]
+    cards = load_verdict_cards(build_system_member(run.team), [run])[run.pk]
     told = "; ".join(f"{card.verdict}: {card.summary}" for card in cards) or run.message
     return {
-        "title": f"{benchmark.title}: {_heading(run, cards)}",
+        "title": f"{benchmark.title}: {_build_heading(run, cards)}",
         "text": " ".join(told.split())[:500] or f"the run {run.state}",
         "url": page_url("run", run.pk),
         "run": {
@@ -37,13 +37,13 @@ def run_data(run: Run) -> dict[str, Any]:
             "message": run.message[:1000],
             "trigger": run.trigger,
             "commits": [variant.commit.sha for variant in run.variants.all()],
-            "verdicts": [_verdict(card) for card in cards],
+            "verdicts": [_export_verdict(card) for card in cards],
         },
     }
 
 
-def alert_data(alert: Alert, kind: EventKind) -> dict[str, Any]:
-    """Return the data of an alert from `alerts_of`."""
+def build_alert_data(alert: Alert, kind: EventKind) -> dict[str, Any]:
+    """Return the data of an alert from `load_alerts`."""
     row = alert.change_point
     series = row.series
     change = row.confirmed_change if row.confirmed_change is not None else row.change
@@ -83,7 +83,9 @@ def test_data(team: Team) -> dict[str, Any]:
     }
 
 
-def whole(kind: str, team: Team, at: datetime, event_id: object, data: dict[str, Any]) -> Any:
+def build_payload(
+    kind: str, team: Team, at: datetime, event_id: object, data: dict[str, Any]
+) -> Any:
     """Return an event; the fields that all events have come first."""
     first = {"id": str(event_id), "event": str(kind), "at": at.isoformat(), "team": team.slug}
     return {**first, **data}
@@ -93,11 +95,11 @@ def page_url(page: str, *args: object) -> str:
     return settings.BASE_URL + reverse(page, args=args)
 
 
-def _heading(run: Run, cards: list[VerdictCard]) -> str:
+def _build_heading(run: Run, cards: list[VerdictCard]) -> str:
     return ", ".join(dict.fromkeys(card.verdict for card in cards)) or f"run {run.state}"
 
 
-def _verdict(card: VerdictCard) -> dict[str, Any]:
+def _export_verdict(card: VerdictCard) -> dict[str, Any]:
     return {
         "baseline": card.baseline.sha,
         "contender": card.contender.sha,

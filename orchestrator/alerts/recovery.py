@@ -25,7 +25,7 @@ class Fix:
     sure: bool
 
 
-def fix_of(alert: Alert) -> Fix | None:
+def find_fix(alert: Alert) -> Fix | None:
     """Return the last commit of the fix; None unless all series are back at their level."""
     rows = [row for row in alert.change_points.all() if row.state not in _NOTHING]
     shifts = ChangePoint.objects.filter(
@@ -33,7 +33,8 @@ def fix_of(alert: Alert) -> Fix | None:
     ).exclude(state__in=_NOTHING)
     known = list(shifts.select_related("commit").order_by("commit__position"))
     found = [
-        _mend(row, [each for each in known if each.series_id == row.series_id]) for row in rows
+        _close_alert(row, [each for each in known if each.series_id == row.series_id])
+        for row in rows
     ]
     fixes = [each for each in found if each is not None]
     if not fixes or len(fixes) < len(found):
@@ -43,10 +44,10 @@ def fix_of(alert: Alert) -> Fix | None:
     return Fix(commit=last.commit, left=worst.left, sure=all(each.sure for each in fixes))
 
 
-def _mend(row: ChangePoint, shifts: Sequence[ChangePoint]) -> Fix | None:
+def _close_alert(row: ChangePoint, shifts: Sequence[ChangePoint]) -> Fix | None:
     """Multiply the later changes: this works across another host or definition, unlike levels."""
     factor, sure = 1 + row.change, True
-    for each in _after(row, shifts):
+    for each in _load_points_after(row, shifts):
         factor *= 1 + each.change
         sure = sure and _is_sure(each)
         left = factor - 1
@@ -56,7 +57,7 @@ def _mend(row: ChangePoint, shifts: Sequence[ChangePoint]) -> Fix | None:
     return None
 
 
-def _after(row: ChangePoint, shifts: Iterable[ChangePoint]) -> list[ChangePoint]:
+def _load_points_after(row: ChangePoint, shifts: Iterable[ChangePoint]) -> list[ChangePoint]:
     """Return the later change points that still count, oldest commit first."""
     if row.commit.position is None:
         return []

@@ -17,11 +17,11 @@ from orchestrator.results.models import Bisection, ChangePoint
 _OPEN = "SELECT count(*) FROM alerts_alert WHERE team_id = %s AND state = %s"
 
 
-def alerts_of(member: Member) -> QuerySet[Alert]:
+def load_alerts(member: Member) -> QuerySet[Alert]:
     """Return all alerts of the team, newest first, with related rows for their display."""
     parts = with_parts(ChangePoint.objects.all())
     return (
-        Alert.objects.filter(_seen(member))
+        Alert.objects.filter(_filter_visible(member))
         .select_related("assignee", "changed_by", "fixed_by")
         .prefetch_related(
             Prefetch("change_point", queryset=with_parts(ChangePoint.objects.all(), every=True)),
@@ -32,11 +32,11 @@ def alerts_of(member: Member) -> QuerySet[Alert]:
     )
 
 
-def _seen(member: Member) -> Q:
+def _filter_visible(member: Member) -> Q:
     return member.sees("change_point__series__benchmark__project", team="team")
 
 
-def narrowed(rows: QuerySet[Alert], member: Member, *, owner: str) -> QuerySet[Alert]:
+def filter_by_owner(rows: QuerySet[Alert], member: Member, *, owner: str) -> QuerySet[Alert]:
     """Return the alerts that a user handles: a user name, `me`, or `nobody`; all if it is empty."""
     if owner == "nobody":
         return rows.filter(assignee=None)
@@ -45,34 +45,34 @@ def narrowed(rows: QuerySet[Alert], member: Member, *, owner: str) -> QuerySet[A
     return rows.filter(assignee__username=owner) if owner else rows
 
 
-def largest_first(rows: QuerySet[Alert]) -> QuerySet[Alert]:
+def sort_by_change(rows: QuerySet[Alert]) -> QuerySet[Alert]:
     """Sort by the largest change, as the confirmation run measured it if there was one."""
     change = Coalesce("change_point__confirmed_change", "change_point__change")
     return rows.order_by(Abs(change).desc(), "-pk")
 
 
-def alert_for(member: Member, alert_id: UUID) -> Alert:
-    found = alerts_of(member).filter(pk=alert_id).first()
+def load_alert(member: Member, alert_id: UUID) -> Alert:
+    found = load_alerts(member).filter(pk=alert_id).first()
     if found is None:
         raise NotFoundError("there is no such alert in this team")
     return found
 
 
-def searches_of(alert: Alert) -> list[Bisection]:
-    """Return the bisections of an alert from `alerts_of`, oldest first."""
+def load_bisections(alert: Alert) -> list[Bisection]:
+    """Return the bisections of an alert from `load_alerts`, oldest first."""
     found = [each for row in alert.change_points.all() for each in row.bisections.all()]
     return sorted(found, key=lambda search: search.pk)
 
 
-def open_alerts(team: Team) -> int:
+def count_open_alerts(team: Team) -> int:
     """Return the number of alerts that are still open."""
     with connection.cursor() as cursor:
         cursor.execute(_OPEN, [team.pk, AlertState.OPEN.value])
         return int(cursor.fetchone()[0])
 
 
-def counts_of(member: Member, *, owner: str = "") -> dict[str, int]:
+def count_alerts(member: Member, *, owner: str = "") -> dict[str, int]:
     """Return the number of alerts in each state, including 0. `owner` as in `narrowed`."""
-    rows = narrowed(Alert.objects.filter(_seen(member)), member, owner=owner)
+    rows = filter_by_owner(Alert.objects.filter(_filter_visible(member)), member, owner=owner)
     found = dict(rows.order_by().values_list("state").annotate(alerts=Count("pk")))
     return {str(state): found.get(state, 0) for state in AlertState.values}

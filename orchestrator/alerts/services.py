@@ -7,14 +7,14 @@ from django.db import transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, User
-from orchestrator.accounts.selectors import members_of
+from orchestrator.accounts.selectors import load_members
 from orchestrator.accounts.services import record_audit
-from orchestrator.alerts.log import note_done
+from orchestrator.alerts.log import log_action
 from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
-from orchestrator.alerts.selectors import alert_for
+from orchestrator.alerts.selectors import load_alert
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
-from orchestrator.regressions.change_points import dismiss, rebaseline
+from orchestrator.regressions.change_points import dismiss, store_baseline
 from orchestrator.results.models import ChangeState
 
 MAX_NOTE = 2_000
@@ -26,11 +26,11 @@ _OF_SERIES = ("series__benchmark__project", "series__case__benchmark__project")
 def acknowledge(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
     """Acknowledge an alert. The member becomes its owner unless it has one."""
     with transaction.atomic():
-        alert = _locked(member, alert_id, to="acknowledge an alert")
+        alert = _lock_alert(member, alert_id, to="acknowledge an alert")
         if alert.state != AlertState.OPEN:
             raise ConflictError(f"this alert is already {alert.state}")
         alert.assignee = alert.assignee or member.actor
-        return _changed(member, alert, AlertState.ACKNOWLEDGED, note)
+        return _change_alert(member, alert, AlertState.ACKNOWLEDGED, note)
 
 
 def confirm_alert(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
@@ -40,7 +40,7 @@ def confirm_alert(*, member: Member, alert_id: UUID, note: str = "") -> Alert:
         if alert.state == AlertState.CONFIRMED:
             raise ConflictError("this alert is already confirmed")
         alert.assignee = alert.assignee or member.actor
-        return _changed(member, alert, AlertState.CONFIRMED, note)
+        return _change_alert(member, alert, AlertState.CONFIRMED, note)
 
 
 def silence(*, member: Member, alert_id: UUID, until: datetime, note: str = "") -> Alert:
@@ -55,14 +55,14 @@ def silence(*, member: Member, alert_id: UUID, until: datetime, note: str = "") 
                 f"an alert can be silenced for at most {LONGEST_SILENCE.days} days", field="until"
             )
         alert.silenced_until = until
-        return _changed(member, alert, AlertState.SILENCED, note)
+        return _change_alert(member, alert, AlertState.SILENCED, note)
 
 
 def resolve(*, member: Member, alert_id: UUID, note: str) -> Alert:
     """Resolve an alert: fixed, or accepted. `note` says which."""
     with transaction.atomic():
         alert = _to_do(member, alert_id, to="resolve an alert")
-        return _changed(member, alert, AlertState.RESOLVED, _reason(note))
+        return _change_alert(member, alert, AlertState.RESOLVED, _check_reason(note))
 
 
 def accept(*, member: Member, alert_id: UUID, reason: str) -> Alert:
@@ -72,8 +72,10 @@ def accept(*, member: Member, alert_id: UUID, reason: str) -> Alert:
         rows = alert.change_points.exclude(state__in=_NOTHING).order_by("-commit__position")
         found = {row.series_id: row for row in rows.select_related("commit", *_OF_SERIES)}
         for row in found.values():
-            rebaseline(member=member, commit=row.commit, reason=_reason(reason), series=row.series)
-        return _changed(member, alert, AlertState.ACCEPTED, _reason(reason))
+            store_baseline(
+                member=member, commit=row.commit, reason=_check_reason(reason), series=row.series
+            )
+        return _change_alert(member, alert, AlertState.ACCEPTED, _check_reason(reason))
 
 
 def dismiss_alert(*, member: Member, alert_id: UUID, reason: str) -> Alert:
@@ -86,50 +88,50 @@ def dismiss_alert(*, member: Member, alert_id: UUID, reason: str) -> Alert:
         for row in alert.change_points.exclude(
             state__in=[ChangeState.DISMISSED, ChangeState.SUPERSEDED]
         ):
-            dismiss(member=member, change_id=row.pk, reason=_reason(reason))
-        return _changed(member, alert, AlertState.DISMISSED, _reason(reason))
+            dismiss(member=member, change_id=row.pk, reason=_check_reason(reason))
+        return _change_alert(member, alert, AlertState.DISMISSED, _check_reason(reason))
 
 
 def reopen(*, member: Member, alert_id: UUID) -> Alert:
     """Reopen an alert. Dismissed change points and new starts of histories stay."""
     with transaction.atomic():
-        alert = _locked(member, alert_id, to="reopen an alert")
+        alert = _lock_alert(member, alert_id, to="reopen an alert")
         if alert.state == AlertState.OPEN:
             raise ConflictError("this alert is already open")
-        return _changed(member, alert, AlertState.OPEN, "")
+        return _change_alert(member, alert, AlertState.OPEN, "")
 
 
 def assign(*, member: Member, alert_id: UUID, username: str) -> Alert:
     """Set the owner; an empty name removes it."""
     with transaction.atomic():
-        alert = _locked(member, alert_id, to="assign an alert")
-        alert.assignee = _user(member, username) if username else None
+        alert = _lock_alert(member, alert_id, to="assign an alert")
+        alert.assignee = _load_user(member, username) if username else None
         told = f"assigned to {username or 'nobody'}"
-        return _changed(member, alert, AlertState(alert.state), "", told=told)
+        return _change_alert(member, alert, AlertState(alert.state), "", told=told)
 
 
 def write_note(*, member: Member, alert_id: UUID, note: str) -> Alert:
     """Write a note for others; an empty one removes the note."""
     with transaction.atomic():
-        alert = _locked(member, alert_id, to="write a note")
+        alert = _lock_alert(member, alert_id, to="write a note")
         alert.note = note.strip()[:MAX_NOTE]
         told = f"note: {alert.note}" if alert.note else "note removed"
-        return _changed(member, alert, AlertState(alert.state), "", told=told)
+        return _change_alert(member, alert, AlertState(alert.state), "", told=told)
 
 
-def _locked(member: Member, alert_id: UUID, *, to: str) -> Alert:
+def _lock_alert(member: Member, alert_id: UUID, *, to: str) -> Alert:
     member.require(Role.MEMBER, to=to)
-    return Alert.objects.select_for_update().get(pk=alert_for(member, alert_id).pk)
+    return Alert.objects.select_for_update().get(pk=load_alert(member, alert_id).pk)
 
 
 def _to_do(member: Member, alert_id: UUID, *, to: str) -> Alert:
-    alert = _locked(member, alert_id, to=to)
+    alert = _lock_alert(member, alert_id, to=to)
     if alert.state in ALERT_ENDED:
         raise ConflictError(f"this alert is already {alert.get_state_display().lower()}")
     return alert
 
 
-def _changed(
+def _change_alert(
     member: Member, alert: Alert, state: AlertState, note: str, *, told: str = ""
 ) -> Alert:
     """Change an alert.
@@ -140,26 +142,26 @@ def _changed(
     if state != AlertState.SILENCED:
         alert.silenced_until = None
     alert.changed_at, alert.changed_by = utc_now(), member.actor
-    text = told or ": ".join(filter(None, [_words(alert), note.strip()[:MAX_NOTE]]))
-    note_done(alert, text, at=alert.changed_at, by=member.user.get_username())
+    text = told or ": ".join(filter(None, [_format_change(alert), note.strip()[:MAX_NOTE]]))
+    log_action(alert, text, at=alert.changed_at, by=member.user.get_username())
     alert.save()
     record_audit(member=member, action=f"alert.{state}", subject=alert.pk)
     return alert
 
 
-def _words(alert: Alert) -> str:
+def _format_change(alert: Alert) -> str:
     until = f" until {alert.silenced_until:%Y-%m-%d %H:%M} UTC" if alert.silenced_until else ""
     return f"{AlertState(alert.state).label.lower()}{until}"
 
 
-def _reason(text: str) -> str:
+def _check_reason(text: str) -> str:
     if not text.strip():
         raise InvalidRequestError("enter the reason, for the other members", field="note")
     return text
 
 
-def _user(member: Member, username: str) -> User:
-    for each in members_of(member):
+def _load_user(member: Member, username: str) -> User:
+    for each in load_members(member):
         if each.user.get_username() == username:
             return each.user
     raise InvalidRequestError(f"the team has no member {username}", field="assignee")

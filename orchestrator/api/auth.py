@@ -15,9 +15,9 @@ from ninja.security import HttpBearer
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken
 from orchestrator.accounts.permissions import check_operation
-from orchestrator.accounts.selectors import member_for_token
-from orchestrator.accounts.services import note_token_use
-from orchestrator.accounts.sign_in_log import note_wrong_token
+from orchestrator.accounts.selectors import load_token_member
+from orchestrator.accounts.services import record_token_use
+from orchestrator.accounts.sign_in_log import log_wrong_token
 from orchestrator.api.limits import TooManyRequestsError, count_request
 from orchestrator.core.errors import NotFoundError
 from orchestrator.core.waits import wait_in
@@ -45,22 +45,22 @@ class BearerToken(HttpBearer):
 
     def authenticate(self, request: HttpRequest, token: str) -> Caller:
         try:
-            member = member_for_token(token.strip())
+            member = load_token_member(token.strip())
         except NotFoundError as error:
-            note_wrong_token(request, str(error))
+            log_wrong_token(request, str(error))
             raise AuthenticationError(message=str(error)) from error
         assert member.token is not None, "it was found by one"
         request.has_valid_token = True  # type: ignore[attr-defined]
-        rate = _rate_of(request, member.token)
+        rate = _choose_rate(request, member.token)
         request.rate = rate  # type: ignore[attr-defined]
         if rate is not None and rate.is_exceeded:
             raise TooManyRequestsError(rate)
-        note_token_use(token=member.token)
-        check_operation(member, operation_of(request))
+        record_token_use(token=member.token)
+        check_operation(member, name_operation(request))
         return Caller(member=member, token=member.token)
 
 
-def _rate_of(request: HttpRequest, token: ApiToken) -> Rate | None:
+def _choose_rate(request: HttpRequest, token: ApiToken) -> Rate | None:
     """Count a request once, even if it is handled several times while it waits."""
     wait = wait_in(request.META)
     if wait is None:
@@ -71,12 +71,12 @@ def _rate_of(request: HttpRequest, token: ApiToken) -> Rate | None:
     return rate
 
 
-def operation_of(request: HttpRequest) -> str:
+def name_operation(request: HttpRequest) -> str:
     """Return `GET /runs/{run_id}`, as in the OpenAPI document and the table of permissions."""
     route = request.resolver_match.route if request.resolver_match else ""
-    return f"{request.method} {_path(route)}"
+    return f"{request.method} {_build_path(route)}"
 
 
 @cache
-def _path(route: str) -> str:
+def _build_path(route: str) -> str:
     return _PARAMETER.sub(r"{\1}", "/" + route.removeprefix("api/v1/"))

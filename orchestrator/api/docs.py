@@ -69,22 +69,25 @@ class DocsPage(DocsBase):
     def render_page(self, request: HttpRequest, api: NinjaAPI, **kwargs: Any) -> HttpResponse:
         context = {
             "title": f"{api.title} API, version {api.version}",
-            "description": prose(api.description),
+            "description": render_description(api.description),
             "openapi_url": self.get_openapi_url(api, kwargs),
-            "parts": _parts(),
+            "parts": _render_parts(),
         }
         return render(request, "api/docs.html", context)
 
 
 @cache
-def _parts() -> SafeString:
+def _render_parts() -> SafeString:
     """Render all operations and schemas once per process; they are the same for all users."""
     schema = document().schema
-    context = {"operations": list(operations_of(schema)), "schemas": list(schemas_of(schema))}
+    context = {
+        "operations": list(iterate_operations(schema)),
+        "schemas": list(iterate_schemas(schema)),
+    }
     return render_to_string("api/docs_parts.html", context)
 
 
-def operations_of(schema: Json) -> Iterator[OperationDoc]:
+def iterate_operations(schema: Json) -> Iterator[OperationDoc]:
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
             yield OperationDoc(
@@ -92,26 +95,26 @@ def operations_of(schema: Json) -> Iterator[OperationDoc]:
                 method=method.upper(),
                 path=path,
                 summary=operation["summary"],
-                description=prose(operation.get("description", "")),
-                parameters=tuple(_parameter(each) for each in operation["parameters"]),
-                body=_content_type(operation.get("requestBody", {})),
+                description=render_description(operation.get("description", "")),
+                parameters=tuple(_describe_parameter(each) for each in operation["parameters"]),
+                body=_describe_content(operation.get("requestBody", {})),
                 answers=tuple(
                     AnswerDoc(
                         status=str(status),
-                        description=prose(answer["description"]),
-                        type=_content_type(answer),
+                        description=render_description(answer["description"]),
+                        type=_describe_content(answer),
                     )
                     for status, answer in operation["responses"].items()
                 ),
             )
 
 
-def schemas_of(schema: Json) -> Iterator[SchemaDoc]:
+def iterate_schemas(schema: Json) -> Iterator[SchemaDoc]:
     for name, each in sorted(schema["components"]["schemas"].items()):
         needed = each.get("required", [])
         yield SchemaDoc(
             name=name,
-            description=prose(each.get("description", "")),
+            description=render_description(each.get("description", "")),
             values=tuple(str(value) for value in each.get("enum", [])),
             fields=tuple(
                 FieldDoc(
@@ -119,14 +122,14 @@ def schemas_of(schema: Json) -> Iterator[SchemaDoc]:
                     place="",
                     type=type_name(details),
                     required=field in needed,
-                    description=prose(details.get("description", "")),
+                    description=render_description(details.get("description", "")),
                 )
                 for field, details in each.get("properties", {}).items()
             ),
         )
 
 
-def prose(text: str) -> SafeString:
+def render_description(text: str) -> SafeString:
     """Render a description of the schema as HTML: text in backticks is code."""
     return mark_safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)))
 
@@ -137,33 +140,35 @@ def type_name(schema: Json) -> TypeName:
         name = schema["$ref"].rsplit("/", 1)[-1]
         return TypeName(text=name, link=name)
     if options := schema.get("anyOf"):
-        return _joined(" or ".join, [type_name(option) for option in options])
+        return _join_names(" or ".join, [type_name(option) for option in options])
     if items := schema.get("items"):
-        return _joined(lambda names: f"list of {names[0]}", [type_name(items)])
+        return _join_names(lambda names: f"list of {names[0]}", [type_name(items)])
     if parts := schema.get("prefixItems"):
-        return _joined(lambda names: f"[{', '.join(names)}]", [type_name(part) for part in parts])
+        return _join_names(
+            lambda names: f"[{', '.join(names)}]", [type_name(part) for part in parts]
+        )
     if values := schema.get("enum"):
         return TypeName(text=" | ".join(str(value) for value in values), link=None)
     kind = schema.get("type", "any")
     return TypeName(text=f"{kind} ({schema['format']})" if "format" in schema else kind, link=None)
 
 
-def _joined(join: Any, names: list[TypeName]) -> TypeName:
+def _join_names(join: Any, names: list[TypeName]) -> TypeName:
     link = next((name.link for name in names if name.link), None)
     return TypeName(text=join([name.text for name in names]), link=link)
 
 
-def _parameter(parameter: Json) -> FieldDoc:
+def _describe_parameter(parameter: Json) -> FieldDoc:
     return FieldDoc(
         name=parameter["name"],
         place=parameter["in"],
         type=type_name(parameter["schema"]),
         required=parameter["required"],
-        description=prose(parameter.get("description", "")),
+        description=render_description(parameter.get("description", "")),
     )
 
 
-def _content_type(holder: Json) -> TypeName | None:
+def _describe_content(holder: Json) -> TypeName | None:
     for content in holder.get("content", {}).values():
         return type_name(content["schema"]) if "schema" in content else None
     return None

@@ -28,7 +28,7 @@ from orchestrator.core.errors import (
     PitwallError,
 )
 from orchestrator.operations.database_away import AWAY, is_away, is_cut_off, to_be_asked_again
-from orchestrator.operations.fetch_waits import ask_again, wait_of
+from orchestrator.operations.fetch_waits import ask_again, build_fetch_wait
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ STATUS_OF: dict[type[PitwallError], HTTPStatus] = {
 }
 
 
-def problem(
+def build_problem(
     status: int,
     detail: str,
     *,
@@ -77,116 +77,116 @@ def problem(
 def add_handlers(api: NinjaAPI) -> None:
     handlers: dict[type[Exception], Any] = {
         FetchRunningError: _fetch_running,
-        PitwallError: _refused,
-        ValidationError: _not_valid,
-        AuthenticationError: _not_authenticated,
-        HttpError: _http_error,
-        Http404: unknown_path,
-        TooManyRequestsError: _too_many,
-        UnsupportedMediaError: _unsupported_media,
-        RequestDataTooBig: _too_big,
-        SuspiciousOperation: _not_readable,
-        MultiPartParserError: _not_readable,
-        RawPostDataException: _not_readable,
+        PitwallError: _answer_refused,
+        ValidationError: _answer_invalid,
+        AuthenticationError: _answer_unauthenticated,
+        HttpError: _answer_http_error,
+        Http404: answer_unknown_path,
+        TooManyRequestsError: _answer_too_many,
+        UnsupportedMediaError: _answer_unsupported_media,
+        RequestDataTooBig: _answer_too_big,
+        SuspiciousOperation: _answer_unreadable,
+        MultiPartParserError: _answer_unreadable,
+        RawPostDataException: _answer_unreadable,
         # The client closed its connection, or sent its body too slowly.
-        UnreadablePostError: _not_readable,
+        UnreadablePostError: _answer_unreadable,
         # Half of a surrogate pair in a text: it cannot be encoded, neither to store nor to return
         # it.
-        UnicodeEncodeError: _not_readable,
-        **dict.fromkeys(AWAY, _database_away),
-        Exception: _bug,
+        UnicodeEncodeError: _answer_unreadable,
+        **dict.fromkeys(AWAY, _answer_database_error),
+        Exception: _answer_bug,
     }
     for error, handler in handlers.items():
         api.add_exception_handler(error, handler)
 
 
 @csrf_exempt
-def unknown_path(request: HttpRequest, _error: object = None) -> HttpResponse:
-    return problem(
+def answer_unknown_path(request: HttpRequest, _error: object = None) -> HttpResponse:
+    return build_problem(
         HTTPStatus.NOT_FOUND, f"there is no endpoint {request.path}; /api/v1/docs lists all"
     )
 
 
-def _refused(request: HttpRequest, error: PitwallError) -> HttpResponse:
+def _answer_refused(request: HttpRequest, error: PitwallError) -> HttpResponse:
     statuses = (STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF)
     status = next(statuses, HTTPStatus.INTERNAL_SERVER_ERROR)
     faults = getattr(error, "faults", ())
-    return problem(status, str(error), field=getattr(error, "field", None), faults=faults)
+    return build_problem(status, str(error), field=getattr(error, "field", None), faults=faults)
 
 
 def _fetch_running(request: HttpRequest, error: FetchRunningError) -> HttpResponse:
     """Ask for a retry, which `curl --retry` and `cli` do; `progress` is the output of git."""
-    fetch = wait_of(request).hold(error)
+    fetch = build_fetch_wait(request).hold(error)
     detail = f"{error} ({fetch.progress})" if fetch.progress else str(error)
-    answer = problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, kind="fetch-running")
+    answer = build_problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, kind="fetch-running")
     return ask_again(answer)
 
 
-def _not_valid(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    faults = [(_field_of(each["loc"]), _said(each)) for each in error.errors]
+def _answer_invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    faults = [(_format_location(each["loc"]), _format_message(each)) for each in error.errors]
     field, said = faults[0]
     detail = f"{field}: {said}" if field else said
-    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, field=field, faults=faults)
+    return build_problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, field=field, faults=faults)
 
 
-def _not_authenticated(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
+def _answer_unauthenticated(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
     sent = "Authorization" in request.headers
     detail = "send the header Authorization: Bearer with an API token of the team's settings"
     if sent and str(error) != "Unauthorized":
         detail = str(error)
-    response = problem(HTTPStatus.UNAUTHORIZED, detail)
+    response = build_problem(HTTPStatus.UNAUTHORIZED, detail)
     response["WWW-Authenticate"] = 'Bearer realm="pitwall"' + (
         ', error="invalid_token"' if sent else ""
     )
     return response
 
 
-def _too_many(request: HttpRequest, error: TooManyRequestsError) -> HttpResponse:
-    return problem(HTTPStatus.TOO_MANY_REQUESTS, str(error))
+def _answer_too_many(request: HttpRequest, error: TooManyRequestsError) -> HttpResponse:
+    return build_problem(HTTPStatus.TOO_MANY_REQUESTS, str(error))
 
 
-def _unsupported_media(request: HttpRequest, error: UnsupportedMediaError) -> HttpResponse:
-    return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, str(error))
+def _answer_unsupported_media(request: HttpRequest, error: UnsupportedMediaError) -> HttpResponse:
+    return build_problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, str(error))
 
 
-def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+def _answer_too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
     most = (settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0) // 1024
-    return problem(
+    return build_problem(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         f"this body is larger than the limit of {most} kB: send it in parts, "
         "or results as a file to /api/v1/results/files",
     )
 
 
-def _not_readable(request: HttpRequest, error: Exception) -> HttpResponse:
-    return problem(HTTPStatus.BAD_REQUEST, f"invalid request: {error}")
+def _answer_unreadable(request: HttpRequest, error: Exception) -> HttpResponse:
+    return build_problem(HTTPStatus.BAD_REQUEST, f"invalid request: {error}")
 
 
-def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
-    return problem(error.status_code, str(error))
+def _answer_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
+    return build_problem(error.status_code, str(error))
 
 
-def _database_away(request: HttpRequest, error: Exception) -> HttpResponse:
+def _answer_database_error(request: HttpRequest, error: Exception) -> HttpResponse:
     if not is_away(error):
-        return _bug(request, error)
+        return _answer_bug(request, error)
     logger.error("%s %s failed", request.method, request.path, exc_info=error)
     detail = _CUT_OFF if is_cut_off(error) else _AWAY
-    return to_be_asked_again(problem(HTTPStatus.SERVICE_UNAVAILABLE, detail))
+    return to_be_asked_again(build_problem(HTTPStatus.SERVICE_UNAVAILABLE, detail))
 
 
-def _bug(request: HttpRequest, error: Exception) -> HttpResponse:
+def _answer_bug(request: HttpRequest, error: Exception) -> HttpResponse:
     logger.error("%s %s failed", request.method, request.path, exc_info=error)
-    return problem(
+    return build_problem(
         HTTPStatus.INTERNAL_SERVER_ERROR, "an internal error; the server's log has the details"
     )
 
 
-def _said(error: Mapping[str, Any]) -> str:
+def _format_message(error: Mapping[str, Any]) -> str:
     """Return the message, without the prefix that pydantic adds."""
     return str(error["msg"]).removeprefix("Value error, ")
 
 
-def _field_of(location: Iterable[str | int]) -> str | None:
+def _format_location(location: Iterable[str | int]) -> str | None:
     """Format `("body", "payload", "hosts", 0)` as `hosts[0]`, without names of parameters."""
     source, *path = location
     if source == "body":

@@ -1,8 +1,8 @@
 """Rules for all operations of the API.
 
-`gate` wraps an operation: it attaches its rules, adds the headers of the rate limit and answers 304
-if the client has the current answer. `check_shape` runs after the token check and before the
-operation, so a request without a valid token learns only that it needs one.
+`wrap_operation` wraps an operation: it attaches its rules, adds the headers of the rate limit and
+answers 304 if the client has the current answer. `check_shape` runs after the token check and
+before the operation, so a request without a valid token learns only that it needs one.
 """
 
 from collections.abc import Callable
@@ -41,13 +41,13 @@ class Rules:
 
 
 class RuledRequest(Protocol):
-    """A request that passes through `gate`."""
+    """A request that passes through `wrap_operation`."""
 
     rules: Rules
     rate: Rate | None
 
 
-def rules_of(operation: Operation) -> Rules:
+def load_rules(operation: Operation) -> Rules:
     sources: dict[str, Any] = {model.__ninja_param_source__: model for model in operation.models}
     names = getattr(sources.get("query"), "__ninja_flatten_map__", None) or {}
     headers = getattr(sources.get("header"), "__ninja_flatten_map__", None) or {}
@@ -60,17 +60,17 @@ def rules_of(operation: Operation) -> Rules:
     )
 
 
-def gate(run: Run) -> Run:
+def wrap_operation(run: Run) -> Run:
     """Wrap the `run` of an operation."""
     operation: Operation = run.__self__  # type: ignore[attr-defined]
-    rules = rules_of(operation)
+    rules = load_rules(operation)
 
     @wraps(run)
     def gated(request: HttpRequest, **values: Any) -> HttpResponseBase:
         request.rules, request.rate = rules, None  # type: ignore[attr-defined]
         response = run(request, **values)
         if isinstance(response, HttpResponse):
-            response = _tagged(request, response)
+            response = _add_entity_tag(request, response)
         rate: Rate | None = request.rate  # type: ignore[attr-defined]
         if rate is not None:
             rate.tell(response)  # type: ignore[arg-type]
@@ -101,7 +101,7 @@ def check_shape(request: HttpRequest) -> None:
         )
 
 
-def _tagged(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+def _add_entity_tag(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Add an entity tag; return 304 if the client has the same one."""
     if request.method != "GET" or response.status_code != 200:
         return response

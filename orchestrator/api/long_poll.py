@@ -25,7 +25,8 @@ def must_wait(
     wait_s: float,
     ended: frozenset[str],
 ) -> bool:
-    """Return True if the request must be handled again later: then return `parked()`.
+    """Return True if the request must be handled again later: then return
+    `build_parked_response()`.
 
     Return False when `look` returns a new state or one of `ended`, when the time is over, and when
     no more requests may wait. In the last case `headers`, those of the answer, get a Retry-After.
@@ -48,6 +49,6 @@ def must_wait(
     return True
 
 
-def parked() -> HttpResponse:
+def build_parked_response() -> HttpResponse:
     """Return a placeholder answer, never sent: the web server sets the request aside."""
     return HttpResponse(status=HTTPStatus.NO_CONTENT)

@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse
 
-from orchestrator.api.errors import MEDIA_TYPE, problem
+from orchestrator.api.errors import MEDIA_TYPE, build_problem
 from orchestrator.api.limits import TooManyRequestsError
 from orchestrator.operations.rates import count_visitor
 
@@ -32,7 +32,7 @@ def problems(get_response: GetResponse) -> GetResponse:
             return response
         if response.headers.get("Content-Type", "").startswith(MEDIA_TYPE):
             return response
-        return _told(request, response)
+        return _describe_error(request, response)
 
     return middleware
 
@@ -83,17 +83,19 @@ def _refuse_beyond_rate(request: HttpRequest) -> HttpResponse | None:
     rate = count_visitor(request)
     if rate is None or not rate.is_exceeded:
         return None
-    answer = problem(HTTPStatus.TOO_MANY_REQUESTS, str(TooManyRequestsError(rate)))
+    answer = build_problem(HTTPStatus.TOO_MANY_REQUESTS, str(TooManyRequestsError(rate)))
     rate.tell(answer)
     return answer
 
 
-def _told(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+def _describe_error(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     status = HTTPStatus(response.status_code)
     methods = set(response.headers.get("Allow", "").replace(" ", "").split(","))
     allow = ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
     said = _SAID.get(status, "{method} {path} was refused")
-    answer = problem(status, said.format(method=request.method, path=request.path, allow=allow))
+    answer = build_problem(
+        status, said.format(method=request.method, path=request.path, allow=allow)
+    )
     if allow:
         answer.headers["Allow"] = allow
     return answer

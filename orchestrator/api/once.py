@@ -21,7 +21,7 @@ Key = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^
 _KEY = TypeAdapter(Key)
 
 
-def once(view: Callable[..., Any]) -> Callable[..., Any]:
+def run_once(view: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the function of an operation: a repeat gets the answer of the first request.
 
     Fields that are returned only once are null in the repeat.
@@ -38,12 +38,12 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
 
         def make() -> dict[str, Any]:
             said.append(view(request, **values))
-            return _kept(said[0])
+            return _build_stored_response(said[0])
 
         answer, is_new = answer_once(
             member=caller.member,
             token=caller.token,
-            key=_checked(key),
+            key=_check_key(key),
             request=[request.method, request.path, request.body.decode(errors="replace")],
             make=make,
         )
@@ -58,7 +58,7 @@ def once(view: Callable[..., Any]) -> Callable[..., Any]:
     return answered
 
 
-def _kept(result: Status[Any]) -> dict[str, Any]:
+def _build_stored_response(result: Status[Any]) -> dict[str, Any]:
     fields = type(result.value).model_fields.items()
     secret = [name for name, field in fields if TOLD_ONCE in field.metadata]
     # Encode it as the first answer is, so numbers are equal to the digit.
@@ -66,7 +66,7 @@ def _kept(result: Status[Any]) -> dict[str, Any]:
     return {"status": result.status_code, "body": body | dict.fromkeys(secret)}
 
 
-def _checked(key: str) -> str:
+def _check_key(key: str) -> str:
     try:
         return _KEY.validate_python(key)
     except ValidationError as error:

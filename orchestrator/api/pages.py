@@ -32,7 +32,7 @@ NameCursor = Annotated[
 ]
 
 
-def page_of(
+def cut_page(
     rows: QuerySet[Row], *, after: UUID | int | None, limit: int
 ) -> tuple[list[Row], str | None]:
     """Return at most `limit` rows older than the row `after`, newest first, and the next cursor.
@@ -46,7 +46,7 @@ def page_of(
     return found[:limit], str(found[limit - 1].pk) if more else None
 
 
-def page_of_named(
+def cut_named_page(
     things: Sequence[Thing], name_of: Callable[[Thing], str], *, after: str | None, limit: int
 ) -> tuple[Sequence[Thing], str | None]:
     """Paginate built-in entries, which are not in a table, by name in their own order."""

@@ -37,7 +37,7 @@ class DescribedAPI(NinjaAPI):
         schema["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}
         for methods in schema["paths"].values():
             for operation in methods.values():
-                if _makes(operation):
+                if _creates_something(operation):
                     operation.setdefault("parameters", []).append(_KEY)
                 operation["responses"]["default"] = {
                     "description": "Rejected: the problem document has the reason",
@@ -49,14 +49,14 @@ class DescribedAPI(NinjaAPI):
         return operation.view_func.__name__
 
 
-def _makes(operation: dict[str, Any]) -> bool:
+def _creates_something(operation: dict[str, Any]) -> bool:
     """Return whether it creates an object from JSON and does not document the key itself."""
     named = {each["name"] for each in operation.get("parameters", [])}
     media = operation.get("requestBody", {}).get("content", {JSON: {}})
     return 201 in operation["responses"] and JSON in media and HEADER not in named
 
 
-def schema_text(api: NinjaAPI) -> str:
+def render_schema(api: NinjaAPI) -> str:
     """Return the committed document: sorted and indented, for readable diffs."""
     schema = api.get_openapi_schema(path_prefix="/api/v1/")
     return json.dumps(json.loads(json.dumps(schema)), indent=2, sort_keys=True) + "\n"

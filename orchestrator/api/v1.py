@@ -3,8 +3,8 @@
 from orchestrator.api.auth import BearerToken
 from orchestrator.api.docs import DocsPage
 from orchestrator.api.errors import add_handlers
-from orchestrator.api.gate import gate
-from orchestrator.api.once import once
+from orchestrator.api.gate import wrap_operation
+from orchestrator.api.once import run_once
 from orchestrator.api.routers import (
     annotations,
     builds,
@@ -51,8 +51,8 @@ api = DescribedAPI(
     docs=DocsPage(),
 )
 add_handlers(api)
-api.add_decorator(once, mode="operation")
-api.add_decorator(gate, mode="view")
+api.add_decorator(run_once, mode="operation")
+api.add_decorator(wrap_operation, mode="view")
 PARTS = (
     runs, schedules, builds, comparisons, histories, latencies, reports, results, catalogue,
     projects, references, load_tools, hosts, fleet, calibrations, trials, retention, changes,

@@ -13,7 +13,7 @@ from orchestrator.core.errors import ConflictError, InvalidRequestError
 _PART = 1 << 20
 
 
-def copied(
+def copy_stream(
     source: IO[bytes], out: IO[bytes] | None, told: Callable[[int], None]
 ) -> tuple[int, str]:
     """Copy `source` to `out` (if given).
@@ -30,7 +30,7 @@ def copied(
 
 
 @contextlib.contextmanager
-def whole_file(path: Path, *, overwrite: bool = False) -> Iterator[IO[bytes]]:
+def write_whole_file(path: Path, *, overwrite: bool = False) -> Iterator[IO[bytes]]:
     """Write a file that appears under its name only if the block succeeds, after fsync."""
     if path.exists() and not overwrite:
         raise ConflictError(f"{path} already exists; name another file, or use --overwrite")
@@ -45,7 +45,7 @@ def whole_file(path: Path, *, overwrite: bool = False) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-        _settle(path.parent)
+        _move_into_place(path.parent)
     except OSError as error:
         raise InvalidRequestError(f"{path} cannot be written: {error.strerror}") from error
     finally:
@@ -53,7 +53,7 @@ def whole_file(path: Path, *, overwrite: bool = False) -> Iterator[IO[bytes]]:
             os.unlink(beside)
 
 
-def _settle(folder: Path) -> None:
+def _move_into_place(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

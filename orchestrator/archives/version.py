@@ -6,7 +6,7 @@ from pathlib import Path
 from django.conf import settings
 
 
-def pitwall_version() -> str:
+def read_pitwall_version() -> str:
     """Return the version; `unknown` if the code was installed without its pyproject.toml."""
     try:
         text = (Path(settings.BASE_DIR) / "pyproject.toml").read_text()

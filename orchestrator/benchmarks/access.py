@@ -14,7 +14,7 @@ from orchestrator.accounts.vault import seal, unseal
 from orchestrator.benchmarks import host_keys
 from orchestrator.benchmarks.git_access import TOKEN_NEEDS_HTTPS, Access
 from orchestrator.benchmarks.models import Project, RepositoryAccess
-from orchestrator.benchmarks.remotes import Place, place_of, without_secret
+from orchestrator.benchmarks.remotes import ServerAddress, parse_place, without_secret
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.transport.keys import generate_key
@@ -26,7 +26,7 @@ _USERNAME = re.compile(r"[!-~]{0,100}")
 _MOST_MOVED = 100
 
 
-def access_of(project: Project) -> Access:
+def load_git_access(project: Project) -> Access:
     """Return what git gets for a fetch of this project: its credential and its host keys.
 
     The callbacks store the host keys that git sees. The access is empty if the repository was
@@ -39,19 +39,19 @@ def access_of(project: Project) -> Access:
     if row is None:
         return Access(on_first_key=on_first_key)
     return Access(
-        private_key=_unsealed(row, "sealed_private_key"),
+        private_key=_unseal_column(row, "sealed_private_key"),
         username=row.username,
-        token=_unsealed(row, "sealed_token"),
+        token=_unseal_column(row, "sealed_token"),
         host_key=row.host_key,
         accepts_first_key=not row.was_host_key_forgotten,
         on_first_key=on_first_key,
-        on_other_key=partial(host_keys.note_offered_key, project),
+        on_other_key=partial(host_keys.record_offered_key, project),
         on_pinned_key=partial(host_keys.drop_stale_offer, project),
     )
 
 
-def row_of(project: Project) -> RepositoryAccess:
-    """Return the credential of the project (from `project_for`), or an unsaved empty one."""
+def load_repository_access(project: Project) -> RepositoryAccess:
+    """Return the credential of the project (from `load_project`), or an unsaved empty one."""
     rows = RepositoryAccess.objects.select_related("changed_by")
     return rows.filter(project=project).first() or RepositoryAccess(project=project)
 
@@ -61,7 +61,7 @@ def generate_deploy_key(*, member: Member, project: Project) -> RepositoryAccess
     """Generate a key pair, which replaces the project's former credential."""
     member.require(Role.MAINTAINER, to="set a repository's credential")
     _lock_unchanged(project)
-    if scheme_of(project) != "ssh":
+    if read_scheme(project) != "ssh":
         raise InvalidRequestError(
             "a deploy key requires an SSH address such as git@host:path: "
             "store an access token for https, or add the project with its SSH address"
@@ -69,7 +69,7 @@ def generate_deploy_key(*, member: Member, project: Project) -> RepositoryAccess
     pair = generate_key()
     _set(member, project, private_key=pair.private_openssh, public_key=pair.public_openssh)
     record_audit(member=member, action="repository.deploy_key_generated", subject=project)
-    return row_of(project)
+    return load_repository_access(project)
 
 
 @transaction.atomic
@@ -79,7 +79,7 @@ def save_token(
     """Store a token, which replaces the project's former credential."""
     member.require(Role.MAINTAINER, to="set a repository's credential")
     _lock_unchanged(project)
-    place = _place_of(project.repository_url)
+    place = _find_place(project.repository_url)
     if place is not None and place.scheme == "http" and not place.is_loopback:
         raise InvalidRequestError(TOKEN_NEEDS_HTTPS, field="token")
     if place is None or place.scheme == "ssh":
@@ -95,7 +95,7 @@ def save_token(
         )
     _set(member, project, token=token, username=username)
     record_audit(member=member, action="repository.token_saved", subject=project)
-    return row_of(project)
+    return load_repository_access(project)
 
 
 @transaction.atomic
@@ -111,11 +111,11 @@ def move_secrets_out_of_urls() -> None:
 
     Raise BrokenSealError, and change nothing, if there is no key to seal with.
     """
-    for project in projects_with_secrets().select_related("team")[:_MOST_MOVED]:
+    for project in find_projects_with_secrets().select_related("team")[:_MOST_MOVED]:
         _move_secret(project)
 
 
-def projects_with_secrets() -> QuerySet[Project]:
+def find_projects_with_secrets() -> QuerySet[Project]:
     return Project.objects.filter(repository_url__regex=SECRET_IN_URL)
 
 
@@ -162,7 +162,7 @@ def _set(
 
 
 def has_credential(project: Project) -> bool:
-    return row_of(project).kind != "none"
+    return load_repository_access(project).kind != "none"
 
 
 def forget_other_server(project: Project, url: str) -> None:
@@ -171,7 +171,7 @@ def forget_other_server(project: Project, url: str) -> None:
     A token and a host key belong to their server. A deploy key stays if the new URL uses SSH: its
     private half is never sent.
     """
-    old, new = _place_of(project.repository_url), _place_of(url)
+    old, new = _find_place(project.repository_url), _find_place(url)
     if old == new:
         return
     values: dict[str, object] = {"sealed_token": None, "username": ""}
@@ -181,16 +181,16 @@ def forget_other_server(project: Project, url: str) -> None:
     RepositoryAccess.objects.filter(project=project).update(**values)
 
 
-def scheme_of(project: Project) -> str:
+def read_scheme(project: Project) -> str:
     """Return the scheme of the URL; empty for a local path and without a repository."""
-    place = _place_of(project.repository_url)
+    place = _find_place(project.repository_url)
     return place.scheme if place else ""
 
 
-def _place_of(url: str) -> Place | None:
+def _find_place(url: str) -> ServerAddress | None:
     """Return None for a local path, and for a URL of an older version that contains a password."""
     try:
-        return place_of(url)._replace(host=place_of(url).host.lower())
+        return parse_place(url)._replace(host=parse_place(url).host.lower())
     except InvalidRequestError:
         return None
 
@@ -202,5 +202,5 @@ def _lock_unchanged(project: Project) -> None:
         raise ConflictError("the address of the repository was changed; reload the page")
 
 
-def _unsealed(row: RepositoryAccess, column: str) -> str:
+def _unseal_column(row: RepositoryAccess, column: str) -> str:
     return "" if getattr(row, column) is None else unseal(row, column)

@@ -30,24 +30,26 @@ class Suite:
         return self.found if isinstance(self.found, Review) else None
 
 
-def suites() -> list[Suite]:
+def load_suites() -> list[Suite]:
     """Return all suites, ordered by title."""
-    found = [_suite(path) for path in _folder().glob(f"*/{FILE}")]
+    found = [_read_suite(path) for path in _get_folder().glob(f"*/{FILE}")]
     return sorted(found, key=lambda suite: suite.title.lower())
 
 
-def suite_named(slug: str) -> Suite:
-    path = next((each for each in _folder().glob(f"*/{FILE}") if each.parent.name == slug), None)
+def load_suite(slug: str) -> Suite:
+    path = next(
+        (each for each in _get_folder().glob(f"*/{FILE}") if each.parent.name == slug), None
+    )
     if path is None:
         raise NotFoundError(f"the catalogue has no suite {slug}")
-    return _suite(path)
+    return _read_suite(path)
 
 
-def _folder() -> Path:
+def _get_folder() -> Path:
     return Path(settings.BASE_DIR) / "agents" / "suites"
 
 
-def _suite(path: Path) -> Suite:
+def _read_suite(path: Path) -> Suite:
     facts = path.stat()
     return _read(path, facts.st_mtime_ns, facts.st_size)
 

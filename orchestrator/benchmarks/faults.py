@@ -7,18 +7,18 @@ from pydantic_core import ErrorDetails
 from orchestrator.benchmarks.fields import Scalar
 
 
-def first_fault(error: ValidationError, data: object) -> tuple[str, str]:
+def find_first_fault(error: ValidationError, data: object) -> tuple[str, str]:
     """Return the path into `data` and the expectation of the fault that explains most."""
     # A misspelt name explains the field that is then missing, so it comes first.
     first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    path = _path(first["loc"], data, missing=first["type"] == "missing")
-    text = _expectation(first)
+    path = _format_path(first["loc"], data, missing=first["type"] == "missing")
+    text = _describe_expectation(first)
     if first["type"] == "value_error" and not path:
         path, _, text = text.partition(": ")
     return path, text
 
 
-def _path(location: tuple[str | int, ...], data: object, *, missing: bool) -> str:
+def _format_path(location: tuple[str | int, ...], data: object, *, missing: bool) -> str:
     """Return `('matrix', 'size', 2)` as `matrix.size[2]`.
 
     The names that pydantic inserts for members of a union are left out: they are not in the data.
@@ -36,7 +36,7 @@ def _path(location: tuple[str | int, ...], data: object, *, missing: bool) -> st
     return text
 
 
-def _expectation(error: ErrorDetails) -> str:
+def _describe_expectation(error: ErrorDetails) -> str:
     """Return the expectation and the actual value, in our words."""
     if error["type"] == "extra_forbidden":
         return "there is no such field; check its spelling and position"
@@ -48,7 +48,7 @@ def _expectation(error: ErrorDetails) -> str:
     return f"{message}, got {got!r}" if plain else message
 
 
-def yaml_place(error: yaml.YAMLError) -> str:
+def locate_yaml_error(error: yaml.YAMLError) -> str:
     """Return the line, the column and the problem of a YAML error."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or "it is invalid"

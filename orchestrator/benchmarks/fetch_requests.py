@@ -15,7 +15,7 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 
 from orchestrator.benchmarks.models import Fetch, Project
-from orchestrator.database.clock import database_now
+from orchestrator.database.clock import read_database_time
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ def request_fetch(
     fetch = Fetch.objects.select_for_update().get(pk=project.pk)
     if since is not None and fetch.is_running_since(since) and set(refs) <= set(fetch.refs):
         return fetch
-    now = database_now()
+    now = read_database_time()
     wanted = now
     if fetch.ended_at is not None and (fetch.failures or not urgent):
         wanted = max(now, fetch.ended_at + pause_after(1 if urgent else fetch.failures))
@@ -67,14 +67,14 @@ def request_fetch(
     return fetch
 
 
-def fetch_of(project: Project) -> Fetch:
+def load_fetch(project: Project) -> Fetch:
     """Return the row of a project; an unsaved one if no fetch was requested yet."""
     return Fetch.objects.filter(project=project).first() or Fetch(project=project)
 
 
 def request_unknown(project: Project) -> None:
     """Request a fetch because a client names a commit that the mirror does not know."""
-    if fetch_of(project).state != "queued":
+    if load_fetch(project).state != "queued":
         request_fetch(project, urgent=False, apart=UNKNOWN_AGAIN)
 
 

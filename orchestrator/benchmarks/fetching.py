@@ -21,20 +21,20 @@ from orchestrator.benchmarks.fetch_requests import (
     wake_fetcher,
 )
 from orchestrator.benchmarks.filing import file_default_branch
-from orchestrator.benchmarks.mirrors import MirrorBusyError, size_of
+from orchestrator.benchmarks.mirrors import MirrorBusyError, measure_folder
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.benchmarks.refs import (
     FetchRunningError,
     check_fetched,
-    mirror_of,
-    names_fetched_after,
-    repository_of,
+    get_mirror_path,
+    open_repository,
+    resolve_after_fetch,
 )
 from orchestrator.benchmarks.repository import Repository
 from orchestrator.core.errors import InvalidRequestError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
-from orchestrator.database.clock import database_now
-from orchestrator.database.row_claims import claim_of_row
+from orchestrator.database.clock import read_database_time
+from orchestrator.database.row_claims import build_row_claim
 
 logger = logging.getLogger(__name__)
 
@@ -59,19 +59,19 @@ _CLAIMING = 0x70776601
 def run_next_fetch() -> int | None:
     """Run one due fetch until it ends; return the key of its project, or None if none is due."""
     since = time.monotonic()
-    fetch = _claimed()
+    fetch = _claim_fetch()
     if fetch is None:
         return None
     try:
-        with HEARTBEAT.keeping(_claim_of(fetch, since=since)) as claim:
+        with HEARTBEAT.keeping(_build_fetch_claim(fetch, since=since)) as claim:
             claim.begin("the fetch", math.inf)  # Its calls of git have separate limits.
             result = _run(fetch, claim)
     except MirrorBusyError:
-        _put_back(fetch)
+        _reschedule(fetch)
     except ClaimLost:
         logger.warning("the fetch of project %s lost its claim", fetch.pk)
     else:
-        _end(fetch, result.error, retry=result.retry)
+        _end_fetch(fetch, result.error, retry=result.retry)
     return fetch.pk
 
 
@@ -80,9 +80,9 @@ def finish_fetch(project: Project) -> None:
 
     The process that claims it first runs it: a worker, or this one.
     """
-    since = database_now()
+    since = read_database_time()
     request_fetch(project)
-    with names_fetched_after(lambda: since, tries=1):
+    with resolve_after_fetch(lambda: since, tries=1):
         while True:
             run_next_fetch()
             try:
@@ -100,25 +100,25 @@ def collect_garbage(project_id: int) -> None:
     if project is None:
         return
     try:
-        repository_of(project).collect_garbage()
+        open_repository(project).collect_garbage()
     except (PitwallError, OSError) as error:
         logger.warning("the mirror of project %s was not packed again: %s", project_id, error)
 
 
 @transaction.atomic
-def _claimed() -> Fetch | None:
+def _claim_fetch() -> Fetch | None:
     """Claim and return the fetch that has been due longest, of a team with a free slot."""
     with connection.cursor() as cursor:
         # One worker at a time, so that the slots of a team are counted correctly.
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_CLAIMING])
-    now = database_now()
+    now = read_database_time()
     free = Q(claimed_until=None) | Q(claimed_until__lt=now)
     due = Fetch.objects.filter(free, next_at__lte=now).order_by("next_at")
-    due = due.exclude(project__team__in=_teams_without_slots(now))
+    due = due.exclude(project__team__in=_find_teams_without_slots(now))
     for fetch in due.select_for_update(skip_locked=True, of=("self",))[:20]:
         if fetch.claim is not None:
             # Its worker died. That counts as a failure, so that it cannot repeat without limit.
-            _note_failure(fetch, "the worker that fetched it ended", now)
+            _record_failure(fetch, "the worker that fetched it ended", now)
             fetch.save()
             continue
         fetch.claim, fetch.claimed_until = uuid.uuid4(), now + CLAIM
@@ -128,7 +128,7 @@ def _claimed() -> Fetch | None:
     return None
 
 
-def _teams_without_slots(now: datetime) -> list[int]:
+def _find_teams_without_slots(now: datetime) -> list[int]:
     """Return the teams that use all their slots; each team gets one if few slots are free."""
     running = Fetch.objects.filter(claimed_until__gte=now).values_list("project__team")
     held = Counter(team for (team,) in running)
@@ -151,7 +151,7 @@ def _run(fetch: Fetch, claim: Claim) -> _Result:
     """
     project = Project.objects.get(pk=fetch.pk)
     try:
-        repository = repository_of(project)
+        repository = open_repository(project)
         _fetch(fetch, repository, claim)
         try:
             file_default_branch(project, repository)
@@ -173,7 +173,7 @@ def _fetch(fetch: Fetch, repository: Repository, claim: Claim) -> None:
 
     def note(line: str) -> None:
         claim.check()
-        _note_progress(fetch, line)
+        _record_progress(fetch, line)
 
     if fetch.clone:
         repository.clone(on_progress=note)
@@ -204,7 +204,7 @@ def _fetch_refs(
     return tried
 
 
-def _note_progress(fetch: Fetch, line: str) -> None:
+def _record_progress(fetch: Fetch, line: str) -> None:
     """Store the progress of git; a failure to store it does not stop the fetch."""
     try:
         Fetch.objects.filter(pk=fetch.pk, claim=fetch.claim).update(progress=line[:200])
@@ -213,26 +213,26 @@ def _note_progress(fetch: Fetch, line: str) -> None:
         connection.close()
 
 
-def _claim_of(fetch: Fetch, *, since: float) -> Claim:
+def _build_fetch_claim(fetch: Fetch, *, since: float) -> Claim:
     held = Fetch.objects.filter(pk=fetch.pk, claim=fetch.claim)
-    return claim_of_row(held, until="claimed_until", lasts_s=CLAIM.total_seconds(), since=since)
+    return build_row_claim(held, until="claimed_until", lasts_s=CLAIM.total_seconds(), since=since)
 
 
 @transaction.atomic
-def _end(ours: Fetch, error: str, *, retry: bool = True) -> None:
+def _end_fetch(ours: Fetch, error: str, *, retry: bool = True) -> None:
     """Store the result of the fetch; nothing if the claim was lost in the meantime."""
     fetch = Fetch.objects.select_for_update().filter(pk=ours.pk, claim=ours.claim).first()
     if fetch is None:
         logger.warning("the fetch of project %s lost its claim", ours.pk)
         return
-    now = database_now()
+    now = read_database_time()
     if error:
-        _note_failure(fetch, error, now, retry=retry)
+        _record_failure(fetch, error, now, retry=retry)
         if fetch.next_at is None:
             fetch.refs, fetch.clone = [], False
     else:
         fetch.succeeded_at, fetch.failures, fetch.error = fetch.started_at, 0, ""
-        fetch.mirror_bytes = size_of(mirror_of(fetch.project))
+        fetch.mirror_bytes = measure_folder(get_mirror_path(fetch.project))
         fetch.clone = fetch.clone and not ours.clone
         _plan_next(fetch, ours.refs, now)
     fetch.claim = fetch.claimed_until = None
@@ -257,16 +257,16 @@ def _plan_next(fetch: Fetch, tried: list[str], now: datetime) -> None:
 
 
 @transaction.atomic
-def _put_back(ours: Fetch) -> None:
+def _reschedule(ours: Fetch) -> None:
     """Release the claim; another process uses the mirror, which is no failure of its server."""
     rows = Fetch.objects.filter(pk=ours.pk, claim=ours.claim)
-    now = database_now()
+    now = read_database_time()
     rows.update(
         claim=None, claimed_until=None, progress="", requested_at=now, next_at=now + BUSY_PAUSE
     )
 
 
-def _note_failure(fetch: Fetch, error: str, now: datetime, *, retry: bool = True) -> None:
+def _record_failure(fetch: Fetch, error: str, now: datetime, *, retry: bool = True) -> None:
     fetch.failures = min(fetch.failures + 1, 1000)
     fetch.failed_at, fetch.ended_at, fetch.error = fetch.started_at, now, error[:2000]
     again = (retry and fetch.failures <= len(PAUSES_S)) or fetch.is_requested_again

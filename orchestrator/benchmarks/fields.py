@@ -28,7 +28,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=False)
 
 
-def bytes_of(text: object) -> object:
+def parse_size(text: object) -> object:
     """Convert `"512 MiB"` to a number of bytes; pydantic validates all other values."""
     if not isinstance(text, str):
         return text
@@ -42,10 +42,10 @@ def bytes_of(text: object) -> object:
 
 
 #: Bytes, or text with a unit.
-Size = Annotated[int, BeforeValidator(bytes_of)]
+Size = Annotated[int, BeforeValidator(parse_size)]
 
 
-def shown_value(value: Scalar) -> str:
+def format_axis_value(value: Scalar) -> str:
     """Return a value of an axis as labels and commands show it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 

@@ -79,7 +79,7 @@ def commit_row(project: Project, facts: CommitFacts, position: int | None) -> Co
     )
 
 
-def _newest_known(project: Project, repository: Repository) -> Commit | None:
+def _find_newest_filed(project: Project, repository: Repository) -> Commit | None:
     """Return the last commit in order that was stored from the repository.
 
     Later ones were reported by clients before the fetch: their data and positions are replaced.
@@ -108,7 +108,7 @@ def _read_history(project: Project, repository: Repository) -> _History:
             "the default branch of the project",
             field="default_branch",
         )
-    newest = _newest_known(project, repository)
+    newest = _find_newest_filed(project, repository)
     if newest is not None and newest.sha == tip and newest.mainline:
         return _History()
     rows = list(project.commits.values_list("sha", "mainline", "position"))

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from orchestrator.benchmarks.git_calls import Completed
-from orchestrator.benchmarks.remotes import Place
+from orchestrator.benchmarks.git_calls import GitOutput
+from orchestrator.benchmarks.remotes import ServerAddress
 from orchestrator.core.errors import HostError, InvalidRequestError
 from orchestrator.transport.address import HostKey
 from orchestrator.transport.ssh import scan_host_key
@@ -70,7 +70,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedAccess:
     """`config` is passed to git and `ssh_options` to ssh."""
 
     config: dict[str, str]
@@ -79,7 +79,7 @@ class Prepared:
 
 
 @contextmanager
-def prepare_access(access: Access, place: Place) -> Iterator[Prepared]:
+def prepare_access(access: Access, place: ServerAddress) -> Iterator[PreparedAccess]:
     """Provide the files that git and ssh read, within the context."""
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
         folder = Path(name)
@@ -88,7 +88,7 @@ def prepare_access(access: Access, place: Place) -> Iterator[Prepared]:
             yield _prepare(access, place, folder)
 
 
-def _prepare(access: Access, place: Place, folder: Path) -> Prepared:
+def _prepare(access: Access, place: ServerAddress, folder: Path) -> PreparedAccess:
     pinned = f"{place.known_as} {access.host_key}\n" if access.host_key else ""
     known_hosts = _write(folder / "known_hosts", pinned)
     key = _write(folder / "key", access.private_key) if access.private_key else "none"
@@ -98,7 +98,7 @@ def _prepare(access: Access, place: Place, folder: Path) -> Prepared:
         f"UserKnownHostsFile={known_hosts}",
         f"StrictHostKeyChecking={'accept-new' if access.is_first_contact else 'yes'}",
     )
-    return Prepared(_credential_config(access, place, folder), options, known_hosts)
+    return PreparedAccess(_build_credential_config(access, place, folder), options, known_hosts)
 
 
 def remove_stale_files() -> None:
@@ -125,8 +125,8 @@ def _is_in_use(folder: Path) -> bool:
     return False
 
 
-def note_host_key(
-    access: Access, place: Place, prepared: Prepared, port: int, done: Completed
+def record_host_key(
+    access: Access, place: ServerAddress, prepared: PreparedAccess, port: int, done: GitOutput
 ) -> None:
     """After a call of ssh, pass on the key that the server showed.
 
@@ -137,12 +137,12 @@ def note_host_key(
         if words:
             access.on_first_key(HostKey.parse(words[0].partition(" ")[2]).line)
     elif _REFUSED in done.stderr:
-        raise HostKeyChangedError(_changed(access, place, port))
+        raise HostKeyChangedError(_describe_changed_key(access, place, port))
     elif done.returncode == 0:
         access.on_pinned_key()
 
 
-def _changed(access: Access, place: Place, port: int) -> str:
+def _describe_changed_key(access: Access, place: ServerAddress, port: int) -> str:
     try:
         shown = scan_host_key("127.0.0.1", port, SCAN_TIMEOUT_S, networks=["127.0.0.1"])
     except HostError:
@@ -164,7 +164,7 @@ def _changed(access: Access, place: Place, port: int) -> str:
     )
 
 
-def _credential_config(access: Access, place: Place, folder: Path) -> dict[str, str]:
+def _build_credential_config(access: Access, place: ServerAddress, folder: Path) -> dict[str, str]:
     if not access.token or place.scheme == "ssh":
         return {}
     if place.scheme == "http" and not place.is_loopback:

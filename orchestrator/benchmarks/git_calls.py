@@ -45,7 +45,7 @@ _CHECK_S = 0.5
 _PROBE_S = 10.0
 
 
-class Completed(NamedTuple):
+class GitOutput(NamedTuple):
     """`stdout` is empty if it was written to a target; `stderr` is its end."""
 
     returncode: int
@@ -73,7 +73,7 @@ def run_bounded(
     target: Sink | None = None,
     on_stderr: Callable[[bytes], None] | None = None,
     check: Callable[[], None] | None = None,
-) -> Completed:
+) -> GitOutput:
     """Run a program until it ends; its standard output is written to `target`, or returned.
 
     `on_stderr` gets the data of standard error as it arrives. `check` is called about twice a
@@ -81,13 +81,13 @@ def run_bounded(
     exceeded a limit; then it was ended with all processes that it started.
     """
     process = subprocess.Popen(
-        [*_prefix(), *argv], env=dict(environment), start_new_session=True,
+        [*_build_prefix(), *argv], env=dict(environment), start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None
     assert process.stderr is not None
     output = _Output(most_bytes, target)
-    words = _Words(on_stderr)
+    words = _OutputTail(on_stderr)
     try:
         _limit(process, file_bytes)
         deadline = time.monotonic() + timeout_s
@@ -100,11 +100,11 @@ def run_bounded(
         _end(process)
         process.stdout.close()
         process.stderr.close()
-    return Completed(status, bytes(output.kept), bytes(words.kept))
+    return GitOutput(status, bytes(output.kept), bytes(words.kept))
 
 
 @functools.cache
-def _prefix() -> tuple[str, ...]:
+def _build_prefix() -> tuple[str, ...]:
     """Return the command that ends a program with this process on Linux, even after SIGKILL.
 
     Processes that the program started end when their pipes close. The prefix is empty if `setpriv`
@@ -137,7 +137,7 @@ class _Output:
             self._target.write(data)
 
 
-class _Words:
+class _OutputTail:
     def __init__(self, on_stderr: Callable[[bytes], None] | None) -> None:
         self.kept = bytearray()
         self._on_stderr = on_stderr
@@ -199,7 +199,7 @@ def call_git(
     target: Sink | None = None,
     on_progress: Callable[[str], None] | None = None,
     size_check: Callable[[], None] | None = None,
-) -> Completed:
+) -> GitOutput:
     """Return a call that ended; with `check`, a failure raises InvalidRequestError.
 
     `config` are git settings of this call; the environment passes them, which other users of the
@@ -209,18 +209,19 @@ def call_git(
     progress = Progress(on_progress) if on_progress else None
     try:
         done = run_bounded(
-            ["git", *args], _environment(config or {}, variables or {}), timeout_s, most_bytes,
+            ["git", *args], _build_environment(config or {}, variables or {}), timeout_s,
+            most_bytes,
             file_bytes=file_bytes, target=target, check=size_check,
             on_stderr=progress.add if progress else None,
         )  # fmt: skip
     except (TimeoutError, TooMuchError, OSError) as error:
-        raise _refusal_of(error, timeout_s, limit) from error
+        raise _build_call_error(error, timeout_s, limit) from error
     if check and done.returncode:
-        raise refusal(done)
+        raise build_git_error(done)
     return done
 
 
-def _environment(config: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
+def _build_environment(config: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
     return {
         **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
         # Not the home of the account: git and curl look for files there.
@@ -236,7 +237,7 @@ def _environment(config: Mapping[str, str], variables: Mapping[str, str]) -> dic
     }
 
 
-def _refusal_of(error: Exception, timeout_s: float, limit: str) -> InvalidRequestError:
+def _build_call_error(error: Exception, timeout_s: float, limit: str) -> InvalidRequestError:
     """Return the error of a call that was ended or did not start."""
     if isinstance(error, TimeoutError):
         return InvalidRequestError(
@@ -249,16 +250,16 @@ def _refusal_of(error: Exception, timeout_s: float, limit: str) -> InvalidReques
     return InvalidRequestError(f"git failed on the server of Pitwall: {words or error}")
 
 
-def refusal(done: Completed, *more: str) -> InvalidRequestError:
+def build_git_error(done: GitOutput, *more: str) -> InvalidRequestError:
     """Return the error of a failed call: git's message and additional facts."""
-    words = "; ".join((words_of(done.stderr), *filter(None, more)))
+    words = "; ".join((extract_git_message(done.stderr), *filter(None, more)))
     return InvalidRequestError(f"git cannot read the repository: {words}")
 
 
-def words_of(stderr: bytes) -> str:
+def extract_git_message(stderr: bytes) -> str:
     """Return the end of git's output in one line, without overwritten progress lines."""
     lines = (line.rstrip(b"\r").rpartition(b"\r")[2] for line in stderr.rstrip().split(b"\n"))
-    text = " ".join(_shown(line) for line in lines if line.strip())
+    text = " ".join(_format_line(line) for line in lines if line.strip())
     return text[-_LONGEST_MESSAGE:] or "no reason given"
 
 
@@ -271,14 +272,14 @@ class Progress:
     def add(self, data: bytes) -> None:
         *lines, rest = re.split(rb"[\r\n]", self._rest + data)
         self._rest = rest[-_LONGEST_LINE:]
-        shown = [text for text in map(_shown, lines) if text]
+        shown = [text for text in map(_format_line, lines) if text]
         now = time.monotonic()
         if shown and now >= self._next_at:
             self._next_at = now + _PROGRESS_S
             self._report(shown[-1])
 
 
-def _shown(line: bytes) -> str:
+def _format_line(line: bytes) -> str:
     text = line[-_LONGEST_LINE:].decode(errors="replace")
     return "".join(char if char.isprintable() else " " for char in text).strip()[:200]
 

@@ -34,15 +34,15 @@ class Lanes:
     links: tuple[tuple[str, str], ...]
 
 
-def parents_of(nodes: Iterable[Node]) -> dict[str, tuple[str, ...]]:
+def map_parents(nodes: Iterable[Node]) -> dict[str, tuple[str, ...]]:
     return {node.sha: node.parents for node in nodes}
 
 
-def topological(nodes: Iterable[Node]) -> list[str]:
+def sort_topologically(nodes: Iterable[Node]) -> list[str]:
     """Return all commits, parents before children; among the possible next ones the oldest."""
     known = {node.sha: node for node in nodes}
     missing = {sha: sum(p in known for p in set(node.parents)) for sha, node in known.items()}
-    children = _children(parents_of(known.values()))
+    children = _map_children(map_parents(known.values()))
     ready = [(node.committed_at, sha) for sha, node in known.items() if not missing[sha]]
     heapq.heapify(ready)
     found = []
@@ -56,7 +56,7 @@ def topological(nodes: Iterable[Node]) -> list[str]:
     return found
 
 
-def first_parent_line(parents: Parents, tip: str) -> list[str]:
+def follow_first_parents(parents: Parents, tip: str) -> list[str]:
     """Return the line of first parents up to `tip`, oldest first; empty for an unknown tip."""
     line = []
     at: str | None = tip
@@ -66,7 +66,7 @@ def first_parent_line(parents: Parents, tip: str) -> list[str]:
     return line[::-1]
 
 
-def ancestors(parents: Parents, tip: str) -> set[str]:
+def find_ancestors(parents: Parents, tip: str) -> set[str]:
     """Return the known commits that `tip` contains, including itself."""
     found: set[str] = set()
     todo = [tip]
@@ -78,16 +78,16 @@ def ancestors(parents: Parents, tip: str) -> set[str]:
     return found
 
 
-def ancestry_path(nodes: Sequence[Node], before: str, after: str) -> list[str]:
+def find_ancestry_path(nodes: Sequence[Node], before: str, after: str) -> list[str]:
     """Return the commits that contain `before` and that `after` contains, including `after`.
 
     Parents come first, `before` is excluded; empty if `after` does not contain it.
     """
-    parents = parents_of(nodes)
-    inside = ancestors(parents, after)
+    parents = map_parents(nodes)
+    inside = find_ancestors(parents, after)
     if before not in inside:
         return []
-    children = _children(parents)
+    children = _map_children(parents)
     descendants: set[str] = set()
     todo = [before]
     while todo:
@@ -95,40 +95,40 @@ def ancestry_path(nodes: Sequence[Node], before: str, after: str) -> list[str]:
             if child in inside and child not in descendants:
                 descendants.add(child)
                 todo.append(child)
-    return [sha for sha in topological(nodes) if sha in descendants]
+    return [sha for sha in sort_topologically(nodes) if sha in descendants]
 
 
-def main_path(parents: Parents, before: str, after: str) -> list[str]:
+def find_main_path(parents: Parents, before: str, after: str) -> list[str]:
     """Return the commits after `before` up to `after` along first parents; empty without a path."""
-    line = first_parent_line(parents, after)
+    line = follow_first_parents(parents, after)
     return line[line.index(before) + 1 :] if before in line else []
 
 
 def merge_base(nodes: Sequence[Node], one: str, other: str) -> str | None:
     """Return the newest commit that both contain; None if no common commit is known."""
-    parents = parents_of(nodes)
-    common = ancestors(parents, one) & ancestors(parents, other)
-    ordered = topological([node for node in nodes if node.sha in common])
+    parents = map_parents(nodes)
+    common = find_ancestors(parents, one) & find_ancestors(parents, other)
+    ordered = sort_topologically([node for node in nodes if node.sha in common])
     inner = {parent for sha in common for parent in parents[sha]}
     return next((sha for sha in reversed(ordered) if sha not in inner), None)
 
 
-def lanes(nodes: Sequence[Node], *, tip: str) -> Lanes:
+def assign_lanes(nodes: Sequence[Node], *, tip: str) -> Lanes:
     """Return lane 0 for the first-parent line of `tip`; each other line gets the lowest free lane.
 
     A line follows first parents, from the newest commit without a line to the commit where it
     branched off. Lines share a lane if they do not overlap.
     """
-    parents = parents_of(nodes)
-    order = {sha: place for place, sha in enumerate(topological(nodes))}
-    children = _children(parents)
-    lane = dict.fromkeys(first_parent_line(parents, tip), 0)
+    parents = map_parents(nodes)
+    order = {sha: place for place, sha in enumerate(sort_topologically(nodes))}
+    children = _map_children(parents)
+    lane = dict.fromkeys(follow_first_parents(parents, tip), 0)
     #: For each lane but the first, the oldest place of its lines.
     begins: list[int] = []
     for sha in sorted(order, key=order.__getitem__, reverse=True):
         if sha in lane:
             continue
-        line, root = _own_line(parents, sha, lane)
+        line, root = _follow_own_line(parents, sha, lane)
         first = order[root] if root in order else order[line[-1]]
         end = max(order[each] for each in (sha, *children[sha]))
         free = next((n for n, begin in enumerate(begins) if end <= begin), len(begins))
@@ -143,7 +143,7 @@ def lanes(nodes: Sequence[Node], *, tip: str) -> Lanes:
     return Lanes(lane=lane, links=links)
 
 
-def _own_line(parents: Parents, tip: str, taken: Mapping[str, int]) -> tuple[list[str], str]:
+def _follow_own_line(parents: Parents, tip: str, taken: Mapping[str, int]) -> tuple[list[str], str]:
     """Return the commits from `tip` down that have no line, and the commit where they meet one."""
     line: list[str] = []
     at = tip
@@ -153,7 +153,7 @@ def _own_line(parents: Parents, tip: str, taken: Mapping[str, int]) -> tuple[lis
     return line, at
 
 
-def _children(parents: Parents) -> dict[str, list[str]]:
+def _map_children(parents: Parents) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for sha, above in parents.items():
         for parent in dict.fromkeys(above):

@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from orchestrator.benchmarks.fields import Scalar, shown_value
+from orchestrator.benchmarks.fields import Scalar, format_axis_value
 from orchestrator.benchmarks.matrix import CaseSpec
-from orchestrator.benchmarks.resolved import why_unsupported
+from orchestrator.benchmarks.resolved import find_unsupported_reason
 from orchestrator.benchmarks.spec import Spec
-from orchestrator.core.ids import digest_of
+from orchestrator.core.ids import hash_value
 
 Cell = tuple[int, int]
 
@@ -27,7 +27,7 @@ class Axis:
 
     @property
     def shown(self) -> list[str]:
-        return [shown_value(value) for value in self.values]
+        return [format_axis_value(value) for value in self.values]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,22 +47,22 @@ class Grid:
     case_count: int
 
     @property
-    def everything(self) -> "Picked":
-        return Picked(
+    def everything(self) -> "GridSelection":
+        return GridSelection(
             cells=self.cells,
             values={axis.name: frozenset(range(len(axis.values))) for axis in self.others},
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picked:
+class GridSelection:
     """Places of the selected cells, and of the selected values of each other axis by its name."""
 
     cells: frozenset[Cell]
     values: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
 
-def grid_of(spec: Spec, cases: Sequence[CaseSpec]) -> Grid:
+def build_grid(spec: Spec, cases: Sequence[CaseSpec]) -> Grid:
     """Return the grid of a definition; `cases` are all its cases."""
     axes = [Axis(name=name, values=tuple(spec.values_of(name))) for name in spec.matrix]
     choices = [axis for axis in axes if len(axis.values) > 1]
@@ -70,11 +70,11 @@ def grid_of(spec: Spec, cases: Sequence[CaseSpec]) -> Grid:
     rows, columns = largest if len(largest) == 2 else (None, None)
     possible: dict[Cell, bool] = {}
     for case in cases if rows and columns else ():
-        cell = _cell_of(case, rows, columns)
-        lost = bool(why_unsupported(spec, case.parameters))
+        cell = _locate_cell(case, rows, columns)
+        lost = bool(find_unsupported_reason(spec, case.parameters))
         possible[cell] = possible.get(cell, True) and lost
     return Grid(
-        id=digest_of([[axis.name, list(axis.values)] for axis in axes])[:16],
+        id=hash_value([[axis.name, list(axis.values)] for axis in axes])[:16],
         rows=rows,
         columns=columns,
         others=tuple(axis for axis in choices if axis not in (rows, columns)),
@@ -84,11 +84,13 @@ def grid_of(spec: Spec, cases: Sequence[CaseSpec]) -> Grid:
     )
 
 
-def picked_by(grid: Grid, cases: Sequence[CaseSpec], chosen: Sequence[CaseSpec]) -> Picked | None:
+def find_picked(
+    grid: Grid, cases: Sequence[CaseSpec], chosen: Sequence[CaseSpec]
+) -> GridSelection | None:
     """Return the selection that contains exactly the `chosen` cases; None if there is none."""
-    picked = Picked(
+    picked = GridSelection(
         cells=frozenset(
-            _cell_of(case, grid.rows, grid.columns) for case in chosen if grid.rows is not None
+            _locate_cell(case, grid.rows, grid.columns) for case in chosen if grid.rows is not None
         ),
         values={
             axis.name: frozenset(axis.values.index(case.parameters[axis.name]) for case in chosen)
@@ -96,14 +98,14 @@ def picked_by(grid: Grid, cases: Sequence[CaseSpec], chosen: Sequence[CaseSpec])
         },
     )
     wanted = {case.key for case in chosen}
-    found = {case.key for case in cases if _takes(grid, picked, case)}
+    found = {case.key for case in cases if _includes_case(grid, picked, case)}
     return picked if found == wanted else None
 
 
-def expression_of(grid: Grid, picked: Picked) -> str:
+def build_expression(grid: Grid, picked: GridSelection) -> str:
     """Return an expression for the selection; empty for all cases. Each axis needs a value."""
     parts = [
-        _values(axis, picked.values[axis.name])
+        _format_values(axis, picked.values[axis.name])
         for axis in grid.others
         if len(picked.values[axis.name]) < len(axis.values)
     ]
@@ -111,14 +113,16 @@ def expression_of(grid: Grid, picked: Picked) -> str:
         turned = frozenset((column, row) for row, column in grid.cells)
         turned_picks = frozenset((column, row) for row, column in picked.cells)
         ways = (
-            _cells(grid.rows, grid.columns, grid.cells, picked.cells),
-            _cells(grid.columns, grid.rows, turned, turned_picks),
+            _format_cells(grid.rows, grid.columns, grid.cells, picked.cells),
+            _format_cells(grid.columns, grid.rows, turned, turned_picks),
         )
         parts.append(min(ways, key=len))
     return " and ".join(f"({part})" if " or " in part and parts[1:] else part for part in parts)
 
 
-def _cells(rows: Axis, columns: Axis, cells: frozenset[Cell], picked: frozenset[Cell]) -> str:
+def _format_cells(
+    rows: Axis, columns: Axis, cells: frozenset[Cell], picked: frozenset[Cell]
+) -> str:
     """Combine rows with the same selected columns; cells without cases may complete a row."""
     everywhere = frozenset(range(len(columns.values)))
     groups: dict[frozenset[int], list[int]] = defaultdict(list)
@@ -131,8 +135,8 @@ def _cells(rows: Axis, columns: Axis, cells: frozenset[Cell], picked: frozenset[
         " and ".join(
             part
             for part in (
-                _values(rows, places) if len(places) < len(rows.values) else "",
-                _values(columns, mine) if mine != everywhere else "",
+                _format_values(rows, places) if len(places) < len(rows.values) else "",
+                _format_values(columns, mine) if mine != everywhere else "",
             )
             if part
         )
@@ -140,14 +144,14 @@ def _cells(rows: Axis, columns: Axis, cells: frozenset[Cell], picked: frozenset[
     )
 
 
-def _values(axis: Axis, places: Sequence[int] | frozenset[int]) -> str:
+def _format_values(axis: Axis, places: Sequence[int] | frozenset[int]) -> str:
     shown = [repr(axis.values[place]) for place in sorted(places)]
     return (
         f"{axis.name} == {shown[0]}" if len(shown) == 1 else f"{axis.name} in ({', '.join(shown)})"
     )
 
 
-def _cell_of(case: CaseSpec, rows: Axis | None, columns: Axis | None) -> Cell:
+def _locate_cell(case: CaseSpec, rows: Axis | None, columns: Axis | None) -> Cell:
     assert rows is not None
     assert columns is not None
     return (
@@ -156,36 +160,38 @@ def _cell_of(case: CaseSpec, rows: Axis | None, columns: Axis | None) -> Cell:
     )
 
 
-def _takes(grid: Grid, picked: Picked, case: CaseSpec) -> bool:
+def _includes_case(grid: Grid, picked: GridSelection, case: CaseSpec) -> bool:
     within = all(
         axis.values.index(case.parameters[axis.name]) in picked.values[axis.name]
         for axis in grid.others
     )
-    in_cell = grid.rows is None or _cell_of(case, grid.rows, grid.columns) in picked.cells
+    in_cell = grid.rows is None or _locate_cell(case, grid.rows, grid.columns) in picked.cells
     return within and in_cell
 
 
-def toggled(grid: Grid, picked: Picked, what: str) -> Picked:
+def toggle_cells(grid: Grid, picked: GridSelection, what: str) -> GridSelection:
     """Select all of `what` if a part of it was not selected, else deselect it.
 
     `what` is `all`, `row.2`, `column.0` or `axis.size`; other values change nothing.
     """
     kind, _, name = what.partition(".")
     if kind == "all":
-        empty = Picked(cells=frozenset(), values={axis.name: frozenset() for axis in grid.others})
+        empty = GridSelection(
+            cells=frozenset(), values={axis.name: frozenset() for axis in grid.others}
+        )
         return empty if picked == grid.everything else grid.everything
     if kind == "axis" and name in picked.values:
         every = grid.everything.values[name]
         mine = frozenset() if picked.values[name] == every else every
         return replace(picked, values={**picked.values, name: mine})
     if kind in ("row", "column") and name.isdecimal():
-        line = cells_of(grid, kind, int(name))
+        line = list_cells(grid, kind, int(name))
         cells = picked.cells - line if line <= picked.cells else picked.cells | line
         return replace(picked, cells=cells)
     return picked
 
 
-def cells_of(grid: Grid, kind: str, place: int) -> frozenset[Cell]:
+def list_cells(grid: Grid, kind: str, place: int) -> frozenset[Cell]:
     """Return the cells of one `row` or `column`."""
     at = 0 if kind == "row" else 1
     return frozenset(cell for cell in grid.cells if cell[at] == place)

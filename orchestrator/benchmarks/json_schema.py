@@ -24,7 +24,7 @@ _CODINGS = {"type": "string", "description": "Codings separated by commas, or no
 _PARTS = ("Subject", "Service", "Load")
 
 
-def definition_schema() -> Schema:
+def build_definition_schema() -> Schema:
     """Return a schema that accepts every definition that `parse` accepts.
 
     It cannot check rules across several fields, such as placeholders without an axis.
@@ -32,11 +32,11 @@ def definition_schema() -> Schema:
     found = Spec.model_json_schema()
     root = {key: value for key, value in found.items() if key != "$defs"}
     models: dict[str, Schema] = {"Spec": root, **found["$defs"]}
-    for each in _inside(models):
-        _tidy(each)
+    for each in _iterate_schemas(models):
+        _clean_schema(each)
     for name, model in models.items():
         _describe(name, model)
-    _complete(models)
+    _complete_models(models)
     return {
         "$schema": DIALECT,
         **models.pop("Spec"),
@@ -45,21 +45,21 @@ def definition_schema() -> Schema:
     }
 
 
-def schema_text() -> str:
+def render_definition_schema() -> str:
     """Return the document as it is committed and served."""
-    return json.dumps(definition_schema(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(build_definition_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def _inside(value: object) -> Iterator[Schema]:
+def _iterate_schemas(value: object) -> Iterator[Schema]:
     """Yield every mapping in a schema, the outermost first."""
     if isinstance(value, dict):
         yield value
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for part in parts:
-        yield from _inside(part)
+        yield from _iterate_schemas(part)
 
 
-def _tidy(schema: Schema) -> None:
+def _clean_schema(schema: Schema) -> None:
     """Remove titles generated from field names, and forbid other names in maps."""
     if isinstance(schema.get("title"), str):
         del schema["title"]
@@ -79,7 +79,7 @@ def _describe(name: str, model: Schema) -> None:
             model["properties"][field]["description"] = text
 
 
-def _complete(models: dict[str, Schema]) -> None:
+def _complete_models(models: dict[str, Schema]) -> None:
     load = models["Load"]["properties"]
     del load["tool"]["type"]
     load["tool"]["anyOf"] = [{"enum": list(TOOLS)}, dict(_REFERENCE)]

@@ -40,7 +40,7 @@ Connections = Annotated[int, Field(ge=1, le=10_000)]
 Streams = Annotated[int, Field(ge=1, le=1_000)]
 
 
-def _codings(value: object) -> object:
+def _parse_codings(value: object) -> object:
     """Split `"gzip, br"` into a list; `none` and `identity` request no coding."""
     if not isinstance(value, str) or value.startswith("{"):
         return value
@@ -119,7 +119,7 @@ class Load(Strict):
     headers: dict[HeaderName, str] = {}
     body: Body | None = None
     body_bytes: BodyBytes | Reference | None = None
-    compression: Annotated[Compression | Reference | None, BeforeValidator(_codings)] = None
+    compression: Annotated[Compression | Reference | None, BeforeValidator(_parse_codings)] = None
     grpc: Grpc | None = None
     command: Command | None = None
     connections: Connections | Reference = 10

@@ -7,10 +7,10 @@ from string import ascii_lowercase
 from orchestrator.benchmarks.auxiliary import Role
 from orchestrator.benchmarks.fields import refuse
 from orchestrator.benchmarks.load import Load, Range, Search, Step
-from orchestrator.benchmarks.matrix import CaseSpec, expand, load_of
-from orchestrator.benchmarks.resolved import resolver, shapes_of, why_unsupported
+from orchestrator.benchmarks.matrix import CaseSpec, expand, resolve_load
+from orchestrator.benchmarks.resolved import build_resolver, find_unsupported_reason, resolve_cells
 from orchestrator.benchmarks.spec import Scalar, Spec, check_start
-from orchestrator.benchmarks.words import words_in, words_of
+from orchestrator.benchmarks.words import find_placeholders, list_service_placeholders
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.loadtools.metrics import PRIMARY, PRIMARY_OF_CLIENT, PRIMARY_OF_SEARCH
 from orchestrator.loadtools.model import GrpcCall, LoadSpec, Problem
@@ -28,15 +28,16 @@ QUIC_IDLE_S = 30.0
 USUAL_PROBES = 20
 
 
-def load_specs_of(spec: Spec, parameters: Mapping[str, Scalar]) -> tuple[LoadSpec, ...]:
+def build_load_specs(spec: Spec, parameters: Mapping[str, Scalar]) -> tuple[LoadSpec, ...]:
     """Return the tool-neutral loads of one case: one, or one per step of a stepped load.
 
     Raise InvalidRequestError with the field if the tool cannot create the load.
     """
-    load = load_of(spec, parameters)
+    load = resolve_load(spec, parameters)
     whole = replace(_load_spec(load, parameters), client_measured=spec.measured == "client")
     steps = tuple(
-        _of_step(whole, step, first=not place) for place, step in enumerate(load.steps or ())
+        _build_step_spec(whole, step, first=not place)
+        for place, step in enumerate(load.steps or ())
     )
     found = steps or (whole,)
     for each in found:
@@ -45,76 +46,76 @@ def load_specs_of(spec: Spec, parameters: Mapping[str, Scalar]) -> tuple[LoadSpe
     return found
 
 
-def most_measured_loads(spec: Spec, parameters: Mapping[str, Scalar]) -> int:
+def count_measured_loads(spec: Spec, parameters: Mapping[str, Scalar]) -> int:
     """Return the maximum number of measured loads in a trial: its steps, its probes, or 1."""
-    search = load_of(spec, parameters).search
-    return search.max_probes if search else len(load_specs_of(spec, parameters))
+    search = resolve_load(spec, parameters).search
+    return search.max_probes if search else len(build_load_specs(spec, parameters))
 
 
-def tool_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Adapter:
+def get_tool(spec: Spec, parameters: Mapping[str, Scalar]) -> Adapter:
     """Return the load tool of one case."""
-    return TOOLS[load_of(spec, parameters).tool]
+    return TOOLS[resolve_load(spec, parameters).tool]
 
 
-def tools_of(spec: Spec) -> tuple[str, ...]:
+def list_tools(spec: Spec) -> tuple[str, ...]:
     """Return the load tools of all cases, by name."""
-    return tuple(dict.fromkeys(tool_of(spec, case.parameters).name for case in expand(spec)))
+    return tuple(dict.fromkeys(get_tool(spec, case.parameters).name for case in expand(spec)))
 
 
-def primary_of(spec: Spec) -> tuple[str, ...]:
+def list_primary_metrics(spec: Spec) -> tuple[str, ...]:
     """Return the metrics that decide the verdict of a case."""
     if spec.measured == "client":
         return PRIMARY_OF_CLIENT
-    loads = [shape.load for shape in whole_shapes_of(spec)]
+    loads = [shape.load for shape in list_configurations(spec)]
     if all(load.search is not None for load in loads):
         return PRIMARY_OF_SEARCH
     rates = [rate for load in loads for rate in (load.rate, *_step_rates(load))]
     return PRIMARY["open" if any(rate is not None for rate in rates) else "closed"]
 
 
-def whole_shapes_of(spec: Spec) -> list[Spec]:
+def list_configurations(spec: Spec) -> list[Spec]:
     """Return the different definitions of all cases (see shapes_of)."""
-    return shapes_of(spec, [case.parameters for case in expand(spec)] if spec.options else ())
+    return resolve_cells(spec, [case.parameters for case in expand(spec)] if spec.options else ())
 
 
 def check_loads(spec: Spec) -> None:
     """Raise InvalidRequestError for the first case whose load its tool cannot create."""
-    shape = resolver(spec)
+    shape = build_resolver(spec)
     for case in expand(spec):
         resolved = shape(case.parameters)
-        if why_unsupported(spec, case.parameters):
+        if find_unsupported_reason(spec, case.parameters):
             continue
         _check_start(resolved, case)
-        for load in load_specs_of(resolved, case.parameters):
+        for load in build_load_specs(resolved, case.parameters):
             _check_words(resolved, load)
             _check_files(resolved, load)
 
 
-def expected_trials_s(spec: Spec, cases: Iterable[CaseSpec]) -> list[float]:
-    """Return `expected_trial_s` of each of these cases."""
-    shape = resolver(spec)
+def estimate_trials_s(spec: Spec, cases: Iterable[CaseSpec]) -> list[float]:
+    """Return `estimate_trial_s` of each of these cases."""
+    shape = build_resolver(spec)
     return [
         0.0
-        if why_unsupported(spec, case.parameters)
-        else expected_trial_s(shape(case.parameters), case.parameters)
+        if find_unsupported_reason(spec, case.parameters)
+        else estimate_trial_s(shape(case.parameters), case.parameters)
         for case in cases
     ]
 
 
-def expected_trial_s(spec: Spec, parameters: Mapping[str, Scalar]) -> float:
+def estimate_trial_s(spec: Spec, parameters: Mapping[str, Scalar]) -> float:
     """Estimate how long one trial of this case takes in seconds, from start to cool-down.
 
     It is 0 for a case that the definition marks as unsupported.
     """
-    if why_unsupported(spec, parameters):
+    if find_unsupported_reason(spec, parameters):
         return 0.0
-    loads = load_specs_of(spec, parameters)
-    loading = sum(each.primer_s + each.warmup_s + _loading_s(each) for each in loads)
+    loads = build_load_specs(spec, parameters)
+    loading = sum(each.primer_s + each.warmup_s + _estimate_loading_s(each) for each in loads)
     probes = USUAL_PROBES if loads[0].searching else 1
     return probes * (loading + TRIAL_OVERHEAD_S) + spec.cooldown_s
 
 
-def _loading_s(load: LoadSpec) -> float:
+def _estimate_loading_s(load: LoadSpec) -> float:
     idles = load.protocol == "h3" and load.rate is None and not load.command
     idling = QUIC_IDLE_S if idles else 0.0
     if load.duration_s is not None:
@@ -123,7 +124,7 @@ def _loading_s(load: LoadSpec) -> float:
 
 
 def _load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
-    rate, searching = _rate(load)
+    rate, searching = _resolve_rate(load)
     return LoadSpec(
         protocol=load.protocol,  # type: ignore[arg-type]  # a reference no more
         tls=bool(load.tls),
@@ -131,9 +132,9 @@ def _load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
         random_path=load.random_path,
         method=load.method,
         headers=tuple(load.headers.items()),
-        body=_body(load),
+        body=_build_body(load),
         compression=tuple(load.compression) if load.compression else None,
-        grpc=None if load.grpc is None else _grpc(load),
+        grpc=None if load.grpc is None else _build_grpc(load),
         command=tuple(load.command or ()),
         parameters=dict(parameters),
         model="closed" if rate is None else "open",
@@ -141,18 +142,18 @@ def _load_spec(load: Load, parameters: Mapping[str, Scalar]) -> LoadSpec:
         searching=searching,
         connections=int(load.connections),
         streams=int(load.streams),
-        duration_s=_seconds(load),
+        duration_s=_resolve_seconds(load),
         requests=None if load.requests is None else int(load.requests),
         warmup_s=load.warmup_s,
         primer_s=load.primer_s,
         request_timeout_s=load.request_timeout_s,
         connect_timeout_s=load.connect_timeout_s,
         keepalive=bool(load.keepalive),
-        response_bytes=_response_bytes(load.response_bytes),
+        response_bytes=_resolve_response_bytes(load.response_bytes),
     )
 
 
-def _body(load: Load) -> str | None:
+def _build_body(load: Load) -> str | None:
     """Return the body as written, or a generated one that repeats the alphabet."""
     if load.body_bytes is None:
         return load.body
@@ -171,20 +172,20 @@ def _step_rates(load: Load) -> list[float | None]:
     return [step.rate for step in load.steps or ()]
 
 
-def _rate(load: Load) -> tuple[float | None, bool]:
+def _resolve_rate(load: Load) -> tuple[float | None, bool]:
     """Return requests per second, and whether it is the maximum of a search."""
     if load.search is not None:
         return load.search.high, True
     return (None if load.rate is None else float(load.rate)), False
 
 
-def _seconds(load: Load) -> float | None:
+def _resolve_seconds(load: Load) -> float | None:
     if load.search is not None:
         return load.search.probe_s
     return None if load.duration_s is None else float(load.duration_s)
 
 
-def _grpc(load: Load) -> GrpcCall:
+def _build_grpc(load: Load) -> GrpcCall:
     assert load.grpc is not None
     return GrpcCall(
         method=load.grpc.call,
@@ -194,13 +195,13 @@ def _grpc(load: Load) -> GrpcCall:
     )
 
 
-def _response_bytes(expected: int | Range | None) -> tuple[int, int] | None:
+def _resolve_response_bytes(expected: int | Range | None) -> tuple[int, int] | None:
     if isinstance(expected, Range):
         return expected.min, expected.max
     return None if expected is None else (expected, expected)
 
 
-def _of_step(whole: LoadSpec, step: Step, *, first: bool) -> LoadSpec:
+def _build_step_spec(whole: LoadSpec, step: Step, *, first: bool) -> LoadSpec:
     """Apply a step to the whole load; only the first step has its full warm-up."""
     rate = whole.rate if step.rate is None else float(step.rate)
     ends = step.duration_s is not None or step.requests is not None
@@ -231,9 +232,9 @@ def _check_words(spec: Spec, load: LoadSpec) -> None:
         ("random_path", load.random_path or ""),
     ]
     texts += [(f"headers.{name}", value) for name, value in load.headers]
-    taken = set(words_of(spec.services))
+    taken = set(list_service_placeholders(spec.services))
     for where, text in texts:
-        if found := words_in(text) & taken:
+        if found := find_placeholders(text) & taken:
             problem = f"{{{min(found)}}} would be replaced on the host: write it another way"
             raise refuse(f"load.{where}", problem)
 
@@ -248,11 +249,13 @@ def _check_files(spec: Spec, load: LoadSpec) -> None:
         )
 
 
-def roles_of(spec: Spec) -> frozenset[Role]:
+def list_roles(spec: Spec) -> frozenset[Role]:
     """Return the roles that a run of this definition needs hosts for."""
-    return frozenset().union(*(shape.roles for shape in whole_shapes_of(spec)))
+    return frozenset().union(*(shape.roles for shape in list_configurations(spec)))
 
 
-def unbound_of(spec: Spec) -> tuple[str, ...]:
+def find_unbound_services(spec: Spec) -> tuple[str, ...]:
     """Return the subject and the services that lack `{bind}` in some case (see Spec.unbound)."""
-    return tuple(dict.fromkeys(name for shape in whole_shapes_of(spec) for name in shape.unbound))
+    return tuple(
+        dict.fromkeys(name for shape in list_configurations(spec) for name in shape.unbound)
+    )

@@ -7,13 +7,13 @@ from itertools import combinations, product
 
 from pydantic import ValidationError
 
-from orchestrator.benchmarks.faults import first_fault
-from orchestrator.benchmarks.fields import Scalar, shown_value
+from orchestrator.benchmarks.faults import find_first_fault
+from orchestrator.benchmarks.fields import Scalar, format_axis_value
 from orchestrator.benchmarks.load import REFERENCES, TEXTS, Load
 from orchestrator.benchmarks.resolved import resolve
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.core.ids import digest_of
+from orchestrator.core.ids import hash_value
 
 MAX_CASES = 5_000
 
@@ -44,18 +44,18 @@ def expand(spec: Spec) -> list[CaseSpec]:
         dict(zip(spec.matrix, values, strict=True)) for values in product(*spec.matrix.values())
     )
     added = ({axis: cell[axis] for axis in spec.matrix} for cell in spec.include)
-    found = [cell for cell in whole if not _excluded(cell, spec)]
-    cases = {case.key: case for case in map(case_of, [*found, *added])}
+    found = [cell for cell in whole if not _is_excluded(cell, spec)]
+    cases = {case.key: case for case in map(build_case, [*found, *added])}
     if not cases:
         raise InvalidRequestError("every cell of the matrix is excluded", field="exclude")
     return list(cases.values())
 
 
-def case_of(parameters: Mapping[str, Scalar]) -> CaseSpec:
+def build_case(parameters: Mapping[str, Scalar]) -> CaseSpec:
     """Return the case with these parameters, which alone identify it."""
-    label = ", ".join(f"{name} {shown_value(value)}" for name, value in parameters.items())
+    label = ", ".join(f"{name} {format_axis_value(value)}" for name, value in parameters.items())
     return CaseSpec(
-        key=digest_of(dict(parameters))[:16],
+        key=hash_value(dict(parameters))[:16],
         parameters=parameters,
         label=(label or "default")[:200],
     )
@@ -68,13 +68,13 @@ def is_baseline(spec: Spec, parameters: Mapping[str, Scalar]) -> bool:
     )
 
 
-def pairwise(cases: Sequence[CaseSpec]) -> list[CaseSpec]:
+def select_pairwise(cases: Sequence[CaseSpec]) -> list[CaseSpec]:
     """Return fewer cases that still contain each pair of values which occurs together, in order.
 
     Greedy: repeatedly take the first case that adds most pairs. With fewer than two axes it covers
     each value.
     """
-    pairs = [_pairs(case) for case in cases]
+    pairs = [_list_pairs(case) for case in cases]
     missing = set().union(*pairs)
     chosen: set[int] = set()
     # The gain of a case only falls: one that is still first when recalculated is the best.
@@ -89,19 +89,19 @@ def pairwise(cases: Sequence[CaseSpec]) -> list[CaseSpec]:
     return [case for place, case in enumerate(cases) if place in chosen] or list(cases)
 
 
-def _pairs(case: CaseSpec) -> set[object]:
-    values = [(axis, shown_value(value)) for axis, value in case.parameters.items()]
+def _list_pairs(case: CaseSpec) -> set[object]:
+    values = [(axis, format_axis_value(value)) for axis, value in case.parameters.items()]
     return set(combinations(values, 2)) if len(values) > 1 else set(values)
 
 
 def fill(text: str, parameters: Mapping[str, Scalar]) -> str:
     """Replace each `{axis}` in `text` by the value of the case; placeholders of the agent stay."""
     for name, value in parameters.items():
-        text = text.replace(f"{{{name}}}", shown_value(value))
+        text = text.replace(f"{{{name}}}", format_axis_value(value))
     return text
 
 
-def _value_of(name: str, reference: str, parameters: Mapping[str, Scalar]) -> Scalar:
+def _resolve_value(name: str, reference: str, parameters: Mapping[str, Scalar]) -> Scalar:
     value = parameters[reference.strip("{}")]
     if isinstance(value, str) and value.startswith("{"):
         raise InvalidRequestError(
@@ -111,7 +111,7 @@ def _value_of(name: str, reference: str, parameters: Mapping[str, Scalar]) -> Sc
     return value
 
 
-def load_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
+def resolve_load(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
     """Return the load of one case: references are resolved, and the result is validated again.
 
     Raise InvalidRequestError with the axis if a value does not fit.
@@ -119,7 +119,7 @@ def load_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
     data = resolve(spec, parameters).load.model_dump()
     for name in REFERENCES:
         if isinstance(data.get(name), str) and data[name].startswith("{"):
-            data[name] = _value_of(name, data[name], parameters)
+            data[name] = _resolve_value(name, data[name], parameters)
     for name in TEXTS:
         if data.get(name) is not None:
             data[name] = fill(data[name], parameters)
@@ -129,16 +129,16 @@ def load_of(spec: Spec, parameters: Mapping[str, Scalar]) -> Load:
     try:
         return Load.model_validate(data)
     except ValidationError as error:
-        path, problem = first_fault(error, data)
+        path, problem = find_first_fault(error, data)
         raise InvalidRequestError(
             f"matrix: the values {dict(parameters)} do not fit: load.{path}: {problem}",
             field="matrix",
         ) from error
 
 
-def _excluded(cell: dict[str, Scalar], spec: Spec) -> bool:
-    return any(all(_is_of(cell[name], out[name]) for name in out) for out in spec.exclude)
+def _is_excluded(cell: dict[str, Scalar], spec: Spec) -> bool:
+    return any(all(_matches_value(cell[name], out[name]) for name in out) for out in spec.exclude)
 
 
-def _is_of(value: Scalar, wanted: Scalar | list[Scalar]) -> bool:
+def _matches_value(value: Scalar, wanted: Scalar | list[Scalar]) -> bool:
     return value in wanted if isinstance(wanted, list) else value == wanted

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import yaml
 from pydantic import Field, ValidationError
 
-from orchestrator.benchmarks.faults import first_fault, yaml_place
+from orchestrator.benchmarks.faults import find_first_fault, locate_yaml_error
 from orchestrator.benchmarks.fields import Strict, refuse
-from orchestrator.benchmarks.options import merged
+from orchestrator.benchmarks.options import merge_changes
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.core.yaml_text import yaml_from
+from orchestrator.core.yaml_text import parse_yaml
 
 
 class _Miniature(Strict):
@@ -31,21 +31,21 @@ class Miniature:
     cases: str
 
 
-def miniature_of(source: str, changes: str) -> Miniature:
+def build_miniature(source: str, changes: str) -> Miniature:
     """Apply `changes` (the text of a `miniature.yaml`) to the definition `source`.
 
     Raise InvalidRequestError if one of them cannot be read; `parse` validates the result.
     """
     try:
-        whole, data = yaml_from(source), yaml_from(changes)
+        whole, data = parse_yaml(source), parse_yaml(changes)
         wanted = _Miniature.model_validate(data)
     except yaml.YAMLError as error:
-        raise InvalidRequestError(f"not valid YAML: {yaml_place(error)}") from error
+        raise InvalidRequestError(f"not valid YAML: {locate_yaml_error(error)}") from error
     except ValueError as error:
         if not isinstance(error, ValidationError):
             raise InvalidRequestError(f"not a usable YAML document: {error}") from error
-        path, problem = first_fault(error, data)
+        path, problem = find_first_fault(error, data)
         raise refuse(path or "miniature", problem) from error
-    small = merged(whole, wanted.changes)
+    small = merge_changes(whole, wanted.changes)
     text = yaml.safe_dump(small, sort_keys=False, allow_unicode=True, width=100)
     return Miniature(source=f"# In miniature: short loads, few rounds.\n{text}", cases=wanted.cases)

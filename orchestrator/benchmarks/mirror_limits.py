@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cli.pitwall.units import format_bytes
 from orchestrator.accounts.quotas import QuotaExceededError
-from orchestrator.benchmarks.mirrors import mirror_of_folder, project_of_mirror, size_of
+from orchestrator.benchmarks.mirrors import measure_folder, parse_mirror_project, strip_clone_suffix
 from orchestrator.core.errors import InvalidRequestError, NotReadyError
 
 
@@ -28,10 +28,10 @@ class TeamMirrors:
         folders = (
             each
             for each in self.root.iterdir()
-            if project_of_mirror(mirror_of_folder(each.name)) in self.projects
+            if parse_mirror_project(strip_clone_suffix(each.name)) in self.projects
             and each.name != without
         )
-        used = sum(map(size_of, folders))
+        used = sum(map(measure_folder, folders))
         if used >= self.most_bytes:
             raise QuotaExceededError(
                 f"the mirrors of the repositories of {self.team} take {format_bytes(used)}, and "
@@ -80,7 +80,7 @@ class MirrorLimits:
 
 def check_size(mirror: Path, most_bytes: int) -> None:
     """Raise InvalidRequestError if the mirror is larger than `most_bytes`."""
-    if size_of(mirror) > most_bytes:
+    if measure_folder(mirror) > most_bytes:
         raise InvalidRequestError(
             f"the repository needs more than {most_bytes >> 20} MiB on the server; remove large "
             "files from its history and choose Clone again on the project's page, or ask your "

@@ -31,12 +31,12 @@ class MirrorBusyError(ConflictError):
     """Another fetch of the mirror is running, in this process or in another one."""
 
 
-def mirror_name(project_id: int, url: str) -> str:
+def build_mirror_name(project_id: int, url: str) -> str:
     """Return the name of a folder in `repositories` of the data folder."""
     return f"{project_id}-{sha256(url.encode()).hexdigest()[:16]}.git"
 
 
-def project_of_mirror(name: str) -> int | None:
+def parse_mirror_project(name: str) -> int | None:
     """Return the id of the project that a folder belongs or belonged to; None for other names."""
     match = _NAME.fullmatch(name)
     return int(match[1]) if match else None
@@ -62,7 +62,7 @@ def lock_mirror(mirror: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def packed_file(data_folder: Path) -> Iterator[BinaryIO]:
+def open_pack_file(data_folder: Path) -> Iterator[BinaryIO]:
     """Open a file for an archive or a bundle without a name, so that it ends with its process.
 
     It is in the data folder, which has space for mirrors; temporary files may be in memory.
@@ -73,7 +73,7 @@ def packed_file(data_folder: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def size_of(folder: Path) -> int:
+def measure_folder(folder: Path) -> int:
     """Return the bytes that a folder uses on the disk; files that vanish meanwhile count 0."""
     total = 0
     for path, _, names in os.walk(folder):
@@ -95,16 +95,16 @@ def remove_leftovers(mirror: Path) -> None:
     old = time.time() - _STALE_LOCK_S
     for path in mirror.rglob("*.lock"):
         with contextlib.suppress(FileNotFoundError):
-            if not _is_of_single_ref(path, mirror) or path.stat().st_mtime < old:
+            if not _is_single_ref_lock(path, mirror) or path.stat().st_mtime < old:
                 path.unlink()
 
 
-def clone_of(mirror: Path) -> Path:
+def build_clone_path(mirror: Path) -> Path:
     """Return where a new clone is written until it replaces the mirror."""
     return Path(f"{mirror}{_CLONE}")
 
 
-def mirror_of_folder(name: str) -> str:
+def strip_clone_suffix(name: str) -> str:
     """Return the name of the mirror for the name of a mirror, its clone or its old content."""
     return name.removesuffix(_CLONE).removesuffix(_REPLACED)
 
@@ -117,7 +117,7 @@ def replace_mirror(mirror: Path) -> None:
     replaced = Path(f"{mirror}{_REPLACED}")
     with contextlib.suppress(FileNotFoundError):
         mirror.rename(replaced)
-    clone_of(mirror).rename(mirror)
+    build_clone_path(mirror).rename(mirror)
     remove_clones(mirror)
 
 
@@ -132,7 +132,7 @@ def remove_mirror(mirror: Path) -> None:
     shutil.rmtree(mirror, ignore_errors=True)
 
 
-def _is_of_single_ref(lock: Path, mirror: Path) -> bool:
+def _is_single_ref_lock(lock: Path, mirror: Path) -> bool:
     """Return whether `Repository.bundle` may hold it, which does not take the mirror's lock."""
     return lock.parent == mirror / "refs" / "pitwall"
 

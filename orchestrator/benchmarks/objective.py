@@ -71,7 +71,7 @@ def parse(text: str) -> tuple[Term, ...]:
     """
     if not text.strip():
         raise ValueError(f"expected an objective such as {_EXAMPLE}, got nothing")
-    terms = [_term(part.strip()) for part in re.split(r"\band\b", text)]
+    terms = [_parse_term(part.strip()) for part in re.split(r"\band\b", text)]
     metrics = [term.metric for term in terms]
     for metric in metrics:
         if metrics.count(metric) > 1:
@@ -79,36 +79,36 @@ def parse(text: str) -> tuple[Term, ...]:
     return (*terms, *(term for term in ALWAYS if term.metric not in metrics))
 
 
-def in_words(objective: Sequence[Term]) -> str:
+def format_objective(objective: Sequence[Term]) -> str:
     """Return a text such as `p99 under 50 ms, at least 99 % good answers`."""
-    return ", ".join(map(_told, objective))
+    return ", ".join(map(_format_term, objective))
 
 
-def failed(objective: Sequence[Term], values: Mapping[str, float | None]) -> str | None:
+def find_failed_terms(objective: Sequence[Term], values: Mapping[str, float | None]) -> str | None:
     """Return each term that is not met, with the value; None if all are met.
 
     An unknown value meets no term. The agent uses the same rules for its probes (its objective.py).
     """
     missed = [term for term in objective if not term.holds(values.get(term.metric))]
-    return ", ".join(_found(term, values.get(term.metric)) for term in missed) or None
+    return ", ".join(_format_failed_term(term, values.get(term.metric)) for term in missed) or None
 
 
-def _term(text: str) -> Term:
+def _parse_term(text: str) -> Term:
     parts = _TERM.fullmatch(text)
     if parts is None:
         raise ValueError(
             f"{text!r} is not a term: expected metric, operator, value, as in {_EXAMPLE}"
         )
     name, op, value = parts.groups()
-    metric = _metric(name, text)
+    metric = _parse_metric(name, text)
     shares = metric in _SHARES
     allowed = (">=", ">") if shares else ("<", "<=")
     if op not in allowed:
         raise ValueError(f"in {text!r}: expected {' or '.join(allowed)} after {name}, got {op}")
-    return Term(metric=metric, op=op, value=(_share if shares else _seconds)(value, text, op))
+    return Term(metric=metric, op=op, value=(_share if shares else _parse_seconds)(value, text, op))
 
 
-def _metric(name: str, text: str) -> str:
+def _parse_metric(name: str, text: str) -> str:
     if name in _SHARES:
         return name
     percentile = _PERCENTILE.fullmatch(name)
@@ -121,7 +121,7 @@ def _metric(name: str, text: str) -> str:
     )
 
 
-def _seconds(value: str, text: str, _op: str) -> float:
+def _parse_seconds(value: str, text: str, _op: str) -> float:
     found = _VALUE.fullmatch(value)
     if found is None or found[2] not in _POWERS or not float(found[1]):
         raise ValueError(
@@ -145,21 +145,21 @@ def _name(metric: str) -> str:
     return metric.removeprefix("latency.")
 
 
-def _told(term: Term) -> str:
-    bound = f"{_WORDS[term.op]} {_quantity(term.metric, term.value)}"
+def _format_term(term: Term) -> str:
+    bound = f"{_WORDS[term.op]} {_format_quantity(term.metric, term.value)}"
     if term.metric in _SHARES:
         return f"{bound} {_SHARES[term.metric]}"
     return f"{_name(term.metric)} {bound}"
 
 
-def _found(term: Term, value: float | None) -> str:
-    bound = f"{_WORDS[term.op]} {_quantity(term.metric, term.value)}"
+def _format_failed_term(term: Term, value: float | None) -> str:
+    bound = f"{_WORDS[term.op]} {_format_quantity(term.metric, term.value)}"
     if value is None or math.isnan(value):
         return f"{_name(term.metric)} is unknown, and should be {bound}"
-    return f"{_name(term.metric)} is {_quantity(term.metric, value)}, not {bound}"
+    return f"{_name(term.metric)} is {_format_quantity(term.metric, value)}, not {bound}"
 
 
-def _quantity(metric: str, value: float) -> str:
+def _format_quantity(metric: str, value: float) -> str:
     """Show all digits: a value that just misses a bound must not look as if it met it."""
     if metric in _SHARES:
         return format_percent(value, digits=6)

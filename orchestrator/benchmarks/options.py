@@ -15,7 +15,7 @@ Program = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9._+-]{0,39}$")]
 _RELEASE = re.compile(r"\d+(?:\.\d+)*")
 
 
-def _versions(text: str) -> str:
+def _check_versions(text: str) -> str:
     """Validate `*`, or comparisons such as `>=3.11,<4`."""
     if text != "*":
         try:
@@ -27,7 +27,7 @@ def _versions(text: str) -> str:
 
 #: Program → accepted versions.
 Requires = Annotated[
-    dict[Program, Annotated[str, Field(max_length=100), AfterValidator(_versions)]],
+    dict[Program, Annotated[str, Field(max_length=100), AfterValidator(_check_versions)]],
     Field(max_length=20),
 ]
 
@@ -68,18 +68,18 @@ class Option(Strict):
 Options = dict[Name, dict[Annotated[str, Field(max_length=200)], Option]]
 
 
-def merged(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merge_changes(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return `data` with `changes` applied: mappings are merged by key, other values replaced."""
     result = dict(data)
     for key, value in changes.items():
         old = result.get(key)
         if isinstance(old, Mapping) and isinstance(value, Mapping):
-            value = merged(old, value)
+            value = merge_changes(old, value)
         result[key] = value
     return result
 
 
-def why_unfit(version: str | None, wanted: str) -> str:
+def find_version_problem(version: str | None, wanted: str) -> str:
     """Return the reason why a program of this version is not accepted; empty if it is.
 
     `wanted` is a value of Requires. Letters after a version's numbers (1.1.1w) are ignored.

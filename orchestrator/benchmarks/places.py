@@ -4,7 +4,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 
-def line_of(source: str, path: str) -> int | None:
+def find_line(source: str, path: str) -> int | None:
     """Return the line (from 1) of `load.duration_s` or `matrix.size[2]`, or of its nearest parent.
 
     For a text that is no YAML it is the line where parsing stopped; None if no line is known.
@@ -18,10 +18,10 @@ def line_of(source: str, path: str) -> int | None:
         return None
     if root is None or not path:
         return None
-    return _deepest(root, path)
+    return _find_deepest_line(root, path)
 
 
-def _deepest(node: Node, path: str) -> int | None:
+def _find_deepest_line(node: Node, path: str) -> int | None:
     """Return the line of the last existing step of `path`; None if even the first is missing."""
     line = None
     while path:
@@ -40,11 +40,11 @@ def _step(node: Node, path: str) -> tuple[int, Node, str] | None:
             item = node.value[int(index)]
             return item.start_mark.line + 1, item, rest.lstrip(".")
     if isinstance(node, MappingNode):
-        return _key(node, path)
+        return _find_key(node, path)
     return None
 
 
-def _key(node: MappingNode, path: str) -> tuple[int, Node, str] | None:
+def _find_key(node: MappingNode, path: str) -> tuple[int, Node, str] | None:
     """Return the longest key that fits: keys may contain dots, such as values of an axis."""
     fitting = [
         (key, value)

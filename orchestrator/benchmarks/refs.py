@@ -20,16 +20,16 @@ from typing import NamedTuple
 from django.conf import settings
 
 from orchestrator.accounts.quotas import load_quotas
-from orchestrator.benchmarks.access import access_of
-from orchestrator.benchmarks.fetch_requests import PAUSES_S, UNKNOWN_AGAIN, fetch_of
+from orchestrator.benchmarks.access import load_git_access
+from orchestrator.benchmarks.fetch_requests import PAUSES_S, UNKNOWN_AGAIN, load_fetch
 from orchestrator.benchmarks.filing import file_branch, file_default_branch
 from orchestrator.benchmarks.mirror_limits import TeamMirrors
-from orchestrator.benchmarks.mirrors import mirror_name
+from orchestrator.benchmarks.mirrors import build_mirror_name
 from orchestrator.benchmarks.models import Benchmark, Commit, Fetch, Project
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.benchmarks.repository import Limits, Repository
 from orchestrator.core.errors import InvalidRequestError, NotReadyError
-from orchestrator.database.clock import database_now
+from orchestrator.database.clock import read_database_time
 
 #: A name or hash, and the steps from it, such as `~1`.
 _PARTS = re.compile(r"^([^~^]*)(.*)$", re.DOTALL)
@@ -42,14 +42,14 @@ TRIES_UNWATCHED = len(PAUSES_S) + 1
 MAX_COMMITS = 2000
 
 
-def repository_of(project: Project) -> Repository:
+def open_repository(project: Project) -> Repository:
     remote = Remote(
         url=project.repository_url,
         allow_local=settings.ALLOW_LOCAL_REPOSITORIES,
         allowed=settings.ALLOWED_INTERNAL_NETWORKS,
         proxy=settings.GIT_PROXY,
         private=Path(settings.DATA_DIR),
-        access=partial(access_of, project),
+        access=partial(load_git_access, project),
     )
     limits = Limits(
         fetch_timeout_s=settings.GIT_FETCH_TIMEOUT_S,
@@ -57,18 +57,18 @@ def repository_of(project: Project) -> Repository:
         packed_bytes=settings.GIT_PACKED_LIMIT_MIB << 20,
         free_bytes=settings.MIN_FREE_DISK_MIB << 20,
     )
-    mirrors = partial(team_mirrors_of, project)
-    return Repository(remote, mirror_of(project), limits=limits, team_mirrors=mirrors)
+    mirrors = partial(get_team_mirrors, project)
+    return Repository(remote, get_mirror_path(project), limits=limits, team_mirrors=mirrors)
 
 
-def mirror_of(project: Project) -> Path:
+def get_mirror_path(project: Project) -> Path:
     """Return the folder of the mirror; each URL has another, so that servers never share
     content."""
-    name = mirror_name(project.pk, project.repository_url)
+    name = build_mirror_name(project.pk, project.repository_url)
     return Path(settings.DATA_DIR) / "repositories" / name
 
 
-def team_mirrors_of(project: Project) -> TeamMirrors:
+def get_team_mirrors(project: Project) -> TeamMirrors:
     """Return the mirrors of the project's team on this machine, including those of former URLs.
 
     A fetch measures them on the disk, because other fetches of the team write at the same time.
@@ -82,16 +82,16 @@ def team_mirrors_of(project: Project) -> TeamMirrors:
     )
 
 
-def refs_of(project: Project) -> tuple[list[tuple[str, str]], list[str]]:
+def read_refs(project: Project) -> tuple[list[tuple[str, str]], list[str]]:
     """Return branches with their tips, and tags, of the local mirror; none without a mirror."""
-    repository = repository_of(project)
+    repository = open_repository(project)
     try:
         return repository.tips(), repository.tags()
     except InvalidRequestError:
         return [], []
 
 
-class _Asked(NamedTuple):
+class _FetchScope(NamedTuple):
     """The rules of the current request.
 
     `since` returns when it was first made (None: now). `strict`: names must come from a fetch after
@@ -105,7 +105,7 @@ class _Asked(NamedTuple):
     reads: bool = False
 
 
-_asked: ContextVar[_Asked | None] = ContextVar("asked", default=None)
+_asked: ContextVar[_FetchScope | None] = ContextVar("asked", default=None)
 
 
 class FetchRunningError(NotReadyError):
@@ -125,7 +125,7 @@ class FetchRunningError(NotReadyError):
 
 
 @contextmanager
-def names_fetched_after(
+def resolve_after_fetch(
     since: Callable[[], datetime | None], *, tries: int = TRIES
 ) -> Iterator[None]:
     """Within the context, resolve branches and tags from a fetch that started after this time.
@@ -133,7 +133,7 @@ def names_fetched_after(
     `since` returns None if the request is made for the first time. `tries`: see
     `Fetch.has_failed_since`.
     """
-    token = _asked.set(_Asked(since, strict=True, tries=tries))
+    token = _asked.set(_FetchScope(since, strict=True, tries=tries))
     try:
         yield
     finally:
@@ -141,12 +141,12 @@ def names_fetched_after(
 
 
 @contextmanager
-def names_of_last_fetch() -> Iterator[None]:
+def resolve_at_last_fetch() -> Iterator[None]:
     """Within the context, resolve names as of the last fetch, and request none.
 
     An unknown name waits for a fetch that another request started.
     """
-    token = _asked.set(_Asked(lambda: None, strict=False, tries=TRIES, reads=True))
+    token = _asked.set(_FetchScope(lambda: None, strict=False, tries=TRIES, reads=True))
     try:
         yield
     finally:
@@ -154,7 +154,7 @@ def names_of_last_fetch() -> Iterator[None]:
 
 
 @contextmanager
-def names_as_fetched() -> Iterator[None]:
+def resolve_as_fetched() -> Iterator[None]:
     """Within the context, resolve names that the mirror knows as of the last fetch.
 
     Other names wait for a fetch.
@@ -177,29 +177,29 @@ def check_fetched(project: Project, *, known: bool) -> None:
     strict = asked is not None and asked.strict
     if known and not strict:
         return
-    fetch = fetch_of(project)
+    fetch = load_fetch(project)
     if asked is not None and asked.reads:
         _check_read(fetch)
         return
-    since = asked.since() if asked else database_now() - UNKNOWN_AGAIN
+    since = asked.since() if asked else read_database_time() - UNKNOWN_AGAIN
     has_succeeded = since is not None and fetch.has_succeeded_since(since)
     # After a fetch that succeeded, the mirror may be lost or belong to an earlier URL.
-    if has_succeeded and not repository_of(project).is_empty():
+    if has_succeeded and not open_repository(project).is_empty():
         return
     has_failed = since is not None and fetch.has_failed_since(since, asked.tries if asked else 1)
     if has_failed or (not strict and fetch.state == "failed"):
-        raise _failure_of(fetch)
+        raise _build_fetch_error(fetch)
     raise FetchRunningError(project, urgent=strict, problem=fetch.error)
 
 
 def _check_read(fetch: Fetch) -> None:
     if fetch.state == "failed":
-        raise _failure_of(fetch)
+        raise _build_fetch_error(fetch)
     if fetch.is_going_on:
         raise FetchRunningError(fetch.project, urgent=False, problem=fetch.error)
 
 
-def _failure_of(fetch: Fetch) -> InvalidRequestError:
+def _build_fetch_error(fetch: Fetch) -> InvalidRequestError:
     return InvalidRequestError(
         f"the repository of {fetch.project.slug} could not be fetched: {fetch.error}"
     )
@@ -223,7 +223,7 @@ class Refs:
         return self._known(ref) or self._filed(self._resolve(ref))
 
     def _resolve(self, ref: str) -> str:
-        repository = repository_of(self._project)
+        repository = open_repository(self._project)
         parts = _PARTS.match(ref)
         base, way = (parts[1], parts[2]) if parts else (ref, "")
         if base not in self._bases:
@@ -238,10 +238,10 @@ class Refs:
     def _filed(self, sha: str) -> Commit:
         known = self._known(sha)
         if known is None:
-            file_default_branch(self._project, repository_of(self._project))
+            file_default_branch(self._project, open_repository(self._project))
             known = self._known(sha)
         if known is None:
-            file_branch(self._project, repository_of(self._project), sha)
+            file_branch(self._project, open_repository(self._project), sha)
             known = self._project.commits.get(sha=sha)
         return known
 
@@ -249,7 +249,7 @@ class Refs:
         return self._project.commits.filter(sha=sha).first()
 
 
-def commit_of_ref(*, project: Project, ref: str) -> Commit:
+def resolve_ref(*, project: Project, ref: str) -> Commit:
     """Return `Refs.commit` of a single name."""
     return Refs(project).commit(ref)
 
@@ -258,7 +258,9 @@ def is_rule(baseline: str) -> bool:
     return ":" in baseline
 
 
-def baseline_of(benchmark: Benchmark, rule: str, contenders: list[Commit], refs: Refs) -> Commit:
+def resolve_baseline(
+    benchmark: Benchmark, rule: str, contenders: list[Commit], refs: Refs
+) -> Commit:
     """Find the baseline by a rule; InvalidRequestError if it is unknown or finds no commit."""
     name, _, branch = rule.partition(":")
     find = _RULES.get(name)
@@ -274,7 +276,7 @@ def _merge_base(benchmark: Benchmark, branch: str, contenders: list[Commit], ref
     """Return the merge base, or the first parent of a contender that is already on the branch."""
     contender = contenders[0]
     tip = refs.commit(branch)
-    sha = repository_of(benchmark.project).merge_base(tip.sha, contender.sha)
+    sha = open_repository(benchmark.project).merge_base(tip.sha, contender.sha)
     if sha is None:
         raise _wrong(f"{contender.short_sha} and {branch} have no commit in common")
     if sha == contender.sha:
@@ -288,7 +290,7 @@ def _newest_measured(
     benchmark: Benchmark, branch: str, contenders: list[Commit], refs: Refs
 ) -> Commit:
     tip = refs.commit(branch)
-    line = repository_of(benchmark.project).first_parents(tip.sha)[:MAX_COMMITS]
+    line = open_repository(benchmark.project).first_parents(tip.sha)[:MAX_COMMITS]
     left = [sha for sha in line if sha not in {commit.sha for commit in contenders}]
     # Imported results count as well: they have points too.
     measured = set(

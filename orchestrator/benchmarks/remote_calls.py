@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.benchmarks.git_access import Access, note_host_key, prepare_access
-from orchestrator.benchmarks.git_calls import call_git, refusal
-from orchestrator.benchmarks.remotes import check_url, place_of, way_to
+from orchestrator.benchmarks.git_access import Access, prepare_access, record_host_key
+from orchestrator.benchmarks.git_calls import build_git_error, call_git
+from orchestrator.benchmarks.remotes import check_url, open_way, parse_place
 from orchestrator.core.errors import InvalidRequestError
 
 _LOCKED = re.compile(rb"could not read Username|Authentication failed|Permission denied")
@@ -47,12 +47,14 @@ class Remote:
                 **limits,
             )  # fmt: skip
             if done.returncode:
-                raise refusal(done._replace(stderr=self._without_url(done.stderr)))
+                raise build_git_error(done._replace(stderr=self._without_url(done.stderr)))
             return
-        access, place = self.access(), place_of(self.url)
+        access, place = self.access(), parse_place(self.url)
         with (
             prepare_access(access, place) as prepared,
-            way_to(place, self.allowed, ssh_options=prepared.ssh_options, proxy=self.proxy) as way,
+            open_way(
+                place, self.allowed, ssh_options=prepared.ssh_options, proxy=self.proxy
+            ) as way,
         ):
             done = call_git(
                 *args,
@@ -62,12 +64,12 @@ class Remote:
                 **limits,
             )
             if place.scheme == "ssh" and way.relay is not None:
-                note_host_key(access, place, prepared, way.relay.port, done)
+                record_host_key(access, place, prepared, way.relay.port, done)
             if done.returncode:
                 problem = way.relay.problem if way.relay else ""
                 advice = _ADVICE if _LOCKED.search(done.stderr) else ""
                 words = done._replace(stderr=self._without_url(done.stderr))
-                raise refusal(words, problem, advice)
+                raise build_git_error(words, problem, advice)
 
     def _refuse_private(self) -> None:
         """Reject paths in Pitwall's data folder, which contains the mirrors of all teams."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.transport.http import DeliveryError, checked_addresses
+from orchestrator.transport.http import DeliveryError, resolve_addresses
 from orchestrator.transport.relay import SLOW_BYTES_S, SLOW_S, Relay
 
 _PORTS = {"http": 80, "https": 443, "ssh": 22}
@@ -29,7 +29,7 @@ _SHORT = re.compile(rf"{_USER}{_HOST}:(?P<path>[\w./~-]+)", re.ASCII)
 _SECRET = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*@|[^/@\s]*:[^/@\s]*@", re.IGNORECASE)
 
 
-class Place(NamedTuple):
+class ServerAddress(NamedTuple):
     scheme: str
     host: str
     port: int
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class GitRoute:
     """The settings and environment variables of a call of git; `relay` knows the error."""
 
     config: dict[str, str] = field(default_factory=dict)
@@ -60,23 +60,23 @@ class Way:
 def check_url(url: str, *, allow_local: bool) -> None:
     """Raise InvalidRequestError unless `url` is https, http or ssh, or an allowed path."""
     if not (allow_local and url.startswith("/")):
-        place_of(url)
+        parse_place(url)
 
 
-def place_of(url: str) -> Place:
+def parse_place(url: str) -> ServerAddress:
     """Return scheme, host and port of a URL that is no path; InvalidRequestError for any other."""
     match = _WEB.fullmatch(url) or _SSH.fullmatch(url) or _SHORT.fullmatch(url)
     if match is None:
-        raise InvalidRequestError(_fault(url), field="repository_url")
+        raise InvalidRequestError(_describe_fault(url), field="repository_url")
     groups = match.groupdict()
     scheme = groups.get("scheme") or "ssh"
     port = int(groups.get("port") or _PORTS[scheme])
     if not 0 < port < 1 << 16:
         raise InvalidRequestError(f"{port} is not a port", field="repository_url")
-    return Place(scheme, match["host"].strip("[]"), port)
+    return ServerAddress(scheme, match["host"].strip("[]"), port)
 
 
-def _fault(url: str) -> str:
+def _describe_fault(url: str) -> str:
     if _SECRET.match(url):
         return (
             "an address must not contain a user name or password, except git@ of SSH; add the "
@@ -103,9 +103,9 @@ def without_secret(url: str) -> str:
 
 
 @contextmanager
-def way_to(
-    place: Place, allowed: Sequence[str], *, ssh_options: Sequence[str], proxy: str = ""
-) -> Iterator[Way]:
+def open_way(
+    place: ServerAddress, allowed: Sequence[str], *, ssh_options: Sequence[str], proxy: str = ""
+) -> Iterator[GitRoute]:
     """Provide the connection of git to a server, within the context.
 
     `allowed`: internal networks that servers may be in. Raise InvalidRequestError for other
@@ -114,10 +114,10 @@ def way_to(
     """
     is_web = place.scheme != "ssh"
     if proxy and is_web:
-        yield Way({**_WEB_CONFIG, "http.proxy": proxy})
+        yield GitRoute({**_WEB_CONFIG, "http.proxy": proxy})
         return
     try:
-        addresses = checked_addresses(place.host, place.port, allowed)
+        addresses = resolve_addresses(place.host, place.port, allowed)
     except DeliveryError as error:
         raise InvalidRequestError(str(error), field="repository_url") from error
     # One connection of ssh stays open while git resolves deltas for many minutes, with little
@@ -126,11 +126,11 @@ def way_to(
     with Relay(place.host, place.port, addresses, socks=is_web, slow_s=slow_s) as relay:
         if is_web:
             door = {"http.proxy": f"socks5h://127.0.0.1:{relay.port}"}
-            yield Way({**_WEB_CONFIG, **door}, relay=relay)
+            yield GitRoute({**_WEB_CONFIG, **door}, relay=relay)
         else:
-            command = _ssh_command(place, relay.port, ssh_options)
+            command = _build_ssh_command(place, relay.port, ssh_options)
             variables = {"GIT_SSH_COMMAND": command, "GIT_SSH_VARIANT": "ssh"}
-            yield Way(variables=variables, relay=relay)
+            yield GitRoute(variables=variables, relay=relay)
 
 
 _WEB_CONFIG = {
@@ -146,7 +146,7 @@ _SSH_OPTIONS = (
 )  # fmt: skip
 
 
-def _ssh_command(place: Place, port: int, options: Sequence[str]) -> str:
+def _build_ssh_command(place: ServerAddress, port: int, options: Sequence[str]) -> str:
     door = ("HostName=127.0.0.1", f"Port={port}", f"HostKeyAlias={place.known_as}")
     words = ["ssh", "-F", "/dev/null"]
     for option in (*door, *_SSH_OPTIONS, *options):

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from orchestrator.benchmarks.git_calls import Completed, call_git, is_repository
+from orchestrator.benchmarks.git_calls import GitOutput, call_git, is_repository
 from orchestrator.benchmarks.mirror_limits import MirrorLimits, TeamMirrors, check_free
 from orchestrator.benchmarks.mirrors import (
-    clone_of,
+    build_clone_path,
     lock_mirror,
     remove_clones,
     remove_leftovers,
@@ -173,7 +173,7 @@ class Repository:
 
     def count(self, ref: str, *, without: str = "") -> int:
         """Return the number of commits that are reachable from `ref`, but not from `without`."""
-        return int(self._git("rev-list", "--count", *_range(ref, without), "--"))
+        return int(self._git("rev-list", "--count", *_build_range(ref, without), "--"))
 
     def is_empty(self) -> bool:
         """Return whether the mirror is missing, or its first fetch is incomplete."""
@@ -211,7 +211,7 @@ class Repository:
 
     def select_reachable(self, shas: Collection[str], ref: str, *, without: str = "") -> set[str]:
         """Return those of the hashes that are reachable from `ref`, but not from `without`."""
-        return self._select(shas, *_range(ref, without))
+        return self._select(shas, *_build_range(ref, without))
 
     def select_first_parents(self, shas: Collection[str], ref: str) -> set[str]:
         """Return those of the hashes that are on the line of first parents of `ref`."""
@@ -311,7 +311,7 @@ class Repository:
         return [_commit(line) for line in reversed(log.split("\0")) if line]
 
     def _clone(self, on_progress: Callable[[str], None] | None) -> None:
-        clone = clone_of(self._mirror)
+        clone = build_clone_path(self._mirror)
         try:
             limits = self._limits_of(clone, replaces=self._mirror.name)
             limits.check()
@@ -367,7 +367,7 @@ class Repository:
         )  # fmt: skip
         limits.check()
 
-    def _run(self, *args: str, check: bool = True) -> Completed:
+    def _run(self, *args: str, check: bool = True) -> GitOutput:
         return call_git("--git-dir", str(self._mirror), *args, check=check)
 
 
@@ -384,7 +384,7 @@ class _Selection:
         self.shas.update(sha.decode() for sha in self._wanted.intersection(lines))
 
 
-def _range(ref: str, without: str) -> tuple[str, ...]:
+def _build_range(ref: str, without: str) -> tuple[str, ...]:
     return (ref, f"^{without}") if without else (ref,)
 
 
@@ -393,13 +393,13 @@ def _commit(line: str) -> CommitFacts:
     return CommitFacts(
         sha=sha,
         parents=tuple(parents.split()),
-        committed_at=_date(seconds),
+        committed_at=_parse_date(seconds),
         author=author[:200],
         subject=subject[:300],
     )
 
 
-def _date(seconds: str) -> datetime:
+def _parse_date(seconds: str) -> datetime:
     """Parse git's `%ct`: it is empty without a readable date, and independent of time zones."""
     known = int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 21 else 0
     return datetime.fromtimestamp(min(known, _LATEST_DATE_S), UTC)

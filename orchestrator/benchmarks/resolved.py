@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from orchestrator.benchmarks.fields import Scalar, shown_value
-from orchestrator.benchmarks.options import Option, merged
+from orchestrator.benchmarks.fields import Scalar, format_axis_value
+from orchestrator.benchmarks.options import Option, merge_changes
 from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.core.errors import InvalidRequestError
 
@@ -16,10 +16,10 @@ _NOT_MEASURED = frozenset(
 )  # fmt: skip
 
 
-def options_of(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Option]:
+def select_options(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Option]:
     """Return the changes for each axis whose value in this case has some."""
     found = {
-        axis: spec.options[axis].get(shown_value(parameters[axis]))
+        axis: spec.options[axis].get(format_axis_value(parameters[axis]))
         for axis in spec.matrix
         if axis in spec.options and axis in parameters
     }
@@ -34,23 +34,25 @@ def resolve(spec: Spec, parameters: Mapping[str, Scalar]) -> Spec:
     """
     if not spec.options:
         return spec
-    chosen = options_of(spec, parameters)
-    data = _plain(spec)
+    chosen = select_options(spec, parameters)
+    data = _dump_spec(spec)
     for option in chosen.values():
-        data = merged(data, option.changes())
+        data = merge_changes(data, option.changes())
         data["requires"] = {**data.get("requires", {}), **option.requires}
     try:
         return from_data(data)
     except InvalidRequestError as error:
-        raise _located(error, chosen, parameters) from error
+        raise _build_located_error(error, chosen, parameters) from error
 
 
-def resolver(spec: Spec) -> Callable[[Mapping[str, Scalar]], Spec]:
+def build_resolver(spec: Spec) -> Callable[[Mapping[str, Scalar]], Spec]:
     """Return `resolve` for many cases: cases with the same values of options share the result."""
     known: dict[tuple[str, ...], Spec] = {}
 
     def shape(parameters: Mapping[str, Scalar]) -> Spec:
-        key = tuple(shown_value(parameters[axis]) for axis in spec.options if axis in parameters)
+        key = tuple(
+            format_axis_value(parameters[axis]) for axis in spec.options if axis in parameters
+        )
         if key not in known:
             known[key] = resolve(spec, parameters)
         return known[key]
@@ -58,42 +60,42 @@ def resolver(spec: Spec) -> Callable[[Mapping[str, Scalar]], Spec]:
     return shape
 
 
-def shapes_of(spec: Spec, cells: Iterable[Mapping[str, Scalar]]) -> list[Spec]:
+def resolve_cells(spec: Spec, cells: Iterable[Mapping[str, Scalar]]) -> list[Spec]:
     """Return the different definitions of these cases; one if nothing depends on the case."""
     if not spec.options:
         return [spec]
     kinds = {
-        tuple(shown_value(cell[axis]) for axis in spec.options if axis in cell): cell
+        tuple(format_axis_value(cell[axis]) for axis in spec.options if axis in cell): cell
         for cell in cells
     }
     return [resolve(spec, cell) for cell in kinds.values()]
 
 
-def measured_by(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Any]:
+def select_measured_part(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Any]:
     """Return everything that a value of this case depends on, to compare two versions.
 
     It leaves out names, other cells of the matrix and the number of rounds.
     """
-    data = _plain(resolve(spec, parameters))
+    data = _dump_spec(resolve(spec, parameters))
     return {key: value for key, value in data.items() if key not in _NOT_MEASURED}
 
 
-def labels_of(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, str]:
+def build_labels(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, str]:
     """Return what reports show of a case in addition to its values, such as a framework."""
     return {
         name: text
-        for option in options_of(spec, parameters).values()
+        for option in select_options(spec, parameters).values()
         for name, text in option.labels.items()
     }
 
 
-def why_unsupported(spec: Spec, parameters: Mapping[str, Scalar]) -> str:
+def find_unsupported_reason(spec: Spec, parameters: Mapping[str, Scalar]) -> str:
     """Return the reason in the definition why a case is unsupported; empty if there is none."""
-    reasons = [each.unsupported for each in options_of(spec, parameters).values()]
+    reasons = [each.unsupported for each in select_options(spec, parameters).values()]
     return "; ".join(reason for reason in reasons if reason)
 
 
-def _plain(spec: Spec) -> dict[str, Any]:
+def _dump_spec(spec: Spec) -> dict[str, Any]:
     data = spec.model_dump(mode="json")
     data.pop("options", None)
     services = data.pop("services", [])
@@ -104,25 +106,25 @@ def _plain(spec: Spec) -> dict[str, Any]:
     return data
 
 
-def _located(
+def _build_located_error(
     error: InvalidRequestError, chosen: Mapping[str, Option], parameters: Mapping[str, Scalar]
 ) -> InvalidRequestError:
     """Return the same error with the path of the option that caused the fault."""
     field = error.field or ""
     for axis, option in chosen.items():
-        if _names(option.changes(), field):
-            where = f"options.{axis}.{shown_value(parameters[axis])}.{field}"
+        if _changes_field(option.changes(), field):
+            where = f"options.{axis}.{format_axis_value(parameters[axis])}.{field}"
             return InvalidRequestError(
                 str(error).replace(field, where, 1) if field else str(error), field=where
             )
-    cell = ", ".join(f"{axis} {shown_value(parameters[axis])}" for axis in chosen)
+    cell = ", ".join(f"{axis} {format_axis_value(parameters[axis])}" for axis in chosen)
     return InvalidRequestError(f"for {cell}: {error}", field=error.field)
 
 
-def _names(changes: Mapping[str, Any], field: str) -> bool:
+def _changes_field(changes: Mapping[str, Any], field: str) -> bool:
     """Return whether these changes set this path or a parent of it."""
     inside: Any = changes
-    steps = list(_steps(field))
+    steps = list(_split_field(field))
     for place, step in enumerate(steps):
         if not isinstance(inside, Mapping):
             return place > 0
@@ -132,6 +134,6 @@ def _names(changes: Mapping[str, Any], field: str) -> bool:
     return bool(steps)
 
 
-def _steps(field: str) -> Iterator[str]:
+def _split_field(field: str) -> Iterator[str]:
     for part in field.split("."):
         yield part.partition("[")[0]

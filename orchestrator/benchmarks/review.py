@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.benchmarks.loads import check_loads, expected_trials_s, tool_of
+from orchestrator.benchmarks.loads import check_loads, estimate_trials_s, get_tool
 from orchestrator.benchmarks.matrix import CaseSpec, expand
-from orchestrator.benchmarks.places import line_of
-from orchestrator.benchmarks.resolved import resolver, why_unsupported
+from orchestrator.benchmarks.places import find_line
+from orchestrator.benchmarks.resolved import build_resolver, find_unsupported_reason
 from orchestrator.benchmarks.spec import Spec, parse
 from orchestrator.core.errors import InvalidRequestError
 
@@ -53,32 +53,32 @@ def review(source: str) -> Review | Fault:
     try:
         spec = parse(source)
         check_loads(spec)
-        return review_of(spec)
+        return review_spec(spec)
     except InvalidRequestError as error:
-        return _fault(source, error)
+        return _build_fault(source, error)
 
 
-def review_of(spec: Spec) -> Review:
+def review_spec(spec: Spec) -> Review:
     """Return the review of a valid definition."""
     cases = expand(spec)
-    reasons = [why_unsupported(spec, case.parameters) for case in cases]
+    reasons = [find_unsupported_reason(spec, case.parameters) for case in cases]
     possible = [case for case, reason in zip(cases, reasons, strict=True) if not reason]
-    shape = resolver(spec)
+    shape = build_resolver(spec)
     tools: dict[str, int] = {}
     for case in possible:
-        name = tool_of(shape(case.parameters), case.parameters).name
+        name = get_tool(shape(case.parameters), case.parameters).name
         tools[name] = tools.get(name, 0) + 1
     return Review(
         spec=spec,
         cases=tuple(cases),
         unsupported=tuple(pair for pair in zip(cases, reasons, strict=True) if pair[1]),
-        round_s=sum(expected_trials_s(spec, possible)),
+        round_s=sum(estimate_trials_s(spec, possible)),
         tools=tools,
-        requires=_requires(spec),
+        requires=_list_requirements(spec),
     )
 
 
-def _requires(spec: Spec) -> dict[str, dict[str, list[str]]]:
+def _list_requirements(spec: Spec) -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = {}
     for program, versions in spec.requires.items():
         found.setdefault(program, {})[versions] = []
@@ -89,18 +89,18 @@ def _requires(spec: Spec) -> dict[str, dict[str, list[str]]]:
     return dict(sorted(found.items()))
 
 
-def _fault(source: str, error: InvalidRequestError) -> Fault:
+def _build_fault(source: str, error: InvalidRequestError) -> Fault:
     path = error.field or ""
-    line = line_of(source, path)
+    line = find_line(source, path)
     return Fault(
         path=path,
         expectation=str(error).removeprefix(f"{path}: "),
         line=line,
-        excerpt=_excerpt(source, line),
+        excerpt=_extract_lines(source, line),
     )
 
 
-def _excerpt(source: str, line: int | None) -> tuple[Line, ...]:
+def _extract_lines(source: str, line: int | None) -> tuple[Line, ...]:
     if line is None:
         return ()
     lines = source.splitlines()

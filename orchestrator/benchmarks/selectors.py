@@ -12,10 +12,10 @@ from orchestrator.accounts.models import Team
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.auxiliary import Role
 from orchestrator.benchmarks.fields import Scalar
-from orchestrator.benchmarks.loads import expected_trials_s, primary_of, roles_of
+from orchestrator.benchmarks.loads import estimate_trials_s, list_primary_metrics, list_roles
 from orchestrator.benchmarks.matrix import CaseSpec, expand
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Fetch, Project
-from orchestrator.benchmarks.resolved import resolver
+from orchestrator.benchmarks.resolved import build_resolver
 from orchestrator.benchmarks.spec import Spec, from_data
 from orchestrator.core.errors import NotFoundError
 
@@ -25,101 +25,103 @@ LEAST_DIGITS = 7
 _MOST_ALIKE = 20
 
 
-def projects_of(member: Member) -> QuerySet[Project]:
+def load_projects(member: Member) -> QuerySet[Project]:
     return (
-        Project.objects.filter(_seen(member)).select_related("fetch").prefetch_related("benchmarks")
+        Project.objects.filter(_filter_visible(member))
+        .select_related("fetch")
+        .prefetch_related("benchmarks")
     )
 
 
-def mirrors_bytes_of(team: Team) -> int:
+def sum_mirror_bytes(team: Team) -> int:
     """Return the bytes of the mirrors of the team's repositories, each as of its last fetch."""
     fetches = Fetch.objects.filter(project__team=team)
     used: int | None = fetches.aggregate(used=Sum("mirror_bytes"))["used"]
     return used or 0
 
 
-def project_for(member: Member, slug: str) -> Project:
-    project = Project.objects.filter(_seen(member), slug=slug).first()
+def load_project(member: Member, slug: str) -> Project:
+    project = Project.objects.filter(_filter_visible(member), slug=slug).first()
     if project is None:
         raise NotFoundError(f"the team has no project {slug}")
     return project
 
 
-def _seen(member: Member) -> Q:
+def _filter_visible(member: Member) -> Q:
     return member.sees("pk", team="team")
 
 
-def benchmarks_of(member: Member) -> QuerySet[Benchmark]:
+def load_benchmarks(member: Member) -> QuerySet[Benchmark]:
     return Benchmark.objects.filter(member.sees("project")).select_related("project")
 
 
-def benchmarks_with_versions(member: Member) -> QuerySet[Any]:
+def load_benchmarks_with_versions(member: Member) -> QuerySet[Any]:
     """Return benchmarks with their cases, and the number of the newest definition as `version`."""
     return (
-        benchmarks_of(member)
+        load_benchmarks(member)
         .annotate(version=Max("definitions__version"))
         .prefetch_related("cases")
     )
 
 
-def benchmark_for(member: Member, slug: str, project: str | None = None) -> Benchmark:
+def load_benchmark(member: Member, slug: str, project: str | None = None) -> Benchmark:
     """Return the benchmark; `project` is required only if two projects share the name."""
-    found = benchmarks_of(member).filter(slug=slug)
+    found = load_benchmarks(member).filter(slug=slug)
     if project:
         found = found.filter(project__slug=project)
     benchmarks = list(found[:2])
     if not benchmarks:
-        known = ", ".join(benchmarks_of(member).values_list("slug", flat=True)) or "none"
+        known = ", ".join(load_benchmarks(member).values_list("slug", flat=True)) or "none"
         raise NotFoundError(f"the team has no benchmark {slug}; its benchmarks are: {known}")
     if len(benchmarks) > 1:
         raise NotFoundError(f"several projects have a benchmark {slug}; name the project as well")
     return benchmarks[0]
 
 
-def benchmark_of_key(member: Member, key: str) -> Benchmark:
+def load_benchmark_by_key(member: Member, key: str) -> Benchmark:
     """Return the benchmark that `project/slug`, or `slug` alone, identifies."""
     project, _, slug = key.rpartition("/")
-    return benchmark_for(member, slug, project or None)
+    return load_benchmark(member, slug, project or None)
 
 
-def latest_definition(benchmark: Benchmark) -> Definition:
+def load_latest_definition(benchmark: Benchmark) -> Definition:
     definition = benchmark.definitions.order_by("-version").first()
     if definition is None:
         raise NotFoundError(f"the benchmark {benchmark.slug} has no definition yet")
     return definition
 
 
-def version_of(benchmark: Benchmark, version: int) -> Definition:
+def load_definition_version(benchmark: Benchmark, version: int) -> Definition:
     definition = benchmark.definitions.filter(version=version).first()
     if definition is None:
         raise NotFoundError(f"the benchmark {benchmark.slug} has no version {version}")
     return definition
 
 
-def spec_of(definition: Definition) -> Spec:
+def read_spec(definition: Definition) -> Spec:
     """Return the specification of a definition (see `stored_spec`)."""
     return stored_spec(definition).spec
 
 
-def case_for(benchmark: Benchmark, key: str) -> Case:
+def load_case(benchmark: Benchmark, key: str) -> Case:
     case = benchmark.cases.filter(key=key).first()
     if case is None:
         raise NotFoundError(f"the benchmark {benchmark.slug} has no case {key}")
     return case
 
 
-def commit_for(member: Member, benchmark: Benchmark, sha: str) -> Commit:
+def load_commit(member: Member, benchmark: Benchmark, sha: str) -> Commit:
     """Return a known commit by its hash, or by at least the first seven digits of it."""
-    return commits_for(member, benchmark, [sha])[0]
+    return load_commits(member, benchmark, [sha])[0]
 
 
-def commits_for(member: Member, benchmark: Benchmark, shas: Sequence[str]) -> list[Commit]:
-    """Return `commit_for` each of these, in one query."""
-    return commits_in(member, benchmark.project, shas)
+def load_commits(member: Member, benchmark: Benchmark, shas: Sequence[str]) -> list[Commit]:
+    """Return `load_commit` each of these, in one query."""
+    return load_project_commits(member, benchmark.project, shas)
 
 
-def commits_in(member: Member, project: Project, shas: Sequence[str]) -> list[Commit]:
-    """Return the commits of these hashes in a project; errors as for `commit_for`."""
+def load_project_commits(member: Member, project: Project, shas: Sequence[str]) -> list[Commit]:
+    """Return the commits of these hashes in a project; errors as for `load_commit`."""
     wanted = Q(pk__in=[])
     for sha in shas:
         if len(sha) >= LEAST_DIGITS:
@@ -130,10 +132,10 @@ def commits_in(member: Member, project: Project, shas: Sequence[str]) -> list[Co
         has_points = Q(points__series__benchmark__project=project)
         known = known.filter(has_points | Q(variants__isnull=False)).distinct()
     found = list(known[:_MOST_ALIKE])
-    return [_one_of(found, sha, project) for sha in shas]
+    return [_require_one(found, sha, project) for sha in shas]
 
 
-def _one_of(commits: Sequence[Commit], sha: str, project: Project) -> Commit:
+def _require_one(commits: Sequence[Commit], sha: str, project: Project) -> Commit:
     alike = [each for each in commits if sha and each.sha.startswith(sha.lower())]
     if not alike or len(sha) < LEAST_DIGITS:
         raise NotFoundError(f"no commit {sha or '(none)'} of {project.name} is known here")
@@ -142,13 +144,13 @@ def _one_of(commits: Sequence[Commit], sha: str, project: Project) -> Commit:
     return alike[0]
 
 
-def found_commits(project: Project, text: str, limit: int = 100) -> QuerySet[Commit]:
+def search_commits(project: Project, text: str, limit: int = 100) -> QuerySet[Commit]:
     """Return the newest known commits with `text` in subject or author, or at the start of the
     hash."""
-    return commits_with(project, text).order_by("-committed_at", "-position")[:limit]
+    return match_commits(project, text).order_by("-committed_at", "-position")[:limit]
 
 
-def commits_with(project: Project, text: str) -> QuerySet[Commit]:
+def match_commits(project: Project, text: str) -> QuerySet[Commit]:
     """Return all such commits, unordered."""
     commits = project.commits.all()
     if text:
@@ -157,7 +159,7 @@ def commits_with(project: Project, text: str) -> QuerySet[Commit]:
     return commits
 
 
-def versions_of(benchmark: Benchmark) -> QuerySet[Any]:
+def load_versions(benchmark: Benchmark) -> QuerySet[Any]:
     """Return all definitions of a benchmark, newest first, with `run_count`, the number of runs."""
     definitions = benchmark.definitions.select_related("created_by", "commit")
     return definitions.annotate(run_count=Count("runs")).order_by("-version")
@@ -174,7 +176,7 @@ class StoredSpec:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        self._resolve = resolver(spec)
+        self._resolve = build_resolver(spec)
 
     @cached_property
     def cases(self) -> tuple[CaseSpec, ...]:
@@ -183,16 +185,16 @@ class StoredSpec:
     @cached_property
     def trial_s(self) -> Mapping[str, float]:
         """The expected seconds of one trial of each case, by the case's key."""
-        times = expected_trials_s(self.spec, self.cases)
+        times = estimate_trials_s(self.spec, self.cases)
         return {case.key: each for case, each in zip(self.cases, times, strict=True)}
 
     @cached_property
     def primary_metrics(self) -> tuple[str, ...]:
-        return primary_of(self.spec)
+        return list_primary_metrics(self.spec)
 
     @cached_property
     def roles(self) -> frozenset[Role]:
-        return roles_of(self.spec)
+        return list_roles(self.spec)
 
     def resolve(self, parameters: Mapping[str, Scalar]) -> Spec:
         """The definition of one case (see `resolved.resolve`)."""
@@ -221,9 +223,9 @@ def parse_stored(definition: Definition) -> Spec:
     data = dict(definition.spec)
     for field in ("matrix", "options"):
         if field in data:
-            data[field] = _in_order(data[field], definition.axes)
+            data[field] = _order_axes(data[field], definition.axes)
     return from_data(data)
 
 
-def _in_order(axes: dict[str, Any], order: list[str]) -> dict[str, Any]:
+def _order_axes(axes: dict[str, Any], order: list[str]) -> dict[str, Any]:
     return {axis: axes[axis] for axis in [*order, *axes] if axis in axes}

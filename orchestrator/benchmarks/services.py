@@ -15,11 +15,11 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.loads import check_loads
 from orchestrator.benchmarks.matrix import CaseSpec
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
-from orchestrator.benchmarks.refs import check_fetched, commit_of_ref, repository_of
-from orchestrator.benchmarks.selectors import latest_definition
+from orchestrator.benchmarks.refs import check_fetched, open_repository, resolve_ref
+from orchestrator.benchmarks.selectors import load_latest_definition
 from orchestrator.benchmarks.spec import MAX_SOURCE_BYTES, Spec, parse
 from orchestrator.core.errors import ConflictError, InvalidRequestError
-from orchestrator.core.ids import digest_of
+from orchestrator.core.ids import hash_value
 
 ROOT_FILE = ".pitwall.yaml"
 FOLDER = ".pitwall/"
@@ -62,7 +62,7 @@ def save_definition(*, member: Member, project: Project, slug: str, source: str)
     check_slug(slug)
     spec = check_source(source)
     with transaction.atomic():
-        benchmark = locked_benchmark(project=project, slug=slug, title=spec.title)
+        benchmark = lock_benchmark(project=project, slug=slug, title=spec.title)
         if benchmark.repository_path:
             raise ConflictError(
                 f"{slug} is stored in the repository: change {benchmark.repository_path} there, or "
@@ -71,7 +71,7 @@ def save_definition(*, member: Member, project: Project, slug: str, source: str)
         newest = benchmark.definitions.order_by("-version").first()
         if newest is not None and newest.source == source:
             return newest
-        definition = next_version(benchmark=benchmark, source=source, spec=spec)
+        definition = build_next_version(benchmark=benchmark, source=source, spec=spec)
         definition.created_by = member.user
         definition.save(force_insert=True)
         record_audit(member=member, action="definition.saved", subject=definition)
@@ -85,7 +85,7 @@ def check_slug(slug: str) -> None:
         )
 
 
-def locked_benchmark(*, project: Project, slug: str, title: str) -> Benchmark:
+def lock_benchmark(*, project: Project, slug: str, title: str) -> Benchmark:
     """Return the benchmark, created if it is new, with its row locked: the next version is ours."""
     benchmark, _ = Benchmark.objects.update_or_create(
         project=project, slug=slug, defaults={"title": title}
@@ -93,7 +93,7 @@ def locked_benchmark(*, project: Project, slug: str, title: str) -> Benchmark:
     return Benchmark.objects.select_for_update().get(pk=benchmark.pk)
 
 
-def next_version(*, benchmark: Benchmark, source: str, spec: Spec) -> Definition:
+def build_next_version(*, benchmark: Benchmark, source: str, spec: Spec) -> Definition:
     """Return an unsaved version that follows the newest one."""
     newest = benchmark.definitions.order_by("-version").first()
     data = spec.model_dump(mode="json")
@@ -103,13 +103,13 @@ def next_version(*, benchmark: Benchmark, source: str, spec: Spec) -> Definition
         source=source,
         spec=data,
         axes=list(spec.matrix),
-        digest=digest_of(data),
+        digest=hash_value(data),
     )
 
 
-def case_ids_of(*, benchmark: Benchmark, cases: Sequence[CaseSpec]) -> list[int]:
+def store_case_rows(*, benchmark: Benchmark, cases: Sequence[CaseSpec]) -> list[int]:
     """Return the ids of these cases in their order; new ones are created."""
-    ids = _case_ids(benchmark, cases)
+    ids = _load_case_ids(benchmark, cases)
     new = [
         Case(
             benchmark=benchmark,
@@ -123,23 +123,23 @@ def case_ids_of(*, benchmark: Benchmark, cases: Sequence[CaseSpec]) -> list[int]
     if new:
         # Another process may be creating them at the same time.
         Case.objects.bulk_create(new, ignore_conflicts=True)
-        ids = _case_ids(benchmark, cases)
+        ids = _load_case_ids(benchmark, cases)
     return [ids[case.key] for case in cases]
 
 
-def _case_ids(benchmark: Benchmark, cases: Sequence[CaseSpec]) -> dict[str, int]:
+def _load_case_ids(benchmark: Benchmark, cases: Sequence[CaseSpec]) -> dict[str, int]:
     rows = benchmark.cases.filter(key__in=[case.key for case in cases])
     return dict(rows.values_list("key", "pk"))
 
 
-def definition_files(*, project: Project, ref: str = "") -> tuple[Commit, list[str]]:
+def find_definition_files(*, project: Project, ref: str = "") -> tuple[Commit, list[str]]:
     """Return the definition files of a commit (default: the newest one of the default branch)."""
-    commit = commit_of_ref(project=project, ref=ref or project.default_branch)
-    found = repository_of(project).files(commit.sha, ROOT_FILE, FOLDER)
+    commit = resolve_ref(project=project, ref=ref or project.default_branch)
+    found = open_repository(project).files(commit.sha, ROOT_FILE, FOLDER)
     return commit, sorted(path for path in found if _FILE.match(path))
 
 
-def slug_of(project: Project, path: str) -> str:
+def build_slug(project: Project, path: str) -> str:
     """Return the default name of a benchmark in this file."""
     match = _FILE.match(path)
     return (match["slug"] if match else None) or project.slug
@@ -158,21 +158,21 @@ def import_definition(
         raise InvalidRequestError(
             f"expected {ROOT_FILE} or {FOLDER}NAME.yaml, got {path!r}", field="path"
         )
-    slug = slug or slug_of(project, path)
+    slug = slug or build_slug(project, path)
     check_slug(slug)
-    commit = commit_of_ref(project=project, ref=ref or project.default_branch)
-    source = _source_at(project, commit, path)
-    spec = _spec_of(source, commit, path)
+    commit = resolve_ref(project=project, ref=ref or project.default_branch)
+    source = _read_source(project, commit, path)
+    spec = _parse_spec(source, commit, path)
     with transaction.atomic():
-        benchmark = locked_benchmark(project=project, slug=slug, title=spec.title)
+        benchmark = lock_benchmark(project=project, slug=slug, title=spec.title)
         Benchmark.objects.filter(pk=benchmark.pk).update(repository_path=path)
         benchmark.repository_path = path
-        definition = store_definition(_version(benchmark, source, commit), by=member.user)
+        definition = store_definition(_build_version(benchmark, source, commit), by=member.user)
         record_audit(member=member, action="benchmark.imported", subject=benchmark)
     return definition
 
 
-def keep_in_pitwall(*, member: Member, benchmark: Benchmark) -> None:
+def store_in_pitwall(*, member: Member, benchmark: Benchmark) -> None:
     """Keep the definition in Pitwall from now on; the file of the repository is not read."""
     member.require(Role.MEMBER, to="change a benchmark")
     with transaction.atomic():
@@ -180,24 +180,24 @@ def keep_in_pitwall(*, member: Member, benchmark: Benchmark) -> None:
         record_audit(member=member, action="benchmark.kept_in_pitwall", subject=benchmark)
 
 
-def definition_at(benchmark: Benchmark, commit: Commit) -> Definition:
+def load_definition_at(benchmark: Benchmark, commit: Commit) -> Definition:
     """Return the definition for measuring a commit; it is unsaved if the file is new.
 
     For a benchmark in Pitwall, it is the newest version for every commit.
     """
     path = benchmark.repository_path
     if not path:
-        return latest_definition(benchmark)
-    return _version(benchmark, _source_at(benchmark.project, commit, path), commit)
+        return load_latest_definition(benchmark)
+    return _build_version(benchmark, _read_source(benchmark.project, commit, path), commit)
 
 
 def store_definition(definition: Definition, *, by: User | None) -> Definition:
-    """Store a definition from `definition_at` once; return the stored one if it exists."""
+    """Store a definition from `load_definition_at` once; return the stored one if it exists."""
     if not definition._state.adding:
         return definition
     with transaction.atomic():
         benchmark = Benchmark.objects.select_for_update().get(pk=definition.benchmark_id)
-        known = _known(benchmark, definition.source)
+        known = _find_stored(benchmark, definition.source)
         if known is not None:
             return known
         newest = benchmark.definitions.order_by("-version").first()
@@ -208,24 +208,24 @@ def store_definition(definition: Definition, *, by: User | None) -> Definition:
     return definition
 
 
-def _version(benchmark: Benchmark, source: str, commit: Commit) -> Definition:
-    known = _known(benchmark, source)
+def _build_version(benchmark: Benchmark, source: str, commit: Commit) -> Definition:
+    known = _find_stored(benchmark, source)
     if known is not None:
         return known
     path = benchmark.repository_path
-    definition = next_version(
-        benchmark=benchmark, source=source, spec=_spec_of(source, commit, path)
+    definition = build_next_version(
+        benchmark=benchmark, source=source, spec=_parse_spec(source, commit, path)
     )
     definition.commit, definition.path = commit, path
     return definition
 
 
-def _known(benchmark: Benchmark, source: str) -> Definition | None:
+def _find_stored(benchmark: Benchmark, source: str) -> Definition | None:
     return benchmark.definitions.filter(source=source).order_by("-version").first()
 
 
-def _source_at(project: Project, commit: Commit, path: str) -> str:
-    repository = repository_of(project)
+def _read_source(project: Project, commit: Commit, path: str) -> str:
+    repository = open_repository(project)
     if not repository.has(commit.sha):
         check_fetched(project, known=False)
     size = repository.files(commit.sha, path).get(path)
@@ -246,7 +246,7 @@ def _source_at(project: Project, commit: Commit, path: str) -> str:
         ) from error
 
 
-def _spec_of(source: str, commit: Commit, path: str) -> Spec:
+def _parse_spec(source: str, commit: Commit, path: str) -> Spec:
     try:
         return check_source(source)
     except InvalidRequestError as error:

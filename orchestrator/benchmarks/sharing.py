@@ -16,7 +16,7 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Project, ShareLink
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.core.issued_secrets import Kind, digest_of_secret, new_secret
+from orchestrator.core.issued_secrets import Kind, hash_secret, new_secret
 
 MOST_DAYS = 366
 #: Page that can be shared → the pages that belong to it.
@@ -49,7 +49,7 @@ class NewLink:
     secret: str
 
 
-def public_project(team: str, slug: str) -> Project:
+def load_public_project(team: str, slug: str) -> Project:
     """Raise NotFoundError for a private project as well, so that nobody learns that it exists."""
     found = (
         Project.objects.select_related("team")
@@ -61,7 +61,7 @@ def public_project(team: str, slug: str) -> Project:
     return found
 
 
-def public_address(project: Project) -> str:
+def build_public_address(project: Project) -> str:
     """Return the URL of a project for visitors, while it is public."""
     return f"{settings.BASE_URL}/public/{project.team.slug}/{project.slug}/"
 
@@ -114,13 +114,13 @@ def revoke_share_link(*, member: Member, link_id: UUID) -> None:
     record_audit(member=member, action="share_link.revoked", subject=link)
 
 
-def shared_address(new: NewLink) -> str:
+def build_shared_address(new: NewLink) -> str:
     """Return the URL to pass on, which opens the shared page."""
     path = reverse(new.link.page, kwargs=new.link.parameters)
     return f"{settings.BASE_URL}/shared/{new.secret}{path}"
 
 
-def share_links_of(member: Member) -> QuerySet[ShareLink]:
+def load_share_links(member: Member) -> QuerySet[ShareLink]:
     """Return the team's links that are still valid, newest first."""
     return (
         ShareLink.objects.filter(member.sees("project"), revoked_at=None, expires_at__gt=utc_now())
@@ -129,20 +129,20 @@ def share_links_of(member: Member) -> QuerySet[ShareLink]:
     )
 
 
-def shared_by(secret: str) -> ShareLink:
+def load_share_link(secret: str) -> ShareLink:
     """Return the link of a secret; NotFoundError if it is unknown, revoked or expired."""
     found = (
         ShareLink.objects.select_related("project__team")
-        .filter(digest=digest_of_secret(secret), revoked_at=None, expires_at__gt=utc_now())
+        .filter(digest=hash_secret(secret), revoked_at=None, expires_at__gt=utc_now())
         .first()
     )
     if found is None:
         raise NotFoundError("this link has expired or was revoked; ask for a new one")
-    _note_use(found, utc_now())
+    _record_use(found, utc_now())
     return found
 
 
-def _note_use(link: ShareLink, now: datetime) -> None:
+def _record_use(link: ShareLink, now: datetime) -> None:
     """Store the last use by the minute: a badge that is loaded often causes no write each time."""
     if link.last_used_at and now - link.last_used_at < _USE_RESOLUTION:
         return

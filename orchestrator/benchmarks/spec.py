@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from orchestrator.benchmarks.auxiliary import MAX_SERVICES, Process, Role, Service
-from orchestrator.benchmarks.faults import first_fault, yaml_place
+from orchestrator.benchmarks.faults import find_first_fault, locate_yaml_error
 from orchestrator.benchmarks.fields import (
     Command,
     HttpStatus,
@@ -27,8 +27,8 @@ from orchestrator.benchmarks.fields import (
     Scalar,
     Strict,
     TreePath,
+    format_axis_value,
     refuse,
-    shown_value,
 )
 from orchestrator.benchmarks.limits import RoleLimits
 from orchestrator.benchmarks.load import REFERENCES, Check, Load
@@ -38,13 +38,13 @@ from orchestrator.benchmarks.words import (
     BUILD_WORDS,
     PROCESS_WORDS,
     Stage,
-    first_problem,
-    words_in,
-    words_of,
+    find_placeholder_problem,
+    find_placeholders,
+    list_service_placeholders,
 )
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.core.yaml_text import yaml_from
-from orchestrator.loadtools.metrics import metric_for
+from orchestrator.core.yaml_text import parse_yaml
+from orchestrator.loadtools.metrics import find_metric
 
 MAX_SOURCE_BYTES = 256 * 1024
 #: The maximum number of rounds of a run.
@@ -171,8 +171,10 @@ class Spec(Strict):
 
     @model_validator(mode="after")
     def _words_are_known(self) -> "Spec":
-        later = (*AGENT_WORDS, *words_of(self.services))
-        if problem := first_problem(_stages(self), axes=self.matrix, later=later):
+        later = (*AGENT_WORDS, *list_service_placeholders(self.services))
+        if problem := find_placeholder_problem(
+            _iterate_stages(self), axes=self.matrix, later=later
+        ):
             raise ValueError(problem)
         return self
 
@@ -195,12 +197,12 @@ class Spec(Strict):
     @model_validator(mode="after")
     def _values_are_known(self) -> "Spec":
         for axis, options in self.options.items():
-            shown = [shown_value(value) for value in self.values_of(axis)]
+            shown = [format_axis_value(value) for value in self.values_of(axis)]
             for value, option in options.items():
                 if value not in shown:
                     raise ValueError(f"options.{axis}.{value}: the axis has no such value")
                 new = option.replacement
-                if new is not None and shown_value(new) not in shown:
+                if new is not None and format_axis_value(new) not in shown:
                     raise ValueError(
                         f"options.{axis}.{value}.replacement: the axis has no value {new!r}"
                     )
@@ -216,7 +218,7 @@ class Spec(Strict):
     @model_validator(mode="after")
     def _known_metrics(self) -> "Spec":
         for key in self.known:
-            if metric_for(key) is None:
+            if find_metric(key) is None:
                 raise ValueError(f"known.{key}: there is no such metric")
         return self
 
@@ -249,16 +251,16 @@ def parse(source: str) -> Spec:
     if len(source.encode()) > MAX_SOURCE_BYTES:
         raise InvalidRequestError(f"a definition has at most {MAX_SOURCE_BYTES // 1024} KiB")
     try:
-        data = yaml_from(source)
+        data = parse_yaml(source)
     except yaml.YAMLError as error:
-        raise InvalidRequestError(f"not valid YAML: {yaml_place(error)}") from error
+        raise InvalidRequestError(f"not valid YAML: {locate_yaml_error(error)}") from error
     except (RecursionError, ValueError) as error:
         raise InvalidRequestError(f"not a usable YAML document: {error}") from error
     if not isinstance(data, dict):
         raise InvalidRequestError("expected a mapping with version, title, subject and load")
     if isinstance(data.get("services"), list):
         raise refuse("services", "expected a mapping from names to services, got a list")
-    _check_axis_names(_names(data, "matrix"), _names(data, "services"))
+    _check_axis_names(_list_names(data, "matrix"), _list_names(data, "services"))
     spec = from_data(data)
     if not spec.options:
         check_start(spec)
@@ -273,13 +275,13 @@ def check_start(spec: Spec) -> None:
     if spec.subject.start is None:
         raise refuse("subject.start", "this field is missing")
     if spec.subject.install is None:
-        for stage in _stages(spec):
+        for stage in _iterate_stages(spec):
             for where, text in stage.texts:
-                if "installed" in words_in(text):
+                if "installed" in find_placeholders(text):
                     raise refuse(where, "{installed} requires subject.install")
 
 
-def _names(data: dict[str, object], field: str) -> list[str]:
+def _list_names(data: dict[str, object], field: str) -> list[str]:
     value = data.get(field)
     return [str(name) for name in value] if isinstance(value, dict) else []
 
@@ -289,7 +291,7 @@ def _check_axis_names(axes: list[str], services: list[str]) -> None:
     for axis in axes:
         if axis in AGENT_WORDS:
             raise refuse(f"matrix.{axis}", "this name is taken by the agent; rename the axis")
-        if axis in words_of(services):
+        if axis in list_service_placeholders(services):
             service = axis.rpartition("_")[0]
             problem = f"this name is taken by the service {service}; rename one of them"
             raise refuse(f"matrix.{axis}", problem)
@@ -300,11 +302,11 @@ def from_data(data: dict[str, object]) -> Spec:
     try:
         return Spec.model_validate(data)
     except ValidationError as error:
-        path, problem = first_fault(error, data)
+        path, problem = find_first_fault(error, data)
         raise refuse(path, problem) from error
 
 
-def _stages(spec: Spec) -> Iterator[Stage]:
+def _iterate_stages(spec: Spec) -> Iterator[Stage]:
     """Yield every text of a definition with placeholders, in the order of their replacement."""
     install = spec.subject.install
     recipes = {"install.steps": install.steps if install else [], "build": spec.subject.build}
@@ -317,11 +319,11 @@ def _stages(spec: Spec) -> Iterator[Stage]:
     yield Stage(texts=texts, words=BUILD_WORDS)
     started: list[str] = []
     for name, service in spec.services.items():
-        words = (*PROCESS_WORDS, *words_of(started))
-        yield Stage(texts=_started(f"services.{name}", service), words=words)
+        words = (*PROCESS_WORDS, *list_service_placeholders(started))
+        yield Stage(texts=_list_process_texts(f"services.{name}", service), words=words)
         started.append(name)
-    words = (*PROCESS_WORDS, *words_of(started))
-    yield Stage(texts=_started("subject", spec.subject), words=words)
+    words = (*PROCESS_WORDS, *list_service_placeholders(started))
+    yield Stage(texts=_list_process_texts("subject", spec.subject), words=words)
     command = [(f"load.command[{i}]", text) for i, text in enumerate(spec.load.command or ())]
     yield Stage(texts=tuple(command), words=(*PROCESS_WORDS, "ca"))
     load = {name: getattr(spec.load, name) for name in REFERENCES}
@@ -333,6 +335,6 @@ def _stages(spec: Spec) -> Iterator[Stage]:
     yield Stage(texts=given, words=())
 
 
-def _started(path: str, process: Process) -> tuple[tuple[str, str], ...]:
+def _list_process_texts(path: str, process: Process) -> tuple[tuple[str, str], ...]:
     start = [(f"{path}.start[{i}]", text) for i, text in enumerate(process.start or ())]
     return (*start, *((f"{path}.env.{key}", text) for key, text in process.env.items()))

@@ -9,13 +9,13 @@ from django.db.models import Max
 
 from orchestrator.benchmarks.fetch_requests import request_unknown
 from orchestrator.benchmarks.models import Commit, Project
-from orchestrator.benchmarks.refs import commit_of_ref, repository_of
+from orchestrator.benchmarks.refs import open_repository, resolve_ref
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ReportedCommit:
     """A commit as reported by a client; an empty branch is the project's default branch."""
 
     sha: str
@@ -26,7 +26,7 @@ class Told:
     branch: str = ""
 
 
-def commit_told(*, project: Project, told: Told) -> Commit:
+def store_reported_commit(*, project: Project, told: ReportedCommit) -> Commit:
     """Return the commit of this hash; it is created if it is new.
 
     Data of the repository takes precedence over data of the client. If the last fetch did not bring
@@ -36,48 +36,49 @@ def commit_told(*, project: Project, told: Told) -> Commit:
     known = project.commits.filter(sha=told.sha).first()
     if known is not None:
         return known
-    return _from_repository(project, told.sha) or _appended(project, told)
+    return _from_repository(project, told.sha) or _append_commits(project, told)
 
 
-def commits_told(*, project: Project, told: Sequence[Told]) -> dict[str, int]:
-    """Return hash → id of many commits; new ones are created in order, as by `commit_told`."""
-    known = _known(project, told)
+def store_reported_commits(*, project: Project, told: Sequence[ReportedCommit]) -> dict[str, int]:
+    """Return hash → id of many commits; new ones are created in order, as by
+    `store_reported_commit`."""
+    known = _load_known(project, told)
     unknown = [each for each in told if each.sha not in known]
     if not unknown:
         return known
-    held = _in_repository(project, [each.sha for each in unknown])
+    held = _find_fetched(project, [each.sha for each in unknown])
     if project.repository_url and any(each.sha not in held for each in unknown):
         request_unknown(project)
     for each in unknown:
         if each.sha in held:
-            known[each.sha] = commit_of_ref(project=project, ref=each.sha).pk
+            known[each.sha] = resolve_ref(project=project, ref=each.sha).pk
     return known | _append_all(project, [each for each in unknown if each.sha not in known])
 
 
-def _known(project: Project, told: Sequence[Told]) -> dict[str, int]:
+def _load_known(project: Project, told: Sequence[ReportedCommit]) -> dict[str, int]:
     shas = [each.sha for each in told]
     return dict(project.commits.filter(sha__in=shas).values_list("sha", "pk"))
 
 
-def _in_repository(project: Project, shas: Sequence[str]) -> set[str]:
+def _find_fetched(project: Project, shas: Sequence[str]) -> set[str]:
     """Return those of the hashes that the last fetch brought; none if the mirror cannot be read."""
     if not project.repository_url:
         return set()
     try:
-        return repository_of(project).select_fetched(shas)
+        return open_repository(project).select_fetched(shas)
     except InvalidRequestError:
         return set()
 
 
 @transaction.atomic
-def _append_all(project: Project, told: Sequence[Told]) -> dict[str, int]:
+def _append_all(project: Project, told: Sequence[ReportedCommit]) -> dict[str, int]:
     # Other requests with new commits wait here, and then see ours.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-    known = _known(project, told)
+    known = _load_known(project, told)
     newest = project.commits.aggregate(newest=Max("position"))["newest"]
     rows = []
     for each in (each for each in told if each.sha not in known):
-        row = _row(project, each, newest)
+        row = _build_commit(project, each, newest)
         newest = row.position if row.position is not None else newest
         rows.append(row)
     Commit.objects.bulk_create(rows, batch_size=1_000)
@@ -88,8 +89,8 @@ def _from_repository(project: Project, sha: str) -> Commit | None:
     if not project.repository_url:
         return None
     try:
-        if repository_of(project).has(sha):
-            return commit_of_ref(project=project, ref=sha)
+        if open_repository(project).has(sha):
+            return resolve_ref(project=project, ref=sha)
     except InvalidRequestError:
         return None
     request_unknown(project)
@@ -97,18 +98,18 @@ def _from_repository(project: Project, sha: str) -> Commit | None:
 
 
 @transaction.atomic
-def _appended(project: Project, told: Told) -> Commit:
+def _append_commits(project: Project, told: ReportedCommit) -> Commit:
     # Other requests with new commits wait here, and then see ours.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     known = project.commits.filter(sha=told.sha).first()
     if known is not None:
         return known
-    row = _row(project, told, project.commits.aggregate(newest=Max("position"))["newest"])
+    row = _build_commit(project, told, project.commits.aggregate(newest=Max("position"))["newest"])
     row.save(force_insert=True)
     return row
 
 
-def _row(project: Project, told: Told, newest: int | None) -> Commit:
+def _build_commit(project: Project, told: ReportedCommit, newest: int | None) -> Commit:
     """Return a commit after the `newest` position if it is on the default branch."""
     is_main = told.branch in ("", project.default_branch)
     return Commit(

@@ -30,7 +30,7 @@ class CaseChanges:
     kept: int
 
 
-def diff_lines(before: str, after: str) -> list[DiffLine]:
+def compute_diff(before: str, after: str) -> list[DiffLine]:
     """Return a unified diff by lines; empty if the texts are equal."""
     old, new = before.splitlines(), after.splitlines()
     matcher = SequenceMatcher(None, old, new, autojunk=False)
@@ -39,11 +39,11 @@ def diff_lines(before: str, after: str) -> list[DiffLine]:
     for group in groups:
         found.append(DiffLine(sign="@", old=group[0][1] + 1, new=group[0][3] + 1, text=""))
         for tag, *place in group:
-            found += _changed(tag, (place[0], place[1], place[2], place[3]), old, new)
+            found += _build_changed_lines(tag, (place[0], place[1], place[2], place[3]), old, new)
     return found
 
 
-def case_changes(before: Spec, after: Spec) -> CaseChanges:
+def compare_cases(before: Spec, after: Spec) -> CaseChanges:
     """Compare cases by their parameters."""
     old = {case.key: case.label for case in expand(before)}
     new = {case.key: case.label for case in expand(after)}
@@ -54,7 +54,7 @@ def case_changes(before: Spec, after: Spec) -> CaseChanges:
     )
 
 
-def _changed(
+def _build_changed_lines(
     tag: str, place: tuple[int, int, int, int], old: list[str], new: list[str]
 ) -> Iterator[DiffLine]:
     begin, end, new_begin, new_end = place

@@ -25,16 +25,18 @@ class Stage:
     words: tuple[str, ...]
 
 
-def words_of(services: Iterable[str]) -> tuple[str, ...]:
+def list_service_placeholders(services: Iterable[str]) -> tuple[str, ...]:
     """Return the placeholders for the addresses of these services."""
     return tuple(f"{name}_{word}" for name in services for word in SERVICE_WORDS)
 
 
-def words_in(text: str) -> set[str]:
+def find_placeholders(text: str) -> set[str]:
     return set(_WORD.findall(text))
 
 
-def first_problem(stages: Iterable[Stage], *, axes: Collection[str], later: Collection[str]) -> str:
+def find_placeholder_problem(
+    stages: Iterable[Stage], *, axes: Collection[str], later: Collection[str]
+) -> str:
     """Return `path: problem` for the first placeholder that is unknown at its stage; else empty.
 
     `later` are placeholders of other stages, so that the message can distinguish those that do not
@@ -42,22 +44,25 @@ def first_problem(stages: Iterable[Stage], *, axes: Collection[str], later: Coll
     """
     for stage in stages:
         for where, text in stage.texts:
-            unknown = words_in(text) - set(axes) - set(stage.words)
+            unknown = find_placeholders(text) - set(axes) - set(stage.words)
             if unknown:
-                return f"{where}: {_complaint(min(unknown), stage, later)}"
+                return f"{where}: {_describe_problem(min(unknown), stage, later)}"
     return ""
 
 
-def _complaint(word: str, stage: Stage, later: Collection[str]) -> str:
+def _describe_problem(word: str, stage: Stage, later: Collection[str]) -> str:
     if not stage.words:
         return f"{{{word}}} is not an axis of the matrix"
     if word in later:
         return (
             f"{{{word}}} is not available yet at this point; available are "
-            f"the axes of the matrix and {_listed(stage.words)}"
+            f"the axes of the matrix and {_format_placeholders(stage.words)}"
         )
-    return f"{{{word}}} is neither an axis of the matrix nor one of {_listed(stage.words)}"
+    return (
+        f"{{{word}}} is neither an axis of the matrix nor one of "
+        f"{_format_placeholders(stage.words)}"
+    )
 
 
-def _listed(words: Iterable[str]) -> str:
+def _format_placeholders(words: Iterable[str]) -> str:
     return ", ".join(f"{{{word}}}" for word in words)

@@ -8,17 +8,17 @@ from dataclasses import asdict
 from itertools import chain
 from uuid import UUID
 
-from orchestrator.benchmarks.loads import primary_of
-from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.calibration.golden import epoch_of
+from orchestrator.benchmarks.loads import list_primary_metrics
+from orchestrator.benchmarks.selectors import read_spec
+from orchestrator.calibration.golden import count_epoch
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.readings import load_values
 from orchestrator.results.models import Calibration
-from orchestrator.runs.calibration import ended_calibrations
+from orchestrator.runs.calibration import load_ended_calibrations
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, RunState, TrialState
-from orchestrator.stats.noise import FEWEST_PAIRS, noise_of
+from orchestrator.stats.noise import FEWEST_PAIRS, estimate_noise
 
 logger = logging.getLogger(__name__)
 
@@ -29,9 +29,9 @@ Pairs = dict[str, list[tuple[UUID, UUID]]]
 Readings = dict[str, dict[str, dict[str, float]]]
 
 
-def tick() -> None:
+def judge_calibrations() -> None:
     """Judge ended calibrations. May run twice: each result is stored once."""
-    for run in ended_calibrations().filter(calibration=None):
+    for run in load_ended_calibrations().filter(calibration=None):
         try:
             judge_calibration(run)
         except Exception:
@@ -46,36 +46,36 @@ def judge_calibration(run: Run) -> Calibration | None:
     host = Host.objects.filter(jobs__run=run).first()
     if host is None:
         return None
-    readings = _readings(run)
+    readings = _load_readings(run)
     found, _ = Calibration.objects.get_or_create(
         run=run,
         defaults={
             "host": host,
             "benchmark": run.definition.benchmark,
             "commit": run.variants.get().commit,
-            "epoch": epoch_of(host, run),
+            "epoch": count_epoch(host, run),
             "readings": readings,
-            "message": "" if readings else _why_nothing(run),
+            "message": "" if readings else _explain_nothing_measured(run),
             "at": utc_now(),
         },
     )
     return found
 
 
-def _readings(run: Run) -> Readings:
-    keys = primary_of(spec_of(run.definition))
-    pairs = _pairs(run)
-    values = values_of([trial for found in pairs.values() for trial in chain(*found)], keys)
+def _load_readings(run: Run) -> Readings:
+    keys = list_primary_metrics(read_spec(run.definition))
+    pairs = _load_pairs(run)
+    values = load_values([trial for found in pairs.values() for trial in chain(*found)], keys)
     readings: Readings = defaultdict(dict)
     for case, found in sorted(pairs.items()):
         for key in keys:
-            noise = noise_of(list(_differences(found, values, key)))
+            noise = estimate_noise(list(_iterate_differences(found, values, key)))
             if noise is not None:
                 readings[case][key] = asdict(noise)
     return dict(readings)
 
 
-def _differences(
+def _iterate_differences(
     pairs: list[tuple[UUID, UUID]], values: dict[UUID, dict[str, float]], key: str
 ) -> Iterator[float]:
     """Yield ln(second / first) of complete pairs; values that are not positive are left out."""
@@ -85,7 +85,7 @@ def _differences(
             yield math.log(second / first)
 
 
-def _pairs(run: Run) -> Pairs:
+def _load_pairs(run: Run) -> Pairs:
     """Pair rounds 1 and 2 of a case, 3 and 4, and so on; one invalid trial voids its pair."""
     trials = Trial.objects.filter(
         job__run=run, state=TrialState.MEASURED, validity__in=COUNTED_VALIDITIES
@@ -100,7 +100,7 @@ def _pairs(run: Run) -> Pairs:
     return pairs
 
 
-def _why_nothing(run: Run) -> str:
+def _explain_nothing_measured(run: Run) -> str:
     if run.state != RunState.FINISHED:
         return f"its run is {run.state}{': ' if run.message else ''}{run.message}"[:2000]
     return f"no case has {FEWEST_PAIRS} pairs whose trials are both valid"

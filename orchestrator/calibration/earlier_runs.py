@@ -6,11 +6,11 @@ from uuid import UUID
 
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.fleet.models import Host
-from orchestrator.fleet.selectors import changes_of
-from orchestrator.measurements.readings import values_of
+from orchestrator.fleet.selectors import load_host_changes
+from orchestrator.measurements.readings import load_values
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
-from orchestrator.stats.noise import Noise, noise_of
+from orchestrator.stats.noise import Noise, estimate_noise
 
 #: The most trials of a benchmark on a host that are read, newest first.
 MOST_TRIALS = 4_000
@@ -19,29 +19,33 @@ MOST_TRIALS = 4_000
 Blocks = dict[tuple[UUID, str, int], dict[int, UUID]]
 
 
-def earlier_noise(host: Host, benchmark: Benchmark, metric: str) -> dict[str, Noise]:
+def load_earlier_noise(host: Host, benchmark: Benchmark, metric: str) -> dict[str, Noise]:
     """Return by case key how much ln(contender / baseline) varied from round to round.
 
     A difference of the two commits shifts all rounds alike and does not add to the spread.
     Therefore any comparison measures the noise. For each case the newest job with enough rounds is
     used; jobs from before the host's last change are not.
     """
-    blocks = _blocks(host, benchmark)
-    values = values_of([trial for pair in blocks.values() for trial in pair.values()], [metric])
+    blocks = _load_blocks(host, benchmark)
+    values = load_values([trial for pair in blocks.values() for trial in pair.values()], [metric])
     found: dict[str, dict[UUID, list[float]]] = defaultdict(lambda: defaultdict(list))
     for (job, case, _), pair in blocks.items():
         first, second = (values.get(pair.get(at), {}).get(metric, 0.0) for at in (0, 1))  # type: ignore[arg-type]
         if first > 0 and second > 0:
             found[case][job].append(math.log(second / first))
-    return {case: noise for case, jobs in found.items() if (noise := _newest(jobs)) is not None}
+    return {
+        case: noise for case, jobs in found.items() if (noise := _select_newest(jobs)) is not None
+    }
 
 
-def _newest(jobs: dict[UUID, list[float]]) -> Noise | None:
+def _select_newest(jobs: dict[UUID, list[float]]) -> Noise | None:
     """Jobs come newest first."""
-    return next((noise for each in jobs.values() if (noise := noise_of(each)) is not None), None)
+    return next(
+        (noise for each in jobs.values() if (noise := estimate_noise(each)) is not None), None
+    )
 
 
-def _blocks(host: Host, benchmark: Benchmark) -> Blocks:
+def _load_blocks(host: Host, benchmark: Benchmark) -> Blocks:
     trials = Trial.objects.filter(
         host=host,
         case__benchmark=benchmark,
@@ -49,7 +53,7 @@ def _blocks(host: Host, benchmark: Benchmark) -> Blocks:
         validity__in=COUNTED_VALIDITIES,
         variant__position__lte=1,
     )
-    if (change := changes_of(host).last()) is not None:
+    if (change := load_host_changes(host).last()) is not None:
         trials = trials.filter(started_at__gte=change.at)
     rows = trials.order_by("-job__created_at", "job_id", "round").values_list(
         "job_id", "case__key", "round", "variant__position", "pk"

@@ -10,7 +10,7 @@ from django.db.models.functions import RowNumber
 
 from orchestrator.accounts.members import Member
 from orchestrator.fleet.models import HostChange
-from orchestrator.loadtools.metrics import Metric, metrics_of
+from orchestrator.loadtools.metrics import Metric, find_metrics
 from orchestrator.results.models import Calibration
 
 #: The most calibrations in a history.
@@ -37,7 +37,7 @@ class Floor:
         return self.history[-1]
 
 
-def noise_floors(member: Member) -> dict[UUID, Floor]:
+def load_noise_floors(member: Member) -> dict[UUID, Floor]:
     """Return floors by host; hosts without a calibration that has a result are left out."""
     epochs = dict(
         HostChange.objects.filter(host__team=member.team)
@@ -45,13 +45,15 @@ def noise_floors(member: Member) -> dict[UUID, Floor]:
         .annotate(changes=Count("pk"))
     )
     of_host: dict[UUID, list[Calibration]] = {}
-    for each in _newest(member):
+    for each in _load_newest(member):
         of_host.setdefault(each.host_id, []).append(each)
-    found = {host_id: _floor(known, epochs.get(host_id, 0)) for host_id, known in of_host.items()}
+    found = {
+        host_id: _build_floor(known, epochs.get(host_id, 0)) for host_id, known in of_host.items()
+    }
     return {host_id: floor for host_id, floor in found.items() if floor is not None}
 
 
-def _newest(member: Member) -> list[Calibration]:
+def _load_newest(member: Member) -> list[Calibration]:
     place = Window(RowNumber(), partition_by=F("host_id"), order_by=F("at").desc())
     return list(
         Calibration.objects.filter(host__team=member.team)
@@ -63,15 +65,15 @@ def _newest(member: Member) -> list[Calibration]:
     )
 
 
-def _floor(known: list[Calibration], epoch: int) -> Floor | None:
+def _build_floor(known: list[Calibration], epoch: int) -> Floor | None:
     """Return the floor of a host; None if its metrics are unknown. `known`: newest first."""
     newest = known[0]
-    metrics = metrics_of({key for case in newest.readings.values() for key in case})
+    metrics = find_metrics({key for case in newest.readings.values() for key in case})
     if not metrics:
         return None
     metric = metrics[0]
     like = [each for each in known if each.benchmark_id == newest.benchmark_id]
-    sigmas = [sigma for each in like if (sigma := _sigma(each, metric.key)) is not None]
+    sigmas = [sigma for each in like if (sigma := _read_sigma(each, metric.key)) is not None]
     return Floor(
         benchmark=newest.benchmark.title,
         metric=metric,
@@ -82,6 +84,6 @@ def _floor(known: list[Calibration], epoch: int) -> Floor | None:
     )
 
 
-def _sigma(calibration: Calibration, metric: str) -> float | None:
+def _read_sigma(calibration: Calibration, metric: str) -> float | None:
     told = [case[metric]["sigma"] for case in calibration.readings.values() if metric in case]
     return median(told) if told else None

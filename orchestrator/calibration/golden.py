@@ -16,19 +16,23 @@ from cli.pitwall.units import format_change, format_value
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.loads import primary_of
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.loads import list_primary_metrics
+from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.host_settings import quarantine
 from orchestrator.fleet.models import Host, HostState
-from orchestrator.fleet.selectors import changes_of, host_for
+from orchestrator.fleet.selectors import load_host, load_host_changes
 from orchestrator.loadtools.metrics import METRICS
-from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.readings import load_values
 from orchestrator.results.models import GoldenOutcome, GoldenVerdict
-from orchestrator.runs.golden import due_golden_checks, start_golden, waiting_golden_checks
+from orchestrator.runs.golden import (
+    load_due_golden_checks,
+    load_waiting_golden_checks,
+    start_golden,
+)
 from orchestrator.runs.models import GoldenCheck, Run, Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, RUN_ENDED, RunState
-from orchestrator.stats.drift import MIN_EARLIER, Drift, drift_of
+from orchestrator.stats.drift import MIN_EARLIER, Drift, measure_drift
 
 logger = logging.getLogger(__name__)
 
@@ -63,15 +67,15 @@ class GoldenStatus:
         return self.outcome.verdict if self.outcome else "planned"
 
 
-def tick(now: datetime) -> None:
+def advance_golden_checks(now: datetime) -> None:
     """Judge ended golden runs and start due ones.
 
     May run twice or at the same time as another: each step claims its row first.
     """
-    for check in waiting_golden_checks():
-        _guarded(judge_golden, check)
-    for check in due_golden_checks(now):
-        _guarded(partial(start_golden, now=now), check)
+    for check in load_waiting_golden_checks():
+        _run_guarded(judge_golden, check)
+    for check in load_due_golden_checks(now):
+        _run_guarded(partial(start_golden, now=now), check)
 
 
 def judge_golden(check: GoldenCheck) -> GoldenOutcome | None:
@@ -87,7 +91,7 @@ def judge_golden(check: GoldenCheck) -> GoldenOutcome | None:
         return None
     if run.state not in RUN_ENDED:
         return None
-    finding = _finding(check, run)
+    finding = _judge_check(check, run)
     with transaction.atomic():
         mine = GoldenCheck.objects.filter(pk=check.pk, judged=False, last_run=run)
         if not mine.update(judged=True, message=finding.message):
@@ -98,19 +102,19 @@ def judge_golden(check: GoldenCheck) -> GoldenOutcome | None:
     return outcome
 
 
-def forget_references(*, member: Member, host_id: UUID) -> None:
+def reset_references(*, member: Member, host_id: UUID) -> None:
     """Discard the references of a host, so that it learns its values again.
 
     For a host that became faster or slower for a known and permanent reason.
     """
     member.require(Role.MEMBER, to="reset the references of a host")
-    host = host_for(member, host_id)
+    host = load_host(member, host_id)
     with transaction.atomic():
         GoldenOutcome.objects.filter(host=host, is_reference=True).update(is_reference=False)
         record_audit(member=member, action="golden.references_forgotten", subject=host)
 
 
-def golden_statuses(member: Member) -> dict[UUID, GoldenStatus]:
+def load_golden_statuses(member: Member) -> dict[UUID, GoldenStatus]:
     """Return the golden status of the team's hosts, by host."""
     checks = GoldenCheck.objects.filter(host__team=member.team).select_related(
         "benchmark__project", "commit", "last_run"
@@ -123,7 +127,7 @@ def golden_statuses(member: Member) -> dict[UUID, GoldenStatus]:
     }
 
 
-def _guarded(step: Callable[[GoldenCheck], object], check: GoldenCheck) -> None:
+def _run_guarded(step: Callable[[GoldenCheck], object], check: GoldenCheck) -> None:
     """An error of one host must not stop the others."""
     try:
         step(check)
@@ -131,23 +135,23 @@ def _guarded(step: Callable[[GoldenCheck], object], check: GoldenCheck) -> None:
         logger.exception("the golden run of host %s cannot be processed", check.host_id)
 
 
-def _finding(check: GoldenCheck, run: Run) -> Finding:
+def _judge_check(check: GoldenCheck, run: Run) -> Finding:
     if run.state == RunState.CANCELLED:
         return Finding(
             verdict=GoldenVerdict.NOT_JUDGED, message="not judged: its golden run was cancelled"
         )
     if run.state == RunState.FAILED:
-        return _failed(check.host, run)
-    readings = _readings(run)
+        return _build_failed_finding(check.host, run)
+    readings = _load_readings(run)
     if not readings:
         return Finding(
             verdict=GoldenVerdict.FAILED,
-            message=f"failed: no trial of its golden run is valid; {_first_reason(run)}",
+            message=f"failed: no trial of its golden run is valid; {_read_first_reason(run)}",
         )
-    return _compared(check, run, readings)
+    return _compare_with_references(check, run, readings)
 
 
-def _failed(host: Host, run: Run) -> Finding:
+def _build_failed_finding(host: Host, run: Run) -> Finding:
     why = run.message.strip() or "no reason was given"
     host.refresh_from_db(fields=["state"])
     if host.state == HostState.UNREACHABLE:
@@ -157,32 +161,34 @@ def _failed(host: Host, run: Run) -> Finding:
     return Finding(verdict=GoldenVerdict.FAILED, message=f"failed: {why}"[:2000])
 
 
-def _compared(check: GoldenCheck, run: Run, readings: Readings) -> Finding:
-    epoch = epoch_of(check.host, run)
-    earlier = _references(check, run, epoch)
+def _compare_with_references(check: GoldenCheck, run: Run, readings: Readings) -> Finding:
+    epoch = count_epoch(check.host, run)
+    earlier = _load_references(check, run, epoch)
     drifts = {
-        (case, key): drift_of(value, _values(earlier, case, key), tolerance=check.tolerance)
+        (case, key): measure_drift(
+            value, _list_values(earlier, case, key), tolerance=check.tolerance
+        )
         for case, values in readings.items()
         for key, value in values.items()
     }
     known = {where: drift for where, drift in drifts.items() if drift is not None}
     drifted = {where: drift for where, drift in known.items() if drift.drifted}
     if not known:
-        verdict, message = GoldenVerdict.LEARNING, _learning(len(earlier))
+        verdict, message = GoldenVerdict.LEARNING, _describe_learning(len(earlier))
     elif drifted:
-        verdict, message = GoldenVerdict.DRIFTED, _drifted(drifted, earlier, len(readings))
+        verdict, message = GoldenVerdict.DRIFTED, _describe_drift(drifted, earlier, len(readings))
     else:
-        verdict, message = GoldenVerdict.STEADY, _steady(known, len(earlier))
+        verdict, message = GoldenVerdict.STEADY, _describe_steady(known, len(earlier))
     return Finding(verdict=verdict, message=message, readings=readings, epoch=epoch)
 
 
-def _readings(run: Run) -> Readings:
+def _load_readings(run: Run) -> Readings:
     """Return medians over valid and suspect trials, by case and primary metric."""
-    keys = primary_of(spec_of(run.definition))
+    keys = list_primary_metrics(read_spec(run.definition))
     trials = Trial.objects.filter(job__run=run, validity__in=COUNTED_VALIDITIES)
     cases = dict(trials.values_list("pk", "case__key"))
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for trial, readings_of_trial in values_of(cases, keys).items():
+    for trial, readings_of_trial in load_values(cases, keys).items():
         for key, value in readings_of_trial.items():
             values[cases[trial], key].append(value)
     readings: Readings = defaultdict(dict)
@@ -191,13 +197,13 @@ def _readings(run: Run) -> Readings:
     return dict(readings)
 
 
-def epoch_of(host: Host, run: Run) -> int:
+def count_epoch(host: Host, run: Run) -> int:
     """Return how often the host had changed before the run began on it."""
     taken = run.jobs.aggregate(last=Max("snapshot__taken_at"))["last"] or utc_now()
-    return changes_of(host).filter(at__lte=taken).count()
+    return load_host_changes(host).filter(at__lte=taken).count()
 
 
-def _references(check: GoldenCheck, run: Run, epoch: int) -> list[GoldenOutcome]:
+def _load_references(check: GoldenCheck, run: Run, epoch: int) -> list[GoldenOutcome]:
     """Return the runs that this one may be compared with, newest first."""
     outcomes = GoldenOutcome.objects.filter(
         host=check.host,
@@ -210,7 +216,7 @@ def _references(check: GoldenCheck, run: Run, epoch: int) -> list[GoldenOutcome]
     return list(outcomes.order_by("-at")[:MAX_EARLIER])
 
 
-def _values(earlier: list[GoldenOutcome], case: str, key: str) -> list[float]:
+def _list_values(earlier: list[GoldenOutcome], case: str, key: str) -> list[float]:
     readings = (outcome.readings.get(case, {}).get(key) for outcome in earlier)
     return [value for value in readings if value is not None]
 
@@ -228,14 +234,14 @@ def _store(check: GoldenCheck, run: Run, finding: Finding) -> GoldenOutcome:
     )
 
 
-def _learning(earlier: int) -> str:
+def _describe_learning(earlier: int) -> str:
     return (
         f"learning: {earlier + 1} of the {MIN_EARLIER} golden runs of this commit that are needed "
         "before one can be judged"
     )
 
 
-def _steady(known: dict[tuple[str, str], Drift], earlier: int) -> str:
+def _describe_steady(known: dict[tuple[str, str], Drift], earlier: int) -> str:
     (_, key), worst = max(known.items(), key=lambda item: abs(item[1].change))
     return (
         f"steady: {METRICS[key].title} moved most, by {format_change(worst.change)} "
@@ -243,7 +249,7 @@ def _steady(known: dict[tuple[str, str], Drift], earlier: int) -> str:
     )
 
 
-def _drifted(
+def _describe_drift(
     drifted: dict[tuple[str, str], Drift], earlier: list[GoldenOutcome], cases: int
 ) -> str:
     """Return the metric that moved most, by how much, from which values, and since when."""
@@ -261,7 +267,7 @@ def _drifted(
     )
 
 
-def _first_reason(run: Run) -> str:
+def _read_first_reason(run: Run) -> str:
     trials = Trial.objects.filter(job__run=run).exclude(validity__in=COUNTED_VALIDITIES)
     for reasons, message in trials.order_by("position").values_list("reasons", "message"):
         if reasons or message:

@@ -5,20 +5,20 @@ from dataclasses import dataclass, replace
 
 from cli.pitwall.units import format_percent
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.loads import primary_of
+from orchestrator.benchmarks.loads import list_primary_metrics
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.spec import MAX_ROUNDS
-from orchestrator.calibration.earlier_runs import earlier_noise
-from orchestrator.calibration.sensitivity import calibration_for, noise_in
+from orchestrator.calibration.earlier_runs import load_earlier_noise
+from orchestrator.calibration.sensitivity import load_newest_calibration, read_noise
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import Host
-from orchestrator.loadtools.metrics import Metric, metrics_of
+from orchestrator.loadtools.metrics import Metric, find_metrics
 from orchestrator.results.models import Calibration
 from orchestrator.runs.models import HostRole
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.stats.noise import Noise
 from orchestrator.stats.paired import FEWEST_BLOCKS
-from orchestrator.stats.power import blocks_needed, smallest_change
+from orchestrator.stats.power import compute_needed_blocks, compute_smallest_change
 
 FIELD = "resolution"
 
@@ -58,56 +58,56 @@ def with_rounds(*, member: Member, request: RunRequest, change: float) -> RunReq
             "a change needs two commits: name a contender, or set a number of rounds",
             field=FIELD,
         )
-    return replace(request, rounds=resolution_of(plan, change).rounds, until="rounds")
+    return replace(request, rounds=estimate_resolution(plan, change).rounds, until="rounds")
 
 
-def resolution_of(plan: RunPlan, change: float) -> Resolution:
+def estimate_resolution(plan: RunPlan, change: float) -> Resolution:
     """Return the rounds that detect `change` on every host with known noise.
 
     Raise InvalidRequestError if no noise is known, or if no run has enough rounds.
     """
-    hosts = targets_of(plan)
+    hosts = list_targets(plan)
     benchmark = plan.definition.benchmark
     keys = {case.key for case in plan.cases}
-    metric = metrics_of(primary_of(plan.spec)[:1])[0]
-    noises = [noise_on(host, benchmark, metric) for host in hosts]
+    metric = find_metrics(list_primary_metrics(plan.spec)[:1])[0]
+    noises = [load_host_noise(host, benchmark, metric) for host in hosts]
     known = [(each, sigma) for each in noises if (sigma := each.noisiest(keys)) is not None]
     if not known:
-        raise _unknown(hosts)
-    texts = [_text(each, sigma, change) for each, sigma in known]
+        raise _build_unknown_error(hosts)
+    texts = [_describe_resolution(each, sigma, change) for each, sigma in known]
     unknown = [each.host.name for each in noises if not each.cases]
     if unknown:
         names = " and ".join(unknown)
         texts.append(f"The changes that {names} can detect are unknown: nothing was measured there")
-    rounds = max(_rounds(each, sigma, change) for each, sigma in known)
+    rounds = max(_estimate_rounds(each, sigma, change) for each, sigma in known)
     return Resolution(rounds=rounds, texts=tuple(texts))
 
 
-def targets_of(plan: RunPlan) -> list[Host]:
+def list_targets(plan: RunPlan) -> list[Host]:
     """Return the hosts that may be targets, each once."""
     wanted = [roles[HostRole.TARGET] for roles in plan.placements]
     return list(dict.fromkeys(host for one in wanted for host in one.candidates))
 
 
-def noise_on(host: Host, benchmark: Benchmark, metric: Metric) -> HostNoise:
+def load_host_noise(host: Host, benchmark: Benchmark, metric: Metric) -> HostNoise:
     """Return the noise by the host's calibration with the benchmark.
 
     If there is none: by earlier comparisons with the benchmark, then by its calibration with
     another benchmark.
     """
-    calibration = calibration_for(host, benchmark)
+    calibration = load_newest_calibration(host, benchmark)
     if calibration is not None and calibration.benchmark == benchmark:
-        return _calibrated(host, calibration, metric)
-    earlier = earlier_noise(host, benchmark, metric.key)
+        return _read_calibrated_noise(host, calibration, metric)
+    earlier = load_earlier_noise(host, benchmark, metric.key)
     if earlier:
         return HostNoise(host=host, metric=metric, cases=earlier, source="by earlier runs there")
     if calibration is not None:
-        return _calibrated(host, calibration, metric)
+        return _read_calibrated_noise(host, calibration, metric)
     return HostNoise(host=host, metric=metric, cases={}, source="")
 
 
-def _calibrated(host: Host, calibration: Calibration, metric: Metric) -> HostNoise:
-    found = {case: noise_in(calibration, case, metric.key) for case in calibration.readings}
+def _read_calibrated_noise(host: Host, calibration: Calibration, metric: Metric) -> HostNoise:
+    found = {case: read_noise(calibration, case, metric.key) for case in calibration.readings}
     return HostNoise(
         host=host,
         metric=metric,
@@ -116,21 +116,22 @@ def _calibrated(host: Host, calibration: Calibration, metric: Metric) -> HostNoi
     )
 
 
-def _rounds(noise: HostNoise, sigma: float, change: float) -> int:
-    needed = blocks_needed(sigma, change)
+def _estimate_rounds(noise: HostNoise, sigma: float, change: float) -> int:
+    needed = compute_needed_blocks(sigma, change)
     if needed is None or needed > MAX_ROUNDS:
         raise InvalidRequestError(
             f"not even {MAX_ROUNDS} rounds detect a change of {format_percent(change)} on "
             f"{noise.host.name}, {noise.source}: they detect about "
-            f"{format_percent(smallest_change(sigma, MAX_ROUNDS))}. Enter a larger change, use "
+            f"{format_percent(compute_smallest_change(sigma, MAX_ROUNDS))}. Enter a larger "
+            f"change, use "
             "longer loads or a quieter host",
             field=FIELD,
         )
     return max(needed, FEWEST_BLOCKS)
 
 
-def _text(noise: HostNoise, sigma: float, change: float) -> str:
-    rounds = _rounds(noise, sigma, change)
+def _describe_resolution(noise: HostNoise, sigma: float, change: float) -> str:
+    rounds = _estimate_rounds(noise, sigma, change)
     of = noise.metric.title[0].lower() + noise.metric.title[1:]
     return (
         f"{rounds} rounds detect changes of {format_percent(change)} in {of} on {noise.host.name} "
@@ -138,7 +139,7 @@ def _text(noise: HostNoise, sigma: float, change: float) -> str:
     )
 
 
-def _unknown(hosts: list[Host]) -> InvalidRequestError:
+def _build_unknown_error(hosts: list[Host]) -> InvalidRequestError:
     names = " and ".join(host.name for host in hosts)
     return InvalidRequestError(
         f"the noise of {names} with this benchmark is unknown, so no number of rounds can be "

@@ -9,11 +9,11 @@ from django.db.models import QuerySet
 
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.fleet.models import Host
-from orchestrator.fleet.selectors import changes_of
-from orchestrator.loadtools.metrics import Metric, metrics_of
+from orchestrator.fleet.selectors import load_host_changes
+from orchestrator.loadtools.metrics import Metric, find_metrics
 from orchestrator.results.models import Calibration
 from orchestrator.stats.noise import Noise
-from orchestrator.stats.power import blocks_needed, smallest_change
+from orchestrator.stats.power import compute_needed_blocks, compute_smallest_change
 
 #: Numbers of blocks for which the smallest detectable change is shown.
 BLOCKS = (5, 7, 10, 20)
@@ -22,7 +22,7 @@ CHANGE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class Sensitivity:
     """The noise of one metric of a case, and the changes that are detected four times in five.
 
     `smallest`: the smallest change for each number of BLOCKS. `needed`: blocks for a CHANGE, None
@@ -36,11 +36,11 @@ class Sight:
 
     @property
     def smallest(self) -> list[tuple[int, float]]:
-        return [(blocks, smallest_change(self.noise.sigma, blocks)) for blocks in BLOCKS]
+        return [(blocks, compute_smallest_change(self.noise.sigma, blocks)) for blocks in BLOCKS]
 
     @property
     def needed(self) -> int | None:
-        return blocks_needed(self.noise.sigma, CHANGE)
+        return compute_needed_blocks(self.noise.sigma, CHANGE)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -56,8 +56,8 @@ class Sight:
         return math.expm1(self.noise.mean_low), math.expm1(self.noise.mean_high)
 
 
-def calibrations_of(host: Host) -> QuerySet[Calibration]:
-    """Return all calibrations of a host, newest first. Get the host through `host_for`."""
+def load_calibrations(host: Host) -> QuerySet[Calibration]:
+    """Return all calibrations of a host, newest first. Get the host through `load_host`."""
     return (
         Calibration.objects.filter(host=host)
         .select_related("benchmark__project", "commit", "run")
@@ -67,43 +67,45 @@ def calibrations_of(host: Host) -> QuerySet[Calibration]:
 
 def present_epoch(host: Host) -> int:
     """Return how often the host has changed: calibrations of earlier epochs do not count."""
-    return changes_of(host).count()
+    return load_host_changes(host).count()
 
 
 def present_calibrations(host: Host) -> list[Calibration]:
     """Return each benchmark's newest calibration with a result in the present epoch."""
-    present = calibrations_of(host).filter(epoch=present_epoch(host)).exclude(readings={})
+    present = load_calibrations(host).filter(epoch=present_epoch(host)).exclude(readings={})
     found: dict[int, Calibration] = {}
     for each in present:
         found.setdefault(each.benchmark_id, each)
     return list(found.values())
 
 
-def calibration_for(host: Host, benchmark: Benchmark) -> Calibration | None:
+def load_newest_calibration(host: Host, benchmark: Benchmark) -> Calibration | None:
     """Return the newest calibration with that benchmark, or else with any other."""
     found = present_calibrations(host)
     return next((each for each in found if each.benchmark == benchmark), next(iter(found), None))
 
 
-def sights_of(calibration: Calibration) -> list[Sight]:
+def list_sensitivities(calibration: Calibration) -> list[Sensitivity]:
     """Return the results of a calibration by case, primary metrics in order."""
     labels = dict(calibration.benchmark.cases.values_list("key", "label"))
-    found = list(_sights(calibration.readings, labels))
+    found = list(_compute_sensitivities(calibration.readings, labels))
     return sorted(found, key=lambda sight: sight.label)
 
 
-def noise_in(calibration: Calibration, case: str, metric: str) -> Noise | None:
+def read_noise(calibration: Calibration, case: str, metric: str) -> Noise | None:
     """Return the noise of one metric of a case in a calibration."""
     found = calibration.readings.get(case, {}).get(metric)
     return Noise(**found) if found else None
 
 
-def _sights(readings: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Sight]:
+def _compute_sensitivities(
+    readings: Mapping[str, Any], labels: Mapping[str, str]
+) -> Iterator[Sensitivity]:
     for case, metrics in readings.items():
         # JSON does not keep the order of keys. Metrics that are no longer in the registry are left
         # out.
-        for info in metrics_of(metrics):
-            yield Sight(
+        for info in find_metrics(metrics):
+            yield Sensitivity(
                 case=case,
                 label=labels.get(case, case),
                 metric=info,

@@ -18,16 +18,16 @@ from orchestrator.comparisons.exclusions import (
 from orchestrator.comparisons.mismatches import Mismatches, find_mismatches
 from orchestrator.comparisons.pairing import PairedCase
 from orchestrator.comparisons.ranking import JudgedCases, load_trial_times, rank_cases
-from orchestrator.comparisons.reasons import notes_of, summary_of
+from orchestrator.comparisons.reasons import build_notes, summarise_comparison
 from orchestrator.comparisons.report import CaseComparison, ComparisonReport
 from orchestrator.comparisons.selection import Selection, select_cases
 from orchestrator.comparisons.sides import Side, check_sides_differ
 from orchestrator.core.errors import NotFoundError
-from orchestrator.loadtools.metrics import PRIMARY, Metric, metrics_of
+from orchestrator.loadtools.metrics import PRIMARY, Metric, find_metrics
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Comparison
 from orchestrator.stats.interim import PENALTY
-from orchestrator.stats.many import ToCompare, compare_many
+from orchestrator.stats.many import ComparisonInput, compare_many
 from orchestrator.stats.matrix import judge_matrix
 from orchestrator.stats.unpaired import compare_unpaired
 
@@ -69,8 +69,10 @@ def compare_sides(
     if not member.sees_project(benchmark.project_id, benchmark.project.team_id):
         raise NotFoundError(f"the team has no benchmark {benchmark.slug}")
     runs = load_shared_runs(benchmark, sides[0].commit, sides[1].commit, run)
-    definition = _definition(benchmark, sides, runs)
-    primary, open_loop = (_DEFAULT_PRIMARY, False) if definition is None else _primary(*definition)
+    definition = _find_definition(benchmark, sides, runs)
+    primary, open_loop = (
+        (_DEFAULT_PRIMARY, False) if definition is None else _load_primary(*definition)
+    )
     selection = _select(
         benchmark, sides, runs, load_flagged_trials(runs), run, None if all_metrics else primary
     )
@@ -83,7 +85,7 @@ def compare_sides(
         interim=any(shared.interim for shared in runs),
     )
     cases = rank_cases(selection, judged, load_trial_times(judged, runs))
-    notes = notes_of(selection, cases, runs)
+    notes = build_notes(selection, cases, runs)
     return build_report(benchmark, sides, judged, cases, notes)
 
 
@@ -120,7 +122,7 @@ def build_report(
         benchmark=benchmark,
         sides=sides,
         verdict=matrix.verdict,
-        summary=summary_of(matrix.headline, sides),
+        summary=summarise_comparison(matrix.headline, sides),
         cases=cases,
         notes=notes,
         mismatches=judged.mismatches.all,
@@ -145,17 +147,17 @@ def _select(
     if metrics is not None and not any(case.metrics for case in selection.cases):
         selection = select_cases(benchmark, sides, runs, flagged, run=run, metrics=None)
     if not selection.cases and not selection.excluded_cases:
-        raise NotFoundError(_nothing_to_compare(sides, run))
+        raise NotFoundError(_explain_nothing_to_compare(sides, run))
     return selection
 
 
-def _primary(definition: UUID, digest: str) -> tuple[tuple[str, ...], bool]:
+def _load_primary(definition: UUID, digest: str) -> tuple[tuple[str, ...], bool]:
     """Return the primary metrics, and whether the loop is open."""
     metrics = load_stored_spec(definition, digest).primary_metrics
     return metrics, metrics == PRIMARY["open"]
 
 
-def _definition(
+def _find_definition(
     benchmark: Benchmark, sides: tuple[Side, Side], runs: Sequence[SharedRun]
 ) -> tuple[UUID, str] | None:
     """Return the id and the digest of the definition that names the primary metrics.
@@ -177,15 +179,15 @@ def choose_deciding_metrics(primary: Collection[str], compared: Compared) -> Col
 
 def _compare_cases(cases: Sequence[PairedCase], mismatches: Mismatches) -> Compared:
     """Compare each metric that may be judged, in the order of the registry."""
-    infos = _judged_metrics(cases)
-    requests: list[tuple[str, str, bool, ToCompare]] = []
+    infos = _list_judged_metrics(cases)
+    requests: list[tuple[str, str, bool, ComparisonInput]] = []
     for index, case in enumerate(cases):
         for info in infos:
             values = case.metrics.get(info.key)
             withheld = index in mismatches.withheld and info.key.startswith("latency.")
             if values is None or withheld or min(map(min, values)) < 0:
                 continue
-            request = ToCompare(
+            request = ComparisonInput(
                 baseline=values[0], contender=values[1], better=info.better, margin=info.margin
             )
             requests.append((str(index), info.key, case.paired, request))
@@ -196,18 +198,18 @@ def _compare_cases(cases: Sequence[PairedCase], mismatches: Mismatches) -> Compa
     return compared
 
 
-def _compare_unpaired(request: ToCompare) -> Comparison:
+def _compare_unpaired(request: ComparisonInput) -> Comparison:
     return compare_unpaired(
         request.baseline, request.contender, better=request.better, margin=request.margin
     )
 
 
-def _judged_metrics(cases: Sequence[PairedCase]) -> list[Metric]:
+def _list_judged_metrics(cases: Sequence[PairedCase]) -> list[Metric]:
     keys = {key for case in cases for key in case.metrics}
-    return [info for info in metrics_of(keys) if not info.informational]
+    return [info for info in find_metrics(keys) if not info.informational]
 
 
-def _nothing_to_compare(sides: tuple[Side, Side], run: Run | None) -> str:
+def _explain_nothing_to_compare(sides: tuple[Side, Side], run: Run | None) -> str:
     names = " and ".join(dict.fromkeys(side.commit.short_sha for side in sides))
     if run is not None:
         return f"this run did not measure {names} together; start a run with both of them"

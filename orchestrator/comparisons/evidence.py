@@ -11,14 +11,14 @@ from django.db.models.functions import Coalesce
 from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.comparisons.report import CaseComparison, ComparisonReport
 from orchestrator.fleet.models import Host
-from orchestrator.measurements.comparability import block_of
-from orchestrator.measurements.distributions import LatencyCurve, curve_of
-from orchestrator.measurements.merged_distributions import merged_points, points_of
+from orchestrator.measurements.comparability import hash_block
+from orchestrator.measurements.distributions import LatencyCurve, compute_curve
+from orchestrator.measurements.merged_distributions import load_point_histograms, merge_points
 from orchestrator.results.models import Histogram, HistogramKind, Series
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import TrialState, Validity
 from orchestrator.stats.histogram import Histogram as Distribution
-from orchestrator.stats.quantile_change import QuantileChanges, quantile_changes
+from orchestrator.stats.quantile_change import QuantileChanges, compute_quantile_changes
 
 #: A page shows at most this many blocks, the newest.
 MOST_BLOCKS = 100
@@ -93,7 +93,7 @@ class LatencyDetail:
 
 def load_evidence(report: ComparisonReport, case: CaseComparison) -> Evidence:
     """The evidence of one case of a report."""
-    hosts = _hosts(case)
+    hosts = _list_hosts(case)
     counted = case.source.blocks if case.source else (frozenset[int](), frozenset[int]())
     versions = [side.definition.version if side.definition else None for side in report.sides]
     sides = [
@@ -114,7 +114,7 @@ def load_evidence(report: ComparisonReport, case: CaseComparison) -> Evidence:
     )
 
 
-def _hosts(case: CaseComparison) -> tuple[list[UUID], list[UUID]]:
+def _list_hosts(case: CaseComparison) -> tuple[list[UUID], list[UUID]]:
     if case.source is None:
         return [case.host.pk], [case.contender_host.pk]
     before, after = (
@@ -142,7 +142,7 @@ def _load_trials(
         "started_at", "state", "validity", "reasons", "message", "provenance__tool",
         "job__run__definition__version",
     )  # fmt: skip
-    return {block_of(job, number): _build_trial(pk, run, number, rest)
+    return {hash_block(job, number): _build_trial(pk, run, number, rest)
             for pk, job, run, number, *rest in values}  # fmt: skip
 
 
@@ -179,7 +179,7 @@ def _build_blocks(
         complete = not paired or (first and second)
         if counts or (complete and _is_excluded(filter(None, (first, second)))):
             blocks.append(EvidenceBlock(baseline=first, contender=second, counts=counts))
-    return sorted(blocks, key=_time, reverse=True)
+    return sorted(blocks, key=_sort_key, reverse=True)
 
 
 def _is_excluded(trials: Iterable[EvidenceTrial]) -> bool:
@@ -188,7 +188,7 @@ def _is_excluded(trials: Iterable[EvidenceTrial]) -> bool:
     )
 
 
-def _time(block: EvidenceBlock) -> tuple[float, int]:
+def _sort_key(block: EvidenceBlock) -> tuple[float, int]:
     at = block.any_trial.at
     return (at.timestamp() if at else 0.0), block.any_trial.round
 
@@ -230,13 +230,13 @@ def load_latency_detail(report: ComparisonReport, case: CaseComparison) -> Laten
         second,
     )
     return LatencyDetail(
-        curves=(curve_of(before), curve_of(after)),
+        curves=(compute_curve(before), compute_curve(after)),
         quantiles=_change_quantiles([(first[block], second[block]) for block in shared]),
     )
 
 
 def _change_quantiles(blocks: list[tuple[Distribution, Distribution]]) -> QuantileChanges | None:
-    changes = quantile_changes(blocks) if blocks else None
+    changes = compute_quantile_changes(blocks) if blocks else None
     return changes if changes is not None and changes.points else None
 
 
@@ -249,7 +249,7 @@ def _load_distributions(commit: Commit, case: int, blocks: frozenset[int]) -> _D
         validity__in=[Validity.VALID, Validity.SUSPECT],
     ).order_by()
     blocks_by_trial = {
-        trial: block_of(job, number)
+        trial: hash_block(job, number)
         for trial, job, number in trials.values_list("pk", "job_id", "round")
     }
     chosen = {trial: block for trial, block in blocks_by_trial.items() if block in blocks}
@@ -266,5 +266,7 @@ def _merge(
     """The merged distribution of the trials; if theirs were removed, that of the commit."""
     if trials:
         return Distribution.merged(trials.values())
-    points = points_of(benchmark, Case.objects.get(pk=case), commit, Host.objects.get(pk=host))
-    return merged_points(points, []).distribution if points else None
+    points = load_point_histograms(
+        benchmark, Case.objects.get(pk=case), commit, Host.objects.get(pk=host)
+    )
+    return merge_points(points, []).distribution if points else None

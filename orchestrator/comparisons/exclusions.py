@@ -11,7 +11,7 @@ from django.db.models import Q
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.comparisons.pairing import PairedCase
 from orchestrator.comparisons.points import CaseOnHost
-from orchestrator.measurements.comparability import block_of
+from orchestrator.measurements.comparability import hash_block
 from orchestrator.runs.models import Run, Trial, Until, Variant
 from orchestrator.runs.states import TrialState, Validity
 
@@ -98,7 +98,7 @@ def load_flagged_trials(runs: Iterable[SharedRun]) -> list[FlaggedTrial]:
         FlaggedTrial(
             commit=commit,
             place=CaseOnHost(str(host or job_host), case),
-            block=block_of(job, number),
+            block=hash_block(job, number),
             excluded=state == TrialState.FAILED or validity == Validity.INVALID,
             version=versions[variant],
             reasons=reasons,

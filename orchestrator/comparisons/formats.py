@@ -7,17 +7,17 @@ from dataclasses import asdict
 from typing import Any
 
 from cli.pitwall.units import format_change, format_interval
-from orchestrator.benchmarks.fields import shown_value
+from orchestrator.benchmarks.fields import format_axis_value
 from orchestrator.benchmarks.models import Commit
 from orchestrator.comparisons.evidence import LatencyDetail, load_latency_detail
-from orchestrator.comparisons.heatmap import primary_metrics
+from orchestrator.comparisons.heatmap import list_primary_metrics
 from orchestrator.comparisons.ranking import ORDER
 from orchestrator.comparisons.reasons import (
     MissingMeasurements,
-    missing_of_case,
-    missing_of_report,
-    reasons_of_case,
-    reasons_of_report,
+    build_case_reasons,
+    build_report_reasons,
+    count_missing_for_case,
+    count_missing_for_report,
 )
 from orchestrator.comparisons.report import (
     CaseComparison,
@@ -26,7 +26,7 @@ from orchestrator.comparisons.report import (
     MetricComparison,
 )
 from orchestrator.comparisons.sides import Side
-from orchestrator.core.spreadsheets import csv_text
+from orchestrator.core.spreadsheets import render_csv
 from orchestrator.stats.comparison import Verdict
 
 #: Rows in Markdown: changed cases, or inconclusive ones if none changed.
@@ -55,14 +55,14 @@ def to_markdown(report: ComparisonReport, web_url: str) -> str:
     """
     parts = [
         f"**{SYMBOLS[report.verdict]} {report.verdict}**: {_escape(report.summary)}",
-        _sides_line(report),
+        _format_sides(report),
     ]
     parts += [f"> {_escape(note)}" for note in report.notes if not report.paired][:1]
     if report.mismatches:
-        parts.append("\n".join(_mismatch_lines(report)))
-    shown = _most_important_cases(report)
+        parts.append("\n".join(_format_mismatches(report)))
+    shown = _select_important_cases(report)
     if shown:
-        parts.append(_markdown_table(report, shown))
+        parts.append(_render_table(report, shown))
     parts.append(_count_other_cases(report, shown))
     parts.append(f"[All numbers, with their intervals and trials]({_escape_link(web_url)})")
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -76,8 +76,8 @@ def to_csv(report: ComparisonReport) -> str:
     names = list(dict.fromkeys(name for case in report.cases for name in case.case.parameters))
     heads = ["case", "case_key", "contender_case", *(f"axis_{name}" for name in names),
              "host", "profile", "contender_host", *_COLUMNS]  # fmt: skip
-    rows = (row for case in report.cases for row in _csv_rows(case, names))
-    return csv_text([heads, *rows])
+    rows = (row for case in report.cases for row in _iterate_csv_rows(case, names))
+    return render_csv([heads, *rows])
 
 
 def to_json(report: ComparisonReport, web_url: str) -> str:
@@ -96,7 +96,7 @@ def to_dict(report: ComparisonReport, web_url: str, *, with_latency: bool = True
         "project": report.benchmark.project.slug,
         "baseline": _commit_dict(report.baseline),
         "contender": _commit_dict(report.contender),
-        "sides": [_side_dict(side) for side in report.sides],
+        "sides": [_export_side(side) for side in report.sides],
         "paired": report.paired,
         "mismatches": [
             {
@@ -111,19 +111,19 @@ def to_dict(report: ComparisonReport, web_url: str, *, with_latency: bool = True
         "changed": report.changed,
         "survived": report.survived,
         "verdict": report.verdict,
-        "reasons": [asdict(reason) for reason in reasons_of_report(report)],
-        "missing": _missing_dict(missing_of_report(report)),
+        "reasons": [asdict(reason) for reason in build_report_reasons(report)],
+        "missing": _export_missing(count_missing_for_report(report)),
         "summary": report.summary,
         "notes": list(report.notes),
         "web_url": web_url,
         "cases": [
-            _case_dict(case, load_latency_detail(report, case) if with_latency else None)
+            _export_case(case, load_latency_detail(report, case) if with_latency else None)
             for case in report.cases
         ],
     }
 
 
-def _case_dict(case: CaseComparison, latency: LatencyDetail | None) -> dict[str, Any]:
+def _export_case(case: CaseComparison, latency: LatencyDetail | None) -> dict[str, Any]:
     return {
         "case": _name_dict(case.case),
         "contender_case": _name_dict(case.contender_case),
@@ -132,20 +132,20 @@ def _case_dict(case: CaseComparison, latency: LatencyDetail | None) -> dict[str,
         "paired": case.paired,
         "missing_blocks": case.missing_blocks,
         "missing_s": case.missing_s,
-        "missing": _missing_dict(missing_of_case(case)),
+        "missing": _export_missing(count_missing_for_case(case)),
         "verdict": case.verdict,
-        "reasons": [asdict(reason) for reason in reasons_of_case(case)],
+        "reasons": [asdict(reason) for reason in build_case_reasons(case)],
         "open_loop": case.open_loop,
         "excluded_blocks": case.excluded_blocks,
         "suspect_blocks": case.suspect_blocks,
         "validity_issues": [asdict(issue) for issue in case.validity_issues],
-        "metrics": [_metric_dict(metric) for metric in case.metrics],
-        "latency": _latency_dict(latency) if latency else None,
-        "quantiles": _quantile_dicts(latency) if latency else None,
+        "metrics": [_export_metric(metric) for metric in case.metrics],
+        "latency": _export_latency(latency) if latency else None,
+        "quantiles": _export_quantiles(latency) if latency else None,
     }
 
 
-def _metric_dict(metric: MetricComparison) -> dict[str, Any]:
+def _export_metric(metric: MetricComparison) -> dict[str, Any]:
     return {
         "metric": metric.key,
         "title": metric.title,
@@ -170,7 +170,7 @@ def _commit_dict(commit: Commit) -> dict[str, str]:
     return {"commit": commit.sha, "short": commit.short_sha, "subject": commit.subject}
 
 
-def _side_dict(side: Side) -> dict[str, Any]:
+def _export_side(side: Side) -> dict[str, Any]:
     return {
         "commit": side.commit.sha,
         "case": side.case.key if side.case else None,
@@ -185,11 +185,11 @@ def _name_dict(case: CaseName) -> dict[str, Any]:
     return {"key": case.key, "label": case.label, "parameters": dict(case.parameters)}
 
 
-def _missing_dict(missing: MissingMeasurements | None) -> dict[str, Any] | None:
+def _export_missing(missing: MissingMeasurements | None) -> dict[str, Any] | None:
     return None if missing is None else asdict(missing)
 
 
-def _latency_dict(latency: LatencyDetail) -> dict[str, Any] | None:
+def _export_latency(latency: LatencyDetail) -> dict[str, Any] | None:
     baseline, contender = latency.curves
     either = baseline or contender
     if either is None:
@@ -202,7 +202,7 @@ def _latency_dict(latency: LatencyDetail) -> dict[str, Any] | None:
     }
 
 
-def _quantile_dicts(latency: LatencyDetail) -> list[dict[str, Any]] | None:
+def _export_quantiles(latency: LatencyDetail) -> list[dict[str, Any]] | None:
     if latency.quantiles is None:
         return None
     return [
@@ -211,51 +211,57 @@ def _quantile_dicts(latency: LatencyDetail) -> list[dict[str, Any]] | None:
             "baseline": point.baseline_s,
             "contender": point.contender_s,
             "change": point.change,
-            "interval": _bounds(point.low, point.high),
-            "band": _bounds(point.band_low, point.band_high),
+            "interval": _pair_bounds(point.low, point.high),
+            "band": _pair_bounds(point.band_low, point.band_high),
         }
         for point in latency.quantiles.points
     ]
 
 
-def _bounds(low: float | None, high: float | None) -> tuple[float, float] | None:
+def _pair_bounds(low: float | None, high: float | None) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def _sides_line(report: ComparisonReport) -> str:
+def _format_sides(report: ComparisonReport) -> str:
     baseline, contender = report.sides
     benchmark = f"{report.benchmark.project.slug}/{report.benchmark.slug}"
     return (
-        f"{_side(contender)} against {_side(baseline)}, benchmark {_code(benchmark)}, "
-        f"{len(report.cases)} case{'' if len(report.cases) == 1 else 's'} on {_hosts(report)}."
+        f"{_format_side(contender)} against {_format_side(baseline)}, benchmark "
+        f"{_quote_code(benchmark)}, "
+        f"{len(report.cases)} case{'' if len(report.cases) == 1 else 's'} on "
+        f"{_format_hosts(report)}."
     )
 
 
-def _side(side: Side) -> str:
+def _format_side(side: Side) -> str:
     query = side.query()
     query.pop("commit")
-    more = ", ".join(f"{name} {_code(value)}" for name, value in query.items())
-    return f"{_code(side.commit.short_sha)} ({more})" if more else _code(side.commit.short_sha)
+    more = ", ".join(f"{name} {_quote_code(value)}" for name, value in query.items())
+    return (
+        f"{_quote_code(side.commit.short_sha)} ({more})"
+        if more
+        else _quote_code(side.commit.short_sha)
+    )
 
 
-def _hosts(report: ComparisonReport) -> str:
-    names = sorted({each.name for case in report.cases for each in _both_hosts(case)})
-    first = ", ".join(_code(name) for name in names[:6])
+def _format_hosts(report: ComparisonReport) -> str:
+    names = sorted({each.name for case in report.cases for each in _list_both_hosts(case)})
+    first = ", ".join(_quote_code(name) for name in names[:6])
     return f"{first} and {len(names) - 6} more" if len(names) > 6 else first
 
 
-def _both_hosts(case: CaseComparison) -> tuple[Any, Any]:
+def _list_both_hosts(case: CaseComparison) -> tuple[Any, Any]:
     return case.host, case.contender_host
 
 
-def _mismatch_lines(report: ComparisonReport) -> Iterator[str]:
+def _format_mismatches(report: ComparisonReport) -> Iterator[str]:
     yield "> **Not comparable:**"
     for each in report.mismatches:
-        yield (f"> - {_escape(each.what)}: {_code(each.baseline)} against "
-               f"{_code(each.contender)}: {_escape(each.reason)}.")  # fmt: skip
+        yield (f"> - {_escape(each.what)}: {_quote_code(each.baseline)} against "
+               f"{_quote_code(each.contender)}: {_escape(each.reason)}.")  # fmt: skip
 
 
-def _most_important_cases(report: ComparisonReport) -> list[CaseComparison]:
+def _select_important_cases(report: ComparisonReport) -> list[CaseComparison]:
     """The changed cases; if there are none, the inconclusive ones."""
     changed = [case for case in report.cases if ORDER[case.verdict] <= ORDER[Verdict.IMPROVED]]
     if changed:
@@ -263,16 +269,16 @@ def _most_important_cases(report: ComparisonReport) -> list[CaseComparison]:
     return [case for case in report.cases if case.verdict == Verdict.INCONCLUSIVE][:MOST_OPEN]
 
 
-def _markdown_table(report: ComparisonReport, shown: Sequence[CaseComparison]) -> str:
-    metrics = primary_metrics(report)
-    several = len({each.name for case in shown for each in _both_hosts(case)}) > 1
+def _render_table(report: ComparisonReport, shown: Sequence[CaseComparison]) -> str:
+    metrics = list_primary_metrics(report)
+    several = len({each.name for case in shown for each in _list_both_hosts(case)}) > 1
     heads = ["", "Case", *(["Host"] if several else []), *map(_escape, metrics.values())]
     rule = ["---"] * (len(heads) - len(metrics)) + ["--:"] * len(metrics)
-    lines = [heads, rule, *(_markdown_row(case, metrics, several) for case in shown)]
+    lines = [heads, rule, *(_render_row(case, metrics, several) for case in shown)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _markdown_row(case: CaseComparison, metrics: Mapping[str, str], several: bool) -> list[str]:
+def _render_row(case: CaseComparison, metrics: Mapping[str, str], several: bool) -> list[str]:
     by_key = {metric.key: metric for metric in case.metrics}
     label, host = case.case.label, case.host.name
     if case.contender_case.pk != case.case.pk:
@@ -280,8 +286,8 @@ def _markdown_row(case: CaseComparison, metrics: Mapping[str, str], several: boo
     if case.contender_host.pk != case.host.pk:
         host += f" → {case.contender_host.name}"
     cells = [_format_metric(by_key.get(key)) for key in metrics]
-    return [f"{SYMBOLS[case.verdict]} {case.verdict}", _code(label),
-            *([_code(host)] if several else []), *cells]  # fmt: skip
+    return [f"{SYMBOLS[case.verdict]} {case.verdict}", _quote_code(label),
+            *([_quote_code(host)] if several else []), *cells]  # fmt: skip
 
 
 def _format_metric(metric: MetricComparison | None) -> str:
@@ -308,7 +314,7 @@ def _escape(text: str) -> str:
     return "".join(f"\\{sign}" if sign in "\\`*_[]<>|#~&" else sign for sign in flat)
 
 
-def _code(text: str) -> str:
+def _quote_code(text: str) -> str:
     """Text as Markdown code, safe in a cell of a table."""
     flat = " ".join(text.split()).replace("`", "'").replace("|", "\\|")
     return f"`{flat}`" if flat else "–"
@@ -318,13 +324,13 @@ def _escape_link(address: str) -> str:
     return address.replace("(", "%28").replace(")", "%29").replace(" ", "%20")
 
 
-def _csv_rows(case: CaseComparison, names: Sequence[str]) -> Iterator[list[object]]:
+def _iterate_csv_rows(case: CaseComparison, names: Sequence[str]) -> Iterator[list[object]]:
     places = [case.case.parameters.get(name) for name in names]
     first = [
         case.case.label,
         case.case.key,
         case.contender_case.label,
-        *(None if value is None else shown_value(value) for value in places),
+        *(None if value is None else format_axis_value(value) for value in places),
         case.host.name,
         case.host.profile,
         case.contender_host.name,
@@ -334,12 +340,12 @@ def _csv_rows(case: CaseComparison, names: Sequence[str]) -> Iterator[list[objec
         case.suspect_blocks,
     ]
     for metric in case.metrics:
-        yield [*first, *_metric_columns(metric).values()]
+        yield [*first, *_build_metric_columns(metric).values()]
     if not case.metrics:
         yield [*first, *[None] * (len(_COLUMNS) - 4)]
 
 
-def _metric_columns(metric: MetricComparison) -> dict[str, Any]:
+def _build_metric_columns(metric: MetricComparison) -> dict[str, Any]:
     """The last columns of `_COLUMNS`, in their order."""
     low, high = metric.interval or (None, None)
     return {

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.benchmarks.fields import shown_value
+from orchestrator.benchmarks.fields import format_axis_value
 from orchestrator.comparisons.ranking import ORDER
 from orchestrator.comparisons.report import (
     CaseComparison,
@@ -58,7 +58,7 @@ class HeatMap:
 
 
 #: A case with the metric that represents it, if any, and its verdict.
-_Told = tuple[CaseComparison, MetricComparison | None, str]
+_TileInput = tuple[CaseComparison, MetricComparison | None, str]
 
 
 def list_axes(report: ComparisonReport) -> dict[str, Axis]:
@@ -66,27 +66,27 @@ def list_axes(report: ComparisonReport) -> dict[str, Axis]:
     # Cases are in the order of their matrix.
     cases = sorted(report.cases, key=lambda case: case.case.pk)
     names = dict.fromkeys(name for case in cases for name in case.case.parameters)
-    found = [_axis(name, cases) for name in names]
+    found = [_build_axis(name, cases) for name in names]
     for name in (HOST, PROFILE, CASE):
         if name not in names:
-            values = {axis_value(case, name) for case in cases}
-            found.append(Axis(name=name, title=_title(name), values=_shown(sorted(values))))
+            values = {read_axis_value(case, name) for case in cases}
+            found.append(Axis(name=name, title=_title(name), values=_build_labels(sorted(values))))
     several = [axis for axis in found if len(axis.values) > 1]
-    metrics = primary_metrics(report)
+    metrics = list_primary_metrics(report)
     if len(metrics) > 1 and METRIC not in names:
         several.append(Axis(name=METRIC, title="metric", values=tuple(metrics.items())))
     return {axis.name: axis for axis in several}
 
 
-def primary_metrics(report: ComparisonReport) -> dict[str, str]:
+def list_primary_metrics(report: ComparisonReport) -> dict[str, str]:
     """Return the metrics that decide: key → title."""
     return {each.key: each.title for case in report.cases for each in case.metrics if each.primary}
 
 
-def axis_value(case: CaseComparison, axis: str) -> str:
+def read_axis_value(case: CaseComparison, axis: str) -> str:
     """Return the value of a case on an axis."""
     if axis in case.case.parameters:
-        return shown_value(case.case.parameters[axis])
+        return format_axis_value(case.case.parameters[axis])
     if axis == CASE:
         return case.case.label
     if axis not in (HOST, PROFILE):
@@ -109,18 +109,22 @@ def build_heat_map(
     Unknown axes count as not requested. The default includes the hosts. None if no axes were
     requested and the cases differ in fewer than two properties: their list shows the same.
     """
-    names = _chosen(axes, rows, columns)
+    names = _choose_axes(axes, rows, columns)
     if names is None:
         return None
-    metric = metric if metric in primary_metrics(report) and METRIC not in names else ""
-    lying: dict[tuple[str, str], list[_Told]] = defaultdict(list)
+    metric = metric if metric in list_primary_metrics(report) and METRIC not in names else ""
+    lying: dict[tuple[str, str], list[_TileInput]] = defaultdict(list)
     for case in report.cases:
-        for key, told in _told(case, metric, METRIC in names):
-            lying[_at(case, names[0], key), _at(case, names[1], key)].append(told)
-    tiles = {place: _tile(found) for place, found in lying.items()}
+        for key, told in _list_tile_inputs(case, metric, METRIC in names):
+            lying[_read_position(case, names[0], key), _read_position(case, names[1], key)].append(
+                told
+            )
+    tiles = {place: _build_tile(found) for place, found in lying.items()}
     return HeatMap(
-        rows=_drawn(axes[names[0]], MOST_ROWS, ((row, each) for (row, _), each in tiles.items())),
-        columns=_drawn(
+        rows=_limit_axis(
+            axes[names[0]], MOST_ROWS, ((row, each) for (row, _), each in tiles.items())
+        ),
+        columns=_limit_axis(
             axes[names[1]], MOST_COLUMNS, ((column, each) for (_, column), each in tiles.items())
         ),
         metric=metric,
@@ -128,24 +132,24 @@ def build_heat_map(
     )
 
 
-def _axis(name: str, cases: Sequence[CaseComparison]) -> Axis:
+def _build_axis(name: str, cases: Sequence[CaseComparison]) -> Axis:
     """Return an axis with its values in the order of the matrix; numbers by size."""
     raw = [case.case.parameters.get(name) for case in cases]
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in raw):
         raw.sort()
-    texts = [NONE if value is None else shown_value(value) for value in raw]
-    return Axis(name=name, title=_title(name), values=_shown(dict.fromkeys(texts)))
+    texts = [NONE if value is None else format_axis_value(value) for value in raw]
+    return Axis(name=name, title=_title(name), values=_build_labels(dict.fromkeys(texts)))
 
 
 def _title(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _shown(values: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def _build_labels(values: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return tuple((value, value) for value in values)
 
 
-def _chosen(axes: Mapping[str, Axis], rows: str, columns: str) -> tuple[str, str] | None:
+def _choose_axes(axes: Mapping[str, Axis], rows: str, columns: str) -> tuple[str, str] | None:
     asked = rows in axes or columns in axes
     telling = [name for name in axes if name not in (PROFILE, CASE, METRIC)]
     if not asked and len(telling) < 2:
@@ -161,7 +165,9 @@ def _chosen(axes: Mapping[str, Axis], rows: str, columns: str) -> tuple[str, str
     return (rows, columns) if rows and columns else None
 
 
-def _told(case: CaseComparison, metric: str, each: bool) -> Iterator[tuple[str, _Told]]:
+def _list_tile_inputs(
+    case: CaseComparison, metric: str, each: bool
+) -> Iterator[tuple[str, _TileInput]]:
     """Yield (key, shown metric) of a case: one metric, each metric of `each`, or the worst one."""
     if each or metric:
         for one in case.metrics:
@@ -169,19 +175,19 @@ def _told(case: CaseComparison, metric: str, each: bool) -> Iterator[tuple[str, 
                 yield one.key, (case, one, one.verdict)
         return
     same = (one for one in case.metrics if one.primary and one.verdict == case.verdict)
-    yield "", (case, max(same, key=_size, default=None), case.verdict)
+    yield "", (case, max(same, key=_measure_change, default=None), case.verdict)
 
 
-def _size(metric: MetricComparison | None) -> float:
+def _measure_change(metric: MetricComparison | None) -> float:
     return abs(metric.change or 0.0) if metric else 0.0
 
 
-def _at(case: CaseComparison, axis: str, key: str) -> str:
-    return key if axis == METRIC else axis_value(case, axis)
+def _read_position(case: CaseComparison, axis: str, key: str) -> str:
+    return key if axis == METRIC else read_axis_value(case, axis)
 
 
-def _tile(found: Sequence[_Told]) -> Tile:
-    case, metric, verdict = min(found, key=lambda told: _severity(told[2], told[1]))
+def _build_tile(found: Sequence[_TileInput]) -> Tile:
+    case, metric, verdict = min(found, key=lambda told: _rank_severity(told[2], told[1]))
     return Tile(
         case=case,
         metric=metric,
@@ -191,17 +197,17 @@ def _tile(found: Sequence[_Told]) -> Tile:
     )
 
 
-def _severity(verdict: str, metric: MetricComparison | None) -> tuple[int, float]:
-    return ORDER[verdict], -_size(metric)
+def _rank_severity(verdict: str, metric: MetricComparison | None) -> tuple[int, float]:
+    return ORDER[verdict], -_measure_change(metric)
 
 
-def _drawn(axis: Axis, most: int, tiles: Iterable[tuple[str, Tile]]) -> Axis:
+def _limit_axis(axis: Axis, most: int, tiles: Iterable[tuple[str, Tile]]) -> Axis:
     """Return the axis with at most `most` values: those with the worst tiles."""
     if len(axis.values) <= most:
         return axis
     worst: dict[str, tuple[int, float]] = {}
     for value, tile in tiles:
-        found = _severity(tile.verdict, tile.metric)
+        found = _rank_severity(tile.verdict, tile.metric)
         worst[value] = min(found, worst.get(value, found))
     last = (len(ORDER), 0.0)
     kept = sorted(axis.values, key=lambda value: worst.get(value[0], last))[:most]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.benchmarks.versions import diff_lines
+from orchestrator.benchmarks.versions import compute_diff
 from orchestrator.comparisons.pairing import PairedCase
 from orchestrator.comparisons.points import PointGroup
 from orchestrator.comparisons.provenance import Provenance, ProvenanceIndex, load_provenance
@@ -50,16 +50,16 @@ def find_mismatches(
     indexes = [i for i, case in enumerate(cases) if not (case.comparable and case.paired)]
     if not indexes:
         return Mismatches()
-    mismatches = [each for i in indexes for each in _of_hosts_and_cases(cases[i], names)]
+    mismatches = [each for i in indexes for each in _compare_hosts_and_cases(cases[i], names)]
     groups = _group_by_configuration(cases, indexes)
     first_of_each = [cases[group[0]] for group in groups[:_MAX_CONFIGURATIONS]]
     provenance = _load_provenance(benchmark, sides, first_of_each)
     withheld: set[int] = set()
     for group in groups:
         case = cases[group[0]]
-        before = _provenance_of(case.baseline, provenance[0])
-        after = _provenance_of(case.contender, provenance[1])
-        mismatches += _of_provenance(case, before, after)
+        before = _find_provenance(case.baseline, provenance[0])
+        after = _find_provenance(case.contender, provenance[1])
+        mismatches += _compare_provenance(case, before, after)
         if before is not None and after is not None and before.loop != after.loop:
             withheld.update(group)
     return Mismatches(all=tuple(dict.fromkeys(mismatches)), withheld=frozenset(withheld))
@@ -70,14 +70,14 @@ def _group_by_configuration(cases: Sequence[PairedCase], indexes: Sequence[int])
     groups: dict[object, list[int]] = {}
     for i in indexes:
         before, after = cases[i].baseline[0], cases[i].contender[0]
-        key: tuple[object, ...] = (_configuration(before), _configuration(after))
+        key: tuple[object, ...] = (_get_configuration(before), _get_configuration(after))
         if before.place.case != after.place.case:
             key = (*key, before.place.case, after.place.case)
         groups.setdefault(key, []).append(i)
     return list(groups.values())
 
 
-def _configuration(group: PointGroup) -> tuple[str, int]:
+def _get_configuration(group: PointGroup) -> tuple[str, int]:
     return group.place.host, group.comparability.configuration
 
 
@@ -92,23 +92,23 @@ def _load_provenance(
     )
 
 
-def _provenance_of(side: Sequence[PointGroup], index: ProvenanceIndex) -> Provenance | None:
+def _find_provenance(side: Sequence[PointGroup], index: ProvenanceIndex) -> Provenance | None:
     return index.get((side[0].place, side[0].comparability.configuration)) if side else None
 
 
-def _of_hosts_and_cases(case: PairedCase, names: Names) -> Iterator[Mismatch]:
+def _compare_hosts_and_cases(case: PairedCase, names: Names) -> Iterator[Mismatch]:
     before, after = ([names.hosts[group.place.host] for group in side]
                      for side in (case.baseline, case.contender))  # fmt: skip
     if {host.pk for host in before} != {host.pk for host in after}:
-        yield from _of_hosts(before, after)
+        yield from _compare_hosts(before, after)
     elif len(before) == 1:
         epochs = case.baseline[0].comparability.epoch, case.contender[0].comparability.epoch
         if epochs[0] != epochs[1]:
-            yield _of_epochs(before[0], *epochs)
-    yield from _of_cases(case, names)
+            yield _build_epoch_mismatch(before[0], *epochs)
+    yield from _compare_cases(case, names)
 
 
-def _of_hosts(before: Sequence[HostName], after: Sequence[HostName]) -> Iterator[Mismatch]:
+def _compare_hosts(before: Sequence[HostName], after: Sequence[HostName]) -> Iterator[Mismatch]:
     yield Mismatch(
         what="host",
         baseline=_join_names(host.name for host in before),
@@ -125,7 +125,7 @@ def _of_hosts(before: Sequence[HostName], after: Sequence[HostName]) -> Iterator
         )
 
 
-def _of_epochs(host: HostName, before: int, after: int) -> Mismatch:
+def _build_epoch_mismatch(host: HostName, before: int, after: int) -> Mismatch:
     first, last = sorted((before, after))
     changes = HostChange.objects.filter(host=host.pk).order_by("at")[first:last]
     facts = list(dict.fromkeys(fact for change in changes for fact in change.changed))
@@ -138,7 +138,7 @@ def _of_epochs(host: HostName, before: int, after: int) -> Mismatch:
     )
 
 
-def _of_cases(case: PairedCase, names: Names) -> Iterator[Mismatch]:
+def _compare_cases(case: PairedCase, names: Names) -> Iterator[Mismatch]:
     before, after = (names.cases[side[0].place.case] for side in (case.baseline, case.contender))
     if before.pk == after.pk:
         return
@@ -152,7 +152,7 @@ def _of_cases(case: PairedCase, names: Names) -> Iterator[Mismatch]:
     )
 
 
-def _of_provenance(
+def _compare_provenance(
     case: PairedCase, before: Provenance | None, after: Provenance | None
 ) -> Iterator[Mismatch]:
     configurations = (
@@ -164,13 +164,13 @@ def _of_provenance(
         if not same:
             yield Mismatch(
                 what="definition",
-                baseline=_version(before),
-                contender=_version(after),
+                baseline=_format_version(before),
+                contender=_format_version(after),
                 reason="the configurations differ; the difference was not recorded",
             )
         return
     if not same and before.definition.pk != after.definition.pk:
-        yield _of_definitions(before, after)
+        yield _build_definition_mismatch(before, after)
     for attribute, reason in _REASONS.items():
         first, second = getattr(before, attribute), getattr(after, attribute)
         if first == second or (attribute == "tool_version" and before.tool != after.tool):
@@ -183,18 +183,18 @@ def _of_provenance(
         )
 
 
-def _of_definitions(before: Provenance, after: Provenance) -> Mismatch:
+def _build_definition_mismatch(before: Provenance, after: Provenance) -> Mismatch:
     old, new = before.definition, after.definition
     return Mismatch(
         what="definition",
         baseline=f"version {old.version}",
         contender=f"version {new.version}",
         reason="the two versions do not measure this the same way",
-        diff=tuple(diff_lines(old.source, new.source)),
+        diff=tuple(compute_diff(old.source, new.source)),
     )
 
 
-def _version(provenance: Provenance | None) -> str:
+def _format_version(provenance: Provenance | None) -> str:
     return "unknown" if provenance is None else f"version {provenance.definition.version}"
 
 

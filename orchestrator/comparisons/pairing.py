@@ -17,7 +17,7 @@ from orchestrator.comparisons.points import (
     PointGroup,
     PointIndex,
 )
-from orchestrator.measurements.comparability import block_of
+from orchestrator.measurements.comparability import hash_block
 from orchestrator.runs.models import Run
 
 
@@ -53,10 +53,10 @@ class PairedCase:
 PairingKey = Callable[[CaseOnHost], object]
 
 
-def blocks_of_run(run: Run) -> frozenset[int]:
+def list_blocks(run: Run) -> frozenset[int]:
     """All blocks that a run can have."""
     jobs = run.jobs.values_list("pk", flat=True)
-    return frozenset(block_of(job, number) for job in jobs for number in range(1, MAX_ROUNDS + 1))
+    return frozenset(hash_block(job, number) for job in jobs for number in range(1, MAX_ROUNDS + 1))
 
 
 def pair_cases(
@@ -100,8 +100,8 @@ def _pair_case(
         first, second, excluded = _choose_groups(baseline[before[0]], contender[after[0]])
         return _pair_groups((first,), (second,), excluded, only)
     return _pair_groups(
-        tuple(_newest(baseline[place].values()) for place in before),
-        tuple(_newest(contender[place].values()) for place in after),
+        tuple(_find_newest(baseline[place].values()) for place in before),
+        tuple(_find_newest(contender[place].values()) for place in after),
         0,
         only,
     )
@@ -120,21 +120,25 @@ def _choose_groups(
         pairs = [(first, second) for first in before.values() for second in after.values()]
     if len(pairs) == 1:
         return *pairs[0], 0
-    best = max(pairs, key=_preference)
+    best = max(pairs, key=_rank_pair)
     unused = [group for pair in pairs if common and pair is not best for group in pair]
     return *best, sum(map(_count_trials, unused))
 
 
-def _preference(pair: tuple[PointGroup, PointGroup]) -> tuple[bool, float, float]:
+def _rank_pair(pair: tuple[PointGroup, PointGroup]) -> tuple[bool, float, float]:
     first, second = pair
-    return bool(_blocks(first) & _blocks(second)), min(first.at, second.at), first.at
+    return (
+        bool(_list_all_blocks(first) & _list_all_blocks(second)),
+        min(first.at, second.at),
+        first.at,
+    )
 
 
-def _newest(groups: Iterable[PointGroup]) -> PointGroup:
+def _find_newest(groups: Iterable[PointGroup]) -> PointGroup:
     return max(groups, key=lambda group: group.at)
 
 
-def _blocks(*groups: PointGroup) -> frozenset[int]:
+def _list_all_blocks(*groups: PointGroup) -> frozenset[int]:
     blocks = {
         block for group in groups for values in group.metrics.values() for block in values.blocks
     }
@@ -164,7 +168,7 @@ def _pair_groups(
     both = frozenset(shared), frozenset(shared)
     if not paired:
         metrics = {metric: (first[metric].values, second[metric].values) for metric in common}
-        both = _blocks(*before), _blocks(*after)
+        both = _list_all_blocks(*before), _list_all_blocks(*after)
     if only is not None:
         # These values are of all runs; a page that is cached must not keep them.
         before, after = _without_values(before), _without_values(after)

@@ -12,10 +12,10 @@ from django.db import connection
 
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.comparisons.sides import Side
-from orchestrator.measurements.comparability import block_of
-from orchestrator.measurements.readings import values_of
-from orchestrator.measurements.removals import removals_of
-from orchestrator.results.models import Removed
+from orchestrator.measurements.comparability import hash_block
+from orchestrator.measurements.readings import load_values
+from orchestrator.measurements.removals import load_run_removals
+from orchestrator.results.models import RemovalKind
 from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import TrialState, Validity
@@ -95,7 +95,7 @@ def load_points(
 
     With `below`, the values of a point that has this many or more are NOT_READ.
     """
-    conditions, parameters = _conditions(benchmark, side, metrics)
+    conditions, parameters = _build_conditions(benchmark, side, metrics)
     values = _VALUES if below is None else _VALUES_BELOW
     with connection.cursor() as cursor:
         query = _POINTS.format(conditions=conditions, values=values)
@@ -114,7 +114,7 @@ def load_points(
     return points
 
 
-def _conditions(
+def _build_conditions(
     benchmark: Benchmark, side: Side, metrics: Collection[str] | None
 ) -> tuple[str, list[Any]]:
     """SQL of constant text, and the parameters of its placeholders."""
@@ -151,7 +151,7 @@ def load_run_points(
     points = _load_both(benchmark, sides, metrics, filters, below=MOST_VALUES)
     if not any(map(_has_unread, points)):
         return points
-    if Removed.TRIALS in removals_of(run.pk):
+    if RemovalKind.TRIALS in load_run_removals(run.pk):
         return _load_both(benchmark, sides, metrics, filters)
     first, second = (_load_run_values(run, side.commit, metrics) for side in sides)
     return (
@@ -191,12 +191,12 @@ def _load_run_values(
         job__run=run, variant__commit=commit, state=TrialState.MEASURED
     ).exclude(validity=Validity.INVALID)
     rows = list(trials.order_by("pk").values_list("pk", "host_id", "case_id", "job_id", "round"))
-    readings = values_of([row[0] for row in rows], metrics)
+    readings = load_values([row[0] for row in rows], metrics)
     values: dict[CaseOnHost, dict[str, list[tuple[float, int]]]] = {}
     for pk, host, case, job, number in rows:
         for metric, value in readings.get(pk, {}).items():
             of_case = values.setdefault(CaseOnHost(str(host), case), {})
-            of_case.setdefault(metric, []).append((value, block_of(job, number)))
+            of_case.setdefault(metric, []).append((value, hash_block(job, number)))
     return values
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from orchestrator.benchmarks.matrix import load_of
+from orchestrator.benchmarks.matrix import resolve_load
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
-from orchestrator.benchmarks.resolved import measured_by
+from orchestrator.benchmarks.resolved import select_measured_part
 from orchestrator.benchmarks.selectors import stored_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.comparisons.points import CaseOnHost
@@ -63,7 +63,7 @@ def load_provenance(
         Case.objects.filter(pk__in={row[1] for row in rows}).values_list("pk", "parameters")
     )
     definitions = Definition.objects.in_bulk({row[3] for row in rows})
-    networks = _networks({row[2] for row in rows})
+    networks = _describe_networks({row[2] for row in rows})
     planned: dict[tuple[UUID, int], tuple[dict[str, Any], str, str, str]] = {}
     index = {}
     for host, case, job, definition, tool, tool_version, _ in rows:
@@ -83,24 +83,24 @@ def load_provenance(
     return index
 
 
-def _networks(jobs: Collection[UUID]) -> Mapping[UUID, str]:
+def _describe_networks(jobs: Collection[UUID]) -> Mapping[UUID, str]:
     """`loopback` for jobs on one host or without roles, else `network`."""
     hosts: dict[UUID, dict[str, Any]] = defaultdict(dict)
     rows = Placement.objects.filter(job__in=jobs).values_list("job_id", "role", "host_id")
     for job, role, host in rows:
         hosts[job][role] = host
-    return {job: _network(hosts.get(job, {})) for job in jobs}
+    return {job: _describe_network(hosts.get(job, {})) for job in jobs}
 
 
-def _network(roles: Mapping[str, Any]) -> str:
+def _describe_network(roles: Mapping[str, Any]) -> str:
     target = roles.get(HostRole.TARGET)
     return "loopback" if roles.get(HostRole.GENERATOR, target) == target else "network"
 
 
 def _planned(resolved: Spec, parameters: Mapping[str, Any]) -> tuple[dict[str, Any], str, str, str]:
     """What a case is measured by, the loop (`open` or `closed`), the protocol and the tool."""
-    load = load_of(resolved, parameters)
+    load = resolve_load(resolved, parameters)
     steps = [step.rate for step in load.steps or ()]
     rated = load.search is not None or any(rate is not None for rate in (load.rate, *steps))
     loop = "open" if rated else "closed"
-    return measured_by(resolved, parameters), loop, load.protocol, load.tool
+    return select_measured_part(resolved, parameters), loop, load.protocol, load.tool

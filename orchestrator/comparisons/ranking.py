@@ -9,7 +9,7 @@ from orchestrator.comparisons.pairing import PairedCase
 from orchestrator.comparisons.points import CaseOnHost, PointGroup
 from orchestrator.comparisons.report import CaseComparison, HostName, MetricComparison
 from orchestrator.comparisons.selection import Selection
-from orchestrator.loadtools.metrics import Metric, metrics_of
+from orchestrator.loadtools.metrics import Metric, find_metrics
 from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.runs.models import Trial
 from orchestrator.stats.comparison import Comparison, Verdict
@@ -45,7 +45,7 @@ def rank_cases(
     `trial_s`: case → expected seconds of a trial.
     """
     keys = {key for metrics in judged.compared.values() for key in metrics}
-    infos = metrics_of(keys)
+    infos = find_metrics(keys)
     cases = [
         _build_case(index, selection, judged, infos, trial_s)
         for index in range(len(selection.cases))
@@ -75,9 +75,9 @@ def _build_case(
     case, exclusions, names = selection.cases[index], selection.exclusions[index], selection.names
     metrics = _build_metrics(index, judged, infos)
     if index in judged.mismatches.withheld:
-        metrics += _withheld_metrics(case)
+        metrics += _withhold_metrics(case)
     before, after = case.baseline[0].place, case.contender[0].place
-    missing = _missing_blocks(metrics)
+    missing = _count_missing_blocks(metrics)
     counts = exclusions if case.paired else _count_trials(case)
     return CaseComparison(
         case=names.cases[before.case],
@@ -93,7 +93,7 @@ def _build_case(
         open_loop=judged.open_loop,
         source=case,
         missing_blocks=missing,
-        missing_s=_seconds(missing, trial_s.get(before.case)),
+        missing_s=_estimate_seconds(missing, trial_s.get(before.case)),
     )
 
 
@@ -160,13 +160,13 @@ def _build_metric(
     )
 
 
-def _withheld_metrics(case: PairedCase) -> tuple[MetricComparison, ...]:
+def _withhold_metrics(case: PairedCase) -> tuple[MetricComparison, ...]:
     """The latencies of a closed and of an open loop: values of both sides, without a verdict."""
-    infos = metrics_of([key for key in case.metrics if key.startswith("latency.")])
+    infos = find_metrics([key for key in case.metrics if key.startswith("latency.")])
     return tuple(
         MetricComparison(
             info=info,
-            result=_withheld_comparison(info, *case.metrics[info.key]),
+            result=_withhold_comparison(info, *case.metrics[info.key]),
             primary=False,
             verdict=Verdict.INCONCLUSIVE,
             q_value=None,
@@ -176,7 +176,7 @@ def _withheld_metrics(case: PairedCase) -> tuple[MetricComparison, ...]:
     )
 
 
-def _withheld_comparison(
+def _withhold_comparison(
     info: Metric, before: Sequence[float], after: Sequence[float]
 ) -> Comparison:
     return Comparison(
@@ -196,7 +196,7 @@ def _mean(values: Sequence[float]) -> float | None:
     return summary.mean if summary else None
 
 
-def _missing_blocks(metrics: Sequence[MetricComparison]) -> int | None:
+def _count_missing_blocks(metrics: Sequence[MetricComparison]) -> int | None:
     """How many more blocks the inconclusive primary metrics need."""
     missing = [
         metric.needed_blocks - metric.blocks
@@ -216,5 +216,5 @@ def load_trial_times(judged: JudgedCases, runs: Sequence[SharedRun]) -> Mapping[
     return dict(trials.values_list("case_id", "expected_s"))
 
 
-def _seconds(blocks: int | None, trial_s: float | None) -> float | None:
+def _estimate_seconds(blocks: int | None, trial_s: float | None) -> float | None:
     return None if blocks is None or trial_s is None else 2 * trial_s * blocks

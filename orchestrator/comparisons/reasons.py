@@ -12,7 +12,7 @@ from orchestrator.comparisons.exclusions import SharedRun
 from orchestrator.comparisons.report import CaseComparison, ComparisonReport, MetricComparison
 from orchestrator.comparisons.selection import Selection
 from orchestrator.comparisons.sides import Side
-from orchestrator.loadtools.metrics import metric_for
+from orchestrator.loadtools.metrics import find_metric
 from orchestrator.runs.models import HostRole, Placement
 from orchestrator.stats.comparison import Verdict
 from orchestrator.stats.matrix import Headline
@@ -95,16 +95,16 @@ class MissingMeasurements:
     seconds: float | None
 
 
-def summary_of(headline: Headline, sides: tuple[Side, Side]) -> str:
+def summarise_comparison(headline: Headline, sides: tuple[Side, Side]) -> str:
     """The verdict of the whole comparison in one or two sentences."""
     change = "there are no complete blocks"
     if headline.cell is not None:
-        info = metric_for(headline.cell[1])
+        info = find_metric(headline.cell[1])
         title = info.title if info else headline.cell[1]
         change = f"{title[0].lower()}{title[1:]} {format_change(headline.change)}"
         if headline.low is not None and headline.high is not None:
             change += f" ({format_interval((headline.low, headline.high))})"
-    names = _names(sides)
+    names = _name_sides(sides)
     sentences = _OF_ONE_COMMIT if sides[0].commit == sides[1].commit else _SENTENCES
     sentence = sentences[headline.verdict].format(**names, change=change)
     sentence = f"{sentence[0].upper()}{sentence[1:]}" if names["differ"] else sentence
@@ -114,7 +114,7 @@ def summary_of(headline: Headline, sides: tuple[Side, Side]) -> str:
     return sentence
 
 
-def _names(sides: tuple[Side, Side]) -> dict[str, str]:
+def _name_sides(sides: tuple[Side, Side]) -> dict[str, str]:
     """Return the hashes of two commits, otherwise what the sides differ in, such as `host ant`."""
     if sides[0].commit != sides[1].commit:
         shas = (side.commit.short_sha for side in sides)
@@ -128,19 +128,19 @@ def _names(sides: tuple[Side, Side]) -> dict[str, str]:
     return dict(zip(("baseline", "contender"), names, strict=True), differ=", ".join(differ))
 
 
-def notes_of(
+def build_notes(
     selection: Selection, cases: Sequence[CaseComparison], runs: Sequence[SharedRun]
 ) -> tuple[str, ...]:
     """The limits that a reader must know, the most important one first."""
     return (
-        *_unpaired_notes(cases),
-        *_network_notes(runs),
-        *_selection_notes(selection),
-        *_exclusion_notes(selection, cases),
+        *_build_unpaired_notes(cases),
+        *_build_network_notes(runs),
+        *_build_selection_notes(selection),
+        *_build_selection_exclusion_notes(selection, cases),
     )
 
 
-def _unpaired_notes(cases: Sequence[CaseComparison]) -> Iterator[str]:
+def _build_unpaired_notes(cases: Sequence[CaseComparison]) -> Iterator[str]:
     unpaired = sum(not case.paired for case in cases)
     if unpaired:
         which = "Both sides were" if unpaired == len(cases) else f"{unpaired} cases were"
@@ -149,7 +149,7 @@ def _unpaired_notes(cases: Sequence[CaseComparison]) -> Iterator[str]:
         )
 
 
-def _network_notes(runs: Sequence[SharedRun]) -> Iterator[str]:
+def _build_network_notes(runs: Sequence[SharedRun]) -> Iterator[str]:
     if not runs:
         return
     variants = [variant for run in runs for variant in run.variants]
@@ -162,7 +162,7 @@ def _network_notes(runs: Sequence[SharedRun]) -> Iterator[str]:
         yield LOOPBACK_NOTE
 
 
-def _selection_notes(selection: Selection) -> Iterator[str]:
+def _build_selection_notes(selection: Selection) -> Iterator[str]:
     excluded_trials = sum(case.excluded_trials for case in selection.cases)
     if excluded_trials:
         yield (
@@ -175,17 +175,19 @@ def _selection_notes(selection: Selection) -> Iterator[str]:
         yield f"{selection.one_sided} {plural} measured on one side only, and excluded."
 
 
-def _exclusion_notes(selection: Selection, cases: Sequence[CaseComparison]) -> Iterator[str]:
+def _build_selection_exclusion_notes(
+    selection: Selection, cases: Sequence[CaseComparison]
+) -> Iterator[str]:
     exclusions = (*selection.exclusions, *selection.excluded_cases.values())
     excluded = sum(each.excluded for each in exclusions)
     complete = sum(case.count for case in selection.cases if case.paired)
     suspect = sum(case.suspect_blocks for case in cases if case.paired)
-    yield from excluded_blocks_notes(excluded, excluded + complete)
+    yield from build_exclusion_notes(excluded, excluded + complete)
     if suspect:
         yield f"{suspect} blocks contain a suspect trial; the validity issues are the reasons."
 
 
-def excluded_blocks_notes(excluded: int, blocks: int) -> Iterator[str]:
+def build_exclusion_notes(excluded: int, blocks: int) -> Iterator[str]:
     """`excluded` of `blocks` blocks."""
     if excluded:
         yield f"{excluded} of {blocks} blocks were excluded: a trial failed or is invalid."
@@ -193,7 +195,7 @@ def excluded_blocks_notes(excluded: int, blocks: int) -> Iterator[str]:
         yield "More than 30 % of the blocks were excluded: do not rely on this comparison."
 
 
-def reasons_of_report(report: ComparisonReport) -> list[Reason]:
+def build_report_reasons(report: ComparisonReport) -> list[Reason]:
     """The number of cases with each verdict, then the mismatches."""
     counts = Counter(Verdict(case.verdict) for case in report.cases)
     reasons = [
@@ -211,8 +213,8 @@ def reasons_of_report(report: ComparisonReport) -> list[Reason]:
     ]
 
 
-def reasons_of_case(case: CaseComparison) -> list[Reason]:
-    reasons = [_reason_of_metric(metric) for metric in case.metrics if metric.primary]
+def build_case_reasons(case: CaseComparison) -> list[Reason]:
+    reasons = [_build_metric_reason(metric) for metric in case.metrics if metric.primary]
     if not case.paired:
         reasons.append(Reason(code=ReasonCode.UNPAIRED, text="the sides share no block"))
     if case.excluded_blocks:
@@ -234,16 +236,16 @@ def reasons_of_case(case: CaseComparison) -> list[Reason]:
     return reasons
 
 
-def _reason_of_metric(metric: MetricComparison) -> Reason:
+def _build_metric_reason(metric: MetricComparison) -> Reason:
     text = "; ".join(metric.reasons)
     if metric.interval is not None and metric.change is not None:
         observed = f"{format_change(metric.change)} ({format_interval(metric.interval)})"
         margin = f"margin {format_percent(metric.margin)}"
         text = "; ".join(part for part in (f"{observed}, {margin}", text) if part)
-    return Reason(code=_code_of_metric(metric), metric=metric.key, count=metric.blocks, text=text)
+    return Reason(code=_classify_metric(metric), metric=metric.key, count=metric.blocks, text=text)
 
 
-def _code_of_metric(metric: MetricComparison) -> ReasonCode:
+def _classify_metric(metric: MetricComparison) -> ReasonCode:
     decided = {
         Verdict.REGRESSED: ReasonCode.BEYOND_MARGIN,
         Verdict.IMPROVED: ReasonCode.BEYOND_MARGIN,
@@ -262,16 +264,16 @@ def _code_of_metric(metric: MetricComparison) -> ReasonCode:
     return ReasonCode.NO_RATIO if metric.change is None else ReasonCode.INTERVAL_TOO_WIDE
 
 
-def missing_of_case(case: CaseComparison) -> MissingMeasurements | None:
+def count_missing_for_case(case: CaseComparison) -> MissingMeasurements | None:
     if case.missing_blocks is None:
         return None
     blocks = case.missing_blocks
     return MissingMeasurements(blocks=blocks, trials=2 * blocks, seconds=case.missing_s)
 
 
-def missing_of_report(report: ComparisonReport) -> MissingMeasurements | None:
+def count_missing_for_report(report: ComparisonReport) -> MissingMeasurements | None:
     """None if no case is inconclusive, or if the number of blocks is unknown."""
-    missing = [each for case in report.cases if (each := missing_of_case(case)) is not None]
+    missing = [each for case in report.cases if (each := count_missing_for_case(case)) is not None]
     if not missing:
         return None
     seconds = [each.seconds for each in missing if each.seconds is not None]

@@ -173,7 +173,7 @@ class ComparisonReport:
         return self.sides[1].commit
 
 
-def comparison_query(report: ComparisonReport, run: Run | None = None) -> dict[str, str]:
+def build_comparison_query(report: ComparisonReport, run: Run | None = None) -> dict[str, str]:
     """The parameters with which the page and the API return this report.
 
     `run`: the run that the report is limited to. Parameters of the contender are those that differ

@@ -14,7 +14,7 @@ from orchestrator.comparisons.exclusions import (
     sum_exclusions,
 )
 from orchestrator.comparisons.mismatches import Names
-from orchestrator.comparisons.pairing import PairedCase, PairingKey, blocks_of_run, pair_cases
+from orchestrator.comparisons.pairing import PairedCase, PairingKey, list_blocks, pair_cases
 from orchestrator.comparisons.points import (
     CaseOnHost,
     ComparabilityKey,
@@ -67,7 +67,7 @@ def select_cases(
         sides,
         flagged,
         version=runs[0].version if runs else None,
-        only=None if run is None else blocks_of_run(run),
+        only=None if run is None else list_blocks(run),
     )
 
 
@@ -112,9 +112,9 @@ def _pair(
     Sides without a common host are paired by case alone, unless they name hosts.
     """
     one_commit = sides[0].commit == sides[1].commit
-    keys = _pairing_keys(sides, names)
+    keys = _build_pairing_keys(sides, names)
     cases = pair_cases(*points, keys=keys, only=only, one_commit=one_commit)
-    excluded = {} if keys or one_commit else _excluded_cases(flagged, cases, sides)
+    excluded = {} if keys or one_commit else _find_excluded_cases(flagged, cases, sides)
     any_hosts = only is None and all(side.hosts == (None, None) for side in sides)
     if any_hosts and not (cases or excluded):
         keys = _without_host(keys)
@@ -158,7 +158,9 @@ def _filter(benchmark: Benchmark, side: Side) -> PointFilter | None:
     return counts
 
 
-def _pairing_keys(sides: tuple[Side, Side], names: Names) -> tuple[PairingKey, PairingKey] | None:
+def _build_pairing_keys(
+    sides: tuple[Side, Side], names: Names
+) -> tuple[PairingKey, PairingKey] | None:
     """The keys without what the sides differ in; None if they are of the same hosts and cases."""
     same_hosts = sides[0].hosts == sides[1].hosts
     same_case = sides[0].case == sides[1].case
@@ -170,7 +172,7 @@ def _pairing_keys(sides: tuple[Side, Side], names: Names) -> tuple[PairingKey, P
         def key(place: CaseOnHost) -> object:
             case: object = place.case if same_case else None
             if same_case and not same_tool:
-                case = _parameters_without(names.cases[place.case], side.tool)
+                case = _drop_parameter(names.cases[place.case], side.tool)
             return (place.host if same_hosts else None, case)
 
         return key
@@ -178,7 +180,7 @@ def _pairing_keys(sides: tuple[Side, Side], names: Names) -> tuple[PairingKey, P
     return pairing_key(sides[0]), pairing_key(sides[1])
 
 
-def _parameters_without(case: CaseName, tool: str) -> frozenset[tuple[str, object]]:
+def _drop_parameter(case: CaseName, tool: str) -> frozenset[tuple[str, object]]:
     return frozenset((axis, value) for axis, value in case.parameters.items() if value != tool)
 
 
@@ -186,10 +188,12 @@ def _without_host(
     keys: tuple[PairingKey, PairingKey] | None,
 ) -> tuple[PairingKey, PairingKey]:
     before, after = keys or (tuple, tuple)
-    return (lambda place: _case_part(before(place))), (lambda place: _case_part(after(place)))
+    return (lambda place: _build_case_part(before(place))), (
+        lambda place: _build_case_part(after(place))
+    )
 
 
-def _case_part(key: object) -> object:
+def _build_case_part(key: object) -> object:
     assert isinstance(key, tuple)
     return key[1:]
 
@@ -210,7 +214,7 @@ def _load_names(benchmark: Benchmark, hosts: Collection[str]) -> Names:
     )
 
 
-def _excluded_cases(
+def _find_excluded_cases(
     flagged: Sequence[FlaggedTrial], cases: Sequence[PairedCase], sides: tuple[Side, Side]
 ) -> dict[CaseOnHost, Exclusions]:
     """Return the requested cases without a block that counts."""

@@ -8,12 +8,17 @@ from django.db.models.expressions import RawSQL
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
-from orchestrator.benchmarks.loads import tools_of
+from orchestrator.benchmarks.loads import list_tools
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
-from orchestrator.benchmarks.selectors import case_for, commits_for, spec_of, version_of
+from orchestrator.benchmarks.selectors import (
+    load_case,
+    load_commits,
+    load_definition_version,
+    read_spec,
+)
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import HardwareProfile, Host
-from orchestrator.measurements.measured_hosts import hosts_for
+from orchestrator.measurements.measured_hosts import load_measured_hosts
 from orchestrator.results.models import Point, Series
 from orchestrator.runs.models import Run
 
@@ -87,7 +92,7 @@ def resolve_sides(
     for two equal sides.
     """
     queries = baseline, contender.with_defaults(baseline)
-    commits = commits_for(member, benchmark, [query.commit for query in queries])
+    commits = load_commits(member, benchmark, [query.commit for query in queries])
     first, second = (
         _resolve_side(member, benchmark, query, commit)
         for query, commit in zip(queries, commits, strict=True)
@@ -109,25 +114,27 @@ def check_sides_differ(baseline: Side, contender: Side) -> None:
 def _resolve_side(member: Member, benchmark: Benchmark, query: SideQuery, commit: Commit) -> Side:
     return Side(
         commit=commit,
-        case=case_for(benchmark, query.case) if query.case else None,
+        case=load_case(benchmark, query.case) if query.case else None,
         host=_host(member, benchmark, query.host) if query.host else None,
-        profile=_profile(member, benchmark, query.profile) if query.profile else None,
+        profile=_load_profile(member, benchmark, query.profile) if query.profile else None,
         tool=query.tool,
-        definition=version_of(benchmark, _version_number(query.version)) if query.version else None,
+        definition=load_definition_version(benchmark, _parse_version(query.version))
+        if query.version
+        else None,
     )
 
 
 def _host(member: Member, benchmark: Benchmark, name: str) -> Host:
-    host = hosts_for(member, benchmark).filter(name=name).first()
+    host = load_measured_hosts(member, benchmark).filter(name=name).first()
     if host is None:
         raise NotFoundError(f"the team has no host {name}")
     return host
 
 
-def _profile(member: Member, benchmark: Benchmark, slug: str) -> HardwareProfile:
+def _load_profile(member: Member, benchmark: Benchmark, slug: str) -> HardwareProfile:
     profiles = HardwareProfile.objects.filter(slug=slug)
     if isinstance(member, Visitor):
-        profiles = profiles.filter(hosts__in=hosts_for(member, benchmark))
+        profiles = profiles.filter(hosts__in=load_measured_hosts(member, benchmark))
     else:
         profiles = profiles.filter(team=member.team)
     profile = profiles.first()
@@ -136,7 +143,7 @@ def _profile(member: Member, benchmark: Benchmark, slug: str) -> HardwareProfile
     return profile
 
 
-def _version_number(text: str) -> int:
+def _parse_version(text: str) -> int:
     if not text.isdecimal() or len(text) > 9:
         raise InvalidRequestError(
             f"{text!r} is not a version of a definition: expected a number such as 2",
@@ -172,7 +179,7 @@ def load_choices(member: Member, benchmark: Benchmark) -> Choices:
     runs = Run.objects.filter(definition=OuterRef("pk"))
     versions = list(benchmark.definitions.filter(Exists(runs)).order_by("-version"))
     tools = dict.fromkeys(
-        tool for each in versions[:_VERSIONS_WITH_TOOLS] for tool in tools_of(spec_of(each))
+        tool for each in versions[:_VERSIONS_WITH_TOOLS] for tool in list_tools(read_spec(each))
     )
     return Choices(
         cases=list(cases.values_list("key", "label")),

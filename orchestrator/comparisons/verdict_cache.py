@@ -5,7 +5,7 @@ from dataclasses import astuple, dataclass, fields
 from typing import Any
 from uuid import UUID
 
-from orchestrator.accounts.members import Member, by_itself
+from orchestrator.accounts.members import Member, build_system_member
 from orchestrator.benchmarks.models import Commit
 from orchestrator.comparisons.compare import compare_sides
 from orchestrator.comparisons.report import ComparisonReport
@@ -68,7 +68,7 @@ def store_verdicts(run: Run) -> None:
     """Stores the cards of an ended run, unless they are stored already."""
     if run.state not in RUN_ENDED or RunVerdict.objects.filter(run=run).exists():
         return
-    cards = [_to_columns(card) for card in _compute(by_itself(run.team), run)]
+    cards = [_to_columns(card) for card in _compute(build_system_member(run.team), run)]
     RunVerdict.objects.bulk_create([RunVerdict(run=run, cards=cards)], ignore_conflicts=True)
 
 
@@ -115,11 +115,13 @@ def _change(columns: Sequence[Any]) -> CaseChange:
 
 def _compute(member: Member, run: Run) -> list[VerdictCard]:
     baseline, *contenders = [variant.commit for variant in run.variants.all()]
-    cards = (_card(member, run, baseline, contender) for contender in contenders)
+    cards = (_build_card(member, run, baseline, contender) for contender in contenders)
     return [card for card in cards if card is not None]
 
 
-def _card(member: Member, run: Run, baseline: Commit, contender: Commit) -> VerdictCard | None:
+def _build_card(
+    member: Member, run: Run, baseline: Commit, contender: Commit
+) -> VerdictCard | None:
     try:
         report = compare_sides(
             member,
@@ -137,11 +139,11 @@ def _card(member: Member, run: Run, baseline: Commit, contender: Commit) -> Verd
         summary=report.summary,
         excluded=sum(case.excluded_blocks for case in report.cases),
         suspect=sum(case.suspect_blocks for case in report.cases),
-        changes=tuple(_changes(report))[:MAX_CHANGES],
+        changes=tuple(_list_changes(report))[:MAX_CHANGES],
     )
 
 
-def _changes(report: ComparisonReport) -> Iterator[CaseChange]:
+def _list_changes(report: ComparisonReport) -> Iterator[CaseChange]:
     for row in report.cases:
         if row.verdict not in _CHANGED:
             continue

@@ -41,7 +41,7 @@ app.conf["CELERY_DB_REUSE_MAX"] = sys.maxsize
 
 
 @task_prerun.connect
-def _look_at_connections(**_: Any) -> None:
+def _check_connections(**_: Any) -> None:
     close_old_connections()
 
 
@@ -80,25 +80,27 @@ def _end_worker(**_: Any) -> None:
     end_process()
 
 
-def _every(seconds: float, task: str, **options: str) -> dict[str, object]:
+def _build_interval(seconds: float, task: str, **options: str) -> dict[str, object]:
     return {"task": task, "schedule": seconds, "options": {"expires": 2 * seconds, **options}}
 
 
 app.conf.beat_schedule = {
-    "pump": _every(1.0, "orchestrator.dispatch.tasks.pump"),
-    "sweep": _every(5.0, "orchestrator.dispatch.tasks.sweep"),
-    "store-verdicts": _every(5.0, "orchestrator.dispatch.tasks.store_verdicts"),
-    "claim-schedules": _every(10.0, "orchestrator.dispatch.tasks.claim_schedules"),
-    "prune-results": _every(60.0, "orchestrator.dispatch.tasks.prune_results"),
-    "import-results": _every(2.0, "orchestrator.dispatch.tasks.import_results"),
-    "remove-ended": _every(60.0, "orchestrator.dispatch.tasks.remove_ended"),
-    "check-hosts": _every(30.0, "orchestrator.dispatch.tasks.check_hosts"),
-    "look-for-changes": _every(3.0, "orchestrator.dispatch.tasks.look_for_changes"),
-    "follow-changes": _every(5.0, "orchestrator.dispatch.tasks.follow_changes"),
-    "tell": _every(3.0, "orchestrator.dispatch.tasks.tell"),
-    "tidy-repositories": _every(60.0, "orchestrator.dispatch.tasks.tidy_repositories"),
-    "follow-forges": _every(5.0, "orchestrator.dispatch.tasks.follow_forges"),
-    "fetch-repositories": _every(
+    "pump": _build_interval(1.0, "orchestrator.dispatch.tasks.pump"),
+    "sweep": _build_interval(5.0, "orchestrator.dispatch.tasks.release_lost_work"),
+    "store-verdicts": _build_interval(5.0, "orchestrator.dispatch.tasks.store_verdicts"),
+    "claim-schedules": _build_interval(10.0, "orchestrator.dispatch.tasks.claim_schedules"),
+    "prune-results": _build_interval(60.0, "orchestrator.dispatch.tasks.prune_results"),
+    "import-results": _build_interval(2.0, "orchestrator.dispatch.tasks.import_results"),
+    "remove-ended": _build_interval(60.0, "orchestrator.dispatch.tasks.remove_ended"),
+    "check-hosts": _build_interval(30.0, "orchestrator.dispatch.tasks.check_hosts"),
+    "look-for-changes": _build_interval(3.0, "orchestrator.dispatch.tasks.detect_change_points"),
+    "follow-changes": _build_interval(5.0, "orchestrator.dispatch.tasks.advance_changes"),
+    "tell": _build_interval(3.0, "orchestrator.dispatch.tasks.notify_channels"),
+    "tidy-repositories": _build_interval(
+        60.0, "orchestrator.dispatch.tasks.remove_unused_repositories"
+    ),
+    "follow-forges": _build_interval(5.0, "orchestrator.dispatch.tasks.sync_forges"),
+    "fetch-repositories": _build_interval(
         5.0, "orchestrator.dispatch.tasks.fetch_repositories", queue=settings.FETCH_QUEUE
     ),
 }

@@ -6,41 +6,41 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 
-def text(name: str, default: str = "") -> str:
+def read_text(name: str, default: str = "") -> str:
     return os.environ.get(name, "").strip() or default
 
 
-def flag(name: str, *, default: bool = False) -> bool:
-    return text(name, "1" if default else "0").lower() in {"1", "true", "yes", "on"}
+def read_flag(name: str, *, default: bool = False) -> bool:
+    return read_text(name, "1" if default else "0").lower() in {"1", "true", "yes", "on"}
 
 
 def number(name: str, default: int = 0) -> int:
     """Return `whole`, or `default` if the variable is not set."""
-    value = whole(name)
+    value = read_whole(name)
     return default if value is None else value
 
 
-def choice(name: str, choices: tuple[str, ...]) -> str:
+def read_choice(name: str, choices: tuple[str, ...]) -> str:
     """Return a variable that must be one of `choices`; by default the first.
 
     Raise ValueError otherwise.
     """
-    value = text(name, choices[0])
+    value = read_text(name, choices[0])
     if value not in choices:
         raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
     return value
 
 
-def words(name: str, default: str = "") -> list[str]:
-    return [word.strip() for word in text(name, default).split(",") if word.strip()]
+def read_words(name: str, default: str = "") -> list[str]:
+    return [word.strip() for word in read_text(name, default).split(",") if word.strip()]
 
 
-def whole(name: str) -> int | None:
+def read_whole(name: str) -> int | None:
     """Return a whole number from 0 on; None if the variable is not set.
 
     Raise ValueError, with the name, for another value.
     """
-    value = text(name)
+    value = read_text(name)
     if not value:
         return None
     if not value.isdecimal():
@@ -50,17 +50,17 @@ def whole(name: str) -> int | None:
 
 def limit(name: str, default: int) -> int | None:
     """Return `whole`, or `default` if it is not set; None (no limit) for the word none."""
-    return None if text(name) == "none" else number(name, default)
+    return None if read_text(name) == "none" else number(name, default)
 
 
-def path(name: str, default: Path) -> Path:
-    value = text(name)
+def read_path(name: str, default: Path) -> Path:
+    value = read_text(name)
     return Path(value).resolve() if value else default
 
 
-def server_url(name: str) -> str:
+def read_server_url(name: str) -> str:
     """Return an address for secrets: https, or http on this machine; empty if not set."""
-    value = text(name).rstrip("/")
+    value = read_text(name).rstrip("/")
     parts = urlsplit(value)
     safe = parts.scheme == "https" or parts.hostname in {"127.0.0.1", "::1", "localhost"}
     if value and not (safe and parts.hostname):
@@ -68,21 +68,21 @@ def server_url(name: str) -> str:
     return value
 
 
-def proxy_url(name: str) -> str:
+def read_proxy_url(name: str) -> str:
     """Return an HTTP proxy, `http://[user:password@]host:port`; empty if not set."""
-    value = text(name).rstrip("/")
+    value = read_text(name).rstrip("/")
     parts = urlsplit(value)
     if value and not (parts.scheme in {"http", "https"} and parts.hostname):
         raise ValueError(f"{name}: expected an address such as http://proxy.example.org:3128")
     return value
 
 
-def named_keys(name: str) -> list[tuple[str, str]]:
+def read_named_keys(name: str) -> list[tuple[str, str]]:
     """Return `id:secret` pairs, the newest first.
 
     Raise ValueError if one is malformed or too short.
     """
-    pairs = [word.partition(":") for word in words(name)]
+    pairs = [word.partition(":") for word in read_words(name)]
     for key, _, secret in pairs:
         if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,31}", key) or key.startswith("secret-key"):
             raise ValueError(
@@ -95,7 +95,7 @@ def named_keys(name: str) -> list[tuple[str, str]]:
     return [(key, secret) for key, _, secret in pairs]
 
 
-def database(url: str) -> dict[str, object]:
+def read_database(url: str) -> dict[str, object]:
     """Return Django's DATABASES entry for `postgresql://user:password@host:port/name`.
 
     `?host=/socket/folder` names a UNIX socket, as in libpq's own URLs. Raise ValueError if the URL

@@ -2,7 +2,7 @@
 
 from django.urls import include, path, re_path
 
-from orchestrator.api.errors import unknown_path
+from orchestrator.api.errors import answer_unknown_path
 from orchestrator.api.served_schema import openapi_document
 from orchestrator.api.v1 import api
 
@@ -12,6 +12,6 @@ urlpatterns = [
     # Placed before the router, which would create it again for each request.
     path("api/v1/openapi.json", openapi_document),
     path("api/v1/", api.urls),
-    re_path(r"^api/", unknown_path),
+    re_path(r"^api/", answer_unknown_path),
     path("", include("orchestrator.web.urls")),
 ]

@@ -9,7 +9,7 @@ _IPV6_PREFIX = 64
 _WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::\d+)?|([0-9.]+):\d+")
 
 
-def network_of(address: str) -> str:
+def mask_address(address: str) -> str:
     """Return the address itself, or its network for IPv6.
 
     A port is ignored. An IPv4 address in IPv6 notation is the same client as the IPv4 address.
@@ -23,7 +23,7 @@ def network_of(address: str) -> str:
 
 
 def is_loopback(network: str) -> bool:
-    """Return whether a result of `network_of` is an address of this machine."""
+    """Return whether a result of `mask_address` is an address of this machine."""
     known = _parse(network)
     return known is not None and known.is_loopback
 

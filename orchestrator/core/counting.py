@@ -22,7 +22,7 @@ _lock = Lock()
 
 def count(name: str, amount: float = 1, **labels: str) -> None:
     """Add to a counter. Labels must have few values and never contain user input."""
-    _add({key_of(name, labels): amount})
+    _add({build_key(name, labels): amount})
 
 
 def observe(name: str, seconds: float, **labels: str) -> None:
@@ -31,13 +31,13 @@ def observe(name: str, seconds: float, **labels: str) -> None:
     bound = format(BOUNDS_S[at], "g") if at < len(BOUNDS_S) else "+Inf"
     _add(
         {
-            key_of(f"{name}_bucket", {**labels, "le": bound}): 1,
-            key_of(f"{name}_sum", labels): seconds,
+            build_key(f"{name}_bucket", {**labels, "le": bound}): 1,
+            build_key(f"{name}_sum", labels): seconds,
         }
     )
 
 
-def key_of(name: str, labels: Mapping[str, str]) -> Key:
+def build_key(name: str, labels: Mapping[str, str]) -> Key:
     return name, tuple(sorted(labels.items()))
 
 
@@ -49,7 +49,7 @@ def drain() -> dict[Key, float]:
     return counted
 
 
-def put_back(counted: Mapping[Key, float]) -> None:
+def restore_counts(counted: Mapping[Key, float]) -> None:
     """Add drained counts again that could not be passed on."""
     _add(counted)
 

@@ -136,7 +136,7 @@ class Claim:
             threading.Thread(target=_close_quietly, args=(close,), daemon=True).start()
 
 
-def unlimited() -> Claim:
+def build_unlimited_claim() -> Claim:
     """Return a claim without a row: it is never lost and has no deadline."""
     claim = Claim(renew=lambda: True, lasts_s=math.inf, since=time.monotonic())
     claim.begin("the work", math.inf)

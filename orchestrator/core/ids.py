@@ -13,7 +13,7 @@ _VERSION_7 = (0x7 << 76) | (0x2 << 62)
 
 def new_id() -> uuid.UUID:
     """Return a UUID of version 7: unique and ordered by time, so that indexes stay compact."""
-    return uuid.UUID(int=_moment() | secrets.randbits(80) & _RANDOM)
+    return uuid.UUID(int=_read_milliseconds() | secrets.randbits(80) & _RANDOM)
 
 
 def new_ids(count: int) -> list[str]:
@@ -21,7 +21,7 @@ def new_ids(count: int) -> list[str]:
 
     Rows that are stored under them go to the end of the index.
     """
-    moment = _moment()
+    moment = _read_milliseconds()
     noise = secrets.token_bytes(10 * count)
     return sorted(
         f"{moment | int.from_bytes(noise[at : at + 10]) & _RANDOM:032x}"
@@ -29,7 +29,7 @@ def new_ids(count: int) -> list[str]:
     )
 
 
-def _moment() -> int:
+def _read_milliseconds() -> int:
     return time.time_ns() // 1_000_000 << 80 | _VERSION_7
 
 
@@ -43,7 +43,7 @@ def sha256_hex(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def digest_of(value: object) -> str:
+def hash_value(value: object) -> str:
     """Return the SHA-256 of a JSON-able value in canonical form: equal values, equal digests."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return sha256_hex(canonical.encode())

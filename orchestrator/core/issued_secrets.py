@@ -31,7 +31,7 @@ class NewSecret:
 
     @property
     def digest(self) -> str:
-        return digest_of_secret(self.text)
+        return hash_secret(self.text)
 
     @property
     def beginning(self) -> str:
@@ -44,7 +44,7 @@ def new_secret(kind: Kind) -> NewSecret:
     return NewSecret(f"{kind}_{secrets.token_urlsafe(32)}")
 
 
-def digest_of_secret(text: str) -> str:
+def hash_secret(text: str) -> str:
     """Return the digest that identifies the row of a secret; `text` may be anything."""
     return sha256_hex(text.encode())
 

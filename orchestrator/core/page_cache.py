@@ -23,7 +23,7 @@ Key = tuple[str, *tuple[Hashable, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Made(Generic[Part]):
+class _CachedPart(Generic[Part]):
     mark: str
     part: Part
     at: float
@@ -38,12 +38,12 @@ class _Lock:
         self.lock = Lock()
 
 
-_parts: defaultdict[str, OrderedDict[Key, _Made[Any]]] = defaultdict(OrderedDict)
+_parts: defaultdict[str, OrderedDict[Key, _CachedPart[Any]]] = defaultdict(OrderedDict)
 _locks: WeakValueDictionary[Key, _Lock] = WeakValueDictionary()
 _lock = Lock()
 
 
-def kept(key: Key, mark: str | None, make: Callable[[], Part]) -> Part:
+def load_part(key: Key, mark: str | None, make: Callable[[], Part]) -> Part:
     """Return the part of this key.
 
     Make it if it is not cached with this mark, or if `mark` is None.
@@ -54,7 +54,7 @@ def kept(key: Key, mark: str | None, make: Callable[[], Part]) -> Part:
         return make()
     with _lock:
         held = _locks.setdefault(key, _Lock())
-        known: _Made[Part] | None = _parts[key[0]].get(key)
+        known: _CachedPart[Part] | None = _parts[key[0]].get(key)
     if known is not None and _counts(known, mark):
         return known.part
     with held.lock:
@@ -63,7 +63,7 @@ def kept(key: Key, mark: str | None, make: Callable[[], Part]) -> Part:
         if known is not None and _counts(known, mark):
             return known.part
         part = make()
-        _keep(key, _Made(mark=mark, part=part, at=time.monotonic()))
+        _store_part(key, _CachedPart(mark=mark, part=part, at=time.monotonic()))
     return part
 
 
@@ -72,11 +72,11 @@ def forget_parts() -> None:
         _parts.clear()
 
 
-def _counts(known: _Made[Any], mark: str) -> bool:
+def _counts(known: _CachedPart[Any], mark: str) -> bool:
     return known.mark == mark and time.monotonic() - known.at < KEEP_S
 
 
-def _keep(key: Key, made: _Made[Any]) -> None:
+def _store_part(key: Key, made: _CachedPart[Any]) -> None:
     with _lock:
         same_kind = _parts[key[0]]
         same_kind[key] = made

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self, TextIO
 
 # The client is one file of the standard library. So the bar is there, and the server uses it.
-from cli.pitwall.bar import columns_of, draw_bar
+from cli.pitwall.bar import count_columns, draw_bar
 
 REDRAW_S = 0.1
 LINE_EVERY_S = 5.0
@@ -81,16 +81,16 @@ class Progress:
     def text(self, seconds: float) -> str:
         """Return the line after `seconds`: bar, count, share, time, note."""
         if self._done is None:
-            parts = [self._title, _time(seconds)]
+            parts = [self._title, _format_time(seconds)]
         elif not self._total:
-            parts = [self._title, f"{self._done:,}", _time(seconds)]
+            parts = [self._title, f"{self._done:,}", _format_time(seconds)]
         else:
             share = min(1.0, self._done / self._total)
             parts = [
                 f"{self._title} {draw_bar(self._done, self._total)}",
                 f"{self._done:,} of {self._total:,}",
                 f"{int(100 * share)} %",
-                _left(seconds, share),
+                _format_seconds_left(seconds, share),
             ]
         return "  ".join(part for part in (*parts, self._note) if part)
 
@@ -108,7 +108,7 @@ class Progress:
         self._drawn, self._drawn_at = True, self._now()
         text = self.text(self._drawn_at - self._began)
         if self._live:
-            self._write(f"{_CLEAR}{text[: columns_of(self._out) - 1]}")
+            self._write(f"{_CLEAR}{text[: count_columns(self._out) - 1]}")
         else:
             self._write(f"{text}\n")
 
@@ -121,21 +121,21 @@ def add_quiet(parser: ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no bar and no lines of progress")
 
 
-def progress_of(options: Mapping[str, Any], title: str) -> Progress:
+def build_progress(options: Mapping[str, Any], title: str) -> Progress:
     """Return the progress that the options of a management command ask for."""
     quiet = bool(options.get("quiet")) or options.get("verbosity") == 0
     return Progress(title, out=options.get("stderr") or sys.stderr, quiet=quiet)
 
 
-def _left(seconds: float, share: float) -> str:
+def _format_seconds_left(seconds: float, share: float) -> str:
     if share >= 1.0:
-        return f"in {_time(seconds)}"
+        return f"in {_format_time(seconds)}"
     if share <= 0.0 or seconds < 1.0:
         return ""
-    return f"about {_time(seconds * (1 - share) / share)} left"
+    return f"about {_format_time(seconds * (1 - share) / share)} left"
 
 
-def _time(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

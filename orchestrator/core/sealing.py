@@ -42,26 +42,29 @@ class Keyring:
 
         `place` names the column and the row; the same place opens the value again.
         """
-        token = _fernet(self._secrets[self.newest], place).encrypt(text.encode())
+        token = _derive_fernet(self._secrets[self.newest], place).encrypt(text.encode())
         return b":".join((_BOUND, self.newest.encode(), token))
 
     def unseal(self, sealed: bytes, place: str) -> str:
         """Return the sealed text. Raise BrokenSealError, without the text, if it does not open."""
-        form, name, token = _parts(sealed)
+        form, name, token = _split_seal(sealed)
         if name is not None and name not in self._secrets:
             raise BrokenSealError(
                 f"a stored secret cannot be decrypted: it is sealed with the key {name}, which is "
-                f"missing; {how_to_add(name)}, or enter the secret again"
+                f"missing; {explain_missing_key(name)}, or enter the secret again"
             )
         tried = self._secrets.values() if name is None else (self._secrets[name],)
         for secret in tried:
             try:
-                return _fernet(secret, place if form == _BOUND else "").decrypt(token).decode()
+                return (
+                    _derive_fernet(secret, place if form == _BOUND else "").decrypt(token).decode()
+                )
             except InvalidToken:
                 continue
         if name is None:
             raise BrokenSealError(
-                f"a stored secret cannot be decrypted: no key fits; {how_to_add(None)}, or enter "
+                f"a stored secret cannot be decrypted: no key fits; "
+                f"{explain_missing_key(None)}, or enter "
                 "the secret again"
             )
         raise BrokenSealError(
@@ -72,16 +75,16 @@ class Keyring:
 
     def is_current(self, sealed: bytes) -> bool:
         """Return whether it is sealed with the newest key and for one place, without opening it."""
-        form, name, _ = _parts(sealed)
+        form, name, _ = _split_seal(sealed)
         return form == _BOUND and name == self.newest
 
 
-def key_of(sealed: bytes) -> str | None:
+def read_key_id(sealed: bytes) -> str | None:
     """Return the id of the key that the sealed text names; None if it has an old form."""
-    return _parts(sealed)[1]
+    return _split_seal(sealed)[1]
 
 
-def how_to_add(key_id: str | None) -> str:
+def explain_missing_key(key_id: str | None) -> str:
     """Return which variable takes the missing key with this id.
 
     None means that the text was sealed before keys had ids. PITWALL_SEALING_KEYS does not accept
@@ -92,12 +95,12 @@ def how_to_add(key_id: str | None) -> str:
     return f"add {key_id}:SECRET, with its secret, to the end of PITWALL_SEALING_KEYS"
 
 
-def id_of(secret: str) -> str:
+def compute_key_id(secret: str) -> str:
     """Return eight hexadecimal digits that distinguish secrets and reveal nothing about them."""
     return sha256_hex(b"pitwall id of a key " + secret.encode())[:8]
 
 
-def _parts(sealed: bytes) -> tuple[bytes, str | None, bytes]:
+def _split_seal(sealed: bytes) -> tuple[bytes, str | None, bytes]:
     """Return the form, the id of the key and the token."""
     form, _, rest = sealed.partition(b":")
     if form not in (_BOUND, _UNBOUND):
@@ -106,7 +109,7 @@ def _parts(sealed: bytes) -> tuple[bytes, str | None, bytes]:
     return form, name.decode(errors="replace"), token
 
 
-def _fernet(secret: str, place: str) -> Fernet:
+def _derive_fernet(secret: str, place: str) -> Fernet:
     """Return the cipher. `place`: empty for values that are not bound to one."""
     info = _INFO + (b" for " + place.encode() if place else b"")
     derived = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=info).derive(

@@ -41,21 +41,21 @@ def trace_with(tracing: Tracing | None) -> None:
 
 def span(name: str, **more: object) -> AbstractContextManager[object]:
     """Return a span around a block: a child of the current one, with `more` and the log's ids."""
-    return _NO_SPAN if _tracing is None else _tracing.around(name, _attributes(more))
+    return _NO_SPAN if _tracing is None else _tracing.around(name, _build_attributes(more))
 
 
 def mark_span(**more: object) -> None:
     """Add the ids that the log has by now, and `more`, to the current span."""
     if _tracing is not None:
-        _tracing.mark(_attributes(more))
+        _tracing.mark(_build_attributes(more))
 
 
-def past_span(name: str, began: datetime | None, ended: datetime, **more: object) -> None:
+def record_past_span(name: str, began: datetime | None, ended: datetime, **more: object) -> None:
     """Add a span for work that a host has reported; nothing if its start is unknown."""
     if _tracing is not None and began is not None:
-        _tracing.past(name, _attributes(more), began, ended)
+        _tracing.past(name, _build_attributes(more), began, ended)
 
 
-def _attributes(more: dict[str, object]) -> dict[str, str]:
+def _build_attributes(more: dict[str, object]) -> dict[str, str]:
     told = {**log_context(), **more}
     return {f"{PREFIX}{name}": str(value) for name, value in told.items()}

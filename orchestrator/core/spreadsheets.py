@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def safe_text(text: str) -> str:
+def escape_formula(text: str) -> str:
     """Return the text, with an apostrophe in front if a spreadsheet would evaluate it.
 
     A number stays a number: `-3` is no formula. Source: OWASP's advice on CSV injection.
@@ -18,21 +18,21 @@ def safe_text(text: str) -> str:
     return f"'{text}"
 
 
-def csv_text(rows: Iterable[Sequence[object]]) -> str:
+def render_csv(rows: Iterable[Sequence[object]]) -> str:
     """Return the rows as CSV. Texts are safe, numbers are exact, None is empty."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     for row in rows:
-        writer.writerow([_field(value) for value in row])
+        writer.writerow([_escape_field(value) for value in row])
     return file.getvalue()
 
 
-def _field(value: object) -> object:
+def _escape_field(value: object) -> object:
     if value is None:
         return ""
     if isinstance(value, float):
         return repr(value)
-    return value if isinstance(value, int) else safe_text(str(value))
+    return value if isinstance(value, int) else escape_formula(str(value))
 
 
 def _is_number(text: str) -> bool:

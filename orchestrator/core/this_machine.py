@@ -10,7 +10,7 @@ _OF_PROXIES = frozenset(
 )  # fmt: skip
 
 
-def is_of_this_machine(address: str, headers: Iterable[str]) -> bool:
+def is_local_request(address: str, headers: Iterable[str]) -> bool:
     """Return whether a request from `address` with headers of these names was made on this machine.
 
     A proxy on this machine that adds no header is not recognised. A caller who knows that there is

@@ -14,47 +14,49 @@ _UNFIT = re.compile(r"\\u0000|\\u[dD][89a-fA-F]")
 _SHOWN_AS = "\N{REPLACEMENT CHARACTER}"
 
 
-def json_from(data: bytes) -> Any:
+def parse_json(data: bytes) -> Any:
     """Return the value of the JSON; characters that cannot be stored become U+FFFD.
 
     Raise ValueError for invalid JSON, for deep nesting, or for a number that is not finite.
     """
     text = data.decode("utf-8", "replace")
-    read = _careful if _HUGE.search(text) else _quick
+    read = _parse_carefully if _HUGE.search(text) else _parse_quickly
     try:
         value = read(text)
-        return _plain(value) if _UNFIT.search(text) else value
+        return _replace_surrogates(value) if _UNFIT.search(text) else value
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
 
-def _quick(text: str) -> Any:
+def _parse_quickly(text: str) -> Any:
     return json.loads(text, parse_constant=_refuse)
 
 
-def _careful(text: str) -> Any:
-    return json.loads(text, parse_constant=_refuse, parse_float=_float, parse_int=_int)
+def _parse_carefully(text: str) -> Any:
+    return json.loads(text, parse_constant=_refuse, parse_float=_parse_float, parse_int=_parse_int)
 
 
 def _refuse(text: str) -> Any:
     raise ValueError(f"{text[:40]} is not a number")
 
 
-def _float(text: str) -> float:
+def _parse_float(text: str) -> float:
     value = float(text)
     return value if abs(value) != float("inf") else _refuse(text)
 
 
-def _int(text: str) -> int:
+def _parse_int(text: str) -> int:
     return int(text) if len(text) < 300 else _refuse(text)
 
 
-def _plain(value: Any) -> Any:
+def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return whole.replace("\0", _SHOWN_AS)
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_replace_surrogates(each) for each in value]
     if isinstance(value, dict):
-        return {_plain(name): _plain(each) for name, each in value.items()}
+        return {
+            _replace_surrogates(name): _replace_surrogates(each) for name, each in value.items()
+        }
     return value

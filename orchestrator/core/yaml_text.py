@@ -15,7 +15,7 @@ from cli.pitwall.units import format_count
 MOST_VALUES = 200_000
 
 
-def yaml_from(source: str) -> Any:
+def parse_yaml(source: str) -> Any:
     """Return the value of the text.
 
     Raise yaml.YAMLError if it is no YAML, ValueError if it is too large.
@@ -26,14 +26,14 @@ def yaml_from(source: str) -> Any:
         if node is None:
             return None
         _count(node, {})
-        return _keepable(source, loader.construct_document(node))
+        return _check_storable(source, loader.construct_document(node))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     finally:
         loader.dispose()
 
 
-def _keepable(source: str, value: Any) -> Any:
+def _check_storable(source: str, value: Any) -> Any:
     """Check the value only if the source has an escape: other text is always storable."""
     if "\\" in source:
         check_keepable(value)
@@ -58,14 +58,14 @@ def _count(node: yaml.Node, known: dict[int, int]) -> int:
         raise ValueError("an alias refers to a value that contains it")
     if found is None:
         known[id(node)] = 0
-        found = 1 + sum(_count(each, known) for each in _inside(node))
+        found = 1 + sum(_count(each, known) for each in _list_children(node))
         if found > MOST_VALUES:
             raise ValueError(f"its aliases stand for more than {format_count(MOST_VALUES)} values")
         known[id(node)] = found
     return found
 
 
-def _inside(node: yaml.Node) -> list[yaml.Node]:
+def _list_children(node: yaml.Node) -> list[yaml.Node]:
     if isinstance(node, yaml.MappingNode):
         return [part for pair in node.value for part in pair]
     return node.value if isinstance(node, yaml.SequenceNode) else []

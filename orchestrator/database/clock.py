@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import connection
 
 
-def database_now() -> datetime:
+def read_database_time() -> datetime:
     with connection.cursor() as cursor:
         cursor.execute("SELECT statement_timestamp()")
         now: datetime = cursor.fetchone()[0]

@@ -9,7 +9,7 @@ from django.db.models.functions import RowNumber
 MOST_OF_A_TEAM, MOST_A_TICK = 20, 200
 
 
-def first_of_each_team(due: QuerySet[Any], *, team: str) -> list[Any]:
+def select_first_of_each_team(due: QuerySet[Any], *, team: str) -> list[Any]:
     """Return the keys of due rows with `next_at`: the first of each team, then the second ones.
 
     `team`: the lookup of a row's team.

@@ -15,7 +15,7 @@ from orchestrator.core.heartbeat import Claim
 LOCK_WAIT_MS = 250
 
 
-def claim_of_row(rows: QuerySet[Any], *, until: str, lasts_s: float, since: float) -> Claim:
+def build_row_claim(rows: QuerySet[Any], *, until: str, lasts_s: float, since: float) -> Claim:
     """Return the claim of a row that was already taken.
 
     `rows` finds the row by its key and its claim, so it is empty if another worker has the row now.
@@ -25,12 +25,12 @@ def claim_of_row(rows: QuerySet[Any], *, until: str, lasts_s: float, since: floa
         renew=lambda: bool(rows.update(**{until: Now() + timedelta(seconds=lasts_s)})),
         lasts_s=lasts_s,
         since=since,
-        session=_short_session,
+        session=_open_short_session,
     )
 
 
 @contextmanager
-def _short_session() -> Iterator[None]:
+def _open_short_session() -> Iterator[None]:
     """Open a transaction that waits for no lock, on a separate connection.
 
     The heartbeat thread serves no request at whose end Django would close its connection.

@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from agents.hostagent.bundle import Bundle, build_bundle
 from orchestrator.core.errors import HostError, HostSetupError
 from orchestrator.core.spans import span
-from orchestrator.core.untrusted_json import json_from
+from orchestrator.core.untrusted_json import parse_json
 from orchestrator.dispatch import agent_responses
-from orchestrator.transport.base import Completed, Transport
+from orchestrator.transport.base import CommandResult, Transport
 
 #: Python loads only its standard library on the host: a faster start, equal on all hosts.
 LEAN = ("-I", "-S")
@@ -43,7 +43,7 @@ class Agent:
     def __init__(self, transport: Transport, *, python: str, bundle: Bundle | None = None) -> None:
         self._transport = transport
         self._python = python
-        self._bundle = bundle or _bundle()
+        self._bundle = bundle or _load_bundle()
         self._path = f"agents/{self._bundle.name}"
 
     def install(self) -> None:
@@ -142,12 +142,12 @@ class Agent:
 
 
 @lru_cache(maxsize=1)
-def _bundle() -> Bundle:
+def _load_bundle() -> Bundle:
     """Return the agent's files, which do not change while a worker runs."""
     return build_bundle()
 
 
-def _answer(python: str, done: Completed) -> dict[str, Any]:
+def _answer(python: str, done: CommandResult) -> dict[str, Any]:
     if done.exit_status in {126, 127}:
         raise HostSetupError(
             f"the host cannot run {python}: the agent needs Python 3.9 or newer; "
@@ -157,7 +157,7 @@ def _answer(python: str, done: Completed) -> dict[str, Any]:
         raise AgentMissingError(f"the agent is missing: {done.stderr.decode(errors='replace')}")
     words = done.stderr.decode(errors="replace").strip()[-500:]
     try:
-        answer = json_from(done.stdout)
+        answer = parse_json(done.stdout)
     except ValueError as error:
         raise AgentError(
             f"the agent ended with status {done.exit_status} and no answer: "

@@ -8,7 +8,7 @@ from django.db.models import BigIntegerField, F, Func, Q, Sum, Value
 from django.db.models.functions import Concat
 
 from orchestrator.benchmarks.models import Commit
-from orchestrator.core.spans import past_span
+from orchestrator.core.spans import record_past_span
 from orchestrator.dispatch.agent import AgentError
 from orchestrator.dispatch.job_hosts import HostSession
 from orchestrator.dispatch.plan import MAX_ATTEMPTS
@@ -25,23 +25,27 @@ LOG_CALLS = 40
 _CUT = "\n… the rest of this log was not kept\n"
 
 
-def note_started(job: Job, session: HostSession, event: Mapping[str, Any], at: datetime) -> None:
+def record_build_start(
+    job: Job, session: HostSession, event: Mapping[str, Any], at: datetime
+) -> None:
     """Record the start of a build. Later rounds find it in the cache and report it again."""
-    if _row(job, session, event).exists():
+    if _load_build(job, session, event).exists():
         return
     _check_number(job, session)
     Build.objects.create(
         job=job,
         host=session.host,
         commit=_commit(job, event),
-        recipe=_recipe(event),
+        recipe=_parse_recipe(event),
         label=str(event.get("label") or "")[:200],
         started_at=at,
     )
 
 
-def note_done(job: Job, session: HostSession, event: Mapping[str, Any], at: datetime) -> None:
-    _end(
+def record_build_done(
+    job: Job, session: HostSession, event: Mapping[str, Any], at: datetime
+) -> None:
+    _end_build(
         job,
         session,
         event,
@@ -53,9 +57,11 @@ def note_done(job: Job, session: HostSession, event: Mapping[str, Any], at: date
     )
 
 
-def note_failed(job: Job, session: HostSession, event: Mapping[str, Any], at: datetime) -> None:
+def record_build_failure(
+    job: Job, session: HostSession, event: Mapping[str, Any], at: datetime
+) -> None:
     message = str(event.get("message"))[:4000]
-    _end(job, session, event, at, state=BuildState.FAILED, message=message)
+    _end_build(job, session, event, at, state=BuildState.FAILED, message=message)
 
 
 def read_logs(job: Job, session: HostSession) -> None:
@@ -65,13 +71,13 @@ def read_logs(job: Job, session: HostSession) -> None:
         _read_log(job, session, build)
 
 
-def _end(
+def _end_build(
     job: Job, session: HostSession, event: Mapping[str, Any], at: datetime, **changes: Any
 ) -> None:
-    build = _row(job, session, event).filter(state=BuildState.BUILDING).first()
+    build = _load_build(job, session, event).filter(state=BuildState.BUILDING).first()
     if build is not None:
         if not changes.get("cached"):
-            past_span("build", build.started_at, at, commit=build.commit.sha)
+            record_past_span("build", build.started_at, at, commit=build.commit.sha)
             _read_log(job, session, build)
         Build.objects.filter(pk=build.pk).update(**changes)
 
@@ -81,7 +87,7 @@ def _read_log(job: Job, session: HostSession, build: Build) -> None:
 
     The conditional UPDATE keeps two readers from appending the same text.
     """
-    room = _room(job, build)
+    room = _measure_log_room(job, build)
     for _ in range(LOG_CALLS):
         if room <= 0:
             return
@@ -98,7 +104,7 @@ def _read_log(job: Job, session: HostSession, build: Build) -> None:
         build.log_offset = offset
 
 
-def _room(job: Job, build: Build) -> int:
+def _measure_log_room(job: Job, build: Build) -> int:
     """Return how many bytes may still be added to the log."""
     size = Func(F("log"), function="OCTET_LENGTH", output_field=BigIntegerField())
     kept = Build.objects.filter(job=job).aggregate(
@@ -118,13 +124,13 @@ def _check_number(job: Job, session: HostSession) -> None:
         )
 
 
-def _row(job: Job, session: HostSession, event: Mapping[str, Any]) -> Any:
+def _load_build(job: Job, session: HostSession, event: Mapping[str, Any]) -> Any:
     return Build.objects.filter(
-        job=job, host=session.host, commit__sha=str(event["commit"]), recipe=_recipe(event)
+        job=job, host=session.host, commit__sha=str(event["commit"]), recipe=_parse_recipe(event)
     ).select_related("commit")
 
 
-def _recipe(event: Mapping[str, Any]) -> str:
+def _parse_recipe(event: Mapping[str, Any]) -> str:
     """Return the recipe, the part of a build's id after the commit."""
     return str(event["build"]).rpartition("-")[2][:64]
 

@@ -59,8 +59,8 @@ def compare_case(
     """Compare a case; `values`: trial → metric → value in its SI unit, None if unknown."""
     found: list[tuple[tuple[int, Metric], Comparison]] = []
     for at, metric in spec.cells:
-        before = _column(blocks.clean, 0, metric, values)
-        after = _column(blocks.clean, at, metric, values)
+        before = _build_column(blocks.clean, 0, metric, values)
+        after = _build_column(blocks.clean, at, metric, values)
         if any(a is not None and b is not None for a, b in zip(before, after, strict=True)):
             compared = compare_blocks(
                 before,
@@ -81,7 +81,7 @@ def compare_case(
     )
 
 
-def _column(
+def _build_column(
     blocks: Sequence[Block],
     position: int,
     metric: Metric,

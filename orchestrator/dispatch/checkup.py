@@ -17,15 +17,15 @@ from orchestrator.dispatch import checkup_inside, remediation
 from orchestrator.dispatch.shares import SHARES
 from orchestrator.dispatch.wakeups import wake_check
 from orchestrator.fleet.check_requests import (
-    claim_of,
+    build_request_claim,
+    claim_request,
     end_request,
-    note_progress,
+    record_progress,
     request_check,
-    take_request,
 )
-from orchestrator.fleet.checks import CheckList, Finding, begin_again, checks_of, note_check
+from orchestrator.fleet.checks import CheckList, Finding, begin_again, load_checks, record_check
 from orchestrator.fleet.models import CheckOutcome, CheckRequest, CheckStep, Host, HostState
-from orchestrator.fleet.selectors import own_host_for
+from orchestrator.fleet.selectors import load_own_host
 from orchestrator.transport.address import HostKey
 from orchestrator.transport.reach import reach
 from orchestrator.transport.ssh import scan_host_key
@@ -52,13 +52,13 @@ def ask_for_checks(*, member: Member, host_id: UUID, again: CheckStep | None = N
     with transaction.atomic():
         if again is not None:
             begin_again(host=host, step=again)
-        if checks_of(host).next_step is not None:
+        if load_checks(host).next_step is not None:
             request_check(host)
             wake_check(host.pk)
-    return checks_of(host)
+    return load_checks(host)
 
 
-def carry_out(host_id: UUID) -> None:
+def run_checks(host_id: UUID) -> None:
     """Execute the requested checks, unless another worker does.
 
     If the team of the host uses its share of the threads, a later tick executes them.
@@ -66,16 +66,16 @@ def carry_out(host_id: UUID) -> None:
     team = Host.objects.filter(pk=host_id).values_list("team", flat=True).first()
     with SHARES.admit(team) as admitted:
         if admitted:
-            _carry_out(host_id)
+            _run_steps(host_id)
 
 
-def _carry_out(host_id: UUID) -> None:
+def _run_steps(host_id: UUID) -> None:
     since = time.monotonic()
-    request = take_request(host_id)
+    request = claim_request(host_id)
     if request is None:
         return
     try:
-        with HEARTBEAT.keeping(claim_of(request, since=since)) as claim:
+        with HEARTBEAT.keeping(build_request_claim(request, since=since)) as claim:
             while _try_next(request, claim):
                 pass
             end_request(request)
@@ -86,7 +86,7 @@ def _carry_out(host_id: UUID) -> None:
 def _try_next(request: CheckRequest, claim: Claim) -> bool:
     """Try one step; return False if none is left, or the host must not be disturbed now."""
     host = Host.objects.select_related("credential").get(pk=request.host_id)
-    step = checks_of(host).next_step
+    step = load_checks(host).next_step
     if step is None or host.state == HostState.RETIRED or hasattr(host, "lease"):
         return False
     began = time.monotonic()
@@ -94,15 +94,15 @@ def _try_next(request: CheckRequest, claim: Claim) -> bool:
     died = request.tries > MAX_TRIES
     finding = _DIED if died else _run_step(host, step, claim)
     claim.renew()
-    note_check(host=host, step=step, finding=finding, seconds=time.monotonic() - began)
+    record_check(host=host, step=step, finding=finding, seconds=time.monotonic() - began)
     request.tries = 1
-    note_progress(request)
+    record_progress(request)
     return True
 
 
 def _host(member: Member, host_id: UUID) -> Host:
     member.require(Role.MAINTAINER, to="check a host")
-    host = own_host_for(member, host_id)
+    host = load_own_host(member, host_id)
     if host.state == HostState.RETIRED:
         raise ConflictError(f"{host} is retired: activate it first")
     if hasattr(host, "lease"):
@@ -140,20 +140,20 @@ def _reach(host: Host, _: Claim) -> Finding:
     )
 
 
-def _key(host: Host, _: Claim) -> Finding:
+def _check_key(host: Host, _: Claim) -> Finding:
     shown = scan_host_key(host.address, host.port, REACH_TIMEOUT_S, networks=settings.HOST_NETWORKS)
     if shown.line == host.host_key:
         message = f"It shows the key that is pinned: {shown.fingerprint_sha256} ({shown.type})"
         return Finding(outcome=CheckOutcome.PASSED, message=message)
     return Finding(
         outcome=CheckOutcome.ACTION_REQUIRED,
-        message=_question(host, shown),
+        message=_format_key_question(host, shown),
         remedies=remediation.to_compare_keys(shown),
         shown_key=shown.line,
     )
 
 
-def _question(host: Host, shown: HostKey) -> str:
+def _format_key_question(host: Host, shown: HostKey) -> str:
     if not host.host_key:
         return f"{host.address} shows a key that is not confirmed yet."
     pinned = HostKey.parse(host.host_key).fingerprint_sha256
@@ -164,5 +164,5 @@ def _question(host: Host, shown: HostKey) -> str:
 
 
 _STEPS: Mapping[CheckStep, Callable[[Host, Claim], Finding]] = MappingProxyType(
-    {CheckStep.REACH: _reach, CheckStep.KEY: _key, **checkup_inside.STEPS}
+    {CheckStep.REACH: _reach, CheckStep.KEY: _check_key, **checkup_inside.STEPS}
 )

@@ -12,14 +12,14 @@ from orchestrator.core.heartbeat import Claim
 from orchestrator.dispatch import remediation
 from orchestrator.dispatch.agent import LEAN, Agent, AgentError
 from orchestrator.dispatch.guarded_transport import GuardedTransport
-from orchestrator.dispatch.tools import SCRIPT, tool_path
+from orchestrator.dispatch.tools import SCRIPT, locate_tool
 from orchestrator.fleet.checks import Finding
-from orchestrator.fleet.connect import address_of, local_work_dir
+from orchestrator.fleet.connect import build_ssh_address, get_local_work_dir
 from orchestrator.fleet.models import CheckOutcome, CheckStep, Host, HostTransport
-from orchestrator.fleet.selectors import latest_snapshot
+from orchestrator.fleet.selectors import load_latest_snapshot
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.loadtools.registry import TOOLS
-from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
+from orchestrator.loadtools.thresholds import THRESHOLDS, format_quantity
 from orchestrator.transport.base import Transport
 from orchestrator.transport.local import LocalTransport
 from orchestrator.transport.ssh import SshTransport
@@ -45,7 +45,7 @@ _TIME = "import time; print(repr(time.time()))"
 
 
 @contextlib.contextmanager
-def way_to(host: Host, claim: Claim) -> Iterator[Transport]:
+def open_transport(host: Host, claim: Claim) -> Iterator[Transport]:
     """Open a connection in any state of the host: it is being set up, or fixed."""
     with _open(host) as transport, claim.closing(transport.close):
         yield GuardedTransport(transport, claim)
@@ -53,18 +53,18 @@ def way_to(host: Host, claim: Claim) -> Iterator[Transport]:
 
 def _open(host: Host) -> LocalTransport | SshTransport:
     if host.transport == HostTransport.LOCAL:
-        return LocalTransport(local_work_dir(host))
-    return SshTransport(address_of(host))
+        return LocalTransport(get_local_work_dir(host))
+    return SshTransport(build_ssh_address(host))
 
 
 def _login(host: Host, claim: Claim) -> Finding:
-    with way_to(host, claim):
+    with open_transport(host, claim):
         message = f"{host.login} can log in, and the work directory {host.work_dir} exists"
-    return _passed(message)
+    return _build_passed(message)
 
 
-def _python(host: Host, claim: Claim) -> Finding:
-    with way_to(host, claim) as transport:
+def _check_python(host: Host, claim: Claim) -> Finding:
+    with open_transport(host, claim) as transport:
         done = transport.run([host.python, *LEAN, "-c", _VERSION], timeout_s=WORD_TIMEOUT_S)
     if done.exit_status in {126, 127}:
         raise HostSetupError(f"{host.name} cannot run {host.python}: there is no such command.")
@@ -81,23 +81,23 @@ def _python(host: Host, claim: Claim) -> Finding:
         raise HostSetupError(
             f"Python {version} on {host.name} lacks parts of its standard library: {missing}."
         )
-    return _passed(f"{host.python} is Python {version}")
+    return _build_passed(f"{host.python} is Python {version}")
 
 
-def _agent(host: Host, claim: Claim) -> Finding:
-    with way_to(host, claim) as transport:
+def _check_agent(host: Host, claim: Claim) -> Finding:
+    with open_transport(host, claim) as transport:
         agent = Agent(transport, python=host.python)
         agent.install()
         facts = agent.facts()
-        refusal = _refusal(host, agent)
+        refusal = _check_user(host, agent)
     record_snapshot(host=host, facts=facts)
     if refusal is not None:
         return refusal
-    told = f"It is unpacked below {host.work_dir} and answers: {_machine(facts)}"
-    return _passed(f"{told}. {_who_runs(host)}")
+    told = f"It is unpacked below {host.work_dir} and answers: {_describe_machine(facts)}"
+    return _build_passed(f"{told}. {_describe_user(host)}")
 
 
-def _refusal(host: Host, agent: Agent) -> Finding | None:
+def _check_user(host: Host, agent: Agent) -> Finding | None:
     """Return a failure if measured code cannot run as the host's user; then no job could start."""
     if not host.run_as:
         return None
@@ -112,7 +112,7 @@ def _refusal(host: Host, agent: Agent) -> Finding | None:
     return None
 
 
-def _who_runs(host: Host) -> str:
+def _describe_user(host: Host) -> str:
     """Describe the user that runs measured code: see SECURITY.md."""
     if host.run_as:
         login = host.login or "Pitwall's own workers"
@@ -127,7 +127,7 @@ def _who_runs(host: Host) -> str:
     return f"Measured code runs as {host.login}: use a login that has access to nothing else"
 
 
-def _machine(facts: Mapping[str, Any]) -> str:
+def _describe_machine(facts: Mapping[str, Any]) -> str:
     memory, free = facts.get("memory_bytes"), facts.get("disk_free_bytes")
     told = [
         " ".join(str(facts[name]) for name in ("os_name", "os_version") if facts.get(name)),
@@ -139,14 +139,14 @@ def _machine(facts: Mapping[str, Any]) -> str:
     return ", ".join(text for text in told if text)
 
 
-def _tools(host: Host, _: Claim) -> Finding:
+def _check_tools(host: Host, _: Claim) -> Finding:
     """Check the tools in the facts that the previous step has stored in a snapshot."""
-    snapshot = latest_snapshot(host)
+    snapshot = load_latest_snapshot(host)
     facts = snapshot.facts if snapshot else {}
     fit, missing = [], []
     for name in sorted(TOOLS.keys() - {SCRIPT}):
         try:
-            path, own = tool_path(name, facts)
+            path, own = locate_tool(name, facts)
         except HostSetupError:
             missing.append(name)
         else:
@@ -166,15 +166,15 @@ def _tools(host: Host, _: Claim) -> Finding:
     )
 
 
-def _clock(host: Host, claim: Claim) -> Finding:
-    with way_to(host, claim) as transport:
+def _check_clock(host: Host, claim: Claim) -> Finding:
+    with open_transport(host, claim) as transport:
         off_s, error_s = min(
-            (_clock_look(transport, host) for _ in range(CLOCK_LOOKS)), key=lambda look: look[1]
+            (_measure_clock(transport, host) for _ in range(CLOCK_LOOKS)), key=lambda look: look[1]
         )
-    known = f"(known to {quantity(error_s, 's')})"
+    known = f"(known to {format_quantity(error_s, 's')})"
     if abs(off_s) - error_s < CLOCK_OFF_S:
-        message = f"Its clock agrees with Pitwall's to {quantity(abs(off_s), 's')} {known}"
-        return _passed(message)
+        message = f"Its clock agrees with Pitwall's to {format_quantity(abs(off_s), 's')} {known}"
+        return _build_passed(message)
     side = "ahead of" if off_s > 0 else "behind"
     return Finding(
         outcome=CheckOutcome.WARNING,
@@ -184,7 +184,7 @@ def _clock(host: Host, claim: Claim) -> Finding:
     )
 
 
-def _clock_look(transport: Transport, host: Host) -> tuple[float, float]:
+def _measure_clock(transport: Transport, host: Host) -> tuple[float, float]:
     """Return the offset of the clock in seconds, and its uncertainty: half the round trip."""
     before = time.time()
     done = transport.run([host.python, *LEAN, "-c", _TIME], timeout_s=WORD_TIMEOUT_S)
@@ -198,18 +198,18 @@ def _clock_look(transport: Transport, host: Host) -> tuple[float, float]:
     return told - (before + after) / 2, (after - before) / 2
 
 
-def _quiet(host: Host, claim: Claim) -> Finding:
-    with way_to(host, claim) as transport:
+def _check_idle(host: Host, claim: Claim) -> Finding:
+    with open_transport(host, claim) as transport:
         look = Agent(transport, python=host.python).check_idle()
-    found = [reason for reason in _disturbances(look) if reason]
+    found = [reason for reason in _list_disturbances(look) if reason]
     if not found:
         share = look.get("foreign_share")
         used = (
             "the CPU use of other processes is unknown"
             if share is None
-            else f"other processes use {_of_core(share)}"
+            else f"other processes use {_format_core_share(share)}"
         )
-        return _passed(f"Nothing disturbs it: {used}")
+        return _build_passed(f"Nothing disturbs it: {used}")
     return Finding(
         outcome=CheckOutcome.WARNING,
         message=f"Results of this host will be less stable: {'; '.join(found)}",
@@ -217,34 +217,39 @@ def _quiet(host: Host, claim: Claim) -> Finding:
     )
 
 
-def _disturbances(look: Mapping[str, Any]) -> Iterator[str]:
+def _list_disturbances(look: Mapping[str, Any]) -> Iterator[str]:
     """Yield disturbances by the thresholds of the validity of trials."""
     foreign = THRESHOLDS["foreign_process"]
     if foreign.is_broken_by(look.get("foreign_share")):
         names = [str(each["name"]) for each in look.get("foreign") or () if each["cpu_s"] > 0.01]
         who = f" ({', '.join(names)})" if names else ""
-        yield f"other processes use {_of_core(look['foreign_share'])}{who}, expected {foreign.text}"
+        yield (
+            f"other processes use {_format_core_share(look['foreign_share'])}{who}, "
+            f"expected {foreign.text}"
+        )
     if THRESHOLDS["steal"].is_broken_by(look.get("steal_share")):
-        yield f"the hypervisor takes {quantity(look['steal_share'], 'share')} of its CPU time"
+        yield (
+            f"the hypervisor takes {format_quantity(look['steal_share'], 'share')} of its CPU time"
+        )
     if look.get("on_battery"):
         yield "it runs on battery"
 
 
-def _of_core(share: float) -> str:
-    return quantity(max(0.0, share), "cores")
+def _format_core_share(share: float) -> str:
+    return format_quantity(max(0.0, share), "cores")
 
 
-def _passed(message: str) -> Finding:
+def _build_passed(message: str) -> Finding:
     return Finding(outcome=CheckOutcome.PASSED, message=message)
 
 
 STEPS: Mapping[CheckStep, Callable[[Host, Claim], Finding]] = MappingProxyType(
     {
         CheckStep.LOGIN: _login,
-        CheckStep.PYTHON: _python,
-        CheckStep.AGENT: _agent,
-        CheckStep.TOOLS: _tools,
-        CheckStep.CLOCK: _clock,
-        CheckStep.QUIET: _quiet,
+        CheckStep.PYTHON: _check_python,
+        CheckStep.AGENT: _check_agent,
+        CheckStep.TOOLS: _check_tools,
+        CheckStep.CLOCK: _check_clock,
+        CheckStep.QUIET: _check_idle,
     }
 )

@@ -19,7 +19,7 @@ MAX_IDLE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class _Idle:
+class _IdleConnection:
     transport: Transport
     since: float
 
@@ -30,7 +30,7 @@ class Connections:
 
     open_: Callable[[Host], Transport] = connect
     idle_s: float = IDLE_S
-    _idle: dict[Hashable, list[_Idle]] = field(default_factory=dict)
+    _idle: dict[Hashable, list[_IdleConnection]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
@@ -54,7 +54,7 @@ class Connections:
     def _take(self, host: Host) -> Transport | None:
         found = None
         with self._lock:
-            kept = self._idle.get(_key(host), [])
+            kept = self._idle.get(_build_connection_key(host), [])
             while kept and found is None:
                 transport = kept.pop().transport
                 found = transport if transport.is_open() else None
@@ -63,7 +63,9 @@ class Connections:
 
     def _keep(self, host: Host, transport: Transport) -> None:
         with self._lock:
-            self._idle.setdefault(_key(host), []).append(_Idle(transport, time.monotonic()))
+            self._idle.setdefault(_build_connection_key(host), []).append(
+                _IdleConnection(transport, time.monotonic())
+            )
 
     def _close_old(self) -> None:
         """Close connections that were idle for `idle_s`, and the oldest ones beyond MAX_IDLE."""
@@ -83,7 +85,7 @@ class Connections:
             each.transport.close()
 
 
-def _key(host: Host) -> Hashable:
+def _build_connection_key(host: Host) -> Hashable:
     """Return the settings of a connection: after a change of any of them a new one is opened."""
     return (
         host.pk, host.state, host.transport, host.address, host.port, host.login, host.host_key,

@@ -14,7 +14,7 @@ class Share:
     cpus: int | None = None
 
 
-def allot(
+def assign_cpus(
     logical: int | None, shares: Sequence[Share], *, pin: bool
 ) -> dict[str, list[int] | None]:
     """Assign disjoint CPUs to each name, on a host with `logical` CPUs; None = anywhere.
@@ -29,21 +29,21 @@ def allot(
     found: dict[str, list[int] | None] = {share.name: None for share in shares}
     if logical is None or logical < 2:
         if wanted > 1:
-            raise HostSetupError(_too_few(wanted, logical))
+            raise HostSetupError(_explain_too_few(wanted, logical))
         return found
     spare = 1 if logical > max(2, wanted + len(open_)) else 0
     usable = list(range(spare, logical))
     if wanted > len(usable):
-        raise HostSetupError(_too_few(wanted, logical))
+        raise HostSetupError(_explain_too_few(wanted, logical))
     for share in fixed:
         found[share.name], usable = usable[: share.cpus], usable[share.cpus :]
     pinned = pin and len(shares) > 1
     if open_ and usable and (pinned or fixed):
-        found.update(_evenly(open_, usable) if pin else {s.name: usable for s in open_})
+        found.update(_share_evenly(open_, usable) if pin else {s.name: usable for s in open_})
     return found
 
 
-def _evenly(shares: Sequence[Share], cpus: list[int]) -> dict[str, list[int] | None]:
+def _share_evenly(shares: Sequence[Share], cpus: list[int]) -> dict[str, list[int] | None]:
     """Give each the same number; if there are too few, all share all of them."""
     each = len(cpus) // len(shares)
     if not each:
@@ -55,7 +55,7 @@ def _evenly(shares: Sequence[Share], cpus: list[int]) -> dict[str, list[int] | N
     return parts
 
 
-def _too_few(wanted: int, logical: int | None) -> str:
+def _explain_too_few(wanted: int, logical: int | None) -> str:
     return (
         f"the definition's limits want {wanted} CPUs of one host, and it has {logical or 'unknown'}"
         "; take a larger host, another placement, or fewer CPUs"

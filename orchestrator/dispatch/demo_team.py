@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Team, User
-from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.services import create_team, create_user
 from orchestrator.benchmarks.fetching import finish_fetch
 from orchestrator.benchmarks.models import Project
@@ -35,7 +35,7 @@ SSH_HOST = "sample-host"
 
 
 @contextmanager
-def demo_owner() -> Iterator[tuple[Member, str | None]]:
+def open_demo_team() -> Iterator[tuple[Member, str | None]]:
     """Yield the demo's user, with hardware profiles in their team; the password only if it is new.
 
     If the block fails, a new team and user are removed with everything that the block created:
@@ -44,7 +44,7 @@ def demo_owner() -> Iterator[tuple[Member, str | None]]:
     new_team = not Team.objects.filter(slug=TEAM).exists()
     new_user = not User.objects.filter(username=USER).exists()
     try:
-        yield _owner()
+        yield _load_owner()
     except BaseException:
         team = Team.objects.filter(slug=TEAM).first() if new_team else None
         if team is not None:
@@ -54,26 +54,26 @@ def demo_owner() -> Iterator[tuple[Member, str | None]]:
         raise
 
 
-def _owner() -> tuple[Member, str | None]:
+def _load_owner() -> tuple[Member, str | None]:
     team = create_team(slug=TEAM, name="Demo team")
-    member, password = _user(team)
+    member, password = _create_user(team)
     for slug, profile in PROFILES.items():
         save_profile(member=member, slug=slug, **profile)
     return member, password
 
 
-def this_machine(member: Member) -> Host:
+def register_this_machine(member: Member) -> Host:
     """Return this machine as a host, with a profile from its facts."""
     profile = save_profile(member=member, slug=HOST, name="This machine")
     host = add_local_host(member=member, name=HOST, profile=profile, python=sys.executable)
-    facts = _asked(host)
+    facts = _request_host_checks(host)
     name = str(facts.get("hostname") or "This machine")
     save_profile(member=member, slug=HOST, name=name[:100])
     record_snapshot(host=host, facts=facts)
     return host
 
 
-def ssh_machine(member: Member, where: str, authorized_keys: Path) -> Host:
+def register_ssh_machine(member: Member, where: str, authorized_keys: Path) -> Host:
     """Return the host at `login@address:port`; `authorized_keys` is a file of that host.
 
     Both are of the same installation, so the key that the host shows is pinned.
@@ -95,7 +95,7 @@ def ssh_machine(member: Member, where: str, authorized_keys: Path) -> Host:
         )
         host, shown = add_host(member=member, new=new)
         host = confirm_host_key(member=member, host_id=host.pk, host_key=shown.line)
-    record_snapshot(host=host, facts=_asked(host))
+    record_snapshot(host=host, facts=_request_host_checks(host))
     return host
 
 
@@ -104,12 +104,12 @@ def _sample_key(member: Member) -> Credential:
     return known or add_credential(member=member, name=SSH_HOST)
 
 
-def _asked(host: Host) -> dict[str, Any]:
+def _request_host_checks(host: Host) -> dict[str, Any]:
     with connect(host) as transport:
         return Agent(transport, python=host.python).facts()
 
 
-def project_at(member: Member, *, slug: str, name: str, path: str) -> Project:
+def store_project(member: Member, *, slug: str, name: str, path: str) -> Project:
     """Return the team's project of that name, with its repository at `path`.
 
     A new project whose repository cannot be fetched is removed again.
@@ -130,10 +130,10 @@ def project_at(member: Member, *, slug: str, name: str, path: str) -> Project:
     return project
 
 
-def _user(team: Team) -> tuple[Member, str | None]:
+def _create_user(team: Team) -> tuple[Member, str | None]:
     user = User.objects.filter(username=USER).first()
     if user is not None:
-        return member_for_user(user, team.slug), None
+        return load_member(user, team.slug), None
     password = secrets.token_urlsafe(12)
     user = create_user(username=USER, password=password, team=team, role=Role.OWNER)
-    return member_for_user(user, team.slug), password
+    return load_member(user, team.slug), password

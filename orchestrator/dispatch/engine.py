@@ -34,7 +34,7 @@ from orchestrator.core.errors import HostError, NotReadyError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.logs import logging_about
 from orchestrator.core.spans import mark_span, span
-from orchestrator.database.clock import database_now
+from orchestrator.database.clock import read_database_time
 from orchestrator.dispatch import builds, intake, interim, outcomes, unsupported_cases
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
 from orchestrator.dispatch.plan import (
@@ -45,15 +45,15 @@ from orchestrator.dispatch.plan import (
     STOP_S,
     Action,
     Step,
-    backoff_s,
-    next_action,
+    choose_action,
+    compute_backoff_s,
     retry_s,
 )
-from orchestrator.dispatch.provision import supply, survey
-from orchestrator.dispatch.rounds import drop_cancelled, plans_of_round, step_id
+from orchestrator.dispatch.provision import inspect_host, provision_host
+from orchestrator.dispatch.rounds import build_round_plans, drop_cancelled, step_id
 from orchestrator.dispatch.shares import SHARES
 from orchestrator.fleet.models import Host
-from orchestrator.fleet.services import note_host_error, note_host_seen
+from orchestrator.fleet.services import record_host_error, record_host_seen
 from orchestrator.runs import budgets, cancelling, claims
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import JobState
@@ -97,13 +97,13 @@ def advance(job_id: UUID) -> float | None:
                 if not admitted:
                     return claims.release_claim(job, poll_in_s=SHARE_S, failures=job.failures - 1)
                 with HEARTBEAT.keeping(claims.build_claim(job, since=since)) as claim:
-                    return _steps(job, claim)
+                    return _run_steps(job, claim)
         except ClaimLost:
             logger.info("job %s: another worker took over", job_id)
             return None
 
 
-def _steps(job: Job, claim: Claim) -> float | None:
+def _run_steps(job: Job, claim: Claim) -> float | None:
     wait_s = _step(job, claim)
     while wait_s == AT_ONCE:
         claims.begin_next_step(job)
@@ -113,7 +113,7 @@ def _steps(job: Job, claim: Claim) -> float | None:
 
 def _step(job: Job, claim: Claim) -> float | None:
     job_hosts = JobHosts(job, claim)
-    action = next_action(
+    action = choose_action(
         Step(
             state=job.state,
             step_started=job.step_started,
@@ -122,7 +122,7 @@ def _step(job: Job, claim: Claim) -> float | None:
             followers_started=job.followers_started,
         )
     )
-    if job.failures > _most_failures(job):
+    if job.failures > _count_most_failures(job):
         _without_an_end(job, action)
         return None
     claim.begin(f"the step {action!r} of the job", STEP_S[action])
@@ -137,7 +137,7 @@ def _step(job: Job, claim: Claim) -> float | None:
         _wait_in_queue(job, job_hosts, str(error))
         return None
     except PitwallError as error:
-        return _end(job, job_hosts, JobState.FAILED, str(error))
+        return _end_job(job, job_hosts, JobState.FAILED, str(error))
     except (ClaimLost, DatabaseError) as error:
         # A value that the database refuses comes from the host, and would be refused again.
         if not isinstance(error, DataError):
@@ -154,15 +154,15 @@ def _wait_for_fetch(job: Job, job_hosts: JobHosts, project: Project) -> float | 
     """Request a fetch of a lost mirror, and poll again; without a worker for it the job fails."""
     fetch = request_fetch(project, since=job.started_at)
     # The fetch has been due since then, without a worker.
-    waits_since = max(fetch.next_at or database_now(), job.started_at or job.created_at)
-    waited_s = (database_now() - waits_since).total_seconds()
+    waits_since = max(fetch.next_at or read_database_time(), job.started_at or job.created_at)
+    waited_s = (read_database_time() - waits_since).total_seconds()
     if fetch.claim is None and waited_s > FETCH_PATIENCE_S:
         message = f"no worker fetches the repository of {project.slug}; check `manage.py doctor`"
-        return _end(job, job_hosts, JobState.FAILED, message)
+        return _end_job(job, job_hosts, JobState.FAILED, message)
     return claims.release_claim(job, poll_in_s=FETCH_POLL_S)
 
 
-def _most_failures(job: Job) -> int:
+def _count_most_failures(job: Job) -> int:
     return MAX_POLL_FAILURES if job.step_started else MAX_CONNECT_FAILURES
 
 
@@ -176,28 +176,30 @@ def _without_an_end(job: Job, action: Action) -> None:
         claims.end_job(job, JobState.CANCELLED, "cancelled; the hosts could not be reached")
         return
     reason = f"{job.failures - 1} workers in a row ended in the middle of the step {action!r}"
-    _lose_attempt(job, reason, avoid=[])
+    _end_attempt(job, reason, avoid=[])
 
 
 def _prepare(job: Job, job_hosts: JobHosts) -> float | None:
     there = {}
     for host in job_hosts.hosts:
         with job_hosts.at(host) as session:
-            there[host.pk] = survey(job, job_hosts, session)
+            there[host.pk] = inspect_host(job, job_hosts, session)
             if host == job_hosts.lead and job.attempt > 1 and job.round:
-                _take_in_late(job, session)
-    if not unsupported_cases.decide(job, job_hosts) and (other := _replaceable(job, job_hosts)):
-        _, why = outcomes.outcome_of(job)
+                _ingest_late_results(job, session)
+    if not unsupported_cases.decide(job, job_hosts) and (
+        other := _find_replaceable_host(job, job_hosts)
+    ):
+        _, why = outcomes.derive_outcome(job)
         return _try_again(job, job_hosts, why, avoid=[other])
-    left = _next_trial(job)
+    left = _find_next_trial(job)
     # A job without any trial only visits its hosts.
     if left is None and job.trials.exists():
-        claims.transition_job(job, JobState.MEASURING)
-        return _end(job, job_hosts, *outcomes.outcome_of(job))
+        claims.change_job_state(job, JobState.MEASURING)
+        return _end_job(job, job_hosts, *outcomes.derive_outcome(job))
     for host in job_hosts.hosts:
         with job_hosts.at(host) as session:
-            supply(job, job_hosts, session, there[host.pk])
-    claims.transition_job(
+            provision_host(job, job_hosts, session, there[host.pk])
+    claims.change_job_state(
         job,
         JobState.MEASURING,
         phase="starting",
@@ -209,19 +211,19 @@ def _prepare(job: Job, job_hosts: JobHosts) -> float | None:
     return AT_ONCE
 
 
-def _replaceable(job: Job, job_hosts: JobHosts) -> Host | None:
+def _find_replaceable_host(job: Job, job_hosts: JobHosts) -> Host | None:
     """Return a host that another one could replace."""
     return next((host for host in job_hosts.hosts if claims.has_other_hosts(job, host)), None)
 
 
-def _take_in_late(job: Job, session: HostSession) -> None:
+def _ingest_late_results(job: Job, session: HostSession) -> None:
     """Store results of the previous attempt that finished on this host after it was abandoned."""
     status = session.agent.status(str(job.pk), step_id(job, back=1), 0)
-    intake.take_in(job, session, status, late=True)
+    intake.ingest_events(job, session, status, late=True)
 
 
 def _start_followers(job: Job, job_hosts: JobHosts) -> float:
-    plans = plans_of_round(job, job_hosts, ports={})
+    plans = build_round_plans(job, job_hosts, ports={})
     for host in job_hosts.followers:
         with job_hosts.at(host) as session:
             _leave_supervisor(job, session, plans[session.label])
@@ -240,7 +242,7 @@ def _start(job: Job, job_hosts: JobHosts) -> float | None:
             return claims.release_claim(job, poll_in_s=POLL_S)
         ports[session.label] = seen.port
     with job_hosts.at(job_hosts.lead) as session:
-        _leave_supervisor(job, session, plans_of_round(job, job_hosts, ports)[session.label])
+        _leave_supervisor(job, session, build_round_plans(job, job_hosts, ports)[session.label])
     claims.update_job(job, step_started=True, journal_offset=0)
     return claims.release_claim(job, poll_in_s=POLL_S)
 
@@ -248,10 +250,10 @@ def _start(job: Job, job_hosts: JobHosts) -> float | None:
 def _poll_follower(job: Job, session: HostSession) -> intake.JournalSummary:
     """Read the journal from the beginning each time: it is short until the lead connects."""
     status = session.agent.status(str(job.pk), step_id(job), 0)
-    seen = intake.take_in(job, session, status)
+    seen = intake.ingest_events(job, session, status)
     builds.read_logs(job, session)
     if not status["alive"] and not seen.aborted:
-        seen.aborted = _why_dead(status)
+        seen.aborted = _explain_death(status)
     return seen
 
 
@@ -263,30 +265,30 @@ def _leave_supervisor(job: Job, session: HostSession, plan: bytes) -> None:
 def _poll(job: Job, job_hosts: JobHosts) -> float | None:
     with job_hosts.at(job_hosts.lead) as session:
         status = session.agent.status(str(job.pk), step_id(job), job.journal_offset)
-        seen = intake.take_in(job, session, status)
+        seen = intake.ingest_events(job, session, status)
         drop_cancelled(job, session, status["dropped"])
         if intake.is_building(job, seen):
             builds.read_logs(job, session)
     claims.update_job(job, journal_offset=status["offset"], message="", **seen.changes)
-    note_host_seen(host=job_hosts.lead)
+    record_host_seen(host=job_hosts.lead)
     if seen.round_done:
-        return _after_round(job, job_hosts, seen.lost)
+        return _finish_round(job, job_hosts, seen.lost)
     if seen.aborted or not status["alive"]:
-        reason = seen.aborted or _why_dead(status)
+        reason = seen.aborted or _explain_death(status)
         return _try_again(
             job, job_hosts, f"the agent on {job_hosts.lead.name} ended early: {reason}"
         )
     return claims.release_claim(job, poll_in_s=max(POLL_S, seen.quiet_s))
 
 
-def _why_dead(status: dict[str, object]) -> str:
+def _explain_death(status: dict[str, object]) -> str:
     return "it was killed, or the host restarted" if status["started"] else "it never started"
 
 
-def _after_round(job: Job, job_hosts: JobHosts, lost: list[str]) -> float | None:
-    following = _next_trial(job)
+def _finish_round(job: Job, job_hosts: JobHosts, lost: list[str]) -> float | None:
+    following = _find_next_trial(job)
     if following is None:
-        return _end(job, job_hosts, *outcomes.outcome_of(job))
+        return _end_job(job, job_hosts, *outcomes.derive_outcome(job))
     if following.round == job.round:
         why = lost[0] if lost else "it skipped trials of its round"
         return _try_again(job, job_hosts, f"{job_hosts.lead.name}: {why}", avoid=[job_hosts.lead])
@@ -300,16 +302,16 @@ def _after_round(job: Job, job_hosts: JobHosts, lost: list[str]) -> float | None
     return AT_ONCE
 
 
-def _next_trial(job: Job) -> Trial | None:
+def _find_next_trial(job: Job) -> Trial | None:
     """Return the first trial that is still needed; None if there is none or the budget is spent.
 
     Analysing and skipping cases may be repeated: both follow from the measurements.
     """
-    outcomes.give_up_cases(job)
+    outcomes.abandon_cases(job)
     interim.analyse_cases(job)
     left = job.trials.filter(state="planned").order_by("position")
     following = left.first()
-    if following is None or budgets.holds(job, following.round):
+    if following is None or budgets.allows_round(job, following.round):
         return following
     claims.skip_remaining(job, budgets.SPENT)
     # The last analysis of the cases that do not continue.
@@ -322,7 +324,7 @@ def _cancel(job: Job, job_hosts: JobHosts) -> float | None:
     if job.step_started and job_hosts.lead in told:
         with job_hosts.at(job_hosts.lead) as session:
             status = session.agent.status(str(job.pk), step_id(job), job.journal_offset)
-            intake.take_in(job, session, status)
+            intake.ingest_events(job, session, status)
     message = "cancelled; existing results are kept"
     silent = [host.name for host in job_hosts.hosts if host not in told]
     if silent:
@@ -331,7 +333,7 @@ def _cancel(job: Job, job_hosts: JobHosts) -> float | None:
     return None
 
 
-def _end(job: Job, job_hosts: JobHosts, state: JobState, message: str) -> float | None:
+def _end_job(job: Job, job_hosts: JobHosts, state: JobState, message: str) -> float | None:
     """End the job. The round on its hosts has ended, or is stopped now."""
     if state != JobState.FINISHED:
         _stop_everywhere(job, job_hosts)
@@ -344,7 +346,7 @@ def _try_again(
 ) -> float | None:
     """Start the next attempt, up to a limit, after a failure of hosts."""
     _stop_everywhere(job, job_hosts)
-    _lose_attempt(job, reason, avoid=avoid or [])
+    _end_attempt(job, reason, avoid=avoid or [])
     return None
 
 
@@ -354,10 +356,10 @@ def _wait_in_queue(job: Job, job_hosts: JobHosts, reason: str) -> None:
     For example, the disk of the server is full.
     """
     _stop_everywhere(job, job_hosts)
-    _lose_attempt(job, reason, avoid=[], wait_s=NOT_READY_PAUSE_S)
+    _end_attempt(job, reason, avoid=[], wait_s=NOT_READY_PAUSE_S)
 
 
-def _lose_attempt(job: Job, reason: str, *, avoid: list[Host], wait_s: float | None = None) -> None:
+def _end_attempt(job: Job, reason: str, *, avoid: list[Host], wait_s: float | None = None) -> None:
     if job.attempt >= MAX_ATTEMPTS:
         message = f"failed after {job.attempt} attempts; the last: {reason}"
         claims.end_job(job, JobState.FAILED, message)
@@ -388,18 +390,18 @@ def _stop_everywhere(job: Job, job_hosts: JobHosts) -> list[Host]:
 def _host_failed(job: Job, job_hosts: JobHosts, error: HostError) -> float | None:
     """Retry transient failures, first in place, then from the queue; others end the job."""
     host = job_hosts.last or job_hosts.lead
-    note_host_error(host=host, error=error)
+    record_host_error(host=host, error=error)
     # At least this one: events stored before the error were progress and reset the count.
     failures = max(1, job.failures)
-    cap = _most_failures(job)
+    cap = _count_most_failures(job)
     if error.transient and failures < cap:
         again = f"{host.name}: {error}; trying again ({failures} of {cap})"
         claims.update_job(job, message=again[:2000])
         logger.warning("job %s: %s", job.pk, again)
-        return claims.release_claim(job, poll_in_s=backoff_s(failures), failures=failures)
+        return claims.release_claim(job, poll_in_s=compute_backoff_s(failures), failures=failures)
     if error.transient or claims.has_other_hosts(job, host):
         return _try_again(job, job_hosts, f"{host.name}: {error}", avoid=[host])
-    return _end(job, job_hosts, JobState.FAILED, f"{host.name}: {error}")
+    return _end_job(job, job_hosts, JobState.FAILED, f"{host.name}: {error}")
 
 
 _ACTIONS = {

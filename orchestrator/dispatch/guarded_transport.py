@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 from orchestrator.core.heartbeat import Claim
-from orchestrator.transport.base import Closing, Completed, Content, Transport
+from orchestrator.transport.base import ClosingTransport, CommandResult, Content, Transport
 
 
-class GuardedTransport(Closing):
+class GuardedTransport(ClosingTransport):
     """A Transport; each verb first checks the claim, and raises if it is lost or late."""
 
     def __init__(self, inner: Transport, claim: Claim) -> None:
         self._inner, self._claim = inner, claim
 
-    def run(self, argv: Sequence[str], *, timeout_s: float) -> Completed:
+    def run(self, argv: Sequence[str], *, timeout_s: float) -> CommandResult:
         self._claim.check()
         return self._inner.run(argv, timeout_s=timeout_s)
 

@@ -12,14 +12,14 @@ from orchestrator.loadtools.model import LoadSpec
 from orchestrator.loadtools.registry import Adapter
 
 
-def checks_of(
+def build_checks(
     spec: Spec, parameters: Mapping[str, Scalar], tool: Adapter, load: LoadSpec
 ) -> list[dict[str, Any]]:
     """Return CHECKs of protocol.py: the load's own request first, then those of the definition."""
-    return [*_own_check(tool, load), *_checks(spec, load, parameters)]
+    return [*_build_own_check(tool, load), *_list_definition_checks(spec, load, parameters)]
 
 
-def ready_of(spec: Spec, load: LoadSpec) -> dict[str, Any]:
+def build_ready_check(spec: Spec, load: LoadSpec) -> dict[str, Any]:
     """Return the request that is repeated until the server is ready.
 
     An HTTP/3 server also listens on TCP at the same port, or clients would not find it.
@@ -35,7 +35,7 @@ def ready_of(spec: Spec, load: LoadSpec) -> dict[str, Any]:
     }
 
 
-def _own_check(tool: Adapter, load: LoadSpec) -> list[dict[str, Any]]:
+def _build_own_check(tool: Adapter, load: LoadSpec) -> list[dict[str, Any]]:
     """Return the load's own request as a check: its answer is reported, the load judges its status.
 
     For a random path, `path` is an example if there is one. The answer to a gRPC message cannot be
@@ -56,19 +56,21 @@ def _own_check(tool: Adapter, load: LoadSpec) -> list[dict[str, Any]]:
     return [_check("load", own, load, coding=coding, probe=tool.probe(load))]
 
 
-def _checks(spec: Spec, load: LoadSpec, parameters: Mapping[str, Scalar]) -> list[dict[str, Any]]:
+def _list_definition_checks(
+    spec: Spec, load: LoadSpec, parameters: Mapping[str, Scalar]
+) -> list[dict[str, Any]]:
     """Return the checks of the definition, with the values of the case in its texts.
 
     Only the load tool can send HTTP/3, and it does not report the answer, so these use TCP.
     """
     by_tcp = replace(load, protocol="h1") if load.protocol == "h3" else load
     return [
-        _check(str(number), _filled(check, parameters), by_tcp, coding="identity", probe=None)
+        _check(str(number), _fill_check(check, parameters), by_tcp, coding="identity", probe=None)
         for number, check in enumerate(spec.checks, 1)
     ]
 
 
-def _filled(check: Check, parameters: Mapping[str, Scalar]) -> Check:
+def _fill_check(check: Check, parameters: Mapping[str, Scalar]) -> Check:
     texts = {
         name: fill(getattr(check, name), parameters)
         for name in ("path", "body", "text", "matches", "encoding")

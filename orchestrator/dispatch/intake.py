@@ -10,7 +10,7 @@ from uuid import UUID
 from agents.hostagent.protocol import INFRASTRUCTURE_FAILURES
 from orchestrator.core.clock import utc_now
 from orchestrator.core.logs import logging_about
-from orchestrator.core.spans import past_span, span
+from orchestrator.core.spans import record_past_span, span
 from orchestrator.dispatch import builds
 from orchestrator.dispatch.agent import AgentError
 from orchestrator.dispatch.job_hosts import HostSession
@@ -67,7 +67,7 @@ class JournalSummary:
     lost: list[str] = field(default_factory=list)
 
 
-def take_in(
+def ingest_events(
     job: Job, session: HostSession, status: Mapping[str, Any], *, late: bool = False
 ) -> JournalSummary:
     """Process each event in order; events may be processed again.
@@ -81,11 +81,11 @@ def take_in(
         session=session,
         folder=f"jobs/{job.pk}/{step}/trials",
         late=late,
-        ahead_s=_ahead_s(float(status["now"])),
+        ahead_s=_measure_clock_ahead_s(float(status["now"])),
     )
     for event in status["events"]:
         session.claim.check()
-        _HANDLERS.get(str(event.get("event")), _ignore)(job, source, event, seen)
+        _HANDLERS.get(str(event.get("event")), _ignore_event)(job, source, event, seen)
     return seen
 
 
@@ -94,7 +94,7 @@ def is_building(job: Job, seen: JournalSummary) -> bool:
     return str(seen.changes.get("phase", job.phase)).startswith("building")
 
 
-def failed_trials(job: Job) -> list[FailedTrial]:
+def load_failed_trials(job: Job) -> list[FailedTrial]:
     """Return the failed trials of a job, oldest first, as input of the plan."""
     failed = job.trials.filter(state=TrialState.FAILED).select_related("variant__commit")
     return [
@@ -119,12 +119,12 @@ def _check_number(job: Job, events: Sequence[Any]) -> None:
         )
 
 
-def _ahead_s(host_now: float) -> float:
+def _measure_clock_ahead_s(host_now: float) -> float:
     ahead = host_now - utc_now().timestamp()
     return ahead if abs(ahead) > CLOCK_TOLERANCE_S else 0.0
 
 
-def _trial_started(
+def _record_trial_start(
     job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary
 ) -> None:
     trial_id = UUID(str(event["trial"]))
@@ -136,7 +136,9 @@ def _trial_started(
         seen.changes["current_trial"] = trial_id
 
 
-def _phase(_job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary) -> None:
+def _record_phase(
+    _job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary
+) -> None:
     seen.changes["phase"] = str(event["phase"])[:60]
     ends_at = source.instant(event) + timedelta(seconds=float(event.get("quiet_s") or 0))
     left_s = (ends_at - utc_now()).total_seconds()
@@ -146,35 +148,37 @@ def _phase(_job: Job, source: Source, event: Mapping[str, Any], seen: JournalSum
 def _build_started(
     job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary
 ) -> None:
-    seen.changes["phase"] = _building(event)[:60]
-    builds.note_started(job, source.session, event, source.instant(event))
+    seen.changes["phase"] = _describe_build(event)[:60]
+    builds.record_build_start(job, source.session, event, source.instant(event))
 
 
-def _building(event: Mapping[str, Any]) -> str:
+def _describe_build(event: Mapping[str, Any]) -> str:
     label = str(event.get("label") or "")
     return f"building {str(event['commit'])[:10]}" + (label and f" for {label}")
 
 
 def _build_done(job: Job, source: Source, event: Mapping[str, Any], _: JournalSummary) -> None:
-    builds.note_done(job, source.session, event, source.instant(event))
+    builds.record_build_done(job, source.session, event, source.instant(event))
 
 
 def _build_failed(job: Job, source: Source, event: Mapping[str, Any], _: JournalSummary) -> None:
-    builds.note_failed(job, source.session, event, source.instant(event))
+    builds.record_build_failure(job, source.session, event, source.instant(event))
 
 
-def _listening(_job: Job, _: Source, event: Mapping[str, Any], seen: JournalSummary) -> None:
+def _record_listening(_job: Job, _: Source, event: Mapping[str, Any], seen: JournalSummary) -> None:
     seen.port = int(event["port"])
 
 
-def _trial_done(job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary) -> None:
-    trial = _planned(job, event)
+def _record_trial_done(
+    job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary
+) -> None:
+    trial = _find_planned_trial(job, event)
     seen.quiet_s = 0.0
     if trial is None:
         return
     source.session.claim.begin(f"fetching the files of trial {trial.pk}", FILES_S)
     with logging_about(trial=trial.pk):
-        past_span("trial", trial.started_at, source.instant(event))
+        record_past_span("trial", trial.started_at, source.instant(event))
         with span("collect"):
             _store(job, source, trial)
     # The step made progress even if it ends in an error later.
@@ -196,8 +200,10 @@ def _store(job: Job, source: Source, trial: Trial) -> None:
     )
 
 
-def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary) -> None:
-    trial = _planned(job, event)
+def _record_trial_failure(
+    job: Job, source: Source, event: Mapping[str, Any], seen: JournalSummary
+) -> None:
+    trial = _find_planned_trial(job, event)
     seen.quiet_s = 0.0
     if trial is None:
         return
@@ -209,19 +215,19 @@ def _trial_failed(job: Job, source: Source, event: Mapping[str, Any], seen: Jour
     output = str(event.get("output") or "").strip()
     source.session.claim.begin(f"fetching the files of trial {trial.pk}", FILES_S)
     with logging_about(trial=trial.pk):
-        past_span("trial", trial.started_at, source.instant(event), failed=code)
+        record_past_span("trial", trial.started_at, source.instant(event), failed=code)
         with span("collect"):
             fail_trial(
                 trial=trial,
                 job=job,
                 code=code,
                 message=f"{message}\n{output}".strip(),
-                files=_left_files(source, trial),
+                files=_fetch_left_files(source, trial),
             )
     claims.update_job(job, failures=0)
 
 
-def _left_files(source: Source, trial: Trial) -> dict[str, bytes]:
+def _fetch_left_files(source: Source, trial: Trial) -> dict[str, bytes]:
     """Return the files of a failed trial; none if they are not valid."""
     try:
         return fetch_files(source.session.transport, source.folder, trial)
@@ -235,15 +241,15 @@ def _round_done(_job: Job, _: Source, _event: Mapping[str, Any], seen: JournalSu
     seen.changes["current_trial"] = None
 
 
-def _aborted(_job: Job, _: Source, event: Mapping[str, Any], seen: JournalSummary) -> None:
+def _record_abort(_job: Job, _: Source, event: Mapping[str, Any], seen: JournalSummary) -> None:
     seen.aborted = str(event.get("reason") or "no reason given")
 
 
-def _ignore(_job: Job, _: Source, _event: Mapping[str, Any], _seen: JournalSummary) -> None:
+def _ignore_event(_job: Job, _: Source, _event: Mapping[str, Any], _seen: JournalSummary) -> None:
     """Ignore an event for users, or one of a newer agent."""
 
 
-def _planned(job: Job, event: Mapping[str, Any]) -> Trial | None:
+def _find_planned_trial(job: Job, event: Mapping[str, Any]) -> Trial | None:
     """Return the trial of an event unless it is stored already."""
     return (
         job.trials.filter(pk=UUID(str(event["trial"])), state=TrialState.PLANNED)
@@ -256,11 +262,11 @@ _HANDLERS = {
     "build_started": _build_started,
     "build_done": _build_done,
     "build_failed": _build_failed,
-    "listening": _listening,
-    "trial_started": _trial_started,
-    "phase": _phase,
-    "trial_done": _trial_done,
-    "trial_failed": _trial_failed,
+    "listening": _record_listening,
+    "trial_started": _record_trial_start,
+    "phase": _record_phase,
+    "trial_done": _record_trial_done,
+    "trial_failed": _record_trial_failure,
     "round_done": _round_done,
-    "aborted": _aborted,
+    "aborted": _record_abort,
 }

@@ -10,8 +10,8 @@ from itertools import chain
 from typing import NamedTuple
 from uuid import UUID
 
-from orchestrator.benchmarks.loads import primary_of
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.loads import list_primary_metrics
+from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.dispatch.case_data import (
     CaseBlocks,
     CaseComparisons,
@@ -19,13 +19,13 @@ from orchestrator.dispatch.case_data import (
     compare_case,
     describe_decision,
 )
-from orchestrator.loadtools.metrics import metrics_of
-from orchestrator.measurements.readings import values_of
+from orchestrator.loadtools.metrics import find_metrics
+from orchestrator.measurements.readings import load_values
 from orchestrator.runs import claims
-from orchestrator.runs.case_status import latest_analyses
+from orchestrator.runs.case_status import load_latest_analyses
 from orchestrator.runs.models import InterimAnalysis, Job, Trial, Until
 from orchestrator.runs.states import TrialState, Validity
-from orchestrator.stats.interim import analysis_is_due
+from orchestrator.stats.interim import is_analysis_due
 from orchestrator.stats.stopping import Decision, decide_cases
 
 
@@ -44,13 +44,13 @@ def analyse_cases(job: Job) -> None:
     if job.run.until == Until.ROUNDS:
         return
     spec = _load_spec(job)
-    due = _due_cases(job, spec)
+    due = _load_due_cases(job, spec)
     if not due:
         return
     data = _compare_due(due, spec)
     decisions = decide_cases(
         {case: compared.data for case, compared in data.items()},
-        elsewhere=_p_values_elsewhere(job, due),
+        elsewhere=_load_other_p_values(job, due),
         cells=_count_cases(job) * len(spec.cells),
         screen=job.run.until == Until.SCREENED,
     )
@@ -66,20 +66,20 @@ def analyse_cases(job: Job) -> None:
 def _load_spec(job: Job) -> ComparisonSpec:
     variants = job.run.variants.select_related("commit").filter(position__gt=0)
     return ComparisonSpec(
-        metrics=metrics_of(primary_of(spec_of(job.run.definition))),
+        metrics=find_metrics(list_primary_metrics(read_spec(job.run.definition))),
         contenders={each.position: each.commit.short_sha for each in variants},
     )
 
 
-def _due_cases(job: Job, spec: ComparisonSpec) -> dict[int, CaseBlocks]:
+def _load_due_cases(job: Job, spec: ComparisonSpec) -> dict[int, CaseBlocks]:
     """Return the cases that are due for an analysis."""
-    analyses = {case: analysis for (_, case), analysis in latest_analyses([job.pk]).items()}
+    analyses = {case: analysis for (_, case), analysis in load_latest_analyses([job.pk]).items()}
     settled = {case for case, analysis in analyses.items() if analysis.decided or analysis.futile}
     return {
         case: blocks
         for case, blocks in _load_blocks(job, 1 + len(spec.contenders)).items()
         if case not in settled
-        and analysis_is_due(
+        and is_analysis_due(
             len(blocks.clean),
             analyses[case].blocks if case in analyses else 0,
             last=not blocks.goes_on,
@@ -124,17 +124,17 @@ def _is_clean(block: Sequence[BlockTrial], variants: int) -> bool:
 
 def _compare_due(due: Mapping[int, CaseBlocks], spec: ComparisonSpec) -> dict[int, CaseComparisons]:
     trials = chain.from_iterable(block.values() for each in due.values() for block in each.clean)
-    values = values_of(list(trials), {metric.key for metric in spec.metrics})
+    values = load_values(list(trials), {metric.key for metric in spec.metrics})
     return {case: compare_case(blocks, spec, values) for case, blocks in due.items()}
 
 
-def _p_values_elsewhere(job: Job, due: Iterable[int]) -> list[float]:
+def _load_other_p_values(job: Job, due: Iterable[int]) -> list[float]:
     """Return the newest p values of the run's cases that are not analysed now."""
     now = {(job.pk, case) for case in due}
     jobs = job.run.jobs.values_list("pk", flat=True)
     return [
         p
-        for key, analysis in latest_analyses(jobs).items()
+        for key, analysis in load_latest_analyses(jobs).items()
         if key not in now
         for p in analysis.p_values
     ]

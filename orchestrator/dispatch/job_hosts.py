@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from orchestrator.core.errors import HostSetupError
-from orchestrator.core.heartbeat import Claim, unlimited
+from orchestrator.core.heartbeat import Claim, build_unlimited_claim
 from orchestrator.core.logs import logging_about
 from orchestrator.dispatch.agent import Agent
 from orchestrator.dispatch.connections import CONNECTIONS, Connections
@@ -25,7 +25,7 @@ class HostSession:
     label: str
     transport: Transport
     agent: Agent
-    claim: Claim = field(default_factory=unlimited)
+    claim: Claim = field(default_factory=build_unlimited_claim)
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class JobHosts:
     """
 
     job: Job
-    claim: Claim = field(default_factory=unlimited)
+    claim: Claim = field(default_factory=build_unlimited_claim)
     connections: Connections = field(default_factory=lambda: CONNECTIONS)
     last: Host | None = None
 

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable
 
 from orchestrator.benchmarks.models import Case
 from orchestrator.dispatch import intake
-from orchestrator.dispatch.plan import FailedTrial, reasons_to_give_up
+from orchestrator.dispatch.plan import FailedTrial, find_abandoned_cases
 from orchestrator.runs import claims
 from orchestrator.runs.budgets import SPENT
-from orchestrator.runs.cancelling import CANCELLED, cancelled_cases
+from orchestrator.runs.cancelling import CANCELLED, load_cancelled_cases
 from orchestrator.runs.case_status import CaseStatus, load_case_statuses
 from orchestrator.runs.models import Job, Until
 from orchestrator.runs.states import JobState, TrialState
@@ -16,33 +16,33 @@ from orchestrator.runs.states import JobState, TrialState
 MAX_REASON = 400
 
 
-def give_up_cases(job: Job) -> None:
+def abandon_cases(job: Job) -> None:
     """Skip the rest of the cases that would only fail again."""
-    for case, reason in reasons_to_give_up(intake.failed_trials(job)).items():
+    for case, reason in find_abandoned_cases(intake.load_failed_trials(job)).items():
         claims.skip_case(job, case, reason)
 
 
-def outcome_of(job: Job) -> tuple[JobState, str]:
+def derive_outcome(job: Job) -> tuple[JobState, str]:
     """Return the state and the message of a job that has no trials left.
 
     It failed if no case that its hosts could measure has a value. It was cancelled if all of these
     cases were.
     """
-    trials = intake.failed_trials(job)
-    given_up = reasons_to_give_up(trials)
-    failed = _failed(job, trials, given_up)
-    unsupported = _unsupported(job)
+    trials = intake.load_failed_trials(job)
+    given_up = find_abandoned_cases(trials)
+    failed = _find_failed_cases(job, trials, given_up)
+    unsupported = _find_unsupported_cases(job)
     cancelled = {
-        case: why.removeprefix(CANCELLED).strip() for case, why in cancelled_cases(job).items()
+        case: why.removeprefix(CANCELLED).strip() for case, why in load_cancelled_cases(job).items()
     }
     cases = Case.objects.filter(trials__job=job).distinct().in_bulk()
     supported = set(cases) - set(unsupported)
     parts = [
-        *_settled(job, {**failed, **given_up, **cancelled}),
-        *_named("skipped after failures", given_up, cases),
-        *_named("failed", failed, cases),
-        *_named("cancelled", cancelled, cases),
-        *_named("unsupported", unsupported, cases),
+        *_describe_decided_cases(job, {**failed, **given_up, **cancelled}),
+        *_format_cases_by_reason("skipped after failures", given_up, cases),
+        *_format_cases_by_reason("failed", failed, cases),
+        *_format_cases_by_reason("cancelled", cancelled, cases),
+        *_format_cases_by_reason("unsupported", unsupported, cases),
     ]
     message = "\n".join(parts)
     without = {**failed, **given_up}
@@ -54,7 +54,7 @@ def outcome_of(job: Job) -> tuple[JobState, str]:
     return JobState.FAILED, reason if len(cases) == 1 else message
 
 
-def _settled(job: Job, without: Collection[int]) -> list[str]:
+def _describe_decided_cases(job: Job, without: Collection[int]) -> list[str]:
     """Return messages about the cases of a job that continues until its cases are decided."""
     skipped = job.trials.filter(state=TrialState.SKIPPED, message=SPENT)
     spent = "budget spent: some rounds were skipped"
@@ -65,28 +65,38 @@ def _settled(job: Job, without: Collection[int]) -> list[str]:
     for state in ("decided", "stopped early"):
         blocks = [each.analysis.blocks for each in found if each.analysis and each.state == state]
         if blocks:
-            parts.append(f"{state}: {len(blocks)} of {_cases(len(found))} after {_span(blocks)}")
+            parts.append(
+                f"{state}: {len(blocks)} of {_format_case_count(len(found))} after "
+                f"{_format_block_span(blocks)}"
+            )
     open_ = [each for each in found if each.state in {"open", "undecided"}]
-    reasons = {each.case.pk: _short(each) for each in open_}
-    return [*parts, *_named("not decided", reasons, {each.case.pk: each.case for each in open_})]
+    reasons = {each.case.pk: _describe_undecided_case(each) for each in open_}
+    return [
+        *parts,
+        *_format_cases_by_reason(
+            "not decided", reasons, {each.case.pk: each.case for each in open_}
+        ),
+    ]
 
 
-def _short(status: CaseStatus) -> str:
+def _describe_undecided_case(status: CaseStatus) -> str:
     blocks = status.analysis.blocks if status.analysis else 0
     after = f"after {blocks} blocks" if blocks else "too few clean blocks"
     return "; ".join(part for part in (after, status.wanted) if part)
 
 
-def _cases(number: int) -> str:
+def _format_case_count(number: int) -> str:
     return f"{number} case{'s' if number != 1 else ''}"
 
 
-def _span(blocks: list[int]) -> str:
+def _format_block_span(blocks: list[int]) -> str:
     least, most = min(blocks), max(blocks)
     return f"{most} blocks" if least == most else f"{least} to {most} blocks"
 
 
-def _failed(job: Job, trials: Iterable[FailedTrial], given_up: Collection[int]) -> dict[int, str]:
+def _find_failed_cases(
+    job: Job, trials: Iterable[FailedTrial], given_up: Collection[int]
+) -> dict[int, str]:
     """Return the cases with failed trials only that were not skipped after failures."""
     measured = job.trials.filter(state=TrialState.MEASURED).values_list("case", flat=True)
     known = {*given_up, *measured}
@@ -97,22 +107,25 @@ def _failed(job: Job, trials: Iterable[FailedTrial], given_up: Collection[int]) 
     }
 
 
-def _unsupported(job: Job) -> dict[int, str]:
+def _find_unsupported_cases(job: Job) -> dict[int, str]:
     found = job.trials.filter(state=TrialState.UNSUPPORTED).order_by("position")
     return dict(found.values_list("case", "message"))
 
 
-def _named(kind: str, reasons: dict[int, str], cases: dict[int, Case]) -> list[str]:
+def _format_cases_by_reason(
+    kind: str, reasons: dict[int, str], cases: dict[int, Case]
+) -> list[str]:
     """Return one line for all cases with the same reason."""
     by_reason: dict[str, list[str]] = {}
     for case, reason in sorted(reasons.items()):
         by_reason.setdefault(reason, []).append(cases[case].label)
     return [
-        f"{kind}: {_listed(labels)}: {reason[:MAX_REASON]}" for reason, labels in by_reason.items()
+        f"{kind}: {_format_labels(labels)}: {reason[:MAX_REASON]}"
+        for reason, labels in by_reason.items()
     ]
 
 
-def _listed(labels: list[str]) -> str:
+def _format_labels(labels: list[str]) -> str:
     if len(labels) <= 3:
         return " · ".join(labels)
     return f"{labels[0]} and {len(labels) - 1} more cases"

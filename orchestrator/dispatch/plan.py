@@ -71,7 +71,7 @@ class FailedTrial:
     message: str
 
 
-def next_action(step: Step) -> Action:
+def choose_action(step: Step) -> Action:
     """Return the next action of an active job."""
     if step.cancel_requested:
         return Action.CANCEL
@@ -84,17 +84,17 @@ def next_action(step: Step) -> Action:
     return Action.START
 
 
-def reasons_to_give_up(failed: Sequence[FailedTrial]) -> dict[int, str]:
+def find_abandoned_cases(failed: Sequence[FailedTrial]) -> dict[int, str]:
     """Map the cases that must stop to the reason: without one of its commits a block is
     excluded."""
     by_case: dict[int, list[FailedTrial]] = {}
     for trial in failed:
         by_case.setdefault(trial.case, []).append(trial)
-    found = {case: _reason(trials) for case, trials in by_case.items()}
+    found = {case: _explain_abandonment(trials) for case, trials in by_case.items()}
     return {case: reason for case, reason in found.items() if reason}
 
 
-def _reason(failed: Sequence[FailedTrial]) -> str:
+def _explain_abandonment(failed: Sequence[FailedTrial]) -> str:
     """Return why a case with these failures must stop; empty if it may continue."""
     for trial in failed:
         if trial.code in HOPELESS:
@@ -111,7 +111,7 @@ def retry_s(attempt: int) -> float:
     return min(300.0, 4.0**attempt)
 
 
-def backoff_s(failures: int) -> float:
+def compute_backoff_s(failures: int) -> float:
     """Return the seconds to wait after the n-th failure in a row (1 or more): 2, 4, 8 … at most
     30."""
     return min(30.0, 2.0**failures)

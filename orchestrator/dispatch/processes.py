@@ -7,7 +7,7 @@ from orchestrator.benchmarks.limits import Limits
 from orchestrator.benchmarks.matrix import fill
 from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.errors import HostSetupError
-from orchestrator.dispatch.cpus import Share, allot
+from orchestrator.dispatch.cpus import Share, assign_cpus
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.stage import Facts, Stage
 from orchestrator.runs.models import HostRole
@@ -17,7 +17,7 @@ Cpus = Mapping[str, list[int] | None]
 Parameters = Mapping[str, Scalar]
 
 
-def cpus_of(spec: Spec, job_hosts: JobHosts, facts: Mapping[str, Facts]) -> Cpus:
+def assign_process_cpus(spec: Spec, job_hosts: JobHosts, facts: Mapping[str, Facts]) -> Cpus:
     """Return the CPUs of each process of a case by name; service names have a prefix.
 
     HostSetupError if a host has fewer than the definition requires.
@@ -36,24 +36,24 @@ def cpus_of(spec: Spec, job_hosts: JobHosts, facts: Mapping[str, Facts]) -> Cpus
         shares = [share for role, share in places if job_hosts.roles[role] == host]
         logical = facts[job_hosts.label(host)].get("threads")
         try:
-            found.update(allot(logical, shares, pin=spec.pin_cpus))
+            found.update(assign_cpus(logical, shares, pin=spec.pin_cpus))
         except HostSetupError as error:
             raise HostSetupError(f"{host.name}: {error}") from error
     return found
 
 
-def server_of(stage: Stage, spec: Spec, cpus: Cpus, parameters: Parameters) -> dict[str, Any]:
+def build_server(stage: Stage, spec: Spec, cpus: Cpus, parameters: Parameters) -> dict[str, Any]:
     subject = spec.subject
     return {
         "on": stage.job_hosts.label_of(HostRole.TARGET),
         "argv": [fill(word, parameters) for word in subject.start or ()],
         "env": {key: fill(word, parameters) for key, word in subject.env.items()},
-        "limits": limits_of(spec.limits.target, cpus.get(SERVER)),
+        "limits": build_limits(spec.limits.target, cpus.get(SERVER)),
         "port": subject.port,
     }
 
 
-def services_of(
+def build_services(
     stage: Stage, spec: Spec, cpus: Cpus, parameters: Parameters
 ) -> list[dict[str, Any]]:
     return [
@@ -63,7 +63,7 @@ def services_of(
             "count": service.count,
             "argv": [fill(word, parameters) for word in service.start],
             "env": {key: fill(word, parameters) for key, word in service.env.items()},
-            "limits": limits_of(service.limits, _cpus_of_service(stage, spec, cpus, name)),
+            "limits": build_limits(service.limits, _choose_service_cpus(stage, spec, cpus, name)),
             "port": service.port,
             "ready": {
                 "path": service.ready.path,
@@ -75,7 +75,7 @@ def services_of(
     ]
 
 
-def limits_of(limits: Limits, cpus: list[int] | None) -> dict[str, Any]:
+def build_limits(limits: Limits, cpus: list[int] | None) -> dict[str, Any]:
     return {
         "cpus": cpus,
         "cpu_quota": limits.cpu_quota,
@@ -84,7 +84,7 @@ def limits_of(limits: Limits, cpus: list[int] | None) -> dict[str, Any]:
     }
 
 
-def _cpus_of_service(stage: Stage, spec: Spec, cpus: Cpus, name: str) -> list[int] | None:
+def _choose_service_cpus(stage: Stage, spec: Spec, cpus: Cpus, name: str) -> list[int] | None:
     """Return a service's CPUs: by default those of the server, never those of the load tool."""
     own = cpus.get(f"service:{name}")
     if own is not None:

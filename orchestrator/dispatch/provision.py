@@ -2,21 +2,21 @@
 
 from django.conf import settings
 
-from orchestrator.benchmarks.mirrors import packed_file
+from orchestrator.benchmarks.mirrors import open_pack_file
 from orchestrator.benchmarks.models import Case
-from orchestrator.benchmarks.refs import check_fetched, names_fetched_after, repository_of
+from orchestrator.benchmarks.refs import check_fetched, open_repository, resolve_after_fetch
 from orchestrator.benchmarks.repository import Repository
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.dispatch.agent import Readiness
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
-from orchestrator.dispatch.recipes import has_git, repository_id, source_path
+from orchestrator.dispatch.recipes import build_repository_id, build_source_path, has_git
 from orchestrator.dispatch.stage import (
-    cases_of_job,
-    hosts_that_build,
-    resolved_cases,
-    supported_cases,
+    load_job_cases,
+    load_supported_cases,
+    resolve_cases,
+    select_building_hosts,
 )
-from orchestrator.dispatch.tools import Needs, needs_of, own_tool, tool_path
+from orchestrator.dispatch.tools import Needs, collect_tool_needs, find_own_tool, locate_tool
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.runs import claims
 from orchestrator.runs.models import Job
@@ -27,23 +27,26 @@ KEEP_DAYS = 30.0
 ANCESTORS = 50
 
 
-def survey(job: Job, job_hosts: JobHosts, session: HostSession) -> Readiness:
+def inspect_host(job: Job, job_hosts: JobHosts, session: HostSession) -> Readiness:
     """Return what the host has of the needs of the job; store its facts as a snapshot.
 
     The lease belongs to this job, so other processes of agents are orphans and are stopped.
     """
-    spec = spec_of(job.run.definition)
-    cases = cases_of_job(job)
-    specs = list({id(each): each for each in resolved_cases(spec, cases).values()}.values())
-    builds_here = session.host in hosts_that_build(specs, job_hosts)
-    tools = map(own_tool, _needs(cases, job, job_hosts, session))
-    shas = _shas(job) if builds_here else []
+    spec = read_spec(job.run.definition)
+    cases = load_job_cases(job)
+    specs = list({id(each): each for each in resolve_cases(spec, cases).values()}.values())
+    builds_here = session.host in select_building_hosts(specs, job_hosts)
+    tools = map(find_own_tool, _needs(cases, job, job_hosts, session))
+    shas = _list_commits(job) if builds_here else []
     there = session.agent.ready(
         keep_days=KEEP_DAYS,
         limit_bytes=session.host.disk_limit_bytes,
-        repository=repository_id(job.run.definition.benchmark.project),
+        repository=build_repository_id(job.run.definition.benchmark.project),
         commits=shas,
-        paths=[*map(source_path, shas), *(tool.remote_path for tool in tools if tool is not None)],
+        paths=[
+            *map(build_source_path, shas),
+            *(tool.remote_path for tool in tools if tool is not None),
+        ],
         programs=sorted({name for each in specs for name in each.requires}) if builds_here else [],
     )
     snapshot = record_snapshot(host=session.host, facts=there.facts)
@@ -52,16 +55,16 @@ def survey(job: Job, job_hosts: JobHosts, session: HostSession) -> Readiness:
     return there
 
 
-def supply(job: Job, job_hosts: JobHosts, session: HostSession, there: Readiness) -> None:
+def provision_host(job: Job, job_hosts: JobHosts, session: HostSession, there: Readiness) -> None:
     """Send to the host all that the job's rounds need; existing files stay.
 
     On a slow line this takes long, and the heartbeat of the claim keeps the job.
     """
-    _send_tools(_needs(supported_cases(job), job, job_hosts, session), session, there)
+    _send_tools(_needs(load_supported_cases(job), job, job_hosts, session), session, there)
     if has_git(there.facts):
         _send_bundles(job, session, [sha for sha, known in there.commits.items() if not known])
     else:
-        shas = [sha for sha in there.commits if not there.present[source_path(sha)]]
+        shas = [sha for sha in there.commits if not there.present[build_source_path(sha)]]
         _send_archives(job, session, shas)
 
 
@@ -69,17 +72,17 @@ def _needs(cases: list[Case], job: Job, job_hosts: JobHosts, session: HostSessio
     """Return the load tools that this host needs for these cases."""
     if session.host != job_hosts.lead:
         return {}
-    spec = spec_of(job.run.definition)
-    return needs_of(spec, [case.parameters for case in cases])
+    spec = read_spec(job.run.definition)
+    return collect_tool_needs(spec, [case.parameters for case in cases])
 
 
-def _shas(job: Job) -> list[str]:
+def _list_commits(job: Job) -> list[str]:
     return [variant.commit.sha for variant in job.run.variants.select_related("commit")]
 
 
 def _send_tools(needs: Needs, session: HostSession, there: Readiness) -> None:
     for name, features in needs.items():
-        path, own = tool_path(name, there.facts, features)
+        path, own = locate_tool(name, there.facts, features)
         if own is not None and not there.present[path]:
             with open(own.path, "rb") as program:
                 session.transport.put(program, path, mode=0o755)
@@ -88,7 +91,7 @@ def _send_tools(needs: Needs, session: HostSession, there: Readiness) -> None:
 def _send_bundles(job: Job, session: HostSession, shas: list[str]) -> None:
     project = job.run.definition.benchmark.project
     for sha in shas:
-        _send_bundle(session, _holding(job, sha), repository_id(project), sha)
+        _send_bundle(session, _open_repository_with(job, sha), build_repository_id(project), sha)
 
 
 def _send_bundle(session: HostSession, repository: Repository, name: str, sha: str) -> None:
@@ -96,7 +99,7 @@ def _send_bundle(session: HostSession, repository: Repository, name: str, sha: s
     ancestors = repository.ancestors(sha, limit=ANCESTORS)
     there = session.agent.commits(name, *ancestors) if ancestors else {}
     known = next((each for each in ancestors if there.get(each)), None)
-    with packed_file(settings.DATA_DIR) as file:
+    with open_pack_file(settings.DATA_DIR) as file:
         repository.bundle(sha, file, without=known)
         file.seek(0)
         session.transport.put(file, f"bundles/{sha}.bundle")
@@ -105,23 +108,23 @@ def _send_bundle(session: HostSession, repository: Repository, name: str, sha: s
 
 def _send_archives(job: Job, session: HostSession, shas: list[str]) -> None:
     for sha in shas:
-        repository = _holding(job, sha)
-        with packed_file(settings.DATA_DIR) as file:
+        repository = _open_repository_with(job, sha)
+        with open_pack_file(settings.DATA_DIR) as file:
             repository.archive(sha, file)
             file.seek(0)
-            session.transport.put(file, source_path(sha))
+            session.transport.put(file, build_source_path(sha))
 
 
-def _holding(job: Job, sha: str) -> Repository:
+def _open_repository_with(job: Job, sha: str) -> Repository:
     """Return the mirror with this commit.
 
     FetchRunningError if it was lost: a fetch after the start of the job must bring it back.
     InvalidRequestError if that fetch failed or did not bring the commit.
     """
     project = job.run.definition.benchmark.project
-    repository = repository_of(project)
+    repository = open_repository(project)
     if not repository.has(sha):
-        with names_fetched_after(lambda: job.started_at):
+        with resolve_after_fetch(lambda: job.started_at):
             check_fetched(project, known=False)
         repository.resolve(sha)
     return repository

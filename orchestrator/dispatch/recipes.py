@@ -4,15 +4,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.benchmarks.fields import Scalar, shown_value
+from orchestrator.benchmarks.fields import Scalar, format_axis_value
 from orchestrator.benchmarks.matrix import fill
 from orchestrator.benchmarks.models import Case, Project
 from orchestrator.benchmarks.spec import Install, Spec
-from orchestrator.benchmarks.words import words_in
-from orchestrator.core.ids import digest_of
-from orchestrator.dispatch.requirements import path_of
-from orchestrator.dispatch.stage import Facts, Stage, hosts_that_build
-from orchestrator.fleet.programs import versions_in
+from orchestrator.benchmarks.words import find_placeholders
+from orchestrator.core.ids import hash_value
+from orchestrator.dispatch.requirements import build_path
+from orchestrator.dispatch.stage import Facts, Stage, select_building_hosts
+from orchestrator.fleet.programs import list_versions
 from orchestrator.runs.models import HostRole, Job, Trial
 
 MAX_LABEL = 200
@@ -37,13 +37,13 @@ class Recipe:
         return f"builds/{self.name(sha)}"
 
 
-def source_path(sha: str) -> str:
+def build_source_path(sha: str) -> str:
     return f"sources/{sha}.tar.gz"
 
 
-def repository_id(project: Project) -> str:
+def build_repository_id(project: Project) -> str:
     """Return the name of a project's repository on hosts."""
-    return digest_of(project.repository_url)[:16]
+    return hash_value(project.repository_url)[:16]
 
 
 def has_git(facts: Facts) -> bool:
@@ -57,12 +57,18 @@ def resolve_recipe(spec: Spec, parameters: Mapping[str, Scalar], facts: Facts) -
     apply only to the server, or each case would have a separate build.
     """
     subject = spec.subject
-    steps = [_filled(command, parameters) for command in subject.build]
-    env = {key: text for key, text in subject.env.items() if not words_in(text) & set(spec.matrix)}
+    steps = [_fill_command(command, parameters) for command in subject.build]
+    env = {
+        key: text
+        for key, text in subject.env.items()
+        if not find_placeholders(text) & set(spec.matrix)
+    }
     machine = [facts.get(name) for name in ("system", "machine", "python")]
-    programs = versions_in(facts, spec.requires)
-    install = _install(subject.install, parameters, [env, machine, programs or _others(facts)])
-    inputs = digest_of([steps, env, install, machine, programs, facts.get("languages")])
+    programs = list_versions(facts, spec.requires)
+    install = _install(
+        subject.install, parameters, [env, machine, programs or _list_other_programs(facts)]
+    )
+    inputs = hash_value([steps, env, install, machine, programs, facts.get("languages")])
     return Recipe(
         steps=steps,
         timeout_s=subject.build_timeout_s,
@@ -73,7 +79,7 @@ def resolve_recipe(spec: Spec, parameters: Mapping[str, Scalar], facts: Facts) -
     )
 
 
-def builds_of(job: Job, stage: Stage, trials: Iterable[Trial]) -> list[dict[str, Any]]:
+def build_builds(job: Job, stage: Stage, trials: Iterable[Trial]) -> list[dict[str, Any]]:
     """Return the builds of a plan for these trials: one per commit, recipe and kind of host.
 
     Hosts differ in how they get the commit, by git or as an archive, and in the paths of their
@@ -87,31 +93,37 @@ def builds_of(job: Job, stage: Stage, trials: Iterable[Trial]) -> list[dict[str,
         recipe = resolve_recipe(spec, trial.case.parameters, stage.facts_of(HostRole.TARGET))
         wanted.setdefault((sha, recipe.inputs), recipe)
         users.setdefault(recipe.inputs, {})[trial.case_id] = trial.case
-        labels = [stage.job_hosts.label(host) for host in hosts_that_build([spec], stage.job_hosts)]
+        labels = [
+            stage.job_hosts.label(host) for host in select_building_hosts([spec], stage.job_hosts)
+        ]
         hosts.setdefault((sha, recipe.inputs), {}).update(dict.fromkeys(labels))
-    repository = repository_id(job.run.definition.benchmark.project)
-    named = _labels(stage.spec, {inputs: list(cases.values()) for inputs, cases in users.items()})
+    repository = build_repository_id(job.run.definition.benchmark.project)
+    named = _build_recipe_labels(
+        stage.spec, {inputs: list(cases.values()) for inputs, cases in users.items()}
+    )
     return [
-        _entry(recipe, sha, on, path, source, named[inputs])
+        _build_entry(recipe, sha, on, path, source, named[inputs])
         for (sha, inputs), recipe in wanted.items()
-        for source, path, on in _kinds(recipe, sha, list(hosts[sha, inputs]), stage, repository)
+        for source, path, on in _list_host_kinds(
+            recipe, sha, list(hosts[sha, inputs]), stage, repository
+        )
     ]
 
 
-def _kinds(
+def _list_host_kinds(
     recipe: Recipe, sha: str, labels: list[str], stage: Stage, repository: str
 ) -> list[tuple[dict[str, str], list[str], list[str]]]:
     """Return the source and path of each kind of host, with the hosts of that kind."""
     kinds: dict[str, tuple[dict[str, str], list[str], list[str]]] = {}
     for label in labels:
         facts = stage.facts[label]
-        own = {"repository": repository} if has_git(facts) else {"archive": source_path(sha)}
-        path = path_of(facts, recipe.requires)
-        kinds.setdefault(digest_of([own, path]), (own, path, []))[2].append(label)
+        own = {"repository": repository} if has_git(facts) else {"archive": build_source_path(sha)}
+        path = build_path(facts, recipe.requires)
+        kinds.setdefault(hash_value([own, path]), (own, path, []))[2].append(label)
     return list(kinds.values())
 
 
-def _entry(
+def _build_entry(
     recipe: Recipe, sha: str, on: list[str], path: list[str], source: dict[str, str], label: str
 ) -> dict[str, Any]:
     return {
@@ -134,25 +146,25 @@ def _install(
 ) -> dict[str, Any] | None:
     if install is None:
         return None
-    steps = [_filled(command, parameters) for command in install.steps]
+    steps = [_fill_command(command, parameters) for command in install.steps]
     return {
-        "key": digest_of([steps, *around]),
+        "key": hash_value([steps, *around]),
         "files": [fill(file, parameters) for file in install.files],
         "steps": steps,
         "timeout_s": install.timeout_s,
     }
 
 
-def _others(facts: Facts) -> dict[str, Any]:
+def _list_other_programs(facts: Facts) -> dict[str, Any]:
     """Return all languages of the host: without requirements a definition may use any of them."""
-    return versions_in(facts, facts.get("languages") or {})
+    return list_versions(facts, facts.get("languages") or {})
 
 
-def _filled(command: Iterable[str], parameters: Mapping[str, Scalar]) -> list[str]:
+def _fill_command(command: Iterable[str], parameters: Mapping[str, Scalar]) -> list[str]:
     return [fill(word, parameters) for word in command]
 
 
-def _labels(spec: Spec, users: Mapping[str, list[Case]]) -> dict[str, str]:
+def _build_recipe_labels(spec: Spec, users: Mapping[str, list[Case]]) -> dict[str, str]:
     """Return a label for each recipe: the values of its cases in the axes that distinguish it."""
     every = [case for cases in users.values() for case in cases]
     return {inputs: _label(spec, cases, every) for inputs, cases in users.items()}
@@ -162,7 +174,7 @@ def _label(spec: Spec, cases: list[Case], every: list[Case]) -> str:
     parts = []
     for axis in spec.matrix:
         own, all_ = (
-            list(dict.fromkeys(shown_value(case.parameters.get(axis, "")) for case in some))
+            list(dict.fromkeys(format_axis_value(case.parameters.get(axis, "")) for case in some))
             for some in (cases, every)
         )
         if set(own) != set(all_):

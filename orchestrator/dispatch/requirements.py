@@ -5,8 +5,8 @@ import posixpath
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.benchmarks.options import why_unfit
-from orchestrator.fleet.programs import program_in
+from orchestrator.benchmarks.options import find_version_problem
+from orchestrator.fleet.programs import find_program
 
 #: Programs in such a folder start a version that is configured elsewhere.
 SHIMS = "shims"
@@ -14,35 +14,35 @@ Facts = Mapping[str, Any]
 Required = Mapping[str, str]
 
 
-def why_lacking(facts: Facts, requires: Required) -> str:
+def find_missing_programs(facts: Facts, requires: Required) -> str:
     """Return what the host lacks; empty if it has everything."""
     return "; ".join(
-        text for name, wanted in requires.items() if (text := _why(facts, name, wanted))
+        text for name, wanted in requires.items() if (text := _explain_program(facts, name, wanted))
     )
 
 
-def path_of(facts: Facts, requires: Required) -> list[str]:
+def build_path(facts: Facts, requires: Required) -> list[str]:
     """Return the folders that must come first on PATH, so that these programs are found.
 
     Empty if a shell finds all of them anyway.
     """
-    found = [each for name in requires if (each := program_in(facts, name)) is not None]
-    beyond = [_folder(each) for each in found if each.get("beyond_path")]
+    found = [each for name in requires if (each := find_program(facts, name)) is not None]
+    beyond = [_get_folder(each) for each in found if each.get("beyond_path")]
     if not beyond:
         return []
-    usual = [_folder(each) for each in found if not each.get("beyond_path")]
+    usual = [_get_folder(each) for each in found if not each.get("beyond_path")]
     # A version manager may hide programs that are on the PATH.
     kept = [folder for folder in usual if posixpath.basename(folder) != SHIMS]
     return list(dict.fromkeys([*kept, *beyond]))
 
 
-def _why(facts: Facts, name: str, wanted: str) -> str:
-    found = program_in(facts, name)
+def _explain_program(facts: Facts, name: str, wanted: str) -> str:
+    found = find_program(facts, name)
     if found is None:
         return f"it has no {name}" + ("" if wanted == "*" else f" ({wanted} is needed)")
-    unfit = why_unfit(found.get("version"), wanted)
+    unfit = find_version_problem(found.get("version"), wanted)
     return unfit and f"its {name} {unfit}"
 
 
-def _folder(program: Mapping[str, Any]) -> str:
+def _get_folder(program: Mapping[str, Any]) -> str:
     return str(program["path"]).replace("\\", "/").rpartition("/")[0] or "/"

@@ -7,28 +7,34 @@ from typing import Any
 
 from agents.hostagent.protocol import SCHEMA
 from orchestrator.benchmarks.load import Search
-from orchestrator.benchmarks.loads import TRIAL_OVERHEAD_S, load_specs_of, tool_of
+from orchestrator.benchmarks.loads import TRIAL_OVERHEAD_S, build_load_specs, get_tool
 from orchestrator.benchmarks.objective import parse as parse_objective
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec
-from orchestrator.dispatch.certificates import certificates_of, plan_entry
-from orchestrator.dispatch.http_checks import checks_of, ready_of
+from orchestrator.dispatch.certificates import get_certificates, plan_entry
+from orchestrator.dispatch.http_checks import build_checks, build_ready_check
 from orchestrator.dispatch.job_hosts import HostSession, JobHosts
-from orchestrator.dispatch.processes import TOOL, cpus_of, limits_of, server_of, services_of
-from orchestrator.dispatch.recipes import builds_of, resolve_recipe
-from orchestrator.dispatch.requirements import path_of
+from orchestrator.dispatch.processes import (
+    TOOL,
+    assign_process_cpus,
+    build_limits,
+    build_server,
+    build_services,
+)
+from orchestrator.dispatch.recipes import build_builds, resolve_recipe
+from orchestrator.dispatch.requirements import build_path
 from orchestrator.dispatch.shared_secret import load_secret
 from orchestrator.dispatch.stage import (
     Stage,
-    facts_of,
-    hosts_that_serve,
-    resolved_cases,
-    supported_cases,
+    load_facts,
+    load_supported_cases,
+    resolve_cases,
+    select_serving_hosts,
 )
-from orchestrator.dispatch.tools import needs_of, tool_path
-from orchestrator.dispatch.warmups import lengthened, warmup_factors
+from orchestrator.dispatch.tools import collect_tool_needs, locate_tool
+from orchestrator.dispatch.warmups import lengthen_warmup, load_warmup_factors
 from orchestrator.loadtools.model import Invocation, LoadSpec
-from orchestrator.runs.cancelling import cancelled_trials
+from orchestrator.runs.cancelling import load_cancelled_trials
 from orchestrator.runs.models import HostRole, Job, Trial
 from orchestrator.runs.states import TrialState
 
@@ -40,7 +46,7 @@ def step_id(job: Job, *, back: int = 0) -> str:
     return f"a{job.attempt - back}-r{job.round}"
 
 
-def plans_of_round(job: Job, job_hosts: JobHosts, ports: Mapping[str, int]) -> dict[str, bytes]:
+def build_round_plans(job: Job, job_hosts: JobHosts, ports: Mapping[str, int]) -> dict[str, bytes]:
     """Return the plan of the job's current round for each host's label: its planned trials.
 
     `ports`: the ports on which the named followers listen for their lead.
@@ -50,10 +56,10 @@ def plans_of_round(job: Job, job_hosts: JobHosts, ports: Mapping[str, int]) -> d
         .select_related("case", "variant__commit")
         .order_by("position")
     )
-    stage = _stage(job, job_hosts, trials)
-    plan = shared_plan(job, stage, trials, ports)
-    certificates = certificates_of(job, stage.spec, job_hosts)
-    serving = hosts_that_serve(stage.specs.values(), job_hosts)
+    stage = _build_stage(job, job_hosts, trials)
+    plan = build_shared_plan(job, stage, trials, ports)
+    certificates = get_certificates(job, stage.spec, job_hosts)
+    serving = select_serving_hosts(stage.specs.values(), job_hosts)
     own = {
         job_hosts.label(host): {
             "self": job_hosts.label(host),
@@ -68,32 +74,32 @@ def plans_of_round(job: Job, job_hosts: JobHosts, ports: Mapping[str, int]) -> d
 
 def drop_cancelled(job: Job, session: HostSession, known: int) -> None:
     """Send the lead the cancelled trials of its round; it knows `known` of them already."""
-    cancelled = cancelled_trials(job)
+    cancelled = load_cancelled_trials(job)
     if len(cancelled) > known:
         path = f"jobs/{job.pk}/{step_id(job)}/dropped.json"
         session.transport.put(json.dumps(cancelled).encode(), path)
 
 
-def _stage(job: Job, job_hosts: JobHosts, trials: Sequence[Trial]) -> Stage:
-    spec = spec_of(job.run.definition)
-    facts = facts_of(job, job_hosts)
+def _build_stage(job: Job, job_hosts: JobHosts, trials: Sequence[Trial]) -> Stage:
+    spec = read_spec(job.run.definition)
+    facts = load_facts(job, job_hosts)
     cases = {trial.case_id: trial.case for trial in trials}
     # The tools of all cases of the job, so that every round finds the same ones.
-    needs = needs_of(spec, [case.parameters for case in supported_cases(job)])
+    needs = collect_tool_needs(spec, [case.parameters for case in load_supported_cases(job)])
     return Stage(
         spec=spec,
-        specs=resolved_cases(spec, cases.values()),
+        specs=resolve_cases(spec, cases.values()),
         job_hosts=job_hosts,
         facts=facts,
         tools={
-            name: tool_path(name, facts[job_hosts.label(job_hosts.lead)], features)[0]
+            name: locate_tool(name, facts[job_hosts.label(job_hosts.lead)], features)[0]
             for name, features in needs.items()
         },
-        warmups=warmup_factors(job),
+        warmups=load_warmup_factors(job),
     )
 
 
-def shared_plan(
+def build_shared_plan(
     job: Job, stage: Stage, trials: list[Trial], ports: Mapping[str, int]
 ) -> dict[str, Any]:
     job_hosts = stage.job_hosts
@@ -112,16 +118,16 @@ def shared_plan(
             }
             for host in job_hosts.hosts
         },
-        "builds": builds_of(job, stage, trials),
-        "trials": [_trial(stage, trial) for trial in trials],
+        "builds": build_builds(job, stage, trials),
+        "trials": [_build_trial(stage, trial) for trial in trials],
     }
 
 
-def _trial(stage: Stage, trial: Trial) -> dict[str, Any]:
+def _build_trial(stage: Stage, trial: Trial) -> dict[str, Any]:
     spec, parameters = stage.specs[trial.case_id], trial.case.parameters
-    cpus = cpus_of(spec, stage.job_hosts, stage.facts)
-    loads = _warmed_up(load_specs_of(spec, parameters), trial, stage.warmups)
-    tool = tool_of(spec, parameters)
+    cpus = assign_process_cpus(spec, stage.job_hosts, stage.facts)
+    loads = _lengthen_first_warmup(build_load_specs(spec, parameters), trial, stage.warmups)
+    tool = get_tool(spec, parameters)
     sha = trial.variant.commit.sha
     facts = stage.facts_of(HostRole.GENERATOR)
     threads = len(cpus.get(TOOL) or []) or facts.get("threads") or 1
@@ -131,18 +137,18 @@ def _trial(stage: Stage, trial: Trial) -> dict[str, Any]:
         "id": str(trial.pk),
         "tree": resolve_recipe(spec, parameters, stage.facts_of(HostRole.TARGET)).tree(sha),
         "commit": sha,
-        "path": _paths(stage, spec),
-        "server": server_of(stage, spec, cpus, parameters),
-        "ready": ready_of(spec, loads[0]),
-        "checks": checks_of(spec, parameters, tool, loads[0]),
-        "services": services_of(stage, spec, cpus, parameters),
+        "path": _build_paths(stage, spec),
+        "server": build_server(stage, spec, cpus, parameters),
+        "ready": build_ready_check(spec, loads[0]),
+        "checks": build_checks(spec, parameters, tool, loads[0]),
+        "services": build_services(stage, spec, cpus, parameters),
         "loads": [_load(each) for each in started],
         "search": None if search is None else _search(search),
         "files": dict(tool.files(loads[0])),
         "tool": {
             "name": tool.name,
             "path": stage.tools[tool.name],
-            "limits": limits_of(spec.limits.generator, cpus.get(TOOL)),
+            "limits": build_limits(spec.limits.generator, cpus.get(TOOL)),
             "reader": tool.reader,
             "cpus": threads,
         },
@@ -151,17 +157,17 @@ def _trial(stage: Stage, trial: Trial) -> dict[str, Any]:
     }
 
 
-def _paths(stage: Stage, spec: Spec) -> dict[str, list[str]]:
+def _build_paths(stage: Stage, spec: Spec) -> dict[str, list[str]]:
     """Return the folders that come first on PATH, for hosts that have some."""
-    found = {label: path_of(facts, spec.requires) for label, facts in stage.facts.items()}
+    found = {label: build_path(facts, spec.requires) for label, facts in stage.facts.items()}
     return {label: path for label, path in found.items() if path}
 
 
-def _warmed_up(
+def _lengthen_first_warmup(
     loads: Sequence[LoadSpec], trial: Trial, factors: Mapping[int, int]
 ) -> list[LoadSpec]:
     """Extend only the warm-up at the start of the whole trial."""
-    first = replace(loads[0], warmup_s=lengthened(loads[0].warmup_s, trial.case_id, factors))
+    first = replace(loads[0], warmup_s=lengthen_warmup(loads[0].warmup_s, trial.case_id, factors))
     return [first, *loads[1:]]
 
 

@@ -6,14 +6,14 @@ from uuid import UUID
 
 from django.db import DatabaseError, transaction
 
-from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.selectors import load_member
 from orchestrator.benchmarks.fetch_requests import request_fetch
-from orchestrator.benchmarks.refs import TRIES_UNWATCHED, FetchRunningError, names_fetched_after
+from orchestrator.benchmarks.refs import TRIES_UNWATCHED, FetchRunningError, resolve_after_fetch
 from orchestrator.calibration.resolution import with_rounds
 from orchestrator.core.errors import PitwallError
 from orchestrator.runs import schedules
 from orchestrator.runs.models import Schedule, Trigger
-from orchestrator.runs.new_commits import NewCommits, new_commits
+from orchestrator.runs.new_commits import NewCommits, find_new_commits
 from orchestrator.runs.services import create_run
 
 logger = logging.getLogger(__name__)
@@ -53,31 +53,31 @@ def _start_next(now: datetime, seen: list[UUID]) -> Schedule | None:
         if schedule is None:
             raise
         logger.exception("the schedule %s could not be started", schedule.pk)
-        schedules.put_back(schedule, now=now)
+        schedules.reschedule(schedule, now=now)
     return schedule
 
 
 def _start(schedule: Schedule, now: datetime) -> None:
     """Start the runs; names are from a fetch that started after the schedule was first due."""
-    with names_fetched_after(lambda: schedule.fetch_requested_at, tries=TRIES_UNWATCHED):
-        message = _follow(schedule) if schedule.branch else _start_run(schedule)
-    schedules.note_outcome(schedule=schedule, now=now, message=message)
+    with resolve_after_fetch(lambda: schedule.fetch_requested_at, tries=TRIES_UNWATCHED):
+        message = _start_for_new_commits(schedule) if schedule.branch else _start_run(schedule)
+    schedules.record_outcome(schedule=schedule, now=now, message=message)
 
 
-def _follow(schedule: Schedule) -> str:
+def _start_for_new_commits(schedule: Schedule) -> str:
     """Return the results of the new commits; empty if there are none."""
     try:
-        found = new_commits(schedule)
+        found = find_new_commits(schedule)
     except FetchRunningError:
         raise
     except PitwallError as error:
         return f"the branch {schedule.branch} could not be read: {error}"
     messages = [f"{sha[:10]}: {_start_for(schedule, sha)}" for sha in found.shas]
     schedule.seen_sha = found.tip
-    return "; ".join([*messages, *_left_out(found)]) if messages else ""
+    return "; ".join([*messages, *_format_skipped_commits(found)]) if messages else ""
 
 
-def _left_out(found: NewCommits) -> list[str]:
+def _format_skipped_commits(found: NewCommits) -> list[str]:
     many = f"{found.left_out} older commits came with the same push and were left out"
     return [many] if found.left_out else []
 
@@ -96,8 +96,8 @@ def _start_for(schedule: Schedule, sha: str) -> str:
 
 def _start_run(schedule: Schedule, contender: str = "") -> str:
     try:
-        member = member_for_user(schedule.created_by, schedule.team.slug)
-        request = schedules.request_of(schedule, contender=contender)
+        member = load_member(schedule.created_by, schedule.team.slug)
+        request = schedules.build_request(schedule, contender=contender)
         if schedule.resolution is not None:
             request = with_rounds(member=member, request=request, change=schedule.resolution)
         run = create_run(

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.benchmarks.models import Case
-from orchestrator.benchmarks.resolved import resolver, why_unsupported
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.resolved import build_resolver, find_unsupported_reason
+from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.fleet.models import Host
-from orchestrator.fleet.selectors import latest_snapshot
+from orchestrator.fleet.selectors import load_latest_snapshot
 from orchestrator.runs.models import HostRole, Job
 from orchestrator.runs.states import TrialState
 
@@ -36,32 +36,32 @@ class Stage:
         return self.facts[self.job_hosts.label_of(role)]
 
 
-def cases_of_job(job: Job) -> list[Case]:
+def load_job_cases(job: Job) -> list[Case]:
     """Return the cases that the definition does not mark as unsupported."""
-    spec = spec_of(job.run.definition)
+    spec = read_spec(job.run.definition)
     cases = Case.objects.filter(pk__in=job.trials.values("case"))
-    return [each for each in cases if not why_unsupported(spec, each.parameters)]
+    return [each for each in cases if not find_unsupported_reason(spec, each.parameters)]
 
 
-def supported_cases(job: Job) -> list[Case]:
+def load_supported_cases(job: Job) -> list[Case]:
     """Return the cases that the job's hosts can measure, as far as known."""
     cases = Case.objects.filter(pk__in=job.trials.values("case"))
     lost = job.trials.filter(state=TrialState.UNSUPPORTED)
     return list(cases.exclude(pk__in=lost.values("case")))
 
 
-def resolved_cases(spec: Spec, cases: Iterable[Case]) -> dict[int, Spec]:
+def resolve_cases(spec: Spec, cases: Iterable[Case]) -> dict[int, Spec]:
     """Return the definition of each case by its key; cases with equal options share one."""
-    shape = resolver(spec)
+    shape = build_resolver(spec)
     return {case.pk: shape(case.parameters) for case in cases}
 
 
-def facts_of(job: Job, job_hosts: JobHosts) -> dict[str, Facts]:
+def load_facts(job: Job, job_hosts: JobHosts) -> dict[str, Facts]:
     """Return the facts of each host of a job by its label."""
-    return {job_hosts.label(host): _facts(job, host) for host in job_hosts.hosts}
+    return {job_hosts.label(host): _read_facts(job, host) for host in job_hosts.hosts}
 
 
-def hosts_that_serve(specs: Iterable[Spec], job_hosts: JobHosts) -> list[Host]:
+def select_serving_hosts(specs: Iterable[Spec], job_hosts: JobHosts) -> list[Host]:
     """Return the hosts that run a server or a service of one of these definitions."""
     roles = {HostRole.TARGET.value}
     for spec in specs:
@@ -71,20 +71,20 @@ def hosts_that_serve(specs: Iterable[Spec], job_hosts: JobHosts) -> list[Host]:
     ]
 
 
-def hosts_that_build(specs: Iterable[Spec], job_hosts: JobHosts) -> list[Host]:
+def select_building_hosts(specs: Iterable[Spec], job_hosts: JobHosts) -> list[Host]:
     """Return the hosts that need a commit: those with servers, or with files for the load."""
     every = list(specs)
-    using = hosts_that_serve(every, job_hosts)
-    if any(_load_is_of_commit(spec) for spec in every):
+    using = select_serving_hosts(every, job_hosts)
+    if any(_is_load_from_commit(spec) for spec in every):
         using = [*using, job_hosts.lead]
     return [host for host in job_hosts.hosts if host in using]
 
 
-def _load_is_of_commit(spec: Spec) -> bool:
+def _is_load_from_commit(spec: Spec) -> bool:
     load = spec.load
     return load.command is not None or (load.grpc is not None and load.grpc.proto is not None)
 
 
-def _facts(job: Job, host: Host) -> Facts:
-    snapshot = job.snapshot if host == job.host else latest_snapshot(host)
+def _read_facts(job: Job, host: Host) -> Facts:
+    snapshot = job.snapshot if host == job.host else load_latest_snapshot(host)
     return snapshot.facts if snapshot else {}

@@ -14,12 +14,12 @@ from orchestrator.core.clock import utc_now
 from orchestrator.dispatch import checkup, engine, schedule_tick
 from orchestrator.dispatch.shares import SHARES
 from orchestrator.dispatch.wakeups import wake_forges
-from orchestrator.fleet.check_requests import due_requests
+from orchestrator.fleet.check_requests import load_due_requests
 from orchestrator.forges import pr_sync
-from orchestrator.forges.webhooks import forget_old
+from orchestrator.forges.webhooks import delete_old_webhooks
 from orchestrator.measurements.import_steps import import_some, prune_imports
 from orchestrator.regressions import bisections, confirmations
-from orchestrator.regressions.segmentation import look_at_changed
+from orchestrator.regressions.segmentation import detect_next_series
 from orchestrator.retention.pruning import prune_due
 from orchestrator.retention.storage import measure_stale
 from orchestrator.runs import claims, leasing, schedules
@@ -33,7 +33,7 @@ ADVANCE = "orchestrator.dispatch.tasks.advance"
 #: A job that is late by this time was forgotten by its worker, or its message was lost.
 OVERDUE_S = 2.0
 #: The limit of batches of written series in one task; the next task processes the rest.
-LOOKS_A_TURN = 10
+MOST_DETECTIONS = 10
 #: A poll that is due within this time is scheduled by the previous one; others by the pump.
 SOON_S = 30.0
 
@@ -43,9 +43,9 @@ def pump() -> None:
     """Lease free hosts to queued jobs, and wake every job that is due."""
     for job_id in leasing.lease_queued_jobs():
         wake_job(job_id)
-    for job_id in claims.due_jobs(late_by_s=OVERDUE_S):
+    for job_id in claims.load_due_jobs(late_by_s=OVERDUE_S):
         wake_job(job_id)
-    for host_id in due_requests():
+    for host_id in load_due_requests():
         check_host.apply_async(args=[str(host_id)], expires=10)
 
 
@@ -63,7 +63,7 @@ def advance(job_id: str) -> None:
 @shared_task(name="orchestrator.dispatch.tasks.check_host")
 def check_host(host_id: str) -> None:
     """Execute the requested checks of one host."""
-    checkup.carry_out(UUID(host_id))
+    checkup.run_checks(UUID(host_id))
 
 
 def wake_job(job_id: UUID, *, in_s: float = 0.0) -> None:
@@ -71,13 +71,13 @@ def wake_job(job_id: UUID, *, in_s: float = 0.0) -> None:
     advance.apply_async(args=[str(job_id)], countdown=in_s, expires=in_s + 10)
 
 
-@shared_task(name="orchestrator.dispatch.tasks.sweep")
-def sweep() -> None:
+@shared_task(name="orchestrator.dispatch.tasks.release_lost_work")
+def release_lost_work() -> None:
     """Release leases of ended jobs; a dead worker's claim expires by itself."""
     released = leasing.release_stale_leases()
     if released:
         logger.warning("released %s leases of ended jobs", released)
-    claims.fail_jobs_of_retired_hosts()
+    claims.fail_jobs_on_retired_hosts()
 
 
 @shared_task(name="orchestrator.dispatch.tasks.store_verdicts")
@@ -107,8 +107,8 @@ def fetch_repositories() -> None:
 @shared_task(name="orchestrator.dispatch.tasks.check_hosts")
 def check_hosts() -> None:
     """Start golden runs that are due, and evaluate ended golden runs and calibrations."""
-    golden.tick(utc_now())
-    calibrations.tick()
+    golden.advance_golden_checks(utc_now())
+    calibrations.judge_calibrations()
 
 
 @shared_task(name="orchestrator.dispatch.tasks.prune_results")
@@ -139,59 +139,59 @@ def remove_ended() -> None:
             logger.exception("%s failed", prune.__name__)
 
 
-@shared_task(name="orchestrator.dispatch.tasks.look_for_changes")
-def look_for_changes() -> None:
+@shared_task(name="orchestrator.dispatch.tasks.detect_change_points")
+def detect_change_points() -> None:
     """Detect change points in the series that were written since the last task."""
-    for _ in range(LOOKS_A_TURN):
-        if not look_at_changed():
+    for _ in range(MOST_DETECTIONS):
+        if not detect_next_series():
             return
 
 
-@shared_task(name="orchestrator.dispatch.tasks.follow_changes")
-def follow_changes() -> None:
+@shared_task(name="orchestrator.dispatch.tasks.advance_changes")
+def advance_changes() -> None:
     """Start confirmation runs of suspected changes, bisect confirmed ones, and raise alerts."""
     now = utc_now()
-    confirmations.tick(now)
-    bisections.tick(now)
-    alert_rules.tick(now)
+    confirmations.advance_confirmations(now)
+    bisections.advance_bisections(now)
+    alert_rules.apply_alert_rules(now)
 
 
-@shared_task(name="orchestrator.dispatch.tasks.tell")
-def tell() -> None:
+@shared_task(name="orchestrator.dispatch.tasks.notify_channels")
+def notify_channels() -> None:
     """Record the events for channels, and wake each delivery that is due."""
-    events.tick(utc_now())
-    for delivery_id in deliveries.due_deliveries(utc_now()):
+    events.record_events(utc_now())
+    for delivery_id in deliveries.load_due_deliveries(utc_now()):
         deliver.apply_async(args=[str(delivery_id)], expires=10)
 
 
 @shared_task(name="orchestrator.dispatch.tasks.deliver")
 def deliver(delivery_id: str) -> None:
     """Attempt one delivery, unless its team uses its share of the threads."""
-    with SHARES.admit(deliveries.team_of(UUID(delivery_id))) as admitted:
+    with SHARES.admit(deliveries.load_delivery_team(UUID(delivery_id))) as admitted:
         if admitted:
             deliveries.deliver(UUID(delivery_id), utc_now())
 
 
-@shared_task(name="orchestrator.dispatch.tasks.follow_forges")
-def follow_forges() -> None:
+@shared_task(name="orchestrator.dispatch.tasks.sync_forges")
+def sync_forges() -> None:
     """Wake each pull request that is due, and remove old webhooks of forges."""
-    for pull_id in pr_sync.due_pulls():
-        follow_pull.apply_async(args=[pull_id], expires=10)
-    forget_old(utc_now())
+    for pull_id in pr_sync.load_due_pulls():
+        sync_pull.apply_async(args=[pull_id], expires=10)
+    delete_old_webhooks(utc_now())
 
 
-@shared_task(name="orchestrator.dispatch.tasks.follow_pull")
-def follow_pull(pull_id: int) -> None:
+@shared_task(name="orchestrator.dispatch.tasks.sync_pull")
+def sync_pull(pull_id: int) -> None:
     """Advance one pull request, unless its team uses its share of the threads.
 
     In that case a later tick wakes it again.
     """
-    with SHARES.admit(pr_sync.team_of(pull_id)) as admitted:
+    with SHARES.admit(pr_sync.load_pull_team(pull_id)) as admitted:
         if admitted:
-            pr_sync.follow(pull_id)
+            pr_sync.sync_pull_request(pull_id)
 
 
-@shared_task(name="orchestrator.dispatch.tasks.tidy_repositories")
-def tidy_repositories() -> None:
+@shared_task(name="orchestrator.dispatch.tasks.remove_unused_repositories")
+def remove_unused_repositories() -> None:
     """Remove mirrors without a project, and passwords from addresses of older versions."""
-    tidying.tick()
+    tidying.remove_unused_mirrors()

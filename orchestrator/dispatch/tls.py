@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from orchestrator.benchmarks.loads import whole_shapes_of
+from orchestrator.benchmarks.loads import list_configurations
 from orchestrator.benchmarks.spec import Scalar, Spec
 
 #: The clocks of hosts may be behind the server's.
@@ -47,18 +47,20 @@ def make_certificates(addresses: Sequence[str], *, now: datetime) -> Certificate
     signer, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = _name("Pitwall, for one job")
     ca = (
-        _draft(issuer, issuer, signer.public_key(), signer.public_key(), now)
+        _build_certificate(issuer, issuer, signer.public_key(), signer.public_key(), now)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(_SIGNING), critical=True)
+        .add_extension(_build_key_usage(_SIGNING), critical=True)
         .sign(signer, SHA256())
     )
     # rustls refuses an authority as a server's certificate, so the leaf is separate.
     leaf = (
-        _draft(_name("server under test"), issuer, key.public_key(), signer.public_key(), now)
+        _build_certificate(
+            _name("server under test"), issuer, key.public_key(), signer.public_key(), now
+        )
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(_SERVING), critical=True)
+        .add_extension(_build_key_usage(_SERVING), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(_alternatives([*addresses, *OWN_ADDRESSES]), critical=False)
+        .add_extension(_build_alternatives([*addresses, *OWN_ADDRESSES]), critical=False)
         .sign(signer, SHA256())
     )
     return Certificates(
@@ -70,7 +72,7 @@ def make_certificates(addresses: Sequence[str], *, now: datetime) -> Certificate
 
 def needs_tls(spec: Spec) -> bool:
     """Return whether a case of the definition uses TLS, or a process needs the files."""
-    return any(map(_needs_tls, whole_shapes_of(spec)))
+    return any(map(_needs_tls, list_configurations(spec)))
 
 
 def _needs_tls(spec: Spec) -> bool:
@@ -92,7 +94,7 @@ def _may_be(spec: Spec, value: Scalar, wanted: Scalar) -> bool:
     return value == wanted
 
 
-def _draft(
+def _build_certificate(
     subject: x509.Name,
     issuer: x509.Name,
     key: ec.EllipticCurvePublicKey,
@@ -117,15 +119,17 @@ def _name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
-def _usage(allowed: Sequence[str]) -> x509.KeyUsage:
+def _build_key_usage(allowed: Sequence[str]) -> x509.KeyUsage:
     return x509.KeyUsage(**{usage: usage in allowed for usage in _USAGES})
 
 
-def _alternatives(addresses: Sequence[str]) -> x509.SubjectAlternativeName:
-    return x509.SubjectAlternativeName([_alternative(each) for each in dict.fromkeys(addresses)])
+def _build_alternatives(addresses: Sequence[str]) -> x509.SubjectAlternativeName:
+    return x509.SubjectAlternativeName(
+        [_build_alternative(each) for each in dict.fromkeys(addresses)]
+    )
 
 
-def _alternative(address: str) -> x509.GeneralName:
+def _build_alternative(address: str) -> x509.GeneralName:
     bare = address.strip("[]").partition("%")[0]
     try:
         return x509.IPAddress(ip_address(bare))

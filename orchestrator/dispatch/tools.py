@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from agents.hostagent.platform.program_versions import tool_features, tool_version
-from orchestrator.benchmarks.matrix import load_of
+from orchestrator.benchmarks.matrix import resolve_load
 from orchestrator.benchmarks.spec import Scalar, Spec
 from orchestrator.core.errors import HostSetupError
 from orchestrator.core.ids import sha256_hex
@@ -39,18 +39,18 @@ class OwnTool:
         return f"tools/{self.sha256}/{Path(self.path).name}"
 
 
-def needs_of(spec: Spec, cases: Iterable[Mapping[str, Scalar]]) -> Needs:
+def collect_tool_needs(spec: Spec, cases: Iterable[Mapping[str, Scalar]]) -> Needs:
     """Return the load tools of these cases (their parameters), with the features that each
     needs."""
     needs: dict[str, frozenset[str]] = {}
     for parameters in cases:
-        load = load_of(spec, parameters)
+        load = resolve_load(spec, parameters)
         wanted = frozenset({"http3"}) if load.protocol == "h3" else frozenset()
         needs[load.tool] = needs.get(load.tool, frozenset()) | wanted
     return needs
 
 
-def own_tool(name: str) -> OwnTool | None:
+def find_own_tool(name: str) -> OwnTool | None:
     """Return Pitwall's binary of the tool `name`, if the installation names one.
 
     HostSetupError if it cannot be run here, since its platform is then unknown.
@@ -58,10 +58,10 @@ def own_tool(name: str) -> OwnTool | None:
     path = settings.LOAD_TOOLS.get(name, "")
     if not path or not Path(path).is_file():
         return None
-    return _identified(name, path, Path(path).stat().st_mtime_ns)
+    return _identify_tool(name, path, Path(path).stat().st_mtime_ns)
 
 
-def tool_path(
+def locate_tool(
     name: str, facts: Mapping[str, Any], needs: frozenset[str] = frozenset()
 ) -> tuple[str, OwnTool | None]:
     """Return the tool's path on the host, and the binary to send there first, if any.
@@ -71,18 +71,20 @@ def tool_path(
     """
     if name == SCRIPT:
         return str(facts.get("python_path") or ""), None
-    own = own_tool(name)
-    mine = _why_own_is_unfit(name, own, facts, needs)
+    own = find_own_tool(name)
+    mine = _explain_unfit_own_tool(name, own, facts, needs)
     if own is not None and not mine:
         return own.remote_path, own
     theirs = (facts.get("tools") or {}).get(name) or {}
-    not_theirs = _why_theirs_is_unfit(name, theirs, needs)
+    not_theirs = _explain_unfit_host_tool(name, theirs, needs)
     if not not_theirs:
         return str(theirs["path"]), None
-    raise _missing(name, facts, needs, f"the host {not_theirs}, and this installation {mine}")
+    raise _build_missing_error(
+        name, facts, needs, f"the host {not_theirs}, and this installation {mine}"
+    )
 
 
-def _missing(
+def _build_missing_error(
     name: str, facts: Mapping[str, Any], needs: frozenset[str], why: str
 ) -> HostSetupError:
     least = ".".join(map(str, TOOLS[name].minimum_version))
@@ -90,16 +92,17 @@ def _missing(
     how = "".join(f" ({FEATURES[each][1]})" for each in sorted(needs))
     return HostSetupError(
         f"{name} {least} or newer{having} is missing: {why}; install {name} on the host{how}, or "
-        f"set {setting_of(name)} to such a binary for {facts.get('system')} {facts.get('machine')}"
+        f"set {name_setting(name)} to such a binary for {facts.get('system')} "
+        f"{facts.get('machine')}"
     )
 
 
-def setting_of(name: str) -> str:
+def name_setting(name: str) -> str:
     """Return the variable that names Pitwall's binary of a tool."""
     return f"PITWALL_{name.upper()}"
 
 
-def _why_own_is_unfit(
+def _explain_unfit_own_tool(
     name: str, own: OwnTool | None, facts: Mapping[str, Any], needs: frozenset[str]
 ) -> str:
     platform_there = (facts.get("system"), facts.get("machine"))
@@ -107,18 +110,20 @@ def _why_own_is_unfit(
         return f"names {settings.LOAD_TOOLS[name]}, which is not a file"
     if own is None or (own.system, own.machine) != platform_there:
         return f"has no binary for {facts.get('system')} {facts.get('machine')}"
-    why = _why_unfit(name, own.version, own.features, needs)
+    why = _explain_unfit(name, own.version, own.features, needs)
     return why and f"sends {own.path}, which {why}"
 
 
-def _why_theirs_is_unfit(name: str, theirs: Mapping[str, Any], needs: frozenset[str]) -> str:
+def _explain_unfit_host_tool(name: str, theirs: Mapping[str, Any], needs: frozenset[str]) -> str:
     if not theirs.get("path"):
         return "has none on its PATH"
-    why = _why_unfit(name, theirs.get("version"), theirs.get("features") or (), needs)
+    why = _explain_unfit(name, theirs.get("version"), theirs.get("features") or (), needs)
     return why and f"has {theirs['path']}, which {why}"
 
 
-def _why_unfit(name: str, version: object, features: Iterable[str], needs: frozenset[str]) -> str:
+def _explain_unfit(
+    name: str, version: object, features: Iterable[str], needs: frozenset[str]
+) -> str:
     """Return why it is unsuitable; empty if it is suitable."""
     parts = str(version or "").split(".")
     if not all(part.isdigit() for part in parts):
@@ -130,12 +135,12 @@ def _why_unfit(name: str, version: object, features: Iterable[str], needs: froze
 
 
 @lru_cache(maxsize=16)
-def _identified(name: str, path: str, _changed_ns: int) -> OwnTool:
+def _identify_tool(name: str, path: str, _changed_ns: int) -> OwnTool:
     try:
         version = tool_version(name, path)
     except OSError as error:
         raise HostSetupError(
-            f"{setting_of(name)}={path} cannot be run on the orchestrator's machine ({error}); "
+            f"{name_setting(name)}={path} cannot be run on the orchestrator's machine ({error}); "
             "name a binary that can, or unset it so that hosts use their own"
         ) from error
     return OwnTool(

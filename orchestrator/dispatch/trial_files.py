@@ -6,10 +6,10 @@ The plan determines the number of files, whatever the host reports. Their total 
 from collections.abc import Iterable
 
 from agents.hostagent.protocol import TRIAL_FILES, load_files
-from orchestrator.benchmarks.loads import most_measured_loads
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.loads import count_measured_loads
+from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.core.errors import NotFoundError, PitwallError
-from orchestrator.core.untrusted_json import json_from
+from orchestrator.core.untrusted_json import parse_json
 from orchestrator.runs.models import Trial
 from orchestrator.transport.base import TooLargeError, Transport
 
@@ -34,14 +34,14 @@ def fetch_files(transport: Transport, folder: str, trial: Trial) -> dict[str, by
     TrialFilesError if there are more loads or bytes than allowed.
     """
     names = [*TRIAL_FILES]
-    fetched = _Fetched(transport, f"{folder}/{trial.pk}")
+    fetched = _FetchedFiles(transport, f"{folder}/{trial.pk}")
     fetched.add(names)
-    for number in range(1, _loads_in(fetched.files.get("result.json"), trial)):
+    for number in range(1, _count_loads(fetched.files.get("result.json"), trial)):
         fetched.add(load_files(number))
     return fetched.files
 
 
-class _Fetched:
+class _FetchedFiles:
     """The fetched files, and the remaining bytes."""
 
     def __init__(self, transport: Transport, folder: str) -> None:
@@ -66,13 +66,13 @@ class _Fetched:
             self._left -= len(content)
 
 
-def _loads_in(result: bytes | None, trial: Trial) -> int:
+def _count_loads(result: bytes | None, trial: Trial) -> int:
     """Return the number of measured loads; 0 for an invalid result, which is reported later."""
     try:
-        loads = json_from(result or b"")["loads"]
+        loads = parse_json(result or b"")["loads"]
     except (ValueError, KeyError, TypeError):
         return 0
-    most = most_measured_loads(spec_of(trial.job.run.definition), trial.case.parameters)
+    most = count_measured_loads(read_spec(trial.job.run.definition), trial.case.parameters)
     if not isinstance(loads, list) or len(loads) > most:
         what = f"{len(loads)} loads" if isinstance(loads, list) else "no list of loads"
         raise TrialFilesError(

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 
 from orchestrator.benchmarks.models import Case
-from orchestrator.benchmarks.resolved import why_unsupported
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.resolved import find_unsupported_reason
+from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import HostSetupError
 from orchestrator.dispatch.job_hosts import JobHosts
-from orchestrator.dispatch.processes import cpus_of
-from orchestrator.dispatch.requirements import why_lacking
-from orchestrator.dispatch.stage import Facts, facts_of, hosts_that_build, resolved_cases
-from orchestrator.dispatch.tools import needs_of, tool_path
+from orchestrator.dispatch.processes import assign_process_cpus
+from orchestrator.dispatch.requirements import find_missing_programs
+from orchestrator.dispatch.stage import Facts, load_facts, resolve_cases, select_building_hosts
+from orchestrator.dispatch.tools import collect_tool_needs, locate_tool
 from orchestrator.runs import claims
 from orchestrator.runs.models import Job
 from orchestrator.runs.states import TrialState
@@ -22,12 +22,12 @@ def decide(job: Job, job_hosts: JobHosts) -> bool:
 
     Return False if nothing is left to measure on these hosts, but other hosts might be able to.
     """
-    spec = spec_of(job.run.definition)
+    spec = read_spec(job.run.definition)
     open_ = job.trials.filter(state__in=[TrialState.PLANNED, TrialState.UNSUPPORTED])
     cases = list(Case.objects.filter(pk__in=open_.values("case")))
-    own = {case.pk: why_unsupported(spec, case.parameters) for case in cases}
+    own = {case.pk: find_unsupported_reason(spec, case.parameters) for case in cases}
     asked = [case for case in cases if not own[case.pk]]
-    lacking = find_unsupported(spec, asked, facts_of(job, job_hosts), job_hosts)
+    lacking = find_unsupported(spec, asked, load_facts(job, job_hosts), job_hosts)
     claims.mark_unsupported(job, {pk: why for pk, why in {**own, **lacking}.items() if why})
     return not asked or not all(lacking[case.pk] for case in asked)
 
@@ -36,36 +36,36 @@ def find_unsupported(
     spec: Spec, cases: list[Case], facts: Mapping[str, Facts], job_hosts: JobHosts
 ) -> dict[int, str]:
     """Return what the hosts lack for each case; empty if nothing."""
-    specs = resolved_cases(spec, cases)
+    specs = resolve_cases(spec, cases)
     return {
-        case.pk: _of_programs(specs[case.pk], facts, job_hosts)
-        or _of_tool(specs[case.pk], case, facts[job_hosts.label(job_hosts.lead)])
-        or _of_cpus(specs[case.pk], facts, job_hosts)
+        case.pk: _check_programs(specs[case.pk], facts, job_hosts)
+        or _check_tool(specs[case.pk], case, facts[job_hosts.label(job_hosts.lead)])
+        or _check_cpus(specs[case.pk], facts, job_hosts)
         for case in cases
     }
 
 
-def _of_programs(spec: Spec, facts: Mapping[str, Facts], job_hosts: JobHosts) -> str:
+def _check_programs(spec: Spec, facts: Mapping[str, Facts], job_hosts: JobHosts) -> str:
     """Return the first host that builds and lacks a requirement of the case."""
-    for host in hosts_that_build([spec], job_hosts) if spec.requires else ():
-        why = why_lacking(facts[job_hosts.label(host)], spec.requires)
+    for host in select_building_hosts([spec], job_hosts) if spec.requires else ():
+        why = find_missing_programs(facts[job_hosts.label(host)], spec.requires)
         if why:
             return f"{host.name}: {why}"
     return ""
 
 
-def _of_cpus(spec: Spec, facts: Mapping[str, Facts], job_hosts: JobHosts) -> str:
+def _check_cpus(spec: Spec, facts: Mapping[str, Facts], job_hosts: JobHosts) -> str:
     try:
-        cpus_of(spec, job_hosts, facts)
+        assign_process_cpus(spec, job_hosts, facts)
     except HostSetupError as error:
         return str(error)
     return ""
 
 
-def _of_tool(spec: Spec, case: Case, facts: Facts) -> str:
-    for name, features in needs_of(spec, [case.parameters]).items():
+def _check_tool(spec: Spec, case: Case, facts: Facts) -> str:
+    for name, features in collect_tool_needs(spec, [case.parameters]).items():
         try:
-            tool_path(name, facts, features)
+            locate_tool(name, facts, features)
         except HostSetupError as error:
             return str(error)
     return ""

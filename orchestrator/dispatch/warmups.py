@@ -16,13 +16,13 @@ MAX_FACTOR = 8
 MAX_WARMUP_S = 120.0
 
 
-def warmup_factors(job: Job) -> dict[int, int]:
+def load_warmup_factors(job: Job) -> dict[int, int]:
     """Return the factor of each case's warm-up relative to the definition; 1 if omitted."""
     measured = Trial.objects.filter(job=job, round__lt=job.round, state=TrialState.MEASURED)
-    return _factors(measured.values_list("case_id", "round", "reasons"))
+    return _compute_factors(measured.values_list("case_id", "round", "reasons"))
 
 
-def _factors(trials: Iterable[tuple[int, int, list[str]]]) -> dict[int, int]:
+def _compute_factors(trials: Iterable[tuple[int, int, list[str]]]) -> dict[int, int]:
     rounds: dict[int, set[int]] = {}
     for case, number, reasons in trials:
         if any(reason.partition(":")[0] == TOO_SHORT for reason in reasons):
@@ -30,7 +30,7 @@ def _factors(trials: Iterable[tuple[int, int, list[str]]]) -> dict[int, int]:
     return {case: min(MAX_FACTOR, 2 ** len(found)) for case, found in rounds.items()}
 
 
-def lengthened(warmup_s: float, case: int, factors: Mapping[int, int]) -> float:
+def lengthen_warmup(warmup_s: float, case: int, factors: Mapping[int, int]) -> float:
     """Return the warm-up of a case in seconds, at most MAX_WARMUP_S or the definition's value."""
     factor = factors.get(case, 1)
     return max(warmup_s, min(MAX_WARMUP_S, warmup_s * factor))

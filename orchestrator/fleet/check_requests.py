@@ -7,7 +7,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from orchestrator.core.heartbeat import Claim
-from orchestrator.database.row_claims import claim_of_row
+from orchestrator.database.row_claims import build_row_claim
 from orchestrator.fleet.models import CheckRequest, Host
 
 #: A worker is considered dead if its claim was not renewed for this long.
@@ -22,12 +22,12 @@ def request_check(host: Host) -> None:
     CheckRequest.objects.update_or_create(host=host, defaults={"requested_at": Now()})
 
 
-def due_requests() -> list[uuid.UUID]:
+def load_due_requests() -> list[uuid.UUID]:
     """Return the hosts with a request that no living worker has claimed."""
     return list(_free().order_by("requested_at").values_list("host_id", flat=True)[:100])
 
 
-def take_request(host_id: uuid.UUID) -> CheckRequest | None:
+def claim_request(host_id: uuid.UUID) -> CheckRequest | None:
     """Claim and return the request; None if there is none or another worker has it."""
     mine = _free().filter(host=host_id)
     until = Now() + timedelta(seconds=CLAIM_S)
@@ -36,13 +36,13 @@ def take_request(host_id: uuid.UUID) -> CheckRequest | None:
     return CheckRequest.objects.get(host=host_id)
 
 
-def claim_of(request: CheckRequest, *, since: float) -> Claim:
+def build_request_claim(request: CheckRequest, *, since: float) -> Claim:
     """Return a claim for the heartbeat. `since`: monotonic seconds before the request was taken."""
     held = CheckRequest.objects.filter(pk=request.pk, claim=request.claim)
-    return claim_of_row(held, until="claimed_until", lasts_s=CLAIM_S, since=since)
+    return build_row_claim(held, until="claimed_until", lasts_s=CLAIM_S, since=since)
 
 
-def note_progress(request: CheckRequest) -> None:
+def record_progress(request: CheckRequest) -> None:
     """Reset the count of tries after a finished step: only deaths of workers count."""
     CheckRequest.objects.filter(pk=request.pk, claim=request.claim).update(tries=1)
 

@@ -74,25 +74,25 @@ class CheckList:
         )
 
 
-def steps_of(host: Host) -> tuple[CheckStep, ...]:
+def list_check_steps(host: Host) -> tuple[CheckStep, ...]:
     return LOCAL_STEPS if host.transport == HostTransport.LOCAL else tuple(CheckStep)
 
 
-def checks_of(host: Host) -> CheckList:
-    """Return the checks of a host. Get the host through `host_for`."""
+def load_checks(host: Host) -> CheckList:
+    """Return the checks of a host. Get the host through `load_host`."""
     found = {check.step: check for check in host.checks.all()}
-    rows = tuple((step, found.get(step)) for step in steps_of(host))
+    rows = tuple((step, found.get(step)) for step in list_check_steps(host))
     return CheckList(rows=rows, running=CheckRequest.objects.filter(host=host).exists())
 
 
 def begin_again(*, host: Host, step: CheckStep) -> None:
     """Discard the results from this step on, so that it and later steps are tried again."""
-    steps = steps_of(host)
+    steps = list_check_steps(host)
     later = steps[steps.index(step) :] if step in steps else ()
     HostCheck.objects.filter(host=host, step__in=later).delete()
 
 
-def note_check(*, host: Host, step: CheckStep, finding: Finding, seconds: float) -> CheckList:
+def record_check(*, host: Host, step: CheckStep, finding: Finding, seconds: float) -> CheckList:
     """Store the result of a try.
 
     When all steps have passed, a host that was being set up is ready.
@@ -109,7 +109,7 @@ def note_check(*, host: Host, step: CheckStep, finding: Finding, seconds: float)
                 "seconds": seconds,
             },
         )
-        checks = checks_of(host)
+        checks = load_checks(host)
         if checks.is_through:
             waiting = (HostState.UNCONFIRMED, HostState.UNREACHABLE)
             Host.objects.filter(pk=host.pk, state__in=waiting).update(

@@ -19,15 +19,15 @@ def connect(host: Host) -> Transport:
             f"{host.name}: {host.get_state_display().lower()}; see the host's page"
         )
     if host.transport == HostTransport.LOCAL:
-        return LocalTransport(local_work_dir(host))
-    return SshTransport(address_of(host))
+        return LocalTransport(get_local_work_dir(host))
+    return SshTransport(build_ssh_address(host))
 
 
-def local_work_dir(host: Host) -> Path:
+def get_local_work_dir(host: Host) -> Path:
     return Path(settings.DATA_DIR) / "hosts" / str(host.pk)
 
 
-def address_of(host: Host) -> SshAddress:
+def build_ssh_address(host: Host) -> SshAddress:
     if host.credential is None or not host.host_key:
         raise HostSetupError(f"{host.name} has no key to log in with or no confirmed host key")
     return SshAddress(

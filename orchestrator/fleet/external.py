@@ -11,7 +11,7 @@ from orchestrator.fleet.models import HardwareProfile, Host, HostState, HostTran
 PROFILE = "external"
 
 
-def host_told(*, member: Member, name: str, profile: str | None = None) -> Host:
+def provide_external_host(*, member: Member, name: str, profile: str | None = None) -> Host:
     """Return the team's host of this name. If there is none, create one that no run can use.
 
     `profile` is the profile of a new host; it is created too if it is new. Concurrent calls return

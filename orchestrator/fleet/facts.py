@@ -22,7 +22,7 @@ class Contradiction:
     host: Any
 
 
-def changed_facts(before: Facts, after: Facts) -> dict[str, list[Any]]:
+def compare_facts(before: Facts, after: Facts) -> dict[str, list[Any]]:
     """Return the identifying facts that changed, as fact → [before, after].
 
     A fact that is unknown on either side is no change: another agent may report more or fewer.
@@ -37,43 +37,43 @@ def changed_facts(before: Facts, after: Facts) -> dict[str, list[Any]]:
     }
 
 
-def profile_fields(facts: Facts) -> dict[str, Any]:
+def extract_profile_fields(facts: Facts) -> dict[str, Any]:
     """Return the fields of a profile that the facts of a host contain."""
     system = " ".join(str(facts[key]) for key in ("os_name", "os_version") if facts.get(key))
     found = {
         "cpu_model": str(facts.get("cpu_model") or "")[:120],
-        "cores": _whole(facts.get("cores")),
-        "threads": _whole(facts.get("threads")),
-        "base_clock_mhz": _whole(facts.get("clock_base_mhz")),
-        "boost_clock_mhz": _whole(facts.get("clock_max_mhz")),
-        "memory_bytes": _whole(facts.get("memory_bytes"), limit=2**62),
+        "cores": _read_whole(facts.get("cores")),
+        "threads": _read_whole(facts.get("threads")),
+        "base_clock_mhz": _read_whole(facts.get("clock_base_mhz")),
+        "boost_clock_mhz": _read_whole(facts.get("clock_max_mhz")),
+        "memory_bytes": _read_whole(facts.get("memory_bytes"), limit=2**62),
         "os": system[:100],
     }
     return {name: value for name, value in found.items() if value}
 
 
-def contradictions(profile: Facts, facts: Facts) -> list[Contradiction]:
+def find_contradictions(profile: Facts, facts: Facts) -> list[Contradiction]:
     """Return the fields in which the host differs from its profile, where both are known."""
-    told = profile_fields(facts)
+    told = extract_profile_fields(facts)
     return [
         Contradiction(field=name, profile=profile[name], host=value)
         for name, value in told.items()
-        if profile.get(name) and not _agree(name, profile[name], value)
+        if profile.get(name) and not _values_agree(name, profile[name], value)
     ]
 
 
-def _agree(name: str, wanted: Any, told: Any) -> bool:
+def _values_agree(name: str, wanted: Any, told: Any) -> bool:
     if isinstance(wanted, str):
         # "Intel Core i5-8365U" is "Intel(R) Core(TM) i5-8365U CPU @ 1.60GHz".
-        return _words(wanted) <= _words(told)
+        return _split_words(wanted) <= _split_words(told)
     return abs(told - wanted) <= TOLERANCE.get(name, 0.0) * wanted
 
 
-def _words(text: str) -> set[str]:
+def _split_words(text: str) -> set[str]:
     plain = re.sub(r"\((?:r|tm)\)", " ", text.lower())
     return set(re.findall(r"[a-z0-9]+", plain))
 
 
-def _whole(value: Any, limit: int = 2**31 - 1) -> int | None:
+def _read_whole(value: Any, limit: int = 2**31 - 1) -> int | None:
     """Return a host's value as a whole number; None if a profile cannot hold it."""
     return round(value) if isinstance(value, int | float) and 0 < value <= limit else None

@@ -7,7 +7,7 @@ from orchestrator.accounts.quotas import QuotaExceededError, check_hosts, lock_q
 from orchestrator.fleet.models import HardwareProfile, Host, HostState, HostTransport
 
 
-def hosts_counted(team: Team) -> int:
+def count_hosts(team: Team) -> int:
     """Return how many hosts Pitwall measures on, without retired and external ones."""
     counted = Host.objects.filter(team=team).exclude(state=HostState.RETIRED)
     return counted.exclude(transport=HostTransport.EXTERNAL).count()
@@ -20,7 +20,7 @@ def check_room(team: Team) -> None:
     """
     quotas = lock_quotas(team)
     if quotas.hosts is not None:
-        check_hosts(team=team, quotas=quotas, used=hosts_counted(team))
+        check_hosts(team=team, quotas=quotas, used=count_hosts(team))
 
 
 def check_room_for_names(team: Team, *, hosts: int = 0, profiles: int = 0) -> None:

@@ -16,8 +16,8 @@ from orchestrator.fleet import selectors, windows
 from orchestrator.fleet.checks import begin_again
 from orchestrator.fleet.host_quota import check_room
 from orchestrator.fleet.models import CheckStep, Host, HostState, HostTransport
-from orchestrator.fleet.ssh_settings import checked_user
-from orchestrator.fleet.tuning import checked_tuning
+from orchestrator.fleet.ssh_settings import check_user
+from orchestrator.fleet.tuning import check_tuning
 
 _TAG = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
@@ -59,23 +59,23 @@ def set_host_care(
     Whether the host can start programs as the user `run_as` is left to its checks.
     """
     member.require(Role.MAINTAINER, to="change the settings of a host")
-    host = selectors.host_for(member, host_id)
+    host = selectors.load_host(member, host_id)
     changes: dict[str, Any] = {}
     if tags is not None:
-        changes["tags"] = _tags(tags)
+        changes["tags"] = _check_tags(tags)
     if open_hours is not None:
         windows.parse(open_hours)
-        changes["open_hours"] = _short(open_hours, 500, "open_hours")
+        changes["open_hours"] = _check_short_text(open_hours, 500, "open_hours")
     if timezone is not None:
-        changes["timezone"] = windows.zone_of(timezone.strip()).key
+        changes["timezone"] = windows.load_zone(timezone.strip()).key
     if data_address is not None:
-        changes["data_address"] = _address(data_address)
+        changes["data_address"] = _check_address(data_address)
     if disk_limit_bytes is not None:
-        changes["disk_limit_bytes"] = _disk_limit(disk_limit_bytes)
+        changes["disk_limit_bytes"] = _check_disk_limit(disk_limit_bytes)
     if tuning is not None:
-        changes["tuning"] = checked_tuning(tuning)
+        changes["tuning"] = check_tuning(tuning)
     if run_as is not None:
-        changes["run_as"] = checked_user(run_as)
+        changes["run_as"] = check_user(run_as)
     if changes:
         with transaction.atomic():
             Host.objects.filter(pk=host.pk).update(**changes)
@@ -84,18 +84,22 @@ def set_host_care(
             record_audit(
                 member=member, action="host.care_changed", subject=f"{host}: {', '.join(changes)}"
             )
-    return selectors.host_for(member, host_id)
+    return selectors.load_host(member, host_id)
 
 
 def put_in_maintenance(*, member: Member, host_id: UUID, reason: str = "") -> Host:
     """Start nothing new on the host; running jobs may end. See `release_host`."""
     member.require(Role.MEMBER, to="put a host in maintenance")
-    host = selectors.host_for(member, host_id)
-    message = f"{member.user.get_username()}: {_short(reason, 500, 'reason')}".removesuffix(": ")
+    host = selectors.load_host(member, host_id)
+    message = (
+        f"{member.user.get_username()}: {_check_short_text(reason, 500, 'reason')}".removesuffix(
+            ": "
+        )
+    )
     with transaction.atomic():
         _move(host, HostState.MAINTENANCE, message=message)
         record_audit(member=member, action="host.maintenance", subject=f"{host}: {reason}")
-    return selectors.host_for(member, host_id)
+    return selectors.load_host(member, host_id)
 
 
 def quarantine(*, host: Host, reason: str) -> bool:
@@ -111,7 +115,7 @@ def quarantine(*, host: Host, reason: str) -> bool:
 def release_host(*, member: Member, host_id: UUID) -> Host:
     """Let jobs run again on a host that is in maintenance, quarantined or retired."""
     member.require(Role.MEMBER, to="release a host")
-    host = selectors.host_for(member, host_id)
+    host = selectors.load_host(member, host_id)
     if host.state == HostState.RETIRED:
         member.require(Role.MAINTAINER, to="activate a retired host")
     if host.transport == HostTransport.SSH and not host.host_key:
@@ -121,17 +125,17 @@ def release_host(*, member: Member, host_id: UUID) -> Host:
             check_room(member.team)
         _move(host, HostState.READY, message="", unreachable_at=None)
         record_audit(member=member, action="host.released", subject=host)
-    return selectors.host_for(member, host_id)
+    return selectors.load_host(member, host_id)
 
 
 def retire_host(*, member: Member, host_id: UUID) -> Host:
     """Take a host out of use; its results are kept."""
     member.require(Role.MAINTAINER, to="retire a host")
-    host = selectors.host_for(member, host_id)
+    host = selectors.load_host(member, host_id)
     with transaction.atomic():
         _move(host, HostState.RETIRED, message="retired; its results remain")
         record_audit(member=member, action="host.retired", subject=host)
-    return selectors.host_for(member, host_id)
+    return selectors.load_host(member, host_id)
 
 
 def may_become(host: Host, state: HostState) -> bool:
@@ -145,17 +149,17 @@ def _move(host: Host, state: HostState, **changes: Any) -> None:
     if not Host.objects.filter(pk=host.pk, state__in=allowed).update(state=state, **changes):
         host.refresh_from_db(fields=["state"])
         raise ConflictError(
-            f"{host} is {_shown(HostState(host.state))}; only a host that is "
-            f"{' or '.join(_shown(each) for each in HostState if each in allowed)} "
-            f"can become {_shown(state)}"
+            f"{host} is {_name_state(HostState(host.state))}; only a host that is "
+            f"{' or '.join(_name_state(each) for each in HostState if each in allowed)} "
+            f"can become {_name_state(state)}"
         )
 
 
-def _shown(state: HostState) -> str:
+def _name_state(state: HostState) -> str:
     return {HostState.UNCONFIRMED: "not confirmed"}.get(state, str(state.label).lower())
 
 
-def _tags(tags: Iterable[str]) -> list[str]:
+def _check_tags(tags: Iterable[str]) -> list[str]:
     found = sorted({tag.strip().lower() for tag in tags} - {""})
     for tag in found:
         if not _TAG.fullmatch(tag):
@@ -168,7 +172,7 @@ def _tags(tags: Iterable[str]) -> list[str]:
     return found
 
 
-def _address(text: str) -> str:
+def _check_address(text: str) -> str:
     text = text.strip()
     if text and not _NAME.fullmatch(text) and not _is_ip(text):
         raise InvalidRequestError(
@@ -186,7 +190,7 @@ def _is_ip(text: str) -> bool:
     return True
 
 
-def _disk_limit(value: int) -> int:
+def _check_disk_limit(value: int) -> int:
     if not LEAST_DISK_BYTES <= value <= MOST_DISK_BYTES:
         raise InvalidRequestError(
             f"expected at least {LEAST_DISK_BYTES // 2**20} MiB", field="disk_limit_bytes"
@@ -194,7 +198,7 @@ def _disk_limit(value: int) -> int:
     return value
 
 
-def _short(text: str, limit: int, field: str) -> str:
+def _check_short_text(text: str, limit: int, field: str) -> str:
     text = text.strip()
     if len(text) > limit or "\0" in text:
         raise InvalidRequestError(f"at most {limit} characters", field=field)

@@ -7,7 +7,7 @@ from typing import Any
 _KINDS = ("tools", "languages", "programs")
 
 
-def program_in(facts: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+def find_program(facts: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
     """Return the facts about a program by its command's name; None if it is missing."""
     for kind in _KINDS:
         found = (facts.get(kind) or {}).get(name)
@@ -16,6 +16,6 @@ def program_in(facts: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
     return None
 
 
-def versions_in(facts: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def list_versions(facts: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     """Return the versions of these programs; None for a missing program or an unknown version."""
-    return {name: (program_in(facts, name) or {}).get("version") for name in sorted(names)}
+    return {name: (find_program(facts, name) or {}).get("version") for name in sorted(names)}

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
-from orchestrator.fleet.facts import Contradiction, contradictions
+from orchestrator.fleet.facts import Contradiction, find_contradictions
 from orchestrator.fleet.models import (
     Credential,
     HardwareProfile,
@@ -46,48 +46,48 @@ class UsableHost:
         return parse(self.open_hours)
 
 
-def profiles_of(member: Member) -> QuerySet[HardwareProfile]:
+def load_profiles(member: Member) -> QuerySet[HardwareProfile]:
     return member.team.profiles.prefetch_related("hosts")
 
 
-def hosts_of(member: Member) -> QuerySet[Host]:
+def load_hosts(member: Member) -> QuerySet[Host]:
     return member.team.hosts.select_related(
         "profile", "credential", "lease__job__run__definition__benchmark"
     )
 
 
-def own_hosts_of(member: Member) -> QuerySet[Host]:
+def load_own_hosts(member: Member) -> QuerySet[Host]:
     """Return hosts that a run may ask for: all but the external ones."""
-    return hosts_of(member).exclude(transport=HostTransport.EXTERNAL)
+    return load_hosts(member).exclude(transport=HostTransport.EXTERNAL)
 
 
-def credentials_of(member: Member) -> QuerySet[Credential]:
+def load_credentials(member: Member) -> QuerySet[Credential]:
     return member.team.credentials.order_by("name")
 
 
-def host_for(member: Member, host_id: UUID) -> Host:
-    host = hosts_of(member).filter(pk=host_id).first()
+def load_host(member: Member, host_id: UUID) -> Host:
+    host = load_hosts(member).filter(pk=host_id).first()
     if host is None:
         raise NotFoundError("there is no such host in this team")
     return host
 
 
-def own_host_for(member: Member, host_id: UUID) -> Host:
+def load_own_host(member: Member, host_id: UUID) -> Host:
     """Return a host that Pitwall can reach. Raise ConflictError for an external one."""
-    host = host_for(member, host_id)
+    host = load_host(member, host_id)
     if host.transport == HostTransport.EXTERNAL:
         raise ConflictError(f"{host} is an external host: only its results are imported")
     return host
 
 
-def host_named(member: Member, name: str) -> Host:
-    host = hosts_of(member).filter(name=name).first()
+def load_host_by_name(member: Member, name: str) -> Host:
+    host = load_hosts(member).filter(name=name).first()
     if host is None:
         raise NotFoundError(f"the team has no host named {name}")
     return host
 
 
-def hosts_named(member: Member, names: list[str]) -> list[Host]:
+def load_hosts_by_name(member: Member, names: list[str]) -> list[Host]:
     """Return the hosts of these names, in their order.
 
     InvalidRequestError names one that is missing.
@@ -105,29 +105,29 @@ def hosts_named(member: Member, names: list[str]) -> list[Host]:
     return [found[name] for name in dict.fromkeys(names)]
 
 
-def profile_for(member: Member, slug: str) -> HardwareProfile:
+def load_profile(member: Member, slug: str) -> HardwareProfile:
     profile = member.team.profiles.filter(slug=slug).first()
     if profile is None:
         raise InvalidRequestError(f"the team has no hardware profile {slug}", field="profile")
     return profile
 
 
-def latest_snapshot(host: Host) -> HostSnapshot | None:
+def load_latest_snapshot(host: Host) -> HostSnapshot | None:
     return host.snapshots.order_by("-taken_at").first()
 
 
-def contradictions_of(host: Host) -> list[Contradiction]:
+def load_contradictions(host: Host) -> list[Contradiction]:
     """Return the fields in which the host's latest facts differ from its profile."""
-    snapshot = latest_snapshot(host)
-    return contradictions(vars(host.profile), snapshot.facts) if snapshot else []
+    snapshot = load_latest_snapshot(host)
+    return find_contradictions(vars(host.profile), snapshot.facts) if snapshot else []
 
 
-def changes_of(host: Host) -> QuerySet[HostChange]:
-    """Return the epochs of a host, oldest first. Get the host through `host_for`."""
+def load_host_changes(host: Host) -> QuerySet[HostChange]:
+    """Return the epochs of a host, oldest first. Get the host through `load_host`."""
     return host.changes.order_by("at")
 
 
-def usable_hosts(team_ids: Collection[int]) -> list[UsableHost]:
+def load_usable_hosts(team_ids: Collection[int]) -> list[UsableHost]:
     """Return the hosts of these teams that are ready, or unreachable and due for a new try."""
     ready = Q(state=HostState.READY)
     again = Q(unreachable_at=None) | Q(unreachable_at__lte=utc_now() - TRY_AGAIN_AFTER)

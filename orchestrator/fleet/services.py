@@ -21,7 +21,7 @@ from orchestrator.core.errors import (
     LoginRefusedError,
 )
 from orchestrator.fleet import selectors, vault
-from orchestrator.fleet.facts import changed_facts, profile_fields
+from orchestrator.fleet.facts import compare_facts, extract_profile_fields
 from orchestrator.fleet.host_quota import check_room, check_room_for_names
 from orchestrator.fleet.host_settings import quarantine
 from orchestrator.fleet.models import (
@@ -34,7 +34,7 @@ from orchestrator.fleet.models import (
     HostState,
     HostTransport,
 )
-from orchestrator.fleet.ssh_settings import NAME, check_way, check_word, checked_user, credential_of
+from orchestrator.fleet.ssh_settings import NAME, check_user, check_way, check_word, load_credential
 from orchestrator.transport import keys
 from orchestrator.transport.ssh import HostKey, scan_host_key
 
@@ -125,7 +125,7 @@ def enter_host(*, member: Member, new: NewHost) -> Host:
             credential=credential,
             work_dir=new.work_dir,
             python=new.python,
-            run_as=checked_user(new.run_as),
+            run_as=check_user(new.run_as),
         )
         record_audit(member=member, action="host.added", subject=host)
     return host
@@ -137,10 +137,10 @@ def add_local_host(*, member: Member, name: str, profile: HardwareProfile, pytho
     with transaction.atomic():
         if not member.team.hosts.filter(name=name).exists():
             check_room(member.team)
-        return _local_host(member.team, name, profile, python)
+        return _build_local_host(member.team, name, profile, python)
 
 
-def _local_host(team: Team, name: str, profile: HardwareProfile, python: str) -> Host:
+def _build_local_host(team: Team, name: str, profile: HardwareProfile, python: str) -> Host:
     host, _ = Host.objects.update_or_create(
         team=team,
         name=name,
@@ -158,12 +158,12 @@ def _local_host(team: Team, name: str, profile: HardwareProfile, python: str) ->
 def pin_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
     """Pin the key that the member has compared; `host_key` as `ssh-ed25519 AAAA…`."""
     member.require(Role.MAINTAINER, to="confirm a host key")
-    host = selectors.own_host_for(member, host_id)
+    host = selectors.load_own_host(member, host_id)
     pinned = HostKey.parse(host_key).line
     with transaction.atomic():
         Host.objects.filter(pk=host.pk).update(host_key=pinned)
         record_audit(member=member, action="host.key_confirmed", subject=host)
-    return selectors.own_host_for(member, host_id)
+    return selectors.load_own_host(member, host_id)
 
 
 def confirm_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
@@ -184,7 +184,7 @@ def confirm_host_key(*, member: Member, host_id: UUID, host_key: str) -> Host:
 def remove_host(*, member: Member, host_id: UUID) -> None:
     """Remove a host that never measured. Retire one that did, to keep its results."""
     member.require(Role.MAINTAINER, to="remove a host")
-    host = selectors.host_for(member, host_id)
+    host = selectors.load_host(member, host_id)
     with transaction.atomic():
         if not _delete(host):
             if host.state == HostState.EXTERNAL:
@@ -197,7 +197,7 @@ def remove_host(*, member: Member, host_id: UUID) -> None:
         record_audit(member=member, action="host.removed", subject=host.name)
 
 
-def note_host_error(*, host: Host, error: HostError) -> None:
+def record_host_error(*, host: Host, error: HostError) -> None:
     """Store why the host could not be used, to be shown on its page.
 
     A host that only a person can fix (another key, a refused login) is quarantined, so that it does
@@ -213,7 +213,7 @@ def note_host_error(*, host: Host, error: HostError) -> None:
     )
 
 
-def note_host_seen(*, host: Host) -> None:
+def record_host_seen(*, host: Host) -> None:
     """Store that the host has answered. A host that is held stays held, with its message.
 
     Unless something changes, it writes at most once per SEEN_S: jobs check their hosts often.
@@ -232,18 +232,18 @@ def note_host_seen(*, host: Host) -> None:
 @transaction.atomic
 def record_snapshot(*, host: Host, facts: dict[str, Any]) -> HostSnapshot:
     """Store the facts that the host reports, and a HostChange if it has become another machine."""
-    note_host_seen(host=host)
-    before = selectors.latest_snapshot(host)
+    record_host_seen(host=host)
+    before = selectors.load_latest_snapshot(host)
     snapshot = HostSnapshot.objects.create(
         host=host, facts=facts, fingerprint=str(facts.get("fingerprint", ""))[:64]
     )
     if before is not None and before.fingerprint != snapshot.fingerprint:
-        changed = changed_facts(before.facts, facts)
+        changed = compare_facts(before.facts, facts)
         if changed:
             HostChange.objects.create(
                 host=host, snapshot=snapshot, changed=changed, at=snapshot.taken_at
             )
-    _fill_profile(host.profile, profile_fields(facts))
+    _fill_profile(host.profile, extract_profile_fields(facts))
     return snapshot
 
 
@@ -269,9 +269,9 @@ def _check_for_entry(member: Member, new: NewHost) -> tuple[HardwareProfile, Cre
     member.require(Role.MAINTAINER, to="add a host")
     check_word(NAME, new.name, "name", "lower-case letters, digits and dashes")
     check_way(new.address, new.port, new.login, new.work_dir, new.python)
-    checked_user(new.run_as)
-    profile = selectors.profile_for(member, new.profile_slug)
-    credential = credential_of(member, new.credential_id)
+    check_user(new.run_as)
+    profile = selectors.load_profile(member, new.profile_slug)
+    credential = load_credential(member, new.credential_id)
     if member.team.hosts.filter(name=new.name).exists():
         raise InvalidRequestError(f"the team already has a host named {new.name}", field="name")
     return profile, credential

@@ -35,11 +35,11 @@ def change_way(
 ) -> Host:
     """Change how an idle host is reached; a pinned key stays pinned."""
     member.require(Role.MAINTAINER, to="change the SSH settings of a host")
-    host = selectors.own_host_for(member, host_id)
+    host = selectors.load_own_host(member, host_id)
     if host.transport != HostTransport.SSH:
         raise ConflictError(f"{host} does not use SSH: it has no SSH settings")
     check_way(address, port, login, work_dir, python)
-    credential = credential_of(member, credential_id)
+    credential = load_credential(member, credential_id)
     with transaction.atomic():
         changed = Host.objects.filter(pk=host.pk, lease=None).update(
             address=address,
@@ -54,11 +54,11 @@ def change_way(
                 f"a job runs on {host}: change its SSH settings when the job has ended"
             )
         record_audit(member=member, action="host.way_changed", subject=host)
-    return selectors.own_host_for(member, host_id)
+    return selectors.load_own_host(member, host_id)
 
 
-def credential_of(member: Member, credential_id: UUID) -> Credential:
-    credential = selectors.credentials_of(member).filter(pk=credential_id).first()
+def load_credential(member: Member, credential_id: UUID) -> Credential:
+    credential = selectors.load_credentials(member).filter(pk=credential_id).first()
     if credential is None:
         raise InvalidRequestError("the team has no such key", field="credential")
     return credential
@@ -77,7 +77,7 @@ def check_way(address: str, port: int, login: str, work_dir: str, python: str) -
         raise InvalidRequestError("expected a port from 1 to 65535", field="port")
 
 
-def checked_user(text: str) -> str:
+def check_user(text: str) -> str:
     """Return the user that measured code runs as on a host; empty: the login user."""
     name = text.strip()
     if name == "root":

@@ -15,7 +15,7 @@ _CPU_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu", "x86_pkg_temp", "soc")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Warmth:
+class HostTemperature:
     """The hottest sensor of the CPU, or of the machine if no CPU sensor is known."""
 
     sensor: str
@@ -23,7 +23,7 @@ class Warmth:
     at: datetime
 
 
-def warmth_of_hosts(member: Member) -> dict[UUID, Warmth]:
+def load_temperatures(member: Member) -> dict[UUID, HostTemperature]:
     """Return temperatures by host, from its latest snapshot; hosts without sensors are left out."""
     newest = (
         HostSnapshot.objects.filter(host__team=member.team)
@@ -31,15 +31,15 @@ def warmth_of_hosts(member: Member) -> dict[UUID, Warmth]:
         .distinct("host_id")
         .values_list("host_id", "taken_at", "facts__temperatures")
     )
-    found = ((host_id, at, hottest(told)) for host_id, at, told in newest)
+    found = ((host_id, at, find_hottest(told)) for host_id, at, told in newest)
     return {
-        host_id: Warmth(sensor=sensor[0], celsius=sensor[1], at=at)
+        host_id: HostTemperature(sensor=sensor[0], celsius=sensor[1], at=at)
         for host_id, at, sensor in found
         if sensor is not None
     }
 
 
-def hottest(told: Any) -> tuple[str, float] | None:
+def find_hottest(told: Any) -> tuple[str, float] | None:
     """Return the name and °C of the hottest sensor. `told`: °C by sensor, from a host's facts."""
     if not isinstance(told, Mapping):
         return None

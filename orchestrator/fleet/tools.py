@@ -23,7 +23,7 @@ class InstalledTool:
     fit: bool
 
 
-def installed_tools(member: Member) -> dict[str, list[InstalledTool]]:
+def load_installed_tools(member: Member) -> dict[str, list[InstalledTool]]:
     """Return the hosts that have each load tool of the registry, by the tool's name."""
     newest = (
         HostSnapshot.objects.filter(host__team=member.team)
@@ -34,7 +34,7 @@ def installed_tools(member: Member) -> dict[str, list[InstalledTool]]:
     snapshots = sorted(newest, key=lambda each: each.host.name)
     return {
         name: [
-            _installed(name, snapshot.host, told)
+            _build_installed_tool(name, snapshot.host, told)
             for snapshot in snapshots
             if (told := (snapshot.facts.get("tools") or {}).get(name))
         ]
@@ -42,7 +42,7 @@ def installed_tools(member: Member) -> dict[str, list[InstalledTool]]:
     }
 
 
-def _installed(name: str, host: Host, told: dict[str, Any]) -> InstalledTool:
+def _build_installed_tool(name: str, host: Host, told: dict[str, Any]) -> InstalledTool:
     version = told.get("version")
     return InstalledTool(
         host=host,

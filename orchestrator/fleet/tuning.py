@@ -40,7 +40,7 @@ KNOBS: Mapping[str, Knob] = {
 }
 
 
-def checked_tuning(tuning: Mapping[str, object]) -> dict[str, str]:
+def check_tuning(tuning: Mapping[str, object]) -> dict[str, str]:
     """Return the knobs that are set, in the agent's form; empty values are left out."""
     wanted = {name: str(value).strip() for name, value in tuning.items() if value not in ("", None)}
     for name, word in wanted.items():

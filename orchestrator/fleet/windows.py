@@ -57,13 +57,13 @@ class OpenHours:
 
     @property
     def always(self) -> bool:
-        return not self.windows or _closed_minutes(self.windows) == 0
+        return not self.windows or _count_closed_minutes(self.windows) == 0
 
     def seconds_left(self, now: datetime, timezone: str) -> float | None:
         """Return how long it stays open from `now` (aware); None if closed, inf without an end."""
         if self.always:
             return float("inf")
-        for start, end in self._spans(now, zone_of(timezone)):
+        for start, end in self._spans(now, load_zone(timezone)):
             if start <= now < end:
                 return (end - now).total_seconds()
         return None
@@ -72,7 +72,7 @@ class OpenHours:
         """Return the first instant in UTC, from `now` (aware) on, at which it is open."""
         if self.always:
             return now.astimezone(UTC)
-        for start, end in self._spans(now, zone_of(timezone)):
+        for start, end in self._spans(now, load_zone(timezone)):
             if now < end:
                 return max(start, now.astimezone(UTC))
         raise AssertionError("a window opens at least every other week")
@@ -89,12 +89,12 @@ class OpenHours:
         """Return the open spans from yesterday to the horizon in order, adjacent ones merged."""
         today = now.astimezone(zone).date()
         days = (today + timedelta(days=offset) for offset in range(-2, _HORIZON_DAYS))
-        return _joined(sorted(span for day in days for span in self._spans_of(day, zone)))
+        return _join_spans(sorted(span for day in days for span in self._spans_of(day, zone)))
 
     def _spans_of(self, day: date, zone: ZoneInfo) -> Iterator[Span]:
         for window in self.windows:
             if window.day == day.weekday():
-                start, end = (instant_of(day, at, zone) for at in (window.start, window.end))
+                start, end = (compute_instant(day, at, zone) for at in (window.start, window.end))
                 if start < end:
                     yield start, end
 
@@ -105,12 +105,12 @@ def parse(text: str) -> OpenHours:
     if not text.strip():
         return OpenHours()
     parts = [part.strip() for part in text.lower().split(";")]
-    windows = {window for part in parts if part for window in _windows_of(part)}
+    windows = {window for part in parts if part for window in _parse_part(part)}
     return OpenHours(windows=tuple(sorted(windows, key=lambda w: (w.day, w.start, w.end))))
 
 
 @lru_cache(maxsize=256)
-def zone_of(name: str) -> ZoneInfo:
+def load_zone(name: str) -> ZoneInfo:
     """Return the time zone of that name. Raise InvalidRequestError if there is none."""
     try:
         return ZoneInfo(name)
@@ -120,16 +120,16 @@ def zone_of(name: str) -> ZoneInfo:
         ) from error
 
 
-def instant_of(day: date, minutes: int, zone: ZoneInfo) -> datetime:
+def compute_instant(day: date, minutes: int, zone: ZoneInfo) -> datetime:
     """Return the first instant (UTC) at which the zone's clock shows that time or a later one."""
     wall = datetime.combine(day, time()) + timedelta(minutes=minutes)
     first = wall.replace(tzinfo=zone).astimezone(UTC)
     if first.astimezone(zone).replace(tzinfo=None) == wall:
         return first
-    return _jump(wall.replace(tzinfo=zone, fold=1).astimezone(UTC), first, zone)
+    return _find_clock_change(wall.replace(tzinfo=zone, fold=1).astimezone(UTC), first, zone)
 
 
-def _jump(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
+def _find_clock_change(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
     """Return the instant in between at which the zone's clock is put forward, to the second."""
     offset = after.astimezone(zone).utcoffset()
     while (after - before) > timedelta(seconds=1):
@@ -142,7 +142,7 @@ def _jump(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
     return after
 
 
-def _joined(spans: list[Span]) -> list[Span]:
+def _join_spans(spans: list[Span]) -> list[Span]:
     joined: list[Span] = []
     for start, end in spans:
         if joined and start <= joined[-1][1]:
@@ -153,7 +153,7 @@ def _joined(spans: list[Span]) -> list[Span]:
 
 
 @lru_cache(maxsize=1024)
-def _closed_minutes(windows: tuple[Window, ...]) -> int:
+def _count_closed_minutes(windows: tuple[Window, ...]) -> int:
     """Return how many minutes of a week without clock changes are in no window."""
     covered: set[int] = set()
     for window in windows:
@@ -162,39 +162,43 @@ def _closed_minutes(windows: tuple[Window, ...]) -> int:
     return _WEEK_MINUTES - len(covered)
 
 
-def _windows_of(part: str) -> Iterator[Window]:
+def _parse_part(part: str) -> Iterator[Window]:
     """Yield the windows of one part: each of its days with each of its times."""
     days = re.split(r"\d", part, maxsplit=1)[0]
     times_text = part[len(days) :]
-    times = [_times_of(each.strip(), part) for each in times_text.split(",") if times_text]
-    for day in _days_of(days.strip() or "mon-sun", part):
+    times = [_parse_times(each.strip(), part) for each in times_text.split(",") if times_text]
+    for day in _parse_days(days.strip() or "mon-sun", part):
         for start, end in times or [(0, _DAY_MINUTES)]:
             yield Window(day=day, start=start, end=end)
 
 
-def _days_of(text: str, part: str) -> Iterator[int]:
+def _parse_days(text: str, part: str) -> Iterator[int]:
     for each in text.split(","):
         first, dash, last = (word.strip() for word in each.partition("-"))
         if first not in DAYS or (dash and last not in DAYS):
-            raise _wrong(part, f"days such as mon, mon-fri or sat,sun, got {each.strip()!r}")
+            raise _build_window_error(
+                part, f"days such as mon, mon-fri or sat,sun, got {each.strip()!r}"
+            )
         count = (DAYS.index(last) - DAYS.index(first)) % 7 + 1 if dash else 1
         yield from ((DAYS.index(first) + offset) % 7 for offset in range(count))
 
 
-def _times_of(text: str, part: str) -> tuple[int, int]:
+def _parse_times(text: str, part: str) -> tuple[int, int]:
     start, dash, end = (word.strip() for word in text.partition("-"))
     if not dash or not _TIME.fullmatch(start) or not _TIME.fullmatch(end) or start == "24:00":
-        raise _wrong(part, f"times such as 20:00-07:00, got {text!r}")
-    first, last = _minutes(start), _minutes(end)
+        raise _build_window_error(part, f"times such as 20:00-07:00, got {text!r}")
+    first, last = _parse_minutes(start), _parse_minutes(end)
     if first == last:
-        raise _wrong(part, f"two different times, got {text!r}; leave them out for the whole day")
+        raise _build_window_error(
+            part, f"two different times, got {text!r}; leave them out for the whole day"
+        )
     return first, last if last > first else last + _DAY_MINUTES
 
 
-def _minutes(text: str) -> int:
+def _parse_minutes(text: str) -> int:
     hours, _, minutes = text.partition(":")
     return int(hours) * 60 + int(minutes)
 
 
-def _wrong(part: str, expected: str) -> InvalidRequestError:
+def _build_window_error(part: str, expected: str) -> InvalidRequestError:
     return InvalidRequestError(f"in {part!r}: expected {expected}", field="open_hours")

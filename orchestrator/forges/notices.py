@@ -50,12 +50,12 @@ def is_genuine(kind: str, secret: str, headers: Mapping[str, str], body: bytes) 
     """Return whether the sender knows the secret; compared in constant time."""
     if kind == "gitlab":
         # GitLab sends the secret itself.
-        return hmac.compare_digest(_bytes(headers.get("X-Gitlab-Token", "")), secret.encode())
+        return hmac.compare_digest(_encode_text(headers.get("X-Gitlab-Token", "")), secret.encode())
     signed = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     given = headers.get("X-Hub-Signature-256", "").removeprefix("sha256=")
     if kind == "gitea" and not given:
         given = headers.get("X-Gitea-Signature", "")
-    return hmac.compare_digest(_bytes(given), signed.encode())
+    return hmac.compare_digest(_encode_text(given), signed.encode())
 
 
 def read_notice(kind: str, headers: Mapping[str, str], body: bytes) -> Notice:
@@ -73,37 +73,41 @@ def read_notice(kind: str, headers: Mapping[str, str], body: bytes) -> Notice:
         ) from error
 
 
-def _github(headers: Mapping[str, str], body: bytes, data: dict[str, Any]) -> Notice:
+def _read_github_notice(headers: Mapping[str, str], body: bytes, data: dict[str, Any]) -> Notice:
     event = headers.get("X-GitHub-Event") or headers.get("X-Gitea-Event") or ""
     given = headers.get("X-GitHub-Delivery") or headers.get("X-Gitea-Delivery")
-    first = _first(event, given, body, (data.get("repository") or {}).get("full_name", ""))
+    first = _read_first(event, given, body, (data.get("repository") or {}).get("full_name", ""))
     if event == "push":
-        return Push(**first, branch=_branch(data["ref"]))
+        return Push(**first, branch=_parse_branch(data["ref"]))
     # Gitea has a separate event name for a comment on a pull request.
     on_pull = event in {"issue_comment", "pull_request_comment"}
     pull = on_pull and (data.get("is_pull") or (data.get("issue") or {}).get("pull_request"))
     if not pull or data.get("action") != "created":
         return Notice(**first)
     note = data["comment"]
-    return _comment(first, data["issue"]["number"], note["id"], note["user"]["login"], note["body"])
+    return _build_comment(
+        first, data["issue"]["number"], note["id"], note["user"]["login"], note["body"]
+    )
 
 
-def _gitlab(headers: Mapping[str, str], body: bytes, data: dict[str, Any]) -> Notice:
+def _read_gitlab_notice(headers: Mapping[str, str], body: bytes, data: dict[str, Any]) -> Notice:
     event = data["object_kind"]
     given = headers.get("Idempotency-Key") or headers.get("X-Gitlab-Event-UUID")
     project = (data.get("project") or {}).get("path_with_namespace", "")
-    first = _first(event, given, body, project)
+    first = _read_first(event, given, body, project)
     if event in {"push", "tag_push"}:
-        return Push(**first, branch=_branch(data["ref"]))
+        return Push(**first, branch=_parse_branch(data["ref"]))
     note = data.get("object_attributes") or {}
     is_new = event == "note" and note.get("action", "create") == "create"
     if not is_new or note.get("noteable_type") != "MergeRequest":
         return Notice(**first)
     number, user = data["merge_request"]["iid"], data["user"]["username"]
-    return _comment(first, number, note["id"], user, note["note"])
+    return _build_comment(first, number, note["id"], user, note["note"])
 
 
-def _comment(first: dict[str, str], number: object, note: object, user: str, text: str) -> Notice:
+def _build_comment(
+    first: dict[str, str], number: object, note: object, user: str, text: str
+) -> Notice:
     named = tuple(dict.fromkeys(_COMMAND.findall(text)))[:MOST_COMMANDS]
     known = isinstance(number, int) and isinstance(note, int) and 0 < number < 2**31
     if not named or not known:
@@ -119,7 +123,7 @@ def _comment(first: dict[str, str], number: object, note: object, user: str, tex
     )
 
 
-def _first(event: str, given: str | None, body: bytes, repository: str) -> dict[str, str]:
+def _read_first(event: str, given: str | None, body: bytes, repository: str) -> dict[str, str]:
     """Return the key of a delivery.
 
     If the forge sends no usable id, it is derived from the body.
@@ -128,12 +132,16 @@ def _first(event: str, given: str | None, body: bytes, repository: str) -> dict[
     return {"event": str(event)[:60], "delivery_id": own, "repository": str(repository)}
 
 
-def _branch(ref: str) -> str:
+def _parse_branch(ref: str) -> str:
     return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else ""
 
 
-def _bytes(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     return text.encode(errors="replace")
 
 
-_READERS = {"github": _github, "gitea": _github, "gitlab": _gitlab}
+_READERS = {
+    "github": _read_github_notice,
+    "gitea": _read_github_notice,
+    "gitlab": _read_gitlab_notice,
+}

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from cli.pitwall.units import format_duration
-from orchestrator.accounts.members import by_itself
+from orchestrator.accounts.members import build_system_member
 from orchestrator.comparisons.compare import compare_commits
 from orchestrator.comparisons.formats import to_markdown
 from orchestrator.comparisons.report import ComparisonReport
@@ -22,18 +22,18 @@ MOST_TEXT = 60_000
 MOST_OPEN = 5
 
 
-def comment_of(pull: PullRequest) -> str:
+def build_comment(pull: PullRequest) -> str:
     """Return the comment in Markdown: the latest request of each benchmark, by name."""
     rows = pull.requests.select_related("run__definition__benchmark__project", "run__team")
     newest: dict[str, BenchmarkRequest] = {}
     for each in rows.order_by("-pk"):
         newest.setdefault(each.benchmark, each)
-    parts = [_part(newest[name]) for name in sorted(newest)]
+    parts = [_format_part(newest[name]) for name in sorted(newest)]
     text = "\n\n".join(["<!-- Pitwall updates this comment -->", *parts])
     return text[:MOST_TEXT]
 
 
-def status_of(request: BenchmarkRequest) -> Status | None:
+def build_status(request: BenchmarkRequest) -> Status | None:
     """Return the status of the measured commit; None if nothing is known yet.
 
     Only a regression fails it. An inconclusive result is reported, but blocks nobody.
@@ -43,7 +43,7 @@ def status_of(request: BenchmarkRequest) -> Status | None:
         return None
     state, text = "pending", f"{run.state}"
     if run.state in RUN_ENDED:
-        state, text = _outcome(run)
+        state, text = _format_outcome(run)
     context = f"pitwall/{request.benchmark}"
     return Status(state=state, context=context, text=text, url=run_url(run))
 
@@ -52,10 +52,10 @@ def run_url(run: Run) -> str:
     return settings.BASE_URL + reverse("run", args=[run.pk])
 
 
-def _outcome(run: Run) -> tuple[str, str]:
+def _format_outcome(run: Run) -> tuple[str, str]:
     if run.state != RunState.FINISHED:
         return "error", f"the run {run.state}"
-    cards = load_verdict_cards(by_itself(run.team), [run])[run.pk]
+    cards = load_verdict_cards(build_system_member(run.team), [run])[run.pk]
     if not cards:
         return "error", "nothing could be compared"
     card = cards[0]
@@ -63,15 +63,15 @@ def _outcome(run: Run) -> tuple[str, str]:
     return state, f"{card.verdict}: {card.summary}"
 
 
-def _part(request: BenchmarkRequest) -> str:
+def _format_part(request: BenchmarkRequest) -> str:
     heading = f"### Benchmark `{request.benchmark}`"
-    return f"{heading}\n\n{_said(request)}"
+    return f"{heading}\n\n{_format_message(request)}"
 
 
-def _said(request: BenchmarkRequest) -> str:
+def _format_message(request: BenchmarkRequest) -> str:
     sha = f"`{request.head_sha[:10]}`"
     if request.state == RequestState.DECLINED:
-        return f"Not measured: {_quoted(request.message)}"
+        return f"Not measured: {_quote_text(request.message)}"
     if request.state == RequestState.WAITING:
         project = request.pull.connection.project
         page = settings.BASE_URL + reverse("project-forge", args=[project.slug])
@@ -84,17 +84,17 @@ def _said(request: BenchmarkRequest) -> str:
         return "Requested; it will start in a moment."
     if run.state not in RUN_ENDED:
         return f"{sha}, requested by `{request.requested_by}`: [run {run.state}]({run_url(run)})."
-    return _result(request, run)
+    return _format_result(request, run)
 
 
-def _result(request: BenchmarkRequest, run: Run) -> str:
+def _format_result(request: BenchmarkRequest, run: Run) -> str:
     baseline, *contenders = [each.commit for each in run.variants.select_related("commit")]
     parts = []
     if run.state != RunState.FINISHED:
-        parts.append(f"[The run {run.state}]({run_url(run)}): {_quoted(run.message)}")
+        parts.append(f"[The run {run.state}]({run_url(run)}): {_quote_text(run.message)}")
     try:
         report = compare_commits(
-            by_itself(run.team),
+            build_system_member(run.team),
             benchmark=run.definition.benchmark,
             baseline=baseline,
             contender=contenders[0],
@@ -102,7 +102,7 @@ def _result(request: BenchmarkRequest, run: Run) -> str:
         )
     except (NotFoundError, IndexError):
         return "\n\n".join(parts or [f"[The run]({run_url(run)}) has nothing to compare."])
-    parts.append(to_markdown(report, _address(report)).strip())
+    parts.append(to_markdown(report, _build_address(report)).strip())
     parts.append(_open_cases(report))
     told = (
         f"[Run]({run_url(run)}) of {request.head_sha[:10]}, requested by `{request.requested_by}`."
@@ -116,7 +116,7 @@ def _open_cases(report: ComparisonReport) -> str:
     if not cases:
         return ""
     times = [case.missing_s for case in cases if case.missing_s is not None]
-    names = ", ".join(_code(case.case.label) for case in cases[:MOST_OPEN])
+    names = ", ".join(_quote_code(case.case.label) for case in cases[:MOST_OPEN])
     more = f" and {len(cases) - MOST_OPEN} more" if len(cases) > MOST_OPEN else ""
     many = f"{len(cases)} case{' is' if len(cases) == 1 else 's are'} inconclusive: {names}{more}."
     if not times:
@@ -125,7 +125,7 @@ def _open_cases(report: ComparisonReport) -> str:
     return f"{many} A decision would take about {format_duration(sum(times))}{known}."
 
 
-def _address(report: ComparisonReport) -> str:
+def _build_address(report: ComparisonReport) -> str:
     benchmark = report.benchmark
     query = {
         "benchmark": f"{benchmark.project.slug}/{benchmark.slug}",
@@ -135,11 +135,11 @@ def _address(report: ComparisonReport) -> str:
     return f"{settings.BASE_URL}{reverse('compare')}?{urlencode(query)}"
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     """Quote text of others so that it mentions nobody and links to nothing."""
-    return _code(text[:500]) if text.strip() else "see its page."
+    return _quote_code(text[:500]) if text.strip() else "see its page."
 
 
-def _code(text: str) -> str:
+def _quote_code(text: str) -> str:
     flat = " ".join(text.split()).replace("`", "'")
     return f"`{flat}`"

@@ -16,27 +16,27 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from orchestrator.accounts.members import Member
-from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
+from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch
 from orchestrator.benchmarks.refs import (
     TRIES_UNWATCHED,
     FetchRunningError,
     check_fetched,
-    commit_of_ref,
-    names_fetched_after,
-    repository_of,
+    open_repository,
+    resolve_after_fetch,
+    resolve_ref,
 )
 from orchestrator.core.errors import InvalidRequestError, PitwallError
 from orchestrator.core.heartbeat import HEARTBEAT, Claim, ClaimLost
 from orchestrator.core.ids import sha256_hex
-from orchestrator.database.clock import database_now
-from orchestrator.database.fair_order import first_of_each_team
-from orchestrator.database.row_claims import claim_of_row
+from orchestrator.database.clock import read_database_time
+from orchestrator.database.fair_order import select_first_of_each_team
+from orchestrator.database.row_claims import build_row_claim
 from orchestrator.forges.clients.base import Forge, ForgeRefusedError, Status
-from orchestrator.forges.clients.registry import forge_of
+from orchestrator.forges.clients.registry import build_forge
 from orchestrator.forges.models import BenchmarkRequest, Connection, PullRequest, RequestState
-from orchestrator.forges.pr_comments import comment_of, status_of
+from orchestrator.forges.pr_comments import build_comment, build_status
 from orchestrator.runs.models import Trigger, Until
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.services import create_run
@@ -62,62 +62,62 @@ PAUSES_S = (15, 60, 300, 1800, 7200)
 _OPEN = (RequestState.REQUESTED, RequestState.APPROVED, RequestState.STARTED)
 
 
-def due_pulls() -> list[int]:
+def load_due_pulls() -> list[int]:
     """Return the due pull requests that no worker has, in an order that is fair to teams."""
     due = PullRequest.objects.filter(_free(), next_at__lte=Now())
-    return first_of_each_team(due, team="connection__project__team")
+    return select_first_of_each_team(due, team="connection__project__team")
 
 
-def team_of(pull_id: int) -> int | None:
+def load_pull_team(pull_id: int) -> int | None:
     """Return the key of the team whose repository has this pull request."""
     found = PullRequest.objects.filter(pk=pull_id)
     return found.values_list("connection__project__team", flat=True).first()
 
 
-def follow(pull_id: int) -> bool:
+def sync_pull_request(pull_id: int) -> bool:
     """Process a pull request as far as possible now. Return False if another worker has it."""
     since = time.monotonic()
-    pull = _claimed(pull_id)
+    pull = _claim_pull(pull_id)
     if pull is None:
         return False
     held = PullRequest.objects.filter(pk=pull.pk, claim=pull.claim)
-    kept = claim_of_row(held, until="claimed_until", lasts_s=CLAIM_S, since=since)
+    kept = build_row_claim(held, until="claimed_until", lasts_s=CLAIM_S, since=since)
     try:
         with HEARTBEAT.keeping(kept) as claim:
             claim.begin("the pull request", math.inf)  # Each call of the forge has a timeout.
-            _follow(pull, claim)
+            _sync_claimed(pull, claim)
     except ClaimLost:
         # A member or another worker changed it. If the claim is still ours, the next tick tries
         # again.
         logger.info("the pull request %s was changed by another process or a member", pull_id)
-        _let_go(pull, timedelta(), tries=pull.tries, problem="")
+        _release_pull(pull, timedelta(), tries=pull.tries, problem="")
     except Exception:
         logger.exception("the pull request %s could not be followed", pull_id)
-        _put_back(pull, "internal error; the server's log has the details")
+        _reschedule(pull, "internal error; the server's log has the details")
     return True
 
 
-def _follow(pull: PullRequest, claim: Claim) -> None:
+def _sync_claimed(pull: PullRequest, claim: Claim) -> None:
     try:
-        forge = forge_of(pull.connection)
+        forge = build_forge(pull.connection)
         requests = list(pull.requests.filter(state__in=_OPEN).order_by("pk")[:MOST_REQUESTS])
-        waiting = [request for request in requests if _waits(request, pull, forge, claim)]
-        _tell(pull, forge, claim)
+        waiting = [request for request in requests if _describe_wait(request, pull, forge, claim)]
+        _post_status(pull, forge, claim)
     except DeliveryError as error:
-        _again(pull, error)
+        _schedule_retry(pull, error)
     except PitwallError as error:
-        _give_up(pull, str(error))
+        _stop_syncing(pull, str(error))
     else:
         still = pull.requests.filter(state__in=_OPEN).exists()
         pause = FETCH_LOOK_EVERY if waiting else LOOK_EVERY
-        _let_go(pull, pause if still else None, tries=0, problem="")
+        _release_pull(pull, pause if still else None, tries=0, problem="")
 
 
 def _free() -> Q:
     return Q(claimed_until=None) | Q(claimed_until__lt=Now())
 
 
-def _claimed(pull_id: int) -> PullRequest | None:
+def _claim_pull(pull_id: int) -> PullRequest | None:
     """Claim the pull request for the caller.
 
     Return None if another worker has it or it is not due.
@@ -130,7 +130,9 @@ def _claimed(pull_id: int) -> PullRequest | None:
     return rows.filter(pk=pull_id).first()
 
 
-def _waits(request: BenchmarkRequest, pull: PullRequest, forge: Forge, claim: Claim) -> bool:
+def _describe_wait(
+    request: BenchmarkRequest, pull: PullRequest, forge: Forge, claim: Claim
+) -> bool:
     """Process the request, and return whether it has to wait for a fetch."""
     claim.check()
     try:
@@ -189,7 +191,7 @@ def _pin(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
 
 def _start(request: BenchmarkRequest, pull: PullRequest, forge: Forge) -> None:
     try:
-        baseline = _fetched_baseline(request, pull.connection, forge.pull_ref(pull.number))
+        baseline = _find_fetched_baseline(request, pull.connection, forge.pull_ref(pull.number))
         _create_run(request, pull.connection, baseline)
     except FetchRunningError:
         raise
@@ -202,7 +204,7 @@ def _create_run(request: BenchmarkRequest, connection: Connection, baseline: str
     """Create the run, or raise ClaimLost if there is one: both are in one transaction."""
     # A concurrent worker waits here, and then finds another state.
     BenchmarkRequest.objects.select_for_update().filter(pk=request.pk).first()
-    member = _member(request, connection)
+    member = _build_member(request, connection)
     run = create_run(
         member=member, request=_run_request(request, connection, baseline), trigger=Trigger.API
     )
@@ -211,12 +213,12 @@ def _create_run(request: BenchmarkRequest, connection: Connection, baseline: str
     _change(request, run=run, state=RequestState.STARTED)
 
 
-def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: str) -> str:
+def _find_fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: str) -> str:
     """Return the merge base with the target branch.
 
     Afterwards the commit is in the mirror, even from a fork.
     """
-    repository = repository_of(connection.project)
+    repository = open_repository(connection.project)
     if not repository.has(request.head_sha):
         _check_fetched(request, connection, ref)
         if not repository.has(request.head_sha):
@@ -226,7 +228,7 @@ def _fetched_baseline(request: BenchmarkRequest, connection: Connection, ref: st
             f"the commit {request.head_sha[:10]} is no longer in the repository; it was "
             "replaced by a push"
         )
-    commit_of_ref(project=connection.project, ref=request.head_sha)
+    resolve_ref(project=connection.project, ref=request.head_sha)
     base = repository.merge_base(request.head_sha, repository.resolve(request.base_branch))
     if base is None:
         raise InvalidRequestError(
@@ -247,14 +249,14 @@ def _check_fetched(request: BenchmarkRequest, connection: Connection, ref: str) 
     asked_at = request.fetch_requested_at
     if asked_at is None:
         _request_fetch(request, connection, ref)
-    with names_fetched_after(lambda: asked_at, tries=TRIES_UNWATCHED):
+    with resolve_after_fetch(lambda: asked_at, tries=TRIES_UNWATCHED):
         check_fetched(connection.project, known=False)
 
 
 def _check_ref_tried(request: BenchmarkRequest, connection: Connection, ref: str) -> None:
     """Raise FetchRunningError unless another fetch would not bring the ref either."""
     since = request.fetch_requested_at or request.at
-    if ref in fetch_of(connection.project).refs and database_now() < since + REF_PATIENCE:
+    if ref in load_fetch(connection.project).refs and read_database_time() < since + REF_PATIENCE:
         raise FetchRunningError(connection.project)
     if request.fetches < MOST_FETCHES:
         _request_fetch(request, connection, ref)
@@ -262,7 +264,7 @@ def _check_ref_tried(request: BenchmarkRequest, connection: Connection, ref: str
 
 def _request_fetch(request: BenchmarkRequest, connection: Connection, ref: str) -> NoReturn:
     with transaction.atomic():
-        _change(request, fetch_requested_at=database_now(), fetches=request.fetches + 1)
+        _change(request, fetch_requested_at=read_database_time(), fetches=request.fetches + 1)
         request_fetch(connection.project, [ref])
     raise FetchRunningError(connection.project)
 
@@ -283,7 +285,7 @@ def _run_request(request: BenchmarkRequest, connection: Connection, baseline: st
     )
 
 
-def _member(request: BenchmarkRequest, connection: Connection) -> Member:
+def _build_member(request: BenchmarkRequest, connection: Connection) -> Member:
     """Return the member who is responsible for the run.
 
     For a fork it is the one who approved it, otherwise the one who set up the connection.
@@ -294,22 +296,22 @@ def _member(request: BenchmarkRequest, connection: Connection) -> Member:
             "the member who connected this project no longer has an account; a maintainer has to "
             "save the settings of the connection again"
         )
-    return member_for_user(user, connection.project.team.slug)
+    return load_member(user, connection.project.team.slug)
 
 
-def _tell(pull: PullRequest, forge: Forge, claim: Claim) -> None:
+def _post_status(pull: PullRequest, forge: Forge, claim: Claim) -> None:
     """Write the comment and the statuses if they have changed."""
     pull.problem = ""
     told_of = pull.requests.exclude(head_sha="").select_related("run__team")
     for request in told_of[:MOST_REQUESTS]:
         claim.check()
-        status = status_of(request)
+        status = build_status(request)
         told = f"{status.state}: {status.text}"[:300] if status else ""
         if status is not None and told != request.status:
             # A token that may not set statuses may still comment.
             pull.problem = _try_status(forge, request.head_sha, status)
             BenchmarkRequest.objects.filter(pk=request.pk).update(status=told)
-    text = comment_of(pull)
+    text = build_comment(pull)
     digest = sha256_hex(text.encode())
     if digest == pull.published:
         return
@@ -336,26 +338,26 @@ def _try_status(forge: Forge, sha: str, status: Status) -> str:
     return ""
 
 
-def _again(pull: PullRequest, error: DeliveryError) -> None:
+def _schedule_retry(pull: PullRequest, error: DeliveryError) -> None:
     if isinstance(error, ForgeRefusedError) and not error.passing:
-        _give_up(pull, str(error))
+        _stop_syncing(pull, str(error))
     else:
-        _put_back(pull, str(error))
+        _reschedule(pull, str(error))
 
 
-def _put_back(pull: PullRequest, problem: str) -> None:
+def _reschedule(pull: PullRequest, problem: str) -> None:
     """Try again later, or give up after the last try."""
     if pull.tries >= len(PAUSES_S):
-        _give_up(pull, problem)
+        _stop_syncing(pull, problem)
         return
     pause = timedelta(seconds=PAUSES_S[pull.tries])
-    _let_go(pull, pause, tries=pull.tries + 1, problem=problem)
+    _release_pull(pull, pause, tries=pull.tries + 1, problem=problem)
 
 
 @transaction.atomic
-def _give_up(pull: PullRequest, problem: str) -> None:
+def _stop_syncing(pull: PullRequest, problem: str) -> None:
     """Decline the requests that were not started. Started runs continue, but are not reported."""
-    if not _let_go(pull, None, tries=0, problem=problem):
+    if not _release_pull(pull, None, tries=0, problem=problem):
         return
     logger.warning("%s: given up: %s", pull, problem)
     unstarted = pull.requests.filter(state__in=[RequestState.REQUESTED, RequestState.APPROVED])
@@ -363,7 +365,7 @@ def _give_up(pull: PullRequest, problem: str) -> None:
     pull.requests.filter(state=RequestState.STARTED).update(state=RequestState.ENDED)
 
 
-def _let_go(pull: PullRequest, pause: timedelta | None, *, tries: int, problem: str) -> bool:
+def _release_pull(pull: PullRequest, pause: timedelta | None, *, tries: int, problem: str) -> bool:
     """Release the claim. Return False if another worker has it.
 
     If a request arrived in the meantime, its due time stays, so that it is processed at once.

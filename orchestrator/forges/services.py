@@ -23,8 +23,8 @@ from orchestrator.forges.models import (
     PullRequest,
     RequestState,
 )
-from orchestrator.forges.selectors import connection_for, connection_of, request_for
-from orchestrator.runs.selectors import run_for
+from orchestrator.forges.selectors import find_connection, load_connection, request_for
+from orchestrator.runs.selectors import load_run
 from orchestrator.transport.http import ForbiddenAddressError, check_web_address, refuse_internal
 
 API_URLS = {
@@ -62,8 +62,8 @@ class SavedConnection:
 @transaction.atomic
 def save_connection(*, member: Member, project: Project, new: NewConnection) -> SavedConnection:
     member.require(Role.MAINTAINER, to="connect a project with its forge")
-    fields = _checked(new)
-    old = connection_of(member, project)
+    fields = _check_connection(new)
+    old = find_connection(member, project)
     if old is not None and not new.token and old.api_url != fields["api_url"]:
         # Otherwise a member who changes the address would get the token sent to it.
         raise InvalidRequestError(
@@ -88,7 +88,7 @@ def save_connection(*, member: Member, project: Project, new: NewConnection) -> 
 def renew_secret(*, member: Member, project: Project) -> str:
     """Create a new secret for the webhook; signatures with the old one are refused from now on."""
     member.require(Role.MAINTAINER, to="make a new webhook secret")
-    connection = connection_for(member, project)
+    connection = load_connection(member, project)
     secret = new_secret(Kind.FORGE_WEBHOOK).text
     Connection.objects.filter(pk=connection.pk).update(
         sealed_secret=seal(connection, "sealed_secret", secret)
@@ -100,7 +100,7 @@ def renew_secret(*, member: Member, project: Project) -> str:
 @transaction.atomic
 def disconnect(*, member: Member, project: Project) -> None:
     member.require(Role.MAINTAINER, to="disconnect a project from its forge")
-    connection = connection_for(member, project)
+    connection = load_connection(member, project)
     record_audit(member=member, action="forge.disconnected", subject=connection)
     connection.delete()
 
@@ -116,7 +116,9 @@ def approve(*, member: Member, request_id: UUID, sha: str) -> BenchmarkRequest:
     if not waiting.update(state=RequestState.APPROVED, approved_by=member.actor, message=""):
         raise ConflictError("this no longer waits for an approval; reload the page")
     _wake(request.pull)
-    record_audit(member=member, action="benchmark_request.approved", subject=_subject(request))
+    record_audit(
+        member=member, action="benchmark_request.approved", subject=_build_subject(request)
+    )
     return request
 
 
@@ -128,7 +130,9 @@ def decline(*, member: Member, request_id: UUID) -> BenchmarkRequest:
     if not waiting.update(state=RequestState.DECLINED, message="A member of the team declined it."):
         raise ConflictError("this no longer waits for an approval")
     _wake(request.pull)
-    record_audit(member=member, action="benchmark_request.declined", subject=_subject(request))
+    record_audit(
+        member=member, action="benchmark_request.declined", subject=_build_subject(request)
+    )
     return request
 
 
@@ -139,9 +143,9 @@ def report_run(*, member: Member, run_id: UUID, number: int) -> BenchmarkRequest
     It may be called again: a run is reported on one pull request only.
     """
     member.require(Role.MEMBER, to="report a run on a pull request")
-    run = run_for(member, run_id)
+    run = load_run(member, run_id)
     contender = run.variants.filter(position=1).select_related("commit").first()
-    connection = connection_for(member, run.definition.benchmark.project)
+    connection = load_connection(member, run.definition.benchmark.project)
     if contender is None:
         raise InvalidRequestError("this run has one commit only: there is nothing to report")
     if connection.sealed_token is None:
@@ -171,11 +175,11 @@ def _wake(pull: PullRequest) -> None:
     PullRequest.objects.filter(pk=pull.pk).update(next_at=Now(), tries=0)
 
 
-def _subject(request: BenchmarkRequest) -> str:
+def _build_subject(request: BenchmarkRequest) -> str:
     return f"{request} {request.head_sha[:10]}, requested by {request.requested_by}"
 
 
-def _checked(new: NewConnection) -> dict[str, object]:
+def _check_connection(new: NewConnection) -> dict[str, object]:
     if new.kind not in ForgeKind.values:
         raise InvalidRequestError(f"expected one of {', '.join(ForgeKind.values)}", field="kind")
     if not _REPOSITORY.fullmatch(new.repository) or len(new.repository) > 200:
@@ -189,7 +193,7 @@ def _checked(new: NewConnection) -> dict[str, object]:
         raise InvalidRequestError(f"expected 1 to {MOST_BUDGET} minutes", field="budget_minutes")
     return {
         "kind": new.kind,
-        "api_url": _api_url(new),
+        "api_url": _build_api_url(new),
         "repository": new.repository,
         "allowed_users": list(dict.fromkeys(new.allowed_users)),
         "hosts": list(dict.fromkeys(new.hosts)),
@@ -197,7 +201,7 @@ def _checked(new: NewConnection) -> dict[str, object]:
     }
 
 
-def _api_url(new: NewConnection) -> str:
+def _build_api_url(new: NewConnection) -> str:
     url = (new.api_url or API_URLS.get(ForgeKind(new.kind), "")).rstrip("/")
     if not url:
         raise InvalidRequestError(

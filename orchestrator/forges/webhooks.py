@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from orchestrator.benchmarks.fetch_requests import request_fetch
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PermissionRefusedError
-from orchestrator.database.clock import database_now
+from orchestrator.database.clock import read_database_time
 from orchestrator.fleet.vault import unseal
 from orchestrator.forges.models import BenchmarkRequest, Connection, PullRequest, ReceivedWebhook
 from orchestrator.forges.notices import Comment, Notice, Push, is_genuine, read_notice
@@ -38,34 +38,34 @@ def receive(connection: Connection, headers: Mapping[str, str], body: bytes) -> 
                 event=notice.event,
                 at=utc_now(),
             )
-            webhook.outcome = _take(connection, notice)
+            webhook.outcome = _handle_webhook(connection, notice)
             webhook.save(update_fields=["outcome"])
     except IntegrityError:
         return "ignored: it was already received"
     return webhook.outcome
 
 
-def forget_old(now: datetime) -> None:
+def delete_old_webhooks(now: datetime) -> None:
     """Delete deliveries that no forge sends again."""
     old = ReceivedWebhook.objects.filter(at__lt=now - KEPT).values_list("pk", flat=True)[:500]
     ReceivedWebhook.objects.filter(pk__in=list(old)).delete()
 
 
-def _take(connection: Connection, notice: Notice) -> str:
+def _handle_webhook(connection: Connection, notice: Notice) -> str:
     if notice.repository.lower() != connection.repository.lower() and (
         isinstance(notice, Push | Comment)
     ):
         return f"ignored: it is from {notice.repository[:100]}, not {connection.repository}"
     if isinstance(notice, Push):
-        return _pushed(connection, notice)
+        return _handle_push(connection, notice)
     if isinstance(notice, Comment):
-        return _commented(connection, notice)
+        return _handle_comment(connection, notice)
     return "ignored: neither a push nor a new comment with /benchmark"
 
 
-def _pushed(connection: Connection, push: Push) -> str:
+def _handle_push(connection: Connection, push: Push) -> str:
     """Make the schedules of the branch due: the next tick looks for its new commits."""
-    now = database_now()
+    now = read_database_time()
     request_fetch(connection.project, urgent=False)
     if not push.branch:
         return "fetching the repository"
@@ -75,7 +75,7 @@ def _pushed(connection: Connection, push: Push) -> str:
     return f"fetching {push.branch[:100]}, then {due} schedule{'' if due == 1 else 's'}"
 
 
-def _commented(connection: Connection, comment: Comment) -> str:
+def _handle_comment(connection: Connection, comment: Comment) -> str:
     allowed = {name.lower() for name in connection.allowed_users}
     if comment.user.lower() not in allowed:
         return f"ignored: {comment.user} is not allowed to request benchmarks"

@@ -16,7 +16,7 @@ from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.histories.lines import Points
-from orchestrator.histories.marked_changes import AnnotationMark
+from orchestrator.histories.marked_changes import PlacedAnnotation
 from orchestrator.results.models import Annotation, Point, Series
 
 MAX_TEXT = 2_000
@@ -25,7 +25,7 @@ Scope = Literal["series", "case", "benchmark", "project"]
 SCOPES: tuple[Scope, ...] = ("series", "case", "benchmark", "project")
 
 
-def annotations_for(member: Member) -> QuerySet[Annotation]:
+def load_annotations(member: Member) -> QuerySet[Annotation]:
     """Return all annotations of the team, newest first."""
     return (
         Annotation.objects.filter(member.sees("project"))
@@ -37,16 +37,16 @@ def annotations_for(member: Member) -> QuerySet[Annotation]:
     )  # fmt: skip
 
 
-def annotations_of_benchmark(member: Member, benchmark: Benchmark) -> QuerySet[Annotation]:
+def load_benchmark_annotations(member: Member, benchmark: Benchmark) -> QuerySet[Annotation]:
     """Return the annotations that histories of a benchmark may show, including those of its
     project."""
     whole = Q(benchmark=None, case=None, series=None)
     within = Q(benchmark=benchmark) | Q(case__benchmark=benchmark) | Q(series__benchmark=benchmark)
-    return annotations_for(member).filter(whole | within, project=benchmark.project_id)
+    return load_annotations(member).filter(whole | within, project=benchmark.project_id)
 
 
-def annotation_for(member: Member, annotation_id: UUID) -> Annotation:
-    found = annotations_for(member).filter(pk=annotation_id).first()
+def load_annotation(member: Member, annotation_id: UUID) -> Annotation:
+    found = load_annotations(member).filter(pk=annotation_id).first()
     if found is None:
         raise NotFoundError("there is no such annotation in this team; it may have been deleted")
     return found
@@ -62,7 +62,7 @@ def annotate(
     member.require(Role.MEMBER, to="create an annotation")
     if not member.sees_project(commit.project_id, commit.project.team_id):
         raise NotFoundError("there is no such commit in this team")
-    if of is not None and _project_of(of) != commit.project_id:
+    if of is not None and _find_project_id(of) != commit.project_id:
         raise InvalidRequestError(
             f"{commit.short_sha} is a commit of another project", field="commit"
         )
@@ -73,7 +73,7 @@ def annotate(
             case=of if isinstance(of, Case) else None,
             series=of if isinstance(of, Series) else None,
             commit=commit,
-            text=_text(text),
+            text=_check_text(text),
             created_by=member.actor,
             created_at=utc_now(),
         )
@@ -84,8 +84,8 @@ def annotate(
 def edit_annotation(*, member: Member, annotation_id: UUID, text: str) -> Annotation:
     member.require(Role.MEMBER, to="edit an annotation")
     with transaction.atomic():
-        found = annotation_for(member, annotation_id)
-        found.text = _text(text)
+        found = load_annotation(member, annotation_id)
+        found.text = _check_text(text)
         found.edited_by, found.edited_at = member.actor, utc_now()
         found.save(update_fields=["text", "edited_by", "edited_at"])
         record_audit(member=member, action="annotation.edited", subject=found.pk)
@@ -95,12 +95,12 @@ def edit_annotation(*, member: Member, annotation_id: UUID, text: str) -> Annota
 def remove_annotation(*, member: Member, annotation_id: UUID) -> None:
     member.require(Role.MEMBER, to="delete an annotation")
     with transaction.atomic():
-        found = annotation_for(member, annotation_id)
+        found = load_annotation(member, annotation_id)
         record_audit(member=member, action="annotation.removed", subject=found.pk)
         found.delete()
 
 
-def scope_of(annotation: Annotation) -> Scope:
+def describe_scope(annotation: Annotation) -> Scope:
     if annotation.series_id is not None:
         return "series"
     if annotation.case_id is not None:
@@ -108,8 +108,8 @@ def scope_of(annotation: Annotation) -> Scope:
     return "project" if annotation.benchmark_id is None else "benchmark"
 
 
-def annotated_points(
-    series: Iterable[int], annotations: Iterable[AnnotationMark]
+def find_annotated_points(
+    series: Iterable[int], annotations: Iterable[PlacedAnnotation]
 ) -> dict[int, int]:
     """Map each annotated commit to one of these series in which it was measured."""
     rows = Point.objects.filter(
@@ -118,16 +118,16 @@ def annotated_points(
     return dict(rows.order_by("-series").values_list("commit", "series"))
 
 
-def placed(
-    annotations: Sequence[AnnotationMark], points: Points, *, along_default: bool
-) -> Mapping[int, list[AnnotationMark]]:
+def place_annotations(
+    annotations: Sequence[PlacedAnnotation], points: Points, *, along_default: bool
+) -> Mapping[int, list[PlacedAnnotation]]:
     """Map the index of a point to its annotations; `points` are in the order of the line.
 
     An annotation of an unmeasured commit is shown at the next measured one, where its effect would
     show. The next one is known only along the default branch.
     """
     exact = {commit: index for index, commit in enumerate(points.commit.tolist())}
-    found: dict[int, list[AnnotationMark]] = defaultdict(list)
+    found: dict[int, list[PlacedAnnotation]] = defaultdict(list)
     for each in annotations:
         index = exact.get(each.commit)
         if index is None and along_default and each.position is not None:
@@ -137,12 +137,12 @@ def placed(
     return found
 
 
-def _project_of(of: Series | Case | Benchmark) -> int:
+def _find_project_id(of: Series | Case | Benchmark) -> int:
     benchmark = of if isinstance(of, Benchmark) else of.benchmark
     return benchmark.project_id
 
 
-def _text(text: str) -> str:
+def _check_text(text: str) -> str:
     text = text.strip()
     if not text:
         raise InvalidRequestError("the annotation has no text", field="text")

@@ -8,9 +8,9 @@ from django.urls import reverse
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.benchmarks.sharing import public_address
+from orchestrator.benchmarks.sharing import build_public_address
 from orchestrator.core.errors import NotFoundError
-from orchestrator.histories.histories import history_choices, series_of
+from orchestrator.histories.histories import load_history_choices, load_series_set
 from orchestrator.results.models import Series
 
 
@@ -38,13 +38,13 @@ class ChartText:
     html: str
 
 
-def asked_series(member: Member, benchmark: Benchmark, query: Mapping[str, str]) -> Series:
+def load_badge_series(member: Member, benchmark: Benchmark, query: Mapping[str, str]) -> Series:
     """Return the series of `case`, `host` and `metric`; each defaults to the first measured one."""
-    choices = history_choices(member, benchmark)
+    choices = load_history_choices(member, benchmark)
     cases = [each for each in choices.cases if query.get("case", "") in ("", each.key)]
     hosts = [each for each in choices.hosts if query.get("host", "") in ("", each.name)]
     metrics = [each for each in choices.metrics if query.get("metric", "") in ("", each.key)]
-    found = list(series_of(member, benchmark, cases=cases, hosts=hosts, metrics=metrics))
+    found = list(load_series_set(member, benchmark, cases=cases, hosts=hosts, metrics=metrics))
     order = {each.key: place for place, each in enumerate(metrics)}
     found.sort(key=lambda each: (order[each.metric.key], each.case.label, each.host.name))
     if not found:
@@ -52,22 +52,26 @@ def asked_series(member: Member, benchmark: Benchmark, query: Mapping[str, str])
     return found[0]
 
 
-def badge_texts(benchmark: Benchmark, asked: Mapping[str, str]) -> tuple[BadgeText, BadgeText]:
+def build_badge_texts(
+    benchmark: Benchmark, asked: Mapping[str, str]
+) -> tuple[BadgeText, BadgeText]:
     """Return the badges of the newest value of the series, and of the newest verdict on its
     branch."""
-    slug, branch = benchmark.slug, _branch(asked)
+    slug, branch = benchmark.slug, _build_branch_query(asked)
     key = f"{benchmark.project.slug}/{slug}"
     history = f"{reverse('history')}?{urlencode({'benchmark': key, **asked})}"
     return (
-        _text(benchmark, "badge-value", f"{slug}: newest value", asked, history),
-        _text(benchmark, "badge-verdict", f"{slug}: newest verdict", branch, reverse("runs")),
+        _build_badge_text(benchmark, "badge-value", f"{slug}: newest value", asked, history),
+        _build_badge_text(
+            benchmark, "badge-verdict", f"{slug}: newest verdict", branch, reverse("runs")
+        ),
     )
 
 
 def chart_text(series: Series, asked: Mapping[str, str]) -> ChartText:
     benchmark = series.benchmark
-    path = _with_query(reverse("embed", args=[series.pk]), _branch(asked))
-    address = _root(benchmark) + path
+    path = _with_query(reverse("embed", args=[series.pk]), _build_branch_query(asked))
+    address = _build_benchmark_url(benchmark) + path
     html = (
         f'<iframe src="{address}" title="{benchmark.slug} along the commits" width="680" '
         'height="320" loading="lazy" style="border: 0; max-width: 100%"></iframe>'
@@ -75,10 +79,10 @@ def chart_text(series: Series, asked: Mapping[str, str]) -> ChartText:
     return ChartText(path=path, address=address, html=html)
 
 
-def _text(
+def _build_badge_text(
     benchmark: Benchmark, name: str, title: str, query: Mapping[str, str], leads: str
 ) -> BadgeText:
-    root = _root(benchmark)
+    root = _build_benchmark_url(benchmark)
     path = _with_query(reverse(name, args=[benchmark.project.slug, benchmark.slug]), query)
     return BadgeText(
         name=name,
@@ -90,7 +94,7 @@ def _text(
     )
 
 
-def _branch(asked: Mapping[str, str]) -> dict[str, str]:
+def _build_branch_query(asked: Mapping[str, str]) -> dict[str, str]:
     return {key: text for key, text in asked.items() if key == "branch"}
 
 
@@ -98,5 +102,5 @@ def _with_query(path: str, query: Mapping[str, str]) -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def _root(benchmark: Benchmark) -> str:
-    return public_address(benchmark.project).rstrip("/")
+def _build_benchmark_url(benchmark: Benchmark) -> str:
+    return build_public_address(benchmark.project).rstrip("/")

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from orchestrator.benchmarks.graph import first_parent_line
+from orchestrator.benchmarks.graph import follow_first_parents
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.errors import NotFoundError
-from orchestrator.histories.lines import Points, joined
-from orchestrator.histories.points import points_along, points_of, points_until
+from orchestrator.histories.lines import Points, join_points
+from orchestrator.histories.points import load_commit_points, load_points, load_points_until
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,18 +21,18 @@ class BranchLine:
     own: Mapping[int, int]
 
 
-def points_on(series: int, project: Project, branch: str) -> Points:
+def load_branch_points(series: int, project: Project, branch: str) -> Points:
     """Return the points along a branch, by default the default branch; NotFoundError if unknown."""
     if branch in ("", project.default_branch):
-        return points_along(series)
-    line = branch_line(project, branch)
-    parts = [points_of(series, line.own)]
+        return load_points(series)
+    line = load_branch_line(project, branch)
+    parts = [load_commit_points(series, line.own)]
     if line.base is not None:
-        parts.append(points_until(series, line.base))
-    return joined(parts)
+        parts.append(load_points_until(series, line.base))
+    return join_points(parts)
 
 
-def branch_line(project: Project, branch: str) -> BranchLine:
+def load_branch_line(project: Project, branch: str) -> BranchLine:
     tip = dict(project.branches).get(branch)
     if tip is None:
         raise NotFoundError(f"{project.name} has no branch {branch} that Pitwall knows")
@@ -41,7 +41,7 @@ def branch_line(project: Project, branch: str) -> BranchLine:
         return BranchLine(base=place, own={})
     rows = list(project.commits.filter(position=None).values_list("sha", "pk", "parents"))
     parents = {sha: tuple(above) for sha, _, above in rows}
-    line = first_parent_line(parents, tip)
+    line = follow_first_parents(parents, tip)
     above = parents[line[0]][:1] if line else ()
     base = project.commits.filter(sha__in=above).values_list("position", flat=True).first()
     ids = {sha: pk for sha, pk, _ in rows}

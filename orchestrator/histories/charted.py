@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import connection
 
 from orchestrator.accounts.members import Member
-from orchestrator.accounts.visitors import Visitor, project_condition
+from orchestrator.accounts.visitors import Visitor, build_project_condition
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.errors import NotFoundError
 from orchestrator.histories.marked_changes import (
@@ -45,7 +45,7 @@ _BY_NAMES = """benchmark.slug = %s AND c.key = %s AND host.name = %s AND metric.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Charted:
+class SeriesHeader:
     """A series with its names; `id` is 0 if it has no measurements."""
 
     id: int
@@ -63,7 +63,7 @@ class Charted:
     shifts: Shifts
 
 
-def charted(member: Member, series: int) -> Charted:
+def load_series_header(member: Member, series: int) -> SeriesHeader:
     """Return a series; NotFoundError if the team has none with this id."""
     found = _read(member, "series.id = %s", [series])
     if not found:
@@ -71,26 +71,26 @@ def charted(member: Member, series: int) -> Charted:
     return found[0]
 
 
-def mark_of_history(series: int) -> str:
+def read_history_version(series: int) -> str:
     """Return the version key of the history of a series along the default branch."""
     with connection.cursor() as cursor:
         cursor.execute(_MARK, [series, series])
         return str(cursor.fetchone()[0])
 
 
-def charted_by_names(
+def load_series_header_by_names(
     member: Member, *, benchmark: str, project: str | None, case: str, host: str, metric: str
-) -> Charted | None:
+) -> SeriesHeader | None:
     """Return the series with these names; None unless exactly one matches."""
     names = [benchmark, case, host, metric, project, project]
     found = _read(member, _BY_NAMES, names)
     return found[0] if len(found) == 1 else None
 
 
-def charted_nothing(series: Series) -> Charted:
+def build_empty_header(series: Series) -> SeriesHeader:
     """Return a series that is not stored, since it has no measurements."""
     project: Project = series.benchmark.project
-    return Charted(
+    return SeriesHeader(
         id=0,
         case_id=series.case.pk,
         case=series.case.key,
@@ -107,19 +107,23 @@ def charted_nothing(series: Series) -> Charted:
     )
 
 
-def _read(member: Member, condition: str, parameters: Sequence[int | str | None]) -> list[Charted]:
-    *names, _ = Charted.__dataclass_fields__
-    seen, whose = project_condition(member)
+def _read(
+    member: Member, condition: str, parameters: Sequence[int | str | None]
+) -> list[SeriesHeader]:
+    *names, _ = SeriesHeader.__dataclass_fields__
+    seen, whose = build_project_condition(member)
     with connection.cursor() as cursor:
         cursor.execute(_NAMES + _FROM + seen + condition, [whose, *parameters])
         found = [
-            Charted(**dict(zip(names, row[PARTS:], strict=True)), shifts=read_shifts(*row[:PARTS]))
+            SeriesHeader(
+                **dict(zip(names, row[PARTS:], strict=True)), shifts=read_shifts(*row[:PARTS])
+            )
             for row in cursor.fetchall()
         ]
-    return [_unsigned(each) for each in found] if isinstance(member, Visitor) else found
+    return [_hide_authors(each) for each in found] if isinstance(member, Visitor) else found
 
 
-def _unsigned(series: Charted) -> Charted:
+def _hide_authors(series: SeriesHeader) -> SeriesHeader:
     """Remove the names of the authors of annotations."""
     written = tuple(replace(each, author=None) for each in series.shifts.annotations)
     return replace(series, shifts=replace(series.shifts, annotations=written))

@@ -11,29 +11,29 @@ from typing import Any
 import numpy as np
 
 from orchestrator.histories.lines import Floats, Integers, Line, Points
-from orchestrator.stats.rollup import bands
+from orchestrator.stats.rollup import compute_bands
 
 #: The unit of `half_width`, in ln(high / value).
 HALF_WIDTH_UNIT = 1e-4
 
 
-def columns(points: Points, configurations: Sequence[int]) -> dict[str, str]:
+def encode_columns(points: Points, configurations: Sequence[int]) -> dict[str, str]:
     """Return JSON texts of the columns of points.
 
     `configurations` are all that occur, in the order of their numbers.
     """
-    band = bands(points.trials, points.mean, points.mean_log, points.m2_log)
+    band = compute_bands(points.trials, points.mean, points.mean_log, points.m2_log)
     with np.errstate(divide="ignore", invalid="ignore"):
         half_width = np.rint(np.log(band.high / band.value) / HALF_WIDTH_UNIT)
     return {
-        "at": steps(points.at),
-        "value": significant(band.value),
-        "half_width": _known(half_width),
-        "trials": whole(points.trials),
-        "suspect": whole(points.suspect),
-        "invalid": whole(points.invalid),
-        "epoch": whole(points.epoch),
-        "configuration": whole(
+        "at": encode_steps(points.at),
+        "value": encode_significant(band.value),
+        "half_width": _encode_known(half_width),
+        "trials": encode_whole(points.trials),
+        "suspect": encode_whole(points.suspect),
+        "invalid": encode_whole(points.invalid),
+        "epoch": encode_whole(points.epoch),
+        "configuration": encode_whole(
             np.searchsorted(np.array(configurations, dtype=np.int64), points.configuration)
         ),
     }
@@ -44,28 +44,28 @@ def list_configurations(line: Line) -> list[int]:
     return np.union1d(line.points.configuration, line.others.configuration).tolist()
 
 
-def significant(values: Floats) -> str:
+def encode_significant(values: Floats) -> str:
     """Format numbers with six significant digits; null for NaN."""
     text = ("%.6g," * len(values)) % tuple(values.tolist())
     return "[" + text[:-1].replace("nan", "null") + "]"
 
 
-def steps(values: Integers) -> str:
+def encode_steps(values: Integers) -> str:
     """Format the first number as it is, each other as the difference to the previous one."""
-    return _listed(np.diff(values, prepend=0).tolist())
+    return _encode_list(np.diff(values, prepend=0).tolist())
 
 
-def whole(values: Integers) -> str:
+def encode_whole(values: Integers) -> str:
     """Format integers; a single one if all are equal."""
     same = len(values) > 0 and bool((values == values[0]).all())
-    return str(int(values[0])) if same else _listed(values.tolist())
+    return str(int(values[0])) if same else _encode_list(values.tolist())
 
 
-def hashes(values: Sequence[str]) -> str:
+def encode_hashes(values: Sequence[str]) -> str:
     return '["' + '","'.join(values) + '"]' if values else "[]"
 
 
-def compact(value: Any) -> str:
+def encode_json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -74,17 +74,17 @@ def as_object(texts: dict[str, str]) -> str:
     return "{" + ",".join(f'"{key}":{text}' for key, text in texts.items()) + "}"
 
 
-def _known(values: Floats) -> str:
+def _encode_known(values: Floats) -> str:
     """Format integers; null for NaN."""
     known = np.isfinite(values)
     if known.all():
-        return whole(values.astype(np.int64))
+        return encode_whole(values.astype(np.int64))
     found: list[int | None] = np.where(known, values, 0).astype(np.int64).tolist()
     for index in np.flatnonzero(~known).tolist():
         found[index] = None
-    return compact(found)
+    return encode_json(found)
 
 
-def _listed(values: list[int]) -> str:
+def _encode_list(values: list[int]) -> str:
     """Format as JSON; Python's text of a list of integers is equal, and faster to produce."""
     return repr(values).replace(" ", "")

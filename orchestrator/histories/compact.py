@@ -13,7 +13,7 @@ _LEVEL = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Packed:
+class CompressedText:
     """A text ready to be sent."""
 
     etag: str
@@ -21,15 +21,15 @@ class Packed:
     compressed: bytes
 
 
-def packed(text: str) -> Packed:
+def compress_text(text: str) -> CompressedText:
     plain = text.encode()
     digest = hashlib.blake2b(plain, digest_size=12).hexdigest()
-    return Packed(
+    return CompressedText(
         etag=f'W/"{digest}"', plain=plain, compressed=gzip.compress(plain, _LEVEL, mtime=0)
     )
 
 
-def compact_response(request: HttpRequest, body: Packed) -> HttpResponse:
+def build_response(request: HttpRequest, body: CompressedText) -> HttpResponse:
     """Return JSON as 200, or 304 if the client has it; the client must revalidate each time.
 
     It must not combine secrets with text that the client chose, since both are compressed together.

@@ -5,56 +5,58 @@ from typing import Any
 
 from orchestrator.benchmarks.models import Project
 from orchestrator.fleet.models import HostChange
-from orchestrator.histories.annotations import placed
-from orchestrator.histories.branches import points_on
-from orchestrator.histories.charted import Charted
+from orchestrator.histories.annotations import place_annotations
+from orchestrator.histories.branches import load_branch_points
+from orchestrator.histories.charted import SeriesHeader
 from orchestrator.histories.columns import (
     as_object,
-    columns,
-    compact,
-    hashes,
+    encode_columns,
+    encode_hashes,
+    encode_json,
+    encode_steps,
+    encode_whole,
     list_configurations,
-    steps,
-    whole,
 )
 from orchestrator.histories.commit_names import DIGITS, CommitName, commit_names
-from orchestrator.histories.histories import changes_between
-from orchestrator.histories.lines import Line, Points, line_of
+from orchestrator.histories.histories import select_changes_between
+from orchestrator.histories.lines import Line, Points, build_line
 from orchestrator.histories.marked_changes import Shifts
-from orchestrator.histories.points import points_along
-from orchestrator.loadtools.metrics import metric_for
+from orchestrator.histories.points import load_points
+from orchestrator.loadtools.metrics import find_metric
 
 
-def history_data(series: Charted, branch: str = "") -> str:
+def build_history_data(series: SeriesHeader, branch: str = "") -> str:
     """Return the JSON of a series along a branch; docs/history.md describes it."""
-    line = line_of(_points(series, branch))
+    line = build_line(_load_points(series, branch))
     names = commit_names(series.project_id, series.fetched_at, line.points.commit.tolist())
     configurations = list_configurations(line)
     return as_object(
         {
-            "series": compact(_about(series, branch)),
+            "series": encode_json(_build_series_fields(series, branch)),
             "points": as_object(
                 {
-                    "commit": hashes([name.short for name in names]),
-                    "position": steps(line.points.position),
-                    **columns(line.points, configurations),
+                    "commit": encode_hashes([name.short for name in names]),
+                    "position": encode_steps(line.points.position),
+                    **encode_columns(line.points, configurations),
                 }
             ),
-            "others": as_object({"of": whole(line.owner), **columns(line.others, configurations)}),
-            **_marked(series, line, names),
-            "annotations": compact(_annotations(series, line, branch)),
+            "others": as_object(
+                {"of": encode_whole(line.owner), **encode_columns(line.others, configurations)}
+            ),
+            **_encode_line_fields(series, line, names),
+            "annotations": encode_json(_encode_annotations(series, line, branch)),
         }
     )
 
 
-def _points(series: Charted, branch: str) -> Points:
+def _load_points(series: SeriesHeader, branch: str) -> Points:
     if branch in ("", series.default_branch):
-        return points_along(series.id)
-    return points_on(series.id, Project.objects.get(pk=series.project_id), branch)
+        return load_points(series.id)
+    return load_branch_points(series.id, Project.objects.get(pk=series.project_id), branch)
 
 
-def _about(series: Charted, branch: str) -> dict[str, Any]:
-    info = metric_for(series.metric)
+def _build_series_fields(series: SeriesHeader, branch: str) -> dict[str, Any]:
+    info = find_metric(series.metric)
     return {
         "id": series.id or None,
         "benchmark": series.benchmark,
@@ -70,29 +72,31 @@ def _about(series: Charted, branch: str) -> dict[str, Any]:
     }
 
 
-def _marked(series: Charted, line: Line, names: Sequence[CommitName]) -> dict[str, str]:
+def _encode_line_fields(
+    series: SeriesHeader, line: Line, names: Sequence[CommitName]
+) -> dict[str, str]:
     shifts = series.shifts
     places = {commit: index for index, commit in enumerate(line.points.commit.tolist())}
     begun = shifts.baseline
     return {
-        "merges": compact([index for index, name in enumerate(names) if name.merge]),
-        "side": compact([index for index, name in enumerate(names) if name.side]),
-        "marks": compact(_marks(series, line)),
-        "changes": compact(_changes(shifts, places)),
-        "outliers": compact([places[each] for each in shifts.outliers if each in places]),
-        "unstable": compact(shifts.unstable),
-        "baseline": compact(places.get(begun[0]) if begun else None),
+        "merges": encode_json([index for index, name in enumerate(names) if name.merge]),
+        "side": encode_json([index for index, name in enumerate(names) if name.side]),
+        "marks": encode_json(_encode_breaks(series, line)),
+        "changes": encode_json(_encode_changes(shifts, places)),
+        "outliers": encode_json([places[each] for each in shifts.outliers if each in places]),
+        "unstable": encode_json(shifts.unstable),
+        "baseline": encode_json(places.get(begun[0]) if begun else None),
     }
 
 
-def _marks(series: Charted, line: Line) -> list[dict[str, Any]]:
+def _encode_breaks(series: SeriesHeader, line: Line) -> list[dict[str, Any]]:
     moved = any(mark.host for mark in line.marks)
     host_changes = (
         list(HostChange.objects.filter(host=series.host_id).order_by("at")) if moved else []
     )
     found = []
     for mark in line.marks:
-        changes = changes_between(host_changes, line.points, mark.after, mark.before)
+        changes = select_changes_between(host_changes, line.points, mark.after, mark.before)
         facts = dict.fromkeys(fact for each in changes for fact in each.changed)
         found.append(
             {
@@ -105,29 +109,29 @@ def _marks(series: Charted, line: Line) -> list[dict[str, Any]]:
     return found
 
 
-def _changes(shifts: Shifts, places: dict[int, int]) -> list[dict[str, Any]]:
+def _encode_changes(shifts: Shifts, places: dict[int, int]) -> list[dict[str, Any]]:
     return [
         {
             "at": places[shift.commit],
             "id": str(shift.id),
             "kind": shift.kind,
             "state": shift.state,
-            "change": _rounded(shift.change),
-            "low": _rounded(shift.interval[0]),
-            "high": _rounded(shift.interval[1]),
+            "change": _round_change(shift.change),
+            "low": _round_change(shift.interval[0]),
+            "high": _round_change(shift.interval[1]),
             "regressed": shift.regressed,
             "confirmed_change": None
             if shift.confirmed_change is None
-            else _rounded(shift.confirmed_change),
+            else _round_change(shift.confirmed_change),
         }
         for shift in sorted(shifts.points, key=lambda each: places.get(each.commit, -1))
         if shift.commit in places
     ]
 
 
-def _annotations(series: Charted, line: Line, branch: str) -> list[dict[str, Any]]:
+def _encode_annotations(series: SeriesHeader, line: Line, branch: str) -> list[dict[str, Any]]:
     along_default = branch in ("", series.default_branch)
-    found = placed(series.shifts.annotations, line.points, along_default=along_default)
+    found = place_annotations(series.shifts.annotations, line.points, along_default=along_default)
     return [
         {
             "at": index,
@@ -143,5 +147,5 @@ def _annotations(series: Charted, line: Line, branch: str) -> list[dict[str, Any
     ]
 
 
-def _rounded(change: float) -> float:
+def _round_change(change: float) -> float:
     return round(change, 5)

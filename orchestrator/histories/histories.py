@@ -13,15 +13,15 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host, HostChange
-from orchestrator.fleet.selectors import changes_of
-from orchestrator.histories.annotations import placed
-from orchestrator.histories.branches import points_on
-from orchestrator.histories.latency_titles import latency_words
-from orchestrator.histories.lines import Line, Points, line_of
+from orchestrator.fleet.selectors import load_host_changes
+from orchestrator.histories.annotations import place_annotations
+from orchestrator.histories.branches import load_branch_points
+from orchestrator.histories.latency_titles import describe_latency
+from orchestrator.histories.lines import Line, Points, build_line
 from orchestrator.histories.marked_changes import (
-    AnnotationMark,
+    PlacedAnnotation,
     Shifts,
-    shifts_of,
+    load_shifts,
 )
 from orchestrator.histories.reports import (
     History,
@@ -29,13 +29,13 @@ from orchestrator.histories.reports import (
     HistoryChange,
     HistoryPoint,
 )
-from orchestrator.loadtools.metrics import Metric, metric_for, metrics_of
+from orchestrator.loadtools.metrics import Metric, find_metric, find_metrics
 from orchestrator.measurements.validity_issues import ValidityIssue, count_validity_issues
 from orchestrator.results.models import Metric as StoredMetric
 from orchestrator.results.models import Series
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import TrialState, Validity
-from orchestrator.stats.rollup import bands
+from orchestrator.stats.rollup import compute_bands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,24 +73,24 @@ FROM results_series WHERE benchmark_id = %s
 """
 
 
-def mark_of_choices(benchmark: Benchmark) -> str:
-    """Return the version key of `history_choices` of the benchmark."""
+def read_choices_version(benchmark: Benchmark) -> str:
+    """Return the version key of `load_history_choices` of the benchmark."""
     with connection.cursor() as cursor:
         cursor.execute(_CHOICES, [benchmark.project.team_id, benchmark.pk])
         return str(cursor.fetchone()[0])
 
 
-def history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
+def load_history_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
     series = Series.objects.filter(member.sees("benchmark__project"), benchmark=benchmark)
     keys = set(series.values_list("metric__key", flat=True).distinct())
     return HistoryChoices(
         cases=tuple(benchmark.cases.filter(pk__in=series.values("case"))),
         hosts=tuple(Host.objects.filter(pk__in=series.values("host"))),
-        metrics=tuple(info for info in metrics_of(keys) if not info.informational),
+        metrics=tuple(info for info in find_metrics(keys) if not info.informational),
     )
 
 
-def series_of(
+def load_series_set(
     member: Member,
     benchmark: Benchmark,
     *,
@@ -108,19 +108,19 @@ def series_of(
     ).select_related("case", "host", "metric", "benchmark__project")
 
 
-def series_or_empty(
+def load_series_or_empty(
     member: Member, benchmark: Benchmark, *, metric_key: str, case: Case, host: Host
 ) -> Series:
     """Return the series, or one that is not stored if nothing was measured."""
-    info = metric_for(metric_key)
+    info = find_metric(metric_key)
     if info is None:
         raise InvalidRequestError(f"there is no metric {metric_key}", field="metric")
-    found = series_of(member, benchmark, cases=[case], hosts=[host], metrics=[info]).first()
+    found = load_series_set(member, benchmark, cases=[case], hosts=[host], metrics=[info]).first()
     metric = StoredMetric(key=info.key)
     return found or Series(benchmark=benchmark, case=case, host=host, metric=metric)
 
 
-def series_for(member: Member, pk: int) -> Series:
+def load_series(member: Member, pk: int) -> Series:
     found = (
         Series.objects.filter(member.sees("benchmark__project"), pk=pk)
         .select_related("case", "host", "metric", "benchmark__project")
@@ -132,7 +132,7 @@ def series_for(member: Member, pk: int) -> Series:
     return found
 
 
-def history_of(
+def load_case_history(
     member: Member,
     *,
     benchmark: Benchmark,
@@ -146,23 +146,23 @@ def history_of(
 
     `changes` are changes of the host between two consecutive points.
     """
-    series = series_or_empty(member, benchmark, metric_key=metric_key, case=case, host=host)
-    return history_at(series, branch, part)
+    series = load_series_or_empty(member, benchmark, metric_key=metric_key, case=case, host=host)
+    return load_series_history(series, branch, part)
 
 
-def history_at(series: Series, branch: str = "", part: Part = _ALL) -> History:
-    """`history_of` for a series from `series_of` or `series_for`; empty for one that is not
-    stored."""
-    info = metric_for(series.metric.key)
+def load_series_history(series: Series, branch: str = "", part: Part = _ALL) -> History:
+    """`load_case_history` for a series from `load_series_set` or `load_series`; empty for one that
+    is not stored."""
+    info = find_metric(series.metric.key)
     if info is None:
         raise InvalidRequestError(f"the metric {series.metric.key} no longer exists")
     project = series.benchmark.project
-    points = points_on(series.pk or 0, project, branch)
-    line = line_of(points if part.every else points.rows(np.flatnonzero(points.trials > 0)))
+    points = load_branch_points(series.pk or 0, project, branch)
+    line = build_line(points if part.every else points.rows(np.flatnonzero(points.trials > 0)))
     first, last = _reach(line, part)
-    shifts = shifts_of(series.pk or 0)
+    shifts = load_shifts(series.pk or 0)
     along_default = branch in ("", project.default_branch)
-    written = placed(shifts.annotations, line.points, along_default=along_default)
+    written = place_annotations(shifts.annotations, line.points, along_default=along_default)
     return History(
         series=series.pk,
         benchmark=series.benchmark,
@@ -173,14 +173,14 @@ def history_at(series: Series, branch: str = "", part: Part = _ALL) -> History:
         title=info.title,
         unit=info.unit,
         better=info.better,
-        points=_points(line, first, last, shifts, series, written),
+        points=_build_points(line, first, last, shifts, series, written),
         first=first,
         total=len(line.points),
         changes=_host_changes(line, series.host, first, last),
-        breaks=_breaks(line, first, last),
+        breaks=_build_breaks(line, first, last),
         left_out=int(points.invalid.sum()),
         unstable=shifts.unstable,
-        label=latency_words(series, line.points),
+        label=describe_latency(series, line.points),
     )
 
 
@@ -203,20 +203,20 @@ def _reach(line: Line, part: Part) -> tuple[int, int]:
     return (0 if part.limit is None else max(0, last - part.limit)), last
 
 
-def _points(
+def _build_points(
     line: Line,
     first: int,
     last: int,
     shifts: Shifts,
     series: Series,
-    written: Mapping[int, Sequence[AnnotationMark]],
+    written: Mapping[int, Sequence[PlacedAnnotation]],
 ) -> tuple[HistoryPoint, ...]:
-    before = _counted_before(line.points)[first:last]
+    before = _count_before(line.points)[first:last]
     shown = line.points.rows(slice(first, last))
     wanted = {*shown.commit.tolist(), *line.points.commit[before[before >= 0]].tolist()}
     commits = Commit.objects.in_bulk(wanted)
-    issues = _validity_issues(series, shown)
-    band = bands(shown.trials, shown.mean, shown.mean_log, shown.m2_log)
+    issues = _load_validity_issues(series, shown)
+    band = compute_bands(shown.trials, shown.mean, shown.mean_log, shown.m2_log)
     others = np.bincount(line.owner, minlength=len(line.points))[first:last]
     found = {shift.commit: shift for shift in shifts.points}
     baselines = dict([shifts.baseline] if shifts.baseline else [])
@@ -225,7 +225,7 @@ def _points(
             commit=commits[commit],
             before=commits[int(line.points.commit[before[i]])] if before[i] >= 0 else None,
             at=datetime.fromtimestamp(int(shown.at[i]), UTC),
-            value=_known(band.value[i]),
+            value=_convert_nan(band.value[i]),
             interval=(float(band.low[i]), float(band.high[i])) if band.low[i] > 0 else None,
             trials=int(shown.trials[i]),
             suspect=int(shown.suspect[i]),
@@ -243,17 +243,17 @@ def _points(
     )
 
 
-def _known(value: float) -> float | None:
+def _convert_nan(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _counted_before(points: Points) -> np.ndarray:
+def _count_before(points: Points) -> np.ndarray:
     """Return for each point the index of the previous one with valid trials, or -1."""
     own = np.where(points.trials > 0, np.arange(len(points)), -1)
     return np.concatenate([[-1], np.maximum.accumulate(own)[:-1]]) if len(points) else own
 
 
-def _validity_issues(series: Series, shown: Points) -> Mapping[int, tuple[ValidityIssue, ...]]:
+def _load_validity_issues(series: Series, shown: Points) -> Mapping[int, tuple[ValidityIssue, ...]]:
     """Map commits to their validity issues; imported results have none."""
     doubtful = shown.commit[(shown.suspect > 0) | (shown.invalid > 0)].tolist()
     if not doubtful:
@@ -271,7 +271,7 @@ def _validity_issues(series: Series, shown: Points) -> Mapping[int, tuple[Validi
     return {commit: count_validity_issues(each) for commit, each in reasons.items()}
 
 
-def _breaks(line: Line, first: int, last: int) -> tuple[HistoryBreak, ...]:
+def _build_breaks(line: Line, first: int, last: int) -> tuple[HistoryBreak, ...]:
     return tuple(
         HistoryBreak(
             before=mark.before - first,
@@ -286,15 +286,15 @@ def _breaks(line: Line, first: int, last: int) -> tuple[HistoryBreak, ...]:
 
 def _host_changes(line: Line, host: Host, first: int, last: int) -> tuple[HistoryChange, ...]:
     marks = [mark for mark in line.marks if mark.host and first <= mark.before < last]
-    changes: Sequence[HostChange] = list(changes_of(host)) if marks else []
+    changes: Sequence[HostChange] = list(load_host_changes(host)) if marks else []
     return tuple(
         HistoryChange(before=mark.before - first, at=each.at, changed=each.changed)
         for mark in marks
-        for each in changes_between(changes, line.points, mark.after, mark.before)
+        for each in select_changes_between(changes, line.points, mark.after, mark.before)
     )
 
 
-def changes_between(
+def select_changes_between(
     changes: Sequence[HostChange], points: Points, one: int, other: int
 ) -> Sequence[HostChange]:
     """Return the changes of a host, oldest first, between two points."""

@@ -1,8 +1,8 @@
 """The label next to a latency in a history: the load model determines its meaning."""
 
 from orchestrator.histories.lines import Points
-from orchestrator.loadtools.metrics import latency_label
-from orchestrator.measurements.selectors import loads_asked_of, model_of
+from orchestrator.loadtools.metrics import describe_latency_model
+from orchestrator.measurements.selectors import build_requested_loads, get_load_model
 from orchestrator.results.models import Series
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import TrialState
@@ -11,9 +11,9 @@ from orchestrator.runs.states import TrialState
 _NEWEST = 5
 
 
-def latency_words(series: Series, points: Points) -> str | None:
+def describe_latency(series: Series, points: Points) -> str | None:
     """Return the label of a latency, from the load of the newest commits that have trials."""
-    if latency_label(series.metric.key, "closed") is None:
+    if describe_latency_model(series.metric.key, "closed") is None:
         return None
     newest = (
         Trial.objects.filter(
@@ -26,5 +26,5 @@ def latency_words(series: Series, points: Points) -> str | None:
         .values_list("job__run__definition", "job__run__definition__digest", "case__parameters")
         .first()
     )
-    model = model_of(loads_asked_of(*newest)) if newest else None
-    return latency_label(series.metric.key, model) if model else None
+    model = get_load_model(build_requested_loads(*newest)) if newest else None
+    return describe_latency_model(series.metric.key, model) if model else None

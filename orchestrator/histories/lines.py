@@ -47,7 +47,7 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class LineBreak:
     """Point `before` and the previous point with valid trials (`after`) are not comparable.
 
     `host`: the host became another machine; `definition`: the configuration changed. Commits
@@ -73,10 +73,10 @@ class Line:
     points: Points
     others: Points
     owner: Integers
-    marks: tuple[Mark, ...]
+    marks: tuple[LineBreak, ...]
 
 
-def joined(parts: Sequence[Points]) -> Points:
+def join_points(parts: Sequence[Points]) -> Points:
     return Points(
         **{
             each.name: np.concatenate([getattr(part, each.name) for part in parts])
@@ -85,7 +85,7 @@ def joined(parts: Sequence[Points]) -> Points:
     )
 
 
-def line_of(points: Points) -> Line:
+def build_line(points: Points) -> Line:
     """Choose for each commit the point of its newest epoch and newest configuration with valid
     trials."""
     ordered = points.rows(
@@ -96,11 +96,13 @@ def line_of(points: Points) -> Line:
     chosen = ordered.rows(np.flatnonzero(last))
     others = ordered.rows(rest)
     owner = np.cumsum(last)[rest]
-    bridges = _bridges(chosen, others, owner)
-    return Line(points=chosen, others=others, owner=owner, marks=_marks(chosen, bridges))
+    bridges = _compute_bridges(chosen, others, owner)
+    return Line(points=chosen, others=others, owner=owner, marks=_find_breaks(chosen, bridges))
 
 
-def _bridges(chosen: Points, others: Points, owner: Integers) -> Mapping[tuple[Kind, Kind], float]:
+def _compute_bridges(
+    chosen: Points, others: Points, owner: Integers
+) -> Mapping[tuple[Kind, Kind], float]:
     """Map (kind, kind) to the factor from the first to the second, over all commits with both."""
     measured: dict[int, dict[Kind, float]] = defaultdict(dict)
     own = np.unique(owner)
@@ -117,7 +119,9 @@ def _bridges(chosen: Points, others: Points, owner: Integers) -> Mapping[tuple[K
     return {pair: float(np.exp(np.mean(logs))) for pair, logs in steps.items()}
 
 
-def _marks(chosen: Points, bridges: Mapping[tuple[Kind, Kind], float]) -> tuple[Mark, ...]:
+def _find_breaks(
+    chosen: Points, bridges: Mapping[tuple[Kind, Kind], float]
+) -> tuple[LineBreak, ...]:
     counted = np.flatnonzero(chosen.trials > 0)
     epoch, configuration = chosen.epoch[counted], chosen.configuration[counted]
     differs = np.flatnonzero((epoch[1:] != epoch[:-1]) | (configuration[1:] != configuration[:-1]))
@@ -126,7 +130,7 @@ def _marks(chosen: Points, bridges: Mapping[tuple[Kind, Kind], float]) -> tuple[
         one = (int(epoch[place]), int(configuration[place]))
         other = (int(epoch[place + 1]), int(configuration[place + 1]))
         marks.append(
-            Mark(
+            LineBreak(
                 after=int(counted[place]),
                 before=int(counted[place + 1]),
                 host=one[0] != other[0],

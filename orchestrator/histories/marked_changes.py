@@ -73,7 +73,7 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnnotationMark:
+class PlacedAnnotation:
     """An annotation at the commit `commit`, which is at `position` on the default branch, if at
     all.
 
@@ -110,10 +110,10 @@ class Shifts:
     baseline: tuple[int, str] | None = None
     outliers: tuple[int, ...] = ()
     unstable: bool = False
-    annotations: tuple[AnnotationMark, ...] = ()
+    annotations: tuple[PlacedAnnotation, ...] = ()
 
 
-def shifts_of(series: int) -> Shifts:
+def load_shifts(series: int) -> Shifts:
     """Return the marks; change points are those of the last detection, and confirmed ones."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {SHIFTS} FROM results_series series WHERE id = %s", [series])
@@ -135,7 +135,7 @@ def read_shifts(
         baseline=(begun[0], begun[1]) if begun else None,
         outliers=tuple(json.loads(outliers or "[]")),
         unstable=bool(unstable),
-        annotations=tuple(_annotation(*each) for each in json.loads(annotations or "[]")),
+        annotations=tuple(_build_annotation(*each) for each in json.loads(annotations or "[]")),
     )
 
 
@@ -156,11 +156,11 @@ def _shift(
     )
 
 
-def _annotation(
+def _build_annotation(
     pk: str, commit: int, sha: str, position: int | None, text: str, author: str | None,
     created: str, edited: str | None, of: str,
-) -> AnnotationMark:  # fmt: skip
-    return AnnotationMark(
+) -> PlacedAnnotation:  # fmt: skip
+    return PlacedAnnotation(
         id=UUID(pk),
         commit=commit,
         sha=sha,

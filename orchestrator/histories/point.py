@@ -8,7 +8,7 @@ from uuid import UUID
 
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.errors import NotFoundError
-from orchestrator.histories.histories import Part, history_at
+from orchestrator.histories.histories import Part, load_series_history
 from orchestrator.histories.reports import History
 from orchestrator.results.models import Point, Reading, Series
 from orchestrator.runs.models import Trial
@@ -18,7 +18,7 @@ MOST_TRIALS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Behind:
+class PointTrial:
     """A trial of a point. `trial` is None for an imported result, which has a `provenance`."""
 
     id: UUID
@@ -35,7 +35,7 @@ class PointDetails:
 
     history: History
     commit: Commit
-    trials: tuple[Behind, ...]
+    trials: tuple[PointTrial, ...]
     kinds: int
 
 
@@ -53,12 +53,14 @@ def commit_in(series: Series, sha: str) -> Commit:
 
 def point_details(series: Series, sha: str, branch: str = "") -> PointDetails:
     commit = commit_in(series, sha)
-    history = history_at(series, branch, Part(every=True, at=commit.pk))
+    history = load_series_history(series, branch, Part(every=True, at=commit.pk))
     kinds = Point.objects.filter(series=series, commit=commit).count()
-    return PointDetails(history=history, commit=commit, trials=_trials(series, commit), kinds=kinds)
+    return PointDetails(
+        history=history, commit=commit, trials=_load_trials(series, commit), kinds=kinds
+    )
 
 
-def _trials(series: Series, commit: Commit) -> tuple[Behind, ...]:
+def _load_trials(series: Series, commit: Commit) -> tuple[PointTrial, ...]:
     rows = list(
         Reading.objects.filter(
             case=series.case_id,
@@ -71,7 +73,7 @@ def _trials(series: Series, commit: Commit) -> tuple[Behind, ...]:
     )
     own = Trial.objects.select_related("job__run", "job").in_bulk([row[0] for row in rows])
     return tuple(
-        Behind(
+        PointTrial(
             id=pk,
             at=at,
             value=values[metrics.index(series.metric_id)],

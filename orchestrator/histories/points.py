@@ -28,17 +28,17 @@ FROM results_point
 WHERE series_id = %s AND """
 
 
-def points_along(series: int) -> Points:
+def load_points(series: int) -> Points:
     """Return all points of commits of the default branch, in no order."""
     return _read(series, "position IS NOT NULL", [])
 
 
-def points_until(series: int, position: int) -> Points:
+def load_points_until(series: int, position: int) -> Points:
     """Return the points up to a position on the default branch."""
     return _read(series, "position <= %s", [position])
 
 
-def points_of(series: int, places: Mapping[int, int]) -> Points:
+def load_commit_points(series: int, places: Mapping[int, int]) -> Points:
     """Return the points of these commits (id → position)."""
     found = _read(series, "commit_id = ANY(%s)", [list(places)])
     own = np.array([places[commit] for commit in found.commit.tolist()], dtype=np.int64)

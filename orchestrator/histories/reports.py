@@ -8,7 +8,7 @@ from typing import Any
 from cli.pitwall.units import format_percent
 from orchestrator.benchmarks.models import Benchmark, Case, Commit
 from orchestrator.fleet.models import Host
-from orchestrator.histories.marked_changes import AnnotationMark, Shift
+from orchestrator.histories.marked_changes import PlacedAnnotation, Shift
 from orchestrator.measurements.validity_issues import ValidityIssue
 
 
@@ -38,7 +38,7 @@ class HistoryPoint:
     outlier: bool
     shift: Shift | None
     baseline: str | None
-    annotations: tuple[AnnotationMark, ...]
+    annotations: tuple[PlacedAnnotation, ...]
 
     @property
     def half_width(self) -> str:
@@ -66,7 +66,7 @@ class HistoryBreak:
     """Point `before` is not comparable with the previous one.
 
     The cause is another machine (`host`) or another configuration (`definition`). `bridge` as in
-    `lines.Mark`.
+    `lines.LineBreak`.
     """
 
     before: int

@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any
 
 from orchestrator.importers.document import FileFaultError, Node, document
-from orchestrator.importers.rows import Better, Row, Scalar, row
+from orchestrator.importers.rows import Better, Row, Scalar, build_row
 
 #: Prefix of a benchmark's name → (metric, unit, better).
 _KINDS: dict[str, tuple[str, str, Better]] = {
@@ -46,20 +46,20 @@ def read(content: bytes) -> Iterator[Row]:
     columns = [name.text() for name in whole["result_columns"].items()]
     for benchmark, result in whole["results"].fields():
         cells = dict(zip(columns, result.items(), strict=False))
-        yield from _rows(benchmark, cells, whole["env_name"].text(), told, result)
+        yield from _iterate_rows(benchmark, cells, whole["env_name"].text(), told, result)
 
 
-def _rows(
+def _iterate_rows(
     benchmark: str, cells: Mapping[str, Node], env: str, told: dict[str, Any], result: Node
 ) -> Iterator[Row]:
     kind = benchmark.rpartition(".")[2].partition("_")[0]
     metric, unit, better = _KINDS.get(kind, _KINDS["track"])
-    cases = _cases(cells.get("params"), {"benchmark": benchmark, "env": env})
+    cases = _list_cases(cells.get("params"), {"benchmark": benchmark, "env": env})
     for column, statistic in _COLUMNS.items():
         cell = cells.get(column)
-        for parameters, figure in _beside(cases, cell, result):
+        for parameters, figure in _pair_with_results(cases, cell, result):
             is_count = column in _COUNTS
-            yield row(
+            yield build_row(
                 metric,
                 figure.figure(),
                 "count" if is_count else unit,
@@ -68,15 +68,15 @@ def _rows(
                 better="" if is_count else better,
                 statistic=statistic,
             )
-    for parameters, samples in _beside(cases, cells.get("samples"), result):
+    for parameters, samples in _pair_with_results(cases, cells.get("samples"), result):
         for number, sample in enumerate([] if samples.value is None else samples.items(), 1):
-            yield row(
+            yield build_row(
                 metric, sample.figure(), unit, **told, parameters=parameters, better=better,
                 statistic=f"run {number}",
             )  # fmt: skip
 
 
-def _cases(params: Node | None, named: dict[str, Scalar]) -> list[dict[str, Scalar]]:
+def _list_cases(params: Node | None, named: dict[str, Scalar]) -> list[dict[str, Scalar]]:
     """Return the combinations in asv's order: the last parameter changes first."""
     if params is None or params.value is None:
         return [named]
@@ -87,7 +87,7 @@ def _cases(params: Node | None, named: dict[str, Scalar]) -> list[dict[str, Scal
     ]
 
 
-def _beside(
+def _pair_with_results(
     cases: list[dict[str, Scalar]], cell: Node | None, result: Node
 ) -> Iterator[tuple[dict[str, Scalar], Node]]:
     """Yield each case with its value; a result of null applies to all of them."""

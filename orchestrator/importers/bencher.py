@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from orchestrator.importers.document import Node, document
-from orchestrator.importers.rows import Better, Row, row
+from orchestrator.importers.rows import Better, Row, build_row
 
 #: Built-in measures of Bencher → (unit, better).
 _MEASURES: dict[str, tuple[str, Better]] = {
@@ -21,15 +21,15 @@ def read(content: bytes) -> Iterator[Row]:
     for benchmark, measures in document(content).fields():
         for measure, metric in measures.fields():
             metric["value"].number()
-            yield from _rows(benchmark, measure, metric)
+            yield from _iterate_rows(benchmark, measure, metric)
 
 
-def _rows(benchmark: str, measure: str, metric: Node) -> Iterator[Row]:
+def _iterate_rows(benchmark: str, measure: str, metric: Node) -> Iterator[Row]:
     unit, better = _MEASURES.get(measure, ("", ""))
     for name, statistic in _FIGURES.items():
         figure = metric.get(name)
         if figure is not None:
-            yield row(
+            yield build_row(
                 measure,
                 figure.figure(),
                 unit,

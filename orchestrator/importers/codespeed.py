@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from orchestrator.importers.document import Node, document
-from orchestrator.importers.rows import Better, Row, row
-from orchestrator.importers.units import kind_of
+from orchestrator.importers.rows import Better, Row, build_row
+from orchestrator.importers.units import classify_unit
 
 #: Field → statistic.
 _FIGURES = {
@@ -26,21 +26,21 @@ def read(content: bytes) -> Iterator[Row]:
     whole = document(content)
     results = whole.items() if isinstance(whole.value, list) else iter([whole])
     for result in results:
-        yield from _rows(result)
+        yield from _iterate_rows(result)
 
 
-def _rows(result: Node) -> Iterator[Row]:
-    unit = _text(result, "units")
+def _iterate_rows(result: Node) -> Iterator[Row]:
+    unit = _read_text(result, "units")
     told: dict[str, Any] = {
         "suite": result["project"].text(),
         "environment": result["environment"].text(),
         "parameters": {
             "executable": result["executable"].text(),
             "benchmark": result["benchmark"].text(),
-            "branch": _text(result, "branch") or "default",
+            "branch": _read_text(result, "branch") or "default",
         },
         "commit": result["commitid"].text(),
-        "better": _better(result),
+        "better": _parse_better(result),
     }
     moment = result.get("result_date") or result.get("revision_date")
     if moment is not None:
@@ -49,15 +49,15 @@ def _rows(result: Node) -> Iterator[Row]:
     for name, statistic in _FIGURES.items():
         figure = result.get(name)
         if figure is not None and figure.value != "":
-            yield row(kind_of(unit), figure.figure(), unit, **told, statistic=statistic)
+            yield build_row(classify_unit(unit), figure.figure(), unit, **told, statistic=statistic)
 
 
-def _text(result: Node, name: str) -> str:
+def _read_text(result: Node, name: str) -> str:
     found = result.get(name)
     return "" if found is None else found.text()
 
 
-def _better(result: Node) -> Better:
+def _parse_better(result: Node) -> Better:
     less = result.get("lessisbetter")
     if less is None:
         return ""

@@ -90,7 +90,7 @@ class Node:
 
     def instant(self) -> datetime:
         """Return an instant from ISO 8601; without a time zone it is UTC."""
-        found = instant_of(self.text())
+        found = parse_instant(self.text())
         if found is None:
             raise self.fault("expected a date and time such as 2026-01-31T12:00:00Z")
         return found
@@ -125,7 +125,7 @@ def document(content: bytes) -> Node:
         ) from error
 
 
-def instant_of(text: str) -> datetime | None:
+def parse_instant(text: str) -> datetime | None:
     """Return an aware instant; None if the text is none. Without a time zone it is UTC."""
     try:
         found = datetime.fromisoformat(text.strip().removesuffix(" UTC"))

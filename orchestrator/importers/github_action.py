@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from orchestrator.importers.document import Node, document
-from orchestrator.importers.rows import Better, Figure, Row, row
-from orchestrator.importers.units import kind_of
+from orchestrator.importers.rows import Better, Figure, Row, build_row
+from orchestrator.importers.units import classify_unit
 
 _PREFIX = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?:window\.)?BENCHMARK_DATA\s*=\s*")
 _SPREAD = re.compile(r"\A(?:±|\+/-)?\s*([0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(%?)\Z")
@@ -30,26 +30,28 @@ def read(content: bytes) -> Iterator[Row]:
             }
             tool = entry.get("tool")
             for bench in entry["benches"].items():
-                yield from _rows(bench, "" if tool is None else tool.text(), told)
+                yield from _iterate_rows(bench, "" if tool is None else tool.text(), told)
 
 
-def _rows(bench: Node, tool: str, told: dict[str, Any]) -> Iterator[Row]:
+def _iterate_rows(bench: Node, tool: str, told: dict[str, Any]) -> Iterator[Row]:
     said = bench.get("unit")
     unit = "" if said is None else said.text()
-    kind = kind_of(unit)
+    kind = classify_unit(unit)
     more = {
         **told,
         "parameters": {"benchmark": bench["name"].text()},
-        "better": _better(tool, kind),
+        "better": _derive_better(tool, kind),
     }
-    yield row(kind, Node(bench.value.get("value"), f"{bench.path}.value").figure(), unit, **more)
+    yield build_row(
+        kind, Node(bench.value.get("value"), f"{bench.path}.value").figure(), unit, **more
+    )
     spread = bench.get("range")
     if spread is not None:
         figure, is_share = _spread(spread.text())
-        yield row(kind, figure, "%" if is_share else unit, **more, statistic="range")
+        yield build_row(kind, figure, "%" if is_share else unit, **more, statistic="range")
 
 
-def _better(tool: str, kind: str) -> Better:
+def _derive_better(tool: str, kind: str) -> Better:
     if tool in _HIGHER or kind == "rate":
         return "higher"
     return "lower" if tool in _LOWER or kind == "time" else ""

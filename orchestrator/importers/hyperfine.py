@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from orchestrator.importers.document import Node, document
-from orchestrator.importers.rows import Better, Row, Scalar, row
+from orchestrator.importers.rows import Better, Row, Scalar, build_row
 
 #: Field → (metric, statistic).
 _FIGURES = {
@@ -27,20 +27,20 @@ _RUNS: dict[str, tuple[str, str, Better]] = {
 def read(content: bytes) -> Iterator[Row]:
     """Yield the summary and runs of each command; command and parameters are the case."""
     for result in document(content)["results"].items():
-        told: dict[str, Any] = {"parameters": _parameters(result)}
+        told: dict[str, Any] = {"parameters": _read_parameters(result)}
         for name, (metric, statistic) in _FIGURES.items():
             if name in result.value:
                 figure = Node(result.value[name], f"{result.path}.{name}").figure()
-                yield row(metric, figure, "s", **told, better="lower", statistic=statistic)
+                yield build_row(metric, figure, "s", **told, better="lower", statistic=statistic)
         for name, (metric, unit, better) in _RUNS.items():
             runs = result.get(name)
             for number, run in enumerate([] if runs is None else runs.items(), 1):
-                yield row(
+                yield build_row(
                     metric, run.figure(), unit, **told, better=better, statistic=f"run {number}"
                 )
 
 
-def _parameters(result: Node) -> dict[str, Scalar]:
+def _read_parameters(result: Node) -> dict[str, Scalar]:
     given = result.get("parameters")
     named = {} if given is None else {name: value.text() for name, value in given.fields()}
     return {"command": result["command"].text(), **named}

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from orchestrator.importers.document import Node, document
-from orchestrator.importers.rows import Better, Figure, Row, row
-from orchestrator.loadtools.metrics import metric_for
+from orchestrator.importers.rows import Better, Figure, Row, build_row
+from orchestrator.loadtools.metrics import find_metric
 
 _PERCENTILE = re.compile(r"p\((\d+(?:\.\d+)?)\)")
 _LATENCY = {"avg": "latency.mean", "med": "latency.p50", "min": "latency.min", "max": "latency.max"}
@@ -25,22 +25,24 @@ def read(content: bytes) -> Iterator[Row]:
     for name, metric in document(content)["metrics"].fields():
         values = metric.get("values") or metric
         contains = metric.get("contains")
-        unit = _unit(name, "" if contains is None else contains.text())
+        unit = _derive_unit(name, "" if contains is None else contains.text())
         for statistic, node in values.fields():
             if isinstance(node.value, int | float) and not isinstance(node.value, bool):
-                yield _row(name, statistic, node.figure(), _unit_of(statistic, unit, values))
+                yield _build_k6_row(
+                    name, statistic, node.figure(), _choose_unit(statistic, unit, values)
+                )
 
 
-def _row(name: str, statistic: str, figure: Figure, unit: str) -> Row:
-    if ours := _ours(name, statistic):
-        return row(ours, figure, unit)
+def _build_k6_row(name: str, statistic: str, figure: Figure, unit: str) -> Row:
+    if ours := _map_to_own_metric(name, statistic):
+        return build_row(ours, figure, unit)
     percentile = _PERCENTILE.fullmatch(statistic)
     called = f"p{percentile[1]}" if percentile else _STATISTICS.get(statistic, statistic)
     better: Better = "lower" if unit == "ms" else ""
-    return row(name, figure, unit, statistic=called, better=better)
+    return build_row(name, figure, unit, statistic=called, better=better)
 
 
-def _unit_of(statistic: str, unit: str, values: Node) -> str:
+def _choose_unit(statistic: str, unit: str, values: Node) -> str:
     """Return the unit. A counter has a count and a rate; a share also has passes and fails."""
     if statistic in ("passes", "fails"):
         return "count"
@@ -51,17 +53,17 @@ def _unit_of(statistic: str, unit: str, values: Node) -> str:
     return (unit or "count") if statistic == "count" else f"{unit or 1}/s"
 
 
-def _ours(name: str, statistic: str) -> str:
+def _map_to_own_metric(name: str, statistic: str) -> str:
     if name == "http_reqs" and statistic == "rate":
         return "requests.rate"
     if name != "http_req_duration":
         return ""
     percentile = _PERCENTILE.fullmatch(statistic)
     key = f"latency.p{percentile[1]}" if percentile else _LATENCY.get(statistic, "")
-    return key if key and metric_for(key) else ""
+    return key if key and find_metric(key) else ""
 
 
-def _unit(name: str, contains: str) -> str:
+def _derive_unit(name: str, contains: str) -> str:
     """Return the unit.
 
     `--summary-export` has none: derive it from the names of k6's own metrics.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from orchestrator.importers.document import Node, document
-from orchestrator.importers.rows import Better, Row, Scalar, row
+from orchestrator.importers.rows import Better, Row, Scalar, build_row
 
 #: Fields of `stats` that are not times → (metric, unit, better).
 _OTHERS: dict[str, tuple[str, str, Better]] = {
@@ -22,43 +22,43 @@ def read(content: bytes) -> Iterator[Row]:
     `outliers` is left out: it is a text of two numbers that have separate fields.
     """
     whole = document(content)
-    told = _of_whole(whole)
+    told = _build_total_row(whole)
     for benchmark in whole["benchmarks"].items():
         group = benchmark.get("group")
         more = {
             **told,
             "suite": "" if group is None else group.text(),
-            "parameters": _parameters(benchmark),
+            "parameters": _read_parameters(benchmark),
         }
         for name, node in benchmark["stats"].fields():
             if name == "data":
                 for number, sample in enumerate(node.items(), 1):
-                    yield _row("time", sample, f"run {number}", more)
+                    yield _build_benchmark_row("time", sample, f"run {number}", more)
             elif name != "outliers":
-                yield _row(name, node, name, more)
+                yield _build_benchmark_row(name, node, name, more)
 
 
-def _row(name: str, node: Node, statistic: str, told: dict[str, Any]) -> Row:
+def _build_benchmark_row(name: str, node: Node, statistic: str, told: dict[str, Any]) -> Row:
     if name in _OTHERS:
         metric, unit, better = _OTHERS[name]
-        return row(metric, node.figure(), unit, **told, better=better)
-    return row("time", node.figure(), "s", **told, better="lower", statistic=statistic)
+        return build_row(metric, node.figure(), unit, **told, better=better)
+    return build_row("time", node.figure(), "s", **told, better="lower", statistic=statistic)
 
 
-def _parameters(benchmark: Node) -> dict[str, Scalar]:
+def _read_parameters(benchmark: Node) -> dict[str, Scalar]:
     params = benchmark.get("params")
     given = {} if params is None else dict(params.fields())
     return {
         "benchmark": benchmark["fullname"].text(),
-        **{name: _scalar(value) for name, value in given.items()},
+        **{name: _read_scalar(value) for name, value in given.items()},
     }
 
 
-def _scalar(node: Node) -> Scalar:
+def _read_scalar(node: Node) -> Scalar:
     return node.value if isinstance(node.value, str | int | float | bool) else str(node.value)
 
 
-def _of_whole(whole: Node) -> dict[str, Any]:
+def _build_total_row(whole: Node) -> dict[str, Any]:
     told: dict[str, Any] = {}
     machine, commit, moment = (whole.get(n) for n in ("machine_info", "commit_info", "datetime"))
     if machine is not None and (name := machine.get("node")):

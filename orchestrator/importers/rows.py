@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from orchestrator.importers.units import convert
-from orchestrator.loadtools.metrics import metric_for
+from orchestrator.loadtools.metrics import find_metric
 
 Better = Literal["higher", "lower", ""]
 Scalar = str | int | float | bool
@@ -36,13 +36,13 @@ class Row:
     commit: str = ""
 
 
-def row(metric: str, figure: Figure, unit: str, **told: Any) -> Row:
+def build_row(metric: str, figure: Figure, unit: str, **told: Any) -> Row:
     """Return a row; a metric of ours is converted to our unit and direction.
 
     Raise ValueError if the unit cannot be converted.
     """
     value, sentinel = figure
-    ours = metric_for(metric)
+    ours = find_metric(metric)
     if ours is None:
         return Row(metric=metric, value=value, sentinel=sentinel, unit=unit, **told)
     if value is not None:

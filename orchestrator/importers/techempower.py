@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from orchestrator.importers.document import FileFaultError, Node, document
-from orchestrator.importers.rows import Better, Figure, Row, row
-from orchestrator.importers.units import seconds_of
+from orchestrator.importers.rows import Better, Figure, Row, build_row
+from orchestrator.importers.units import parse_seconds
 
 SUITE = "TechEmpower"
 #: Test → (the list of its loads, the axis for it); concurrency for others.
@@ -38,7 +38,7 @@ def read(content: bytes) -> Iterator[Row]:
     common duration of all loads. A test without raw data has no rows.
     """
     whole = document(content)
-    told = _of_whole(whole)
+    told = _build_total_rows(whole)
     seconds = whole["duration"].number()
     if seconds <= 0:
         raise whole["duration"].fault("expected seconds")
@@ -46,13 +46,13 @@ def read(content: bytes) -> Iterator[Row]:
         for framework, raw in frameworks.fields():
             case = {"test": test, "framework": framework}
             if isinstance(raw.value, list):
-                yield from _loads(whole, raw, {**told, "parameters": case}, seconds)
+                yield from _iterate_load_rows(whole, raw, {**told, "parameters": case}, seconds)
             else:
                 more = {**told, "parameters": {"framework": framework}}
-                yield row(test, raw.figure(), "count", **more)
+                yield build_row(test, raw.figure(), "count", **more)
 
 
-def _of_whole(whole: Node) -> dict[str, Any]:
+def _build_total_rows(whole: Node) -> dict[str, Any]:
     told: dict[str, Any] = {"suite": SUITE}
     environment, git = whole.get("environmentDescription"), whole.get("git")
     if environment is not None:
@@ -64,7 +64,9 @@ def _of_whole(whole: Node) -> dict[str, Any]:
     return told
 
 
-def _loads(whole: Node, raw: Node, told: dict[str, Any], seconds: float) -> Iterator[Row]:
+def _iterate_load_rows(
+    whole: Node, raw: Node, told: dict[str, Any], seconds: float
+) -> Iterator[Row]:
     levels, axis = _LEVELS.get(told["parameters"]["test"], _CONCURRENCY)
     known = [int(level.number()) for level in whole[levels].items()]
     for place, load in enumerate(raw.items()):
@@ -72,25 +74,25 @@ def _loads(whole: Node, raw: Node, told: dict[str, Any], seconds: float) -> Iter
             problem = f"{levels} has {len(known)} levels only, and none for this load"
             raise FileFaultError(load.path, problem)
         case = {**told["parameters"], axis: known[place]}
-        yield from _figures(load, {**told, "parameters": case}, seconds)
+        yield from _iterate_figure_rows(load, {**told, "parameters": case}, seconds)
 
 
-def _figures(load: Node, told: dict[str, Any], seconds: float) -> Iterator[Row]:
+def _iterate_figure_rows(load: Node, told: dict[str, Any], seconds: float) -> Iterator[Row]:
     for name, metric in _LATENCIES.items():
         said = load.get(name)
         if said is not None:
-            yield row(metric, _seconds(said), "s", **told)
+            yield build_row(metric, _read_seconds(said), "s", **told)
     for name, better in _COUNTS.items():
         count = load.get(name)
         if count is not None:
-            yield row(name, count.figure(), "count", **told, better=better)
+            yield build_row(name, count.figure(), "count", **told, better=better)
     requests = load.get("totalRequests")
     if requests is not None:
-        yield row("requests.rate", (requests.number() / seconds, ""), "1/s", **told)
+        yield build_row("requests.rate", (requests.number() / seconds, ""), "1/s", **told)
 
 
-def _seconds(node: Node) -> Figure:
-    value = seconds_of(node.text())
+def _read_seconds(node: Node) -> Figure:
+    value = parse_seconds(node.text())
     if value is None:
         raise node.fault("expected a time such as 1.23ms")
     return value, ""

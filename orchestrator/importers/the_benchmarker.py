@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from orchestrator.importers.document import Node, document
-from orchestrator.importers.rows import Better, Row, Scalar, row
+from orchestrator.importers.rows import Better, Row, Scalar, build_row
 
 SUITE = "web-frameworks"
 #: Values that mean that nothing was measured.
@@ -37,8 +37,10 @@ _METRICS: dict[str, tuple[str, str, Better]] = {
 def read(content: bytes) -> Iterator[Row]:
     """Yield each metric of each framework and level of concurrency; the commit is its version."""
     whole = document(content)
-    frameworks = {each["id"].number(): _framework(each) for each in whole["frameworks"].items()}
-    told: dict[str, Any] = {"suite": SUITE, "environment": _environment(whole)}
+    frameworks = {
+        each["id"].number(): _read_framework(each) for each in whole["frameworks"].items()
+    }
+    told: dict[str, Any] = {"suite": SUITE, "environment": _read_environment(whole)}
     updated = whole.get("updated_at")
     if updated is not None:
         told["measured_at"] = updated.instant()
@@ -47,19 +49,19 @@ def read(content: bytes) -> Iterator[Row]:
         framework = frameworks.get(number.number())
         if framework is None:
             raise number.fault("expected the id of one of the frameworks")
-        yield _row(figure, {**told, **framework})
+        yield _build_framework_row(figure, {**told, **framework})
 
 
-def _row(figure: Node, told: dict[str, Any]) -> Row:
+def _build_framework_row(figure: Node, told: dict[str, Any]) -> Row:
     label = figure["label"].text()
     metric, unit, better = _METRICS.get(label, (label, "", ""))
     value = Node(figure.value.get("value"), f"{figure.path}.value").figure(_SENTINEL)
     level = int(figure["level"].number())
     more = {**told, "parameters": {**told["parameters"], "connections": level}}
-    return row(metric, value, unit, **more, better=better)
+    return build_row(metric, value, unit, **more, better=better)
 
 
-def _framework(each: Node) -> dict[str, Any]:
+def _read_framework(each: Node) -> dict[str, Any]:
     parameters: dict[str, Scalar] = {
         "language": each["language"].text(),
         "framework": each["label"].text(),
@@ -68,7 +70,7 @@ def _framework(each: Node) -> dict[str, Any]:
     return {"parameters": parameters, "commit": "" if version is None else version.text()}
 
 
-def _environment(whole: Node) -> str:
+def _read_environment(whole: Node) -> str:
     hardware = whole.get("hardware")
     if hardware is None:
         return ""

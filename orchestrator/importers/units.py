@@ -33,7 +33,7 @@ def convert(value: float, unit: str, wanted: str) -> float:
     return float(Decimal(repr(value)) * Decimal(known[1]) / Decimal(goal[1]))
 
 
-def seconds_of(text: str) -> float | None:
+def parse_seconds(text: str) -> float | None:
     """Return `1.23ms`, `456us` or `2m` in seconds; None if it is no span of time."""
     number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyzµμ")
     unit = text.strip()[len(number) :]
@@ -45,7 +45,7 @@ def seconds_of(text: str) -> float | None:
         return None
 
 
-def kind_of(unit: str) -> str:
+def classify_unit(unit: str) -> str:
     """Return `time` for a time or a time per iteration, `rate` for a frequency, else `value`."""
     head, _, per = unit.partition("/")
     if head.strip() in _TIMES:

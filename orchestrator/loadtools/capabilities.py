@@ -15,16 +15,16 @@ PROTOCOL_TITLES: dict[tuple[Protocol, bool], str] = {
 }
 
 
-def unsupported(name: str, sheet: Capabilities, spec: LoadSpec) -> list[Problem]:
+def find_unsupported(name: str, sheet: Capabilities, spec: LoadSpec) -> list[Problem]:
     """Return (field, what the tool `name` does not support in this load); empty if nothing."""
     return [
-        *_of_protocol(name, sheet, spec),
-        *_of_load(name, sheet, spec),
-        *_of_request(name, sheet, spec),
+        *_check_protocol(name, sheet, spec),
+        *_check_load(name, sheet, spec),
+        *_check_request(name, sheet, spec),
     ]
 
 
-def _of_protocol(name: str, sheet: Capabilities, spec: LoadSpec) -> Iterator[Problem]:
+def _check_protocol(name: str, sheet: Capabilities, spec: LoadSpec) -> Iterator[Problem]:
     spoken = (spec.protocol, spec.tls)
     if spoken not in sheet.protocols and spoken in PROTOCOL_TITLES:
         known = ", ".join(
@@ -36,7 +36,7 @@ def _of_protocol(name: str, sheet: Capabilities, spec: LoadSpec) -> Iterator[Pro
         yield "streams", f"{name} keeps one request at a time on a connection: use connections"
 
 
-def _of_load(name: str, sheet: Capabilities, spec: LoadSpec) -> Iterator[Problem]:
+def _check_load(name: str, sheet: Capabilities, spec: LoadSpec) -> Iterator[Problem]:
     if spec.rate is not None and not sheet.open_loop:
         yield "rate", f"{name} cannot send at a fixed rate: leave rate out"
     if spec.duration_s is not None and not sheet.by_duration:
@@ -45,7 +45,7 @@ def _of_load(name: str, sheet: Capabilities, spec: LoadSpec) -> Iterator[Problem
         yield "requests", f"{name} supports only a duration: use duration_s"
 
 
-def _of_request(name: str, sheet: Capabilities, spec: LoadSpec) -> Iterator[Problem]:
+def _check_request(name: str, sheet: Capabilities, spec: LoadSpec) -> Iterator[Problem]:
     if spec.random_path is not None and not sheet.random_path:
         yield "random_path", f"{name} cannot make random paths"
     if spec.method != "GET" and not sheet.methods:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.loadtools.metrics import PERCENTILES, percentile_key
+from orchestrator.loadtools.metrics import PERCENTILES, build_percentile_key
 from orchestrator.loadtools.model import (
     Distribution,
     Level,
@@ -14,7 +14,7 @@ from orchestrator.loadtools.model import (
     TrialReading,
     Validity,
 )
-from orchestrator.loadtools.validity import leaving_out
+from orchestrator.loadtools.validity import drop_reasons
 
 #: Reasons that an excessive load causes: a finding about a step or probe, not a fault of the trial.
 CAUSED_BY_LOAD = frozenset(
@@ -34,7 +34,7 @@ _SUMS = ("requests.ok", "requests.answered", "requests.errors")
 _PEAKS = ("memory.server_peak", "memory.tool_peak", "cpu.tool_share")
 
 
-def merged(parts: Sequence[Distribution]) -> Distribution:
+def merge_distributions(parts: Sequence[Distribution]) -> Distribution:
     """Return the distribution of all their requests; exact, because it adds counts of values."""
     counts: Counter[int] = Counter()
     for part in parts:
@@ -43,7 +43,7 @@ def merged(parts: Sequence[Distribution]) -> Distribution:
     return Distribution(value_us=tuple(values), count=tuple(counts[value] for value in values))
 
 
-def of_steps(steps: Sequence[TrialReading]) -> TrialReading:
+def combine_steps(steps: Sequence[TrialReading]) -> TrialReading:
     """Combine the steps of a stepped load; the values exclude steps with an excessive load.
 
     If all steps are excessive, the last one represents the trial. Raise ToolOutputError without any
@@ -54,23 +54,23 @@ def of_steps(steps: Sequence[TrialReading]) -> TrialReading:
     if len(steps) == 1:
         return steps[0]
     kept = [step for step in steps if step.validity.level != Level.INVALID] or [steps[-1]]
-    ok = merged([step.ok for step in kept])
+    ok = merge_distributions([step.ok for step in kept])
     return replace(
         steps[0],
-        readings=_of_all(kept, ok),
+        readings=_merge_facts(kept, ok),
         ok=ok,
-        other=merged([step.other for step in kept]),
+        other=merge_distributions([step.other for step in kept]),
         by_status=None,
         errors=None,
         truncated=sum(step.truncated for step in steps),
         planned=None,
         delivered=None,
         slices=(),
-        validity=Validity(reasons=_reasons(steps)),
+        validity=Validity(reasons=_merge_reasons(steps)),
     )
 
 
-def of_search(probes: Sequence[TrialReading], search: Mapping[str, Any]) -> TrialReading:
+def combine_search(probes: Sequence[TrialReading], search: Mapping[str, Any]) -> TrialReading:
     """Return the reading of a trial with a search; `search` is the agent's result.
 
     It contains only the capacity, because the search chose the rates of its probes.
@@ -83,7 +83,7 @@ def of_search(probes: Sequence[TrialReading], search: Mapping[str, Any]) -> Tria
         "capacity.high": search["high"],
         "capacity.probes": len(search["probes"]),
     }
-    reasons = [*_reasons(probes), *_of_outcome(search)]
+    reasons = [*_merge_reasons(probes), *_merge_outcomes(search)]
     return replace(
         probes[0],
         readings={key: float(value) for key, value in told.items() if value is not None},
@@ -99,7 +99,7 @@ def of_search(probes: Sequence[TrialReading], search: Mapping[str, Any]) -> Tria
     )
 
 
-def _of_all(kept: Sequence[TrialReading], ok: Distribution) -> dict[str, float]:
+def _merge_facts(kept: Sequence[TrialReading], ok: Distribution) -> dict[str, float]:
     readings: dict[str, float] = {}
     for key in _SUMS:
         if all(key in step.readings for step in kept):
@@ -125,26 +125,26 @@ def _of_all(kept: Sequence[TrialReading], ok: Distribution) -> dict[str, float]:
         "latency.sd": ok.deviation_s(),
         "latency.min": ok.value_us[0] / 1e6 if ok.n else None,
         "latency.max": ok.value_us[-1] / 1e6 if ok.n else None,
-        **{percentile_key(each): ok.percentile_s(each) for each in PERCENTILES},
+        **{build_percentile_key(each): ok.percentile_s(each) for each in PERCENTILES},
     }
     return readings | {key: value for key, value in latencies.items() if value is not None}
 
 
-def _reasons(loads: Sequence[TrialReading]) -> tuple[Reason, ...]:
+def _merge_reasons(loads: Sequence[TrialReading]) -> tuple[Reason, ...]:
     """Return the reasons that the load did not cause, each once with the number of its loads."""
     found: dict[str, list[Reason]] = {}
     for load in loads:
-        for reason in leaving_out(load.validity, CAUSED_BY_LOAD):
+        for reason in drop_reasons(load.validity, CAUSED_BY_LOAD):
             found.setdefault(reason.code, []).append(reason)
-    return tuple(_in_how_many(reasons, len(loads)) for reasons in found.values())
+    return tuple(_count_loads_with(reasons, len(loads)) for reasons in found.values())
 
 
-def _in_how_many(reasons: Sequence[Reason], loads: int) -> Reason:
+def _count_loads_with(reasons: Sequence[Reason], loads: int) -> Reason:
     worst = next((one for one in reasons if one.level == Level.INVALID), reasons[0])
     return replace(worst, message=f"in {len(reasons)} of {loads} loads: {worst.message}")
 
 
-def _of_outcome(search: Mapping[str, Any]) -> list[Reason]:
+def _merge_outcomes(search: Mapping[str, Any]) -> list[Reason]:
     stopped = str(search["stopped"])
     if stopped == "converged":
         return []

@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.loadtools.model import LoadFacts
 
 
-def loading_s(result: Mapping[str, Any]) -> float | None:
+def compute_loading_s(result: Mapping[str, Any]) -> float | None:
     """Return the duration of the measured load in seconds, including the tool's start and end."""
     started, ended = result.get("load_started_at"), result.get("load_ended_at")
     if started is None or ended is None or ended <= started:
@@ -17,25 +17,25 @@ def loading_s(result: Mapping[str, Any]) -> float | None:
     return float(ended - started)
 
 
-def quota_of_tool(result: Mapping[str, Any]) -> float | None:
+def read_tool_quota(result: Mapping[str, Any]) -> float | None:
     """Return the CPU quota of the load tool in CPUs; None without a quota in effect."""
     applied = (result.get("limits") or {}).get("tool") or {}
     quota: float | None = applied.get("cpu_quota")
     return quota
 
 
-def costs_of(
+def compute_costs(
     rows: Mapping[str, Any], result: Mapping[str, Any], load: LoadFacts
 ) -> dict[str, float]:
     """Return readings by metric key; values that the host did not report are absent."""
     usage = result.get("usage") or {}
-    answered, wall_s = rows["all"]["n"], loading_s(result)
+    answered, wall_s = rows["all"]["n"], compute_loading_s(result)
     totals = {
         "cpu.seconds_per_1k": usage.get("server_cpu_s"),
         "cpu.tool_seconds_per_1k": usage.get("tool_cpu_s"),
         "cpu.services_seconds_per_1k": usage.get("services_cpu_s"),
-        "network.bytes_per_1k": _network_bytes(result),
-        "energy.joules_per_1k": _sum_of_hosts(result, "energy_j"),
+        "network.bytes_per_1k": _sum_network_bytes(result),
+        "energy.joules_per_1k": _sum_hosts(result, "energy_j"),
     }
     readings = {
         key: value / answered * 1000
@@ -53,7 +53,7 @@ def costs_of(
         if load.duration_s is not None:
             # A tool that waits at its end until connections time out would look less busy.
             busy_s = min(wall_s, load.warmup_s + load.duration_s)
-        allowed = min(load.tool_cpus, quota_of_tool(result) or load.tool_cpus)
+        allowed = min(load.tool_cpus, read_tool_quota(result) or load.tool_cpus)
         readings["cpu.tool_share"] = usage["tool_cpu_s"] / (busy_s * allowed)
     counted = sum(rows["ok"]["count"]) + sum(rows["other"]["count"])
     if rows["bytes"] is not None and counted:
@@ -61,12 +61,12 @@ def costs_of(
     return readings
 
 
-def _network_bytes(result: Mapping[str, Any]) -> float | None:
+def _sum_network_bytes(result: Mapping[str, Any]) -> float | None:
     """Return the bytes of both directions, each counted once: the bytes that hosts sent."""
-    return _sum_of_hosts(result, "octets_out")
+    return _sum_hosts(result, "octets_out")
 
 
-def _sum_of_hosts(result: Mapping[str, Any], key: str) -> float | None:
+def _sum_hosts(result: Mapping[str, Any], key: str) -> float | None:
     """Return None unless every host of the trial reported the value."""
     values = [host.get(key) for host in (result.get("interference") or {}).values()]
     if not values or None in values:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from cli.pitwall.units import format_count
-from orchestrator.loadtools.capabilities import unsupported
-from orchestrator.loadtools.ghz_output import report_of
+from orchestrator.loadtools.capabilities import find_unsupported
+from orchestrator.loadtools.ghz_output import read_report
 from orchestrator.loadtools.model import (
     Capabilities,
     GrpcCall,
@@ -18,8 +18,8 @@ from orchestrator.loadtools.model import (
     TrialReading,
 )
 from orchestrator.loadtools.problems import load_problems
-from orchestrator.loadtools.reading import reading_of
-from orchestrator.loadtools.wall import waiting_s, wall_limit_s
+from orchestrator.loadtools.reading import build_reading
+from orchestrator.loadtools.wall import estimate_waiting_s, estimate_wall_s
 
 #: The number of calls whose times ghz keeps.
 MAX_CALLS = 1_000_000
@@ -69,7 +69,7 @@ class Ghz:
 
     def problems(self, spec: LoadSpec) -> list[Problem]:
         """Return all reasons why ghz cannot create this load; empty if it can."""
-        found = [*load_problems(spec), *unsupported(self.name, self.sheet, spec)]
+        found = [*load_problems(spec), *find_unsupported(self.name, self.sheet, spec)]
         found += _load_problems(spec)
         return found if spec.grpc is None else [*found, *_call_problems(spec, spec.grpc)]
 
@@ -79,10 +79,10 @@ class Ghz:
         With a duration, the warm-up is the beginning of the same load, because ghz reports the time
         of each call. With a number of calls it is a separate load before.
         """
-        primers = (_primer(spec, tool_cpus),) if spec.primer_s > 0 else ()
+        primers = (_build_primer(spec, tool_cpus),) if spec.primer_s > 0 else ()
         if spec.duration_s is not None:
             return (*primers, _measure(spec, tool_cpus, spec.warmup_s))
-        warmups = (_warmup(spec, tool_cpus),) if spec.warmup_s > 0 else ()
+        warmups = (_build_warmup(spec, tool_cpus),) if spec.warmup_s > 0 else ()
         return (*primers, *warmups, _measure(spec, tool_cpus, 0.0))
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
@@ -105,7 +105,7 @@ class Ghz:
 
         It is a pure function. Raise ToolOutputError if a part is missing or not valid JSON.
         """
-        return reading_of(self.name, spec, report_of(report, rows), rows, result)
+        return build_reading(self.name, spec, read_report(report, rows), rows, result)
 
 
 def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
@@ -113,7 +113,7 @@ def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
         yield "rate", f"{spec.rate:g}: ghz takes whole calls a second only"
     if spec.model == "open" and spec.streams > 1:
         yield "streams", "ghz opens as many streams as a rate needs: leave streams out"
-    calls = _most_calls(spec)
+    calls = _limit_calls(spec)
     if calls is not None and calls > MAX_CALLS:
         where = "requests" if spec.requests is not None else "duration_s"
         yield (
@@ -123,7 +123,7 @@ def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
         )
 
 
-def _most_calls(spec: LoadSpec) -> float | None:
+def _limit_calls(spec: LoadSpec) -> float | None:
     if spec.requests is not None or spec.duration_s is None:
         return spec.requests
     rate = spec.rate if spec.model == "open" else spec.expected_rate
@@ -152,38 +152,38 @@ def _call_problems(spec: LoadSpec, call: GrpcCall) -> Iterator[Problem]:
 def _measure(spec: LoadSpec, tool_cpus: int, warmup_s: float) -> Invocation:
     amount: tuple[str, ...] = ("-n", str(spec.requests))
     if spec.duration_s is not None:
-        amount = _for(warmup_s + spec.duration_s + _half_interval_s(spec))
+        amount = _build_duration_flag(warmup_s + spec.duration_s + _compute_half_interval_s(spec))
     return Invocation(
-        argv=_argv(spec, tool_cpus, amount, "{rows}"),
+        argv=_build_argv(spec, tool_cpus, amount, "{rows}"),
         kind="measure",
-        wall_limit_s=wall_limit_s(spec, warmup_s, _SECONDS_PER_CALL),
+        wall_limit_s=estimate_wall_s(spec, warmup_s, _SECONDS_PER_CALL),
         warmup_s=warmup_s,
         env=_ENV,
     )
 
 
-def _warmup(spec: LoadSpec, tool_cpus: int) -> Invocation:
+def _build_warmup(spec: LoadSpec, tool_cpus: int) -> Invocation:
     return Invocation(
-        argv=_argv(spec, tool_cpus, _for(spec.warmup_s), "{out}"),
+        argv=_build_argv(spec, tool_cpus, _build_duration_flag(spec.warmup_s), "{out}"),
         kind="warmup",
-        wall_limit_s=spec.warmup_s + waiting_s(spec),
+        wall_limit_s=spec.warmup_s + estimate_waiting_s(spec),
         env=_ENV,
     )
 
 
-def _primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
+def _build_primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
     gentle = replace(
         spec, model="open", rate=_PRIMER_RATE, searching=False, connections=1, streams=1
     )
     return Invocation(
-        argv=_argv(gentle, tool_cpus, _for(spec.primer_s), "{out}"),
+        argv=_build_argv(gentle, tool_cpus, _build_duration_flag(spec.primer_s), "{out}"),
         kind="primer",
-        wall_limit_s=spec.primer_s + waiting_s(spec),
+        wall_limit_s=spec.primer_s + estimate_waiting_s(spec),
         env=_ENV,
     )
 
 
-def _half_interval_s(spec: LoadSpec) -> float:
+def _compute_half_interval_s(spec: LoadSpec) -> float:
     """ghz waits for an interval before the first call, so the last call is due at the very end."""
     return 0.0 if spec.rate is None or spec.searching else 0.5 / spec.rate
 
@@ -192,17 +192,19 @@ def _half_interval_s(spec: LoadSpec) -> float:
 _ENV: Mapping[str, str] = {"NO_PROXY": "*", "no_proxy": "*"}
 
 
-def _for(seconds: float) -> tuple[str, ...]:
+def _build_duration_flag(seconds: float) -> tuple[str, ...]:
     # Without "wait", calls in flight at the end are cut off, including the slowest.
-    return ("-z", _duration(seconds), "--duration-stop", "wait")
+    return ("-z", _format_duration(seconds), "--duration-stop", "wait")
 
 
-def _argv(spec: LoadSpec, tool_cpus: int, amount: tuple[str, ...], out: str) -> tuple[str, ...]:
+def _build_argv(
+    spec: LoadSpec, tool_cpus: int, amount: tuple[str, ...], out: str
+) -> tuple[str, ...]:
     call = spec.grpc
     assert call is not None
     argv = ["{tool}", "-O", "json", "-o", out, "--cpus", str(tool_cpus)]
-    argv += ["-t", _duration(spec.request_timeout_s)]
-    argv += ["--connect-timeout", _duration(spec.connect_timeout_s)]
+    argv += ["-t", _format_duration(spec.request_timeout_s)]
+    argv += ["--connect-timeout", _format_duration(spec.connect_timeout_s)]
     argv += ["--connections", str(spec.connections)]
     if spec.rate is None:
         argv += ["-c", str(spec.at_once)]
@@ -220,5 +222,5 @@ def _argv(spec: LoadSpec, tool_cpus: int, amount: tuple[str, ...], out: str) -> 
     return (*argv, "{address}:{port}")
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     return f"{max(1, round(seconds * 1000))}ms"

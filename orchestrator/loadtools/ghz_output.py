@@ -17,19 +17,19 @@ _NEEDED: Mapping[str, type] = {
 }
 
 
-def report_of(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
+def read_report(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
     """Return ghz's report; errors are in the rows. ToolOutputError if it is not valid."""
-    output = _output(report)
+    output = _check_output(report)
     try:
-        by_status = _answered(output)
-        return ToolReport(by_status=by_status, matches=_rows_match(output, by_status, rows))
+        by_status = _count_answered(output)
+        return ToolReport(by_status=by_status, matches=_do_rows_match(output, by_status, rows))
     except GARBAGE as error:
         raise ToolOutputError(
             f"ghz's report or rows.json: {type(error).__name__}: {error}"
         ) from error
 
 
-def _output(report: bytes) -> dict[str, Any]:
+def _check_output(report: bytes) -> dict[str, Any]:
     try:
         output = json.loads(report)
     except GARBAGE as error:
@@ -43,21 +43,21 @@ def _output(report: bytes) -> dict[str, Any]:
     return output
 
 
-def _answered(output: Mapping[str, Any]) -> dict[int, int]:
+def _count_answered(output: Mapping[str, Any]) -> dict[int, int]:
     """Return responses by gRPC's numeric status, without calls that the client aborted."""
     said = Counter[int | None]()
     for name, count in output["statusCodeDistribution"].items():
         said[code_number(name)] += count
     for _, text, count in failures(output["errorDistribution"]):
         said[find_code(text)] -= count
-    return {code: count for code, count in _known(said) if count}
+    return {code: count for code, count in _find_known_class(said) if count}
 
 
-def _known(said: Mapping[int | None, int]) -> list[tuple[int, int]]:
+def _find_known_class(said: Mapping[int | None, int]) -> list[tuple[int, int]]:
     return sorted((code, count) for code, count in said.items() if code is not None)
 
 
-def _rows_match(
+def _do_rows_match(
     output: Mapping[str, Any], by_status: Mapping[int, int], rows: Mapping[str, Any]
 ) -> bool:
     """Return whether rows and report describe the same calls: same number, same nanoseconds."""
@@ -66,10 +66,10 @@ def _rows_match(
         return False
     if answered + sum(rows["errors"].values()) != output["count"]:
         return False
-    told = {f"p{each['percentage']}": each["latency"] for each in _percentiles(output)}
+    told = {f"p{each['percentage']}": each["latency"] for each in _list_percentiles(output)}
     # ghz truncates its seconds to whole nanoseconds.
     return told == {name: int(value * 1e9) for name, value in rows["all"]["percentiles"].items()}
 
 
-def _percentiles(output: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _list_percentiles(output: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return output.get("latencyDistribution") or []

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from orchestrator.loadtools.capabilities import unsupported
-from orchestrator.loadtools.h2load_output import report_of
+from orchestrator.loadtools.capabilities import find_unsupported
+from orchestrator.loadtools.h2load_output import read_report
 from orchestrator.loadtools.model import (
     Capabilities,
     Invocation,
@@ -13,7 +13,7 @@ from orchestrator.loadtools.model import (
     TrialReading,
 )
 from orchestrator.loadtools.problems import load_problems
-from orchestrator.loadtools.reading import reading_of
+from orchestrator.loadtools.reading import build_reading
 
 #: Overhead of the tool outside the load: start, connect, write and end.
 _SLACK_S = 15.0
@@ -66,8 +66,8 @@ class H2load:
         """Return all reasons why h2load cannot create this load; empty if it can."""
         return [
             *load_problems(spec),
-            *unsupported(self.name, self.sheet, spec),
-            *_own_problems(spec),
+            *find_unsupported(self.name, self.sheet, spec),
+            *_find_own_problems(spec),
         ]
 
     def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]:
@@ -81,13 +81,13 @@ class H2load:
         starts = []
         if spec.primer_s > 0:
             gentle = ("-t", "1", "-c", "1", "--rps", str(_PRIMER_RATE))
-            starts.append(_timed(spec, "primer", spec.primer_s, gentle))
+            starts.append(_build_timed(spec, "primer", spec.primer_s, gentle))
         if spec.warmup_s > 0:
-            starts.append(_timed(spec, "warmup", spec.warmup_s, crowd))
+            starts.append(_build_timed(spec, "warmup", spec.warmup_s, crowd))
         kept = (*crowd, "--log-file={rows}")
         if spec.duration_s is not None:
-            return (*starts, _timed(spec, "measure", spec.duration_s, kept))
-        return (*starts, _counted(spec, kept))
+            return (*starts, _build_timed(spec, "measure", spec.duration_s, kept))
+        return (*starts, _build_counted(spec, kept))
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
         return {_BODY: spec.body} if spec.body else {}
@@ -99,27 +99,27 @@ class H2load:
         self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
     ) -> TrialReading:
         """Return the canonical result of one load; ToolOutputError if the report is not valid."""
-        said, body_bytes = report_of(spec, report, rows)
-        return reading_of(self.name, spec, said, {**rows, "bytes": body_bytes}, result)
+        said, body_bytes = read_report(spec, report, rows)
+        return build_reading(self.name, spec, said, {**rows, "bytes": body_bytes}, result)
 
 
-def _timed(
+def _build_timed(
     spec: LoadSpec,
     kind: Literal["primer", "warmup", "measure"],
     seconds: float,
     flags: tuple[str, ...],
 ) -> Invocation:
     return Invocation(
-        argv=("{tool}", *flags, "-D", _duration(seconds), *_request(spec)),
+        argv=("{tool}", *flags, "-D", _format_duration(seconds), *_request(spec)),
         kind=kind,
         wall_limit_s=seconds + _SLACK_S,
     )
 
 
-def _counted(spec: LoadSpec, flags: tuple[str, ...]) -> Invocation:
+def _build_counted(spec: LoadSpec, flags: tuple[str, ...]) -> Invocation:
     requests = spec.requests or 0
     # Without -N it would wait without limit for a server that hangs.
-    amount = ("-n", str(requests), "-N", _duration(spec.request_timeout_s))
+    amount = ("-n", str(requests), "-N", _format_duration(spec.request_timeout_s))
     loading_s = 3 * requests / (spec.expected_rate or _SLOWEST_RATE)
     return Invocation(
         argv=("{tool}", *flags, *amount, *_request(spec)),
@@ -138,12 +138,12 @@ def _request(spec: LoadSpec) -> tuple[str, ...]:
         argv.append("--no-tls-proto=h2c")
     if spec.body:
         argv += ["-d", f"{{trial_dir}}/{_BODY}"]
-    for name, value in _headers(spec):
+    for name, value in _list_headers(spec):
         argv += ["-H", f"{name}: {value}"]
     return (*argv, f"{spec.scheme}://{{address}}:{{port}}{spec.path}")
 
 
-def _headers(spec: LoadSpec) -> list[tuple[str, str]]:
+def _list_headers(spec: LoadSpec) -> list[tuple[str, str]]:
     """Return the headers, including those of h2load, under the names that override them."""
     headers = [
         (":authority" if name.lower() == "host" else name, value) for name, value in spec.headers
@@ -156,12 +156,12 @@ def _headers(spec: LoadSpec) -> list[tuple[str, str]]:
     return [(":method", spec.method), *headers]
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     """h2load accepts only whole numbers with a unit."""
     return f"{max(1, round(seconds * 1000))}ms"
 
 
-def _own_problems(spec: LoadSpec) -> list[Problem]:
+def _find_own_problems(spec: LoadSpec) -> list[Problem]:
     problems = []
     if spec.method == "HEAD" and spec.protocol == "h1":
         text = "h2load cannot send HEAD over HTTP/1.1: it would wait for the body without end"

@@ -21,16 +21,20 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _NOT_AGREED = "No supported protocol was negotiated"
 
 
-def report_of(spec: LoadSpec, tool_json: bytes, rows: Mapping[str, Any]) -> tuple[ToolReport, int]:
+def read_report(
+    spec: LoadSpec, tool_json: bytes, rows: Mapping[str, Any]
+) -> tuple[ToolReport, int]:
     """Return the report and the number of body bytes; ToolOutputError if it is not valid."""
     try:
-        return _report_of(spec, tool_json, rows)
+        return _parse_report(spec, tool_json, rows)
     except GARBAGE as error:
         raise ToolOutputError(f"h2load's report: {type(error).__name__}: {error}") from error
 
 
-def _report_of(spec: LoadSpec, tool_json: bytes, rows: Mapping[str, Any]) -> tuple[ToolReport, int]:
-    text, logged = _parts(tool_json)
+def _parse_report(
+    spec: LoadSpec, tool_json: bytes, rows: Mapping[str, Any]
+) -> tuple[ToolReport, int]:
+    text, logged = _split_output(tool_json)
     requests, traffic = _REQUESTS.search(text), _TRAFFIC.search(text)
     if requests is None or traffic is None:
         last = text.strip().rpartition("\n")[2][:80]
@@ -47,17 +51,17 @@ def _report_of(spec: LoadSpec, tool_json: bytes, rows: Mapping[str, Any]) -> tup
         raise ToolOutputError(f"rows.json of the trial: {type(error).__name__}: {error}") from error
     report = ToolReport(
         by_status=by_status,
-        errors=_errors(counts) if protocol else _unconnected(spec, counts, text),
-        error_texts={} if protocol else _texts(text),
+        errors=_count_errors(counts) if protocol else _count_unconnected(spec, counts, text),
+        error_texts={} if protocol else _find_texts(text),
         truncated=counts["started"] - counts["done"] if spec.duration_s is not None else 0,
-        readings=_readings(text),
+        readings=_read_readings(text),
         matches=known and logged["answered"] + logged["failed"] == counts["done"],
         protocol=_NAMES.get(protocol[1], protocol[1]) if protocol else None,
     )
     return report, int(traffic[1])
 
 
-def _parts(tool_json: bytes) -> tuple[str, dict[str, int]]:
+def _split_output(tool_json: bytes) -> tuple[str, dict[str, int]]:
     try:
         parts = json.loads(tool_json)
         logged = {name: int(parts["logged"][name]) for name in ("answered", "failed")}
@@ -69,7 +73,7 @@ def _parts(tool_json: bytes) -> tuple[str, dict[str, int]]:
         ) from error
 
 
-def _errors(counts: Mapping[str, int]) -> dict[str, int]:
+def _count_errors(counts: Mapping[str, int]) -> dict[str, int]:
     """Return requests by error class; the connection of `unsent` ones failed before sending."""
     # With a duration, the total is the number of finished requests.
     unsent = max(0, counts["total"] - counts["started"])
@@ -78,20 +82,20 @@ def _errors(counts: Mapping[str, int]) -> dict[str, int]:
     return {kind: n for kind, n in found.items() if n}
 
 
-def _unconnected(spec: LoadSpec, counts: Mapping[str, int], text: str) -> dict[str, int]:
+def _count_unconnected(spec: LoadSpec, counts: Mapping[str, int], text: str) -> dict[str, int]:
     """Return connections by error class if none was established."""
     kind = "h2_protocol" if _NOT_AGREED in text else "connect"
     return {kind: counts["errored"] or spec.connections}
 
 
-def _texts(text: str) -> dict[str, tuple[str, ...]]:
+def _find_texts(text: str) -> dict[str, tuple[str, ...]]:
     """Return why no connection was established."""
     if _NOT_AGREED in text:
         return {"h2_protocol": ("TLS agreed on no protocol that was asked for (ALPN)",)}
     return {"connect": ("no connection was made; h2load does not report why",)}
 
 
-def _readings(text: str) -> dict[str, float]:
+def _read_readings(text: str) -> dict[str, float]:
     found = _CONNECT.search(text)
     mean_s = float(found[1]) * _SECONDS[found[2]] if found else 0.0
     # It is 0us if no connection was made while h2load counted.

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cli.pitwall.units import format_count, format_seconds
-from orchestrator.loadtools.capabilities import unsupported
-from orchestrator.loadtools.k6_output import report_of
+from orchestrator.loadtools.capabilities import find_unsupported
+from orchestrator.loadtools.k6_output import read_report
 from orchestrator.loadtools.model import (
     Capabilities,
     GrpcCall,
@@ -20,8 +20,8 @@ from orchestrator.loadtools.model import (
     TrialReading,
 )
 from orchestrator.loadtools.problems import load_problems
-from orchestrator.loadtools.reading import reading_of
-from orchestrator.loadtools.wall import counted_s, waiting_s, wall_limit_s
+from orchestrator.loadtools.reading import build_reading
+from orchestrator.loadtools.wall import estimate_counted_s, estimate_waiting_s, estimate_wall_s
 
 #: Each request temporarily uses 0.8 kB of the host's disk.
 MAX_REQUESTS = 1_000_000
@@ -78,7 +78,7 @@ class K6:
 
     def problems(self, spec: LoadSpec) -> list[Problem]:
         """Return all reasons why k6 cannot create this load; empty if it can."""
-        found = [*load_problems(spec), *unsupported(self.name, self.sheet, spec)]
+        found = [*load_problems(spec), *find_unsupported(self.name, self.sheet, spec)]
         found += _load_problems(spec)
         return found if spec.grpc is None else [*found, *_call_problems(spec.grpc)]
 
@@ -88,10 +88,10 @@ class K6:
         With a duration, the warm-up is the beginning of the same load, because rows have times.
         With a number of requests it is a separate load before.
         """
-        primers = (_primer(spec, tool_cpus),) if spec.primer_s > 0 else ()
+        primers = (_build_primer(spec, tool_cpus),) if spec.primer_s > 0 else ()
         if spec.duration_s is not None:
             return (*primers, _measure(spec, tool_cpus, spec.warmup_s))
-        warmups = (_warmup(spec, tool_cpus),) if spec.warmup_s > 0 else ()
+        warmups = (_build_warmup(spec, tool_cpus),) if spec.warmup_s > 0 else ()
         return (*primers, *warmups, _measure(spec, tool_cpus, 0.0))
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
@@ -115,21 +115,22 @@ class K6:
 
         It is a pure function. Raise ToolOutputError if a part is missing or not valid JSON.
         """
-        return reading_of(self.name, spec, report_of(report, rows), rows, result)
+        return build_reading(self.name, spec, read_report(report, rows), rows, result)
 
 
 def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
     if spec.searching and spec.duration_s is None:
         yield "requests", "k6 needs the duration of each probe of a search: use duration_s"
-    elif _length_s(spec) < _SHORTEST_S:
+    elif _estimate_length_s(spec) < _SHORTEST_S:
         where = "requests" if spec.duration_s is None else "duration_s"
         yield (
             where,
-            f"k6 takes loads of a second or more, this one has {format_seconds(_length_s(spec))}",
+            f"k6 takes loads of a second or more, this one has "
+            f"{format_seconds(_estimate_length_s(spec))}",
         )
     if spec.rate is not None and spec.rate < 0.001:
         yield "rate", f"{spec.rate:g}: k6 takes 0.001 a second at least"
-    expected = _most_requests(spec)
+    expected = _limit_requests(spec)
     if expected is not None and expected > MAX_REQUESTS:
         where = "requests" if spec.requests is not None else "duration_s"
         yield (
@@ -148,14 +149,14 @@ def _load_problems(spec: LoadSpec) -> Iterator[Problem]:
         yield "body", "over gRPC, use grpc.data instead"
 
 
-def _length_s(spec: LoadSpec) -> float:
+def _estimate_length_s(spec: LoadSpec) -> float:
     """Return the length of the load as far as it is known."""
     if spec.duration_s is not None:
         return spec.warmup_s + spec.duration_s
     return (spec.requests or 0) / spec.rate if spec.rate else math.inf
 
 
-def _most_requests(spec: LoadSpec) -> float | None:
+def _limit_requests(spec: LoadSpec) -> float | None:
     if spec.requests is not None or spec.duration_s is None:
         return spec.requests
     rate = spec.rate if spec.model == "open" else spec.expected_rate
@@ -168,54 +169,54 @@ def _call_problems(call: GrpcCall) -> Iterator[Problem]:
 
 
 def _measure(spec: LoadSpec, tool_cpus: int, warmup_s: float) -> Invocation:
-    limit_s = wall_limit_s(spec, warmup_s, _SECONDS_PER_REQUEST)
+    limit_s = estimate_wall_s(spec, warmup_s, _SECONDS_PER_REQUEST)
     return Invocation(
-        argv=_argv(spec, _shape(spec, warmup_s), keeps_rows=True),
+        argv=_build_argv(spec, _shape(spec, warmup_s), keeps_rows=True),
         kind="measure",
         wall_limit_s=limit_s + _SECONDS_PER_CONNECTION * spec.connections,
         warmup_s=warmup_s,
-        env=_env(spec, tool_cpus),
+        env=_build_env(spec, tool_cpus),
     )
 
 
-def _warmup(spec: LoadSpec, tool_cpus: int) -> Invocation:
-    return _short(spec, spec.warmup_s, tool_cpus, "warmup")
+def _build_warmup(spec: LoadSpec, tool_cpus: int) -> Invocation:
+    return _build_short(spec, spec.warmup_s, tool_cpus, "warmup")
 
 
-def _primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
+def _build_primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
     gentle = replace(spec, model="open", rate=_PRIMER_RATE, searching=False, connections=1)
-    return _short(gentle, spec.primer_s, tool_cpus, "primer")
+    return _build_short(gentle, spec.primer_s, tool_cpus, "primer")
 
 
-def _short(
+def _build_short(
     spec: LoadSpec, seconds: float, tool_cpus: int, kind: Literal["warmup", "primer"]
 ) -> Invocation:
     length_s = max(seconds, _SHORTEST_S)
     spec = replace(spec, requests=None, duration_s=length_s)
     starting_s = _SECONDS_PER_CONNECTION * spec.connections
     return Invocation(
-        argv=_argv(spec, _shape(spec, 0.0), keeps_rows=False),
+        argv=_build_argv(spec, _shape(spec, 0.0), keeps_rows=False),
         kind=kind,
-        wall_limit_s=length_s + waiting_s(spec) + starting_s,
-        env=_env(spec, tool_cpus),
+        wall_limit_s=length_s + estimate_waiting_s(spec) + starting_s,
+        env=_build_env(spec, tool_cpus),
     )
 
 
 def _shape(spec: LoadSpec, warmup_s: float) -> dict[str, Any]:
     """Return k6's scenario without its rate, which the script adds."""
-    graceful = {"gracefulStop": _ms(spec.request_timeout_s + spec.connect_timeout_s)}
+    graceful = {"gracefulStop": _format_ms(spec.request_timeout_s + spec.connect_timeout_s)}
     if spec.rate is not None:
         users = {"preAllocatedVUs": spec.connections, "maxVUs": spec.connections}
-        length = {"duration": _ms(_open_s(spec, warmup_s))}
+        length = {"duration": _format_ms(_open_s(spec, warmup_s))}
         return {"executor": "constant-arrival-rate", **users, **length, **graceful}
     if spec.duration_s is not None:
-        length = {"duration": _ms(warmup_s + spec.duration_s)}
+        length = {"duration": _format_ms(warmup_s + spec.duration_s)}
         return {"executor": "constant-vus", "vus": spec.connections, **length, **graceful}
     return {
         "executor": "shared-iterations",
         "vus": spec.connections,
         "iterations": spec.requests,
-        "maxDuration": _ms(max(counted_s(spec), _SHORTEST_S)),
+        "maxDuration": _format_ms(max(estimate_counted_s(spec), _SHORTEST_S)),
         **graceful,
     }
 
@@ -229,7 +230,7 @@ def _open_s(spec: LoadSpec, warmup_s: float) -> float:
     return (spec.requests - 0.5) / spec.rate
 
 
-def _argv(spec: LoadSpec, shape: Mapping[str, Any], *, keeps_rows: bool) -> tuple[str, ...]:
+def _build_argv(spec: LoadSpec, shape: Mapping[str, Any], *, keeps_rows: bool) -> tuple[str, ...]:
     argv = ["{tool}", "run", "--quiet", "--no-color", "--config", "{trial_dir}/k6.json"]
     # Its control server would use a port of the host.
     argv += ["--address=", "--include-system-env-vars=false"]
@@ -249,7 +250,7 @@ def _argv(spec: LoadSpec, shape: Mapping[str, Any], *, keeps_rows: bool) -> tupl
     return (*argv, "{trial_dir}/load.js")
 
 
-def _env(spec: LoadSpec, tool_cpus: int) -> dict[str, str]:
+def _build_env(spec: LoadSpec, tool_cpus: int) -> dict[str, str]:
     env = {
         "GOMAXPROCS": str(tool_cpus),
         "K6_CSV_FILENAME": "{rows}",
@@ -273,7 +274,7 @@ def _request(spec: LoadSpec) -> dict[str, Any]:
     return {
         "method": spec.method,
         "path": spec.path,
-        "headers": _headers(spec),
+        "headers": _build_headers(spec),
         "body": spec.body,
         "timeout_ms": round(spec.request_timeout_s * 1000),
         "connect_timeout_ms": round(spec.connect_timeout_s * 1000),
@@ -289,7 +290,7 @@ def _request(spec: LoadSpec) -> dict[str, Any]:
     }
 
 
-def _headers(spec: LoadSpec) -> dict[str, str]:
+def _build_headers(spec: LoadSpec) -> dict[str, str]:
     """Return the headers; over HTTP always with accept-encoding, as with all tools."""
     own = dict(spec.headers)
     if spec.protocol == "grpc" or "accept-encoding" in {name.lower() for name in own}:
@@ -298,5 +299,5 @@ def _headers(spec: LoadSpec) -> dict[str, str]:
     return {"accept-encoding": codings, **own}
 
 
-def _ms(seconds: float) -> str:
+def _format_ms(seconds: float) -> str:
     return f"{max(1, round(seconds * 1000))}ms"

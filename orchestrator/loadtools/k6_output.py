@@ -11,13 +11,13 @@ from orchestrator.loadtools.reading import ToolReport
 _NOT_SENT = "not_sent"
 
 
-def report_of(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
+def read_report(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
     """Return k6's report, which the rows complete; ToolOutputError if it is not valid."""
-    output = _output(report)
+    output = _check_output(report)
     try:
         by_status = {int(status): n for status, n in output["answered"].items()}
         return ToolReport(
-            by_status=by_status, matches=_rows_match(output["metrics"], by_status, rows)
+            by_status=by_status, matches=_do_rows_match(output["metrics"], by_status, rows)
         )
     except GARBAGE as error:
         raise ToolOutputError(
@@ -25,7 +25,7 @@ def report_of(report: bytes, rows: Mapping[str, Any]) -> ToolReport:
         ) from error
 
 
-def _output(report: bytes) -> dict[str, Any]:
+def _check_output(report: bytes) -> dict[str, Any]:
     try:
         output = json.loads(report)
     except GARBAGE as error:
@@ -40,7 +40,7 @@ def _output(report: bytes) -> dict[str, Any]:
     return output
 
 
-def _rows_match(
+def _do_rows_match(
     metrics: Mapping[str, Any], by_status: Mapping[int, int], rows: Mapping[str, Any]
 ) -> bool:
     """Return whether rows and report describe the same requests: same numbers, same extremes."""
@@ -50,7 +50,7 @@ def _rows_match(
         rows["all"]["n"] == sum(by_status.values())
         and begun == _count(metrics, "iterations")
         and errors.get(_NOT_SENT, 0) == _count(metrics, "dropped_iterations")
-        and _same_extremes(metrics, rows["all"]["percentiles"])
+        and _do_extremes_match(metrics, rows["all"]["percentiles"])
     )
 
 
@@ -59,7 +59,7 @@ def _count(metrics: Mapping[str, Any], name: str) -> int:
     return int(metrics[name]["values"]["count"]) if name in metrics else 0
 
 
-def _same_extremes(metrics: Mapping[str, Any], found: Mapping[str, float]) -> bool:
+def _do_extremes_match(metrics: Mapping[str, Any], found: Mapping[str, float]) -> bool:
     told = metrics.get("http_req_duration") or metrics.get("grpc_req_duration")
     if told is None:
         return not found

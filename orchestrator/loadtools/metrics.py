@@ -7,7 +7,7 @@ from typing import Literal
 
 from orchestrator.loadtools.model import Model
 from orchestrator.loadtools.oha_figures import OHA_FIGURES
-from orchestrator.loadtools.script_metrics import own_metric
+from orchestrator.loadtools.script_metrics import parse_own_metric
 
 Unit = Literal["1/s", "s", "s/1k", "count", "ratio", "B", "B/s", "B/1k", "J/1k", "money/1M"]
 
@@ -50,41 +50,41 @@ LATENCY_LABELS: Mapping[Model, str] = {
 }
 
 
-def percentile_key(percentile: float, prefix: str = "latency") -> str:
+def build_percentile_key(percentile: float, prefix: str = "latency") -> str:
     """Return `latency.p99.9` for 99.9."""
     return f"{prefix}.p{percentile:g}"
 
 
-def metric_for(key: str) -> Metric | None:
+def find_metric(key: str) -> Metric | None:
     """Return the metric of that key, including those of scripts; None if it is unknown."""
-    return METRICS.get(key) or _of_script(key)
+    return METRICS.get(key) or _build_script_metric(key)
 
 
-def metrics_of(keys: Collection[str]) -> tuple[Metric, ...]:
+def find_metrics(keys: Collection[str]) -> tuple[Metric, ...]:
     """Return the known metrics of these keys in the order of the registry, then those of
     scripts."""
-    own = [_of_script(key) for key in sorted(keys) if key not in METRICS]
+    own = [_build_script_metric(key) for key in sorted(keys) if key not in METRICS]
     registered = [metric for key, metric in METRICS.items() if key in keys]
     return (*registered, *(metric for metric in own if metric is not None))
 
 
-def _of_script(key: str) -> Metric | None:
-    own = own_metric(key)
+def _build_script_metric(key: str) -> Metric | None:
+    own = parse_own_metric(key)
     if own is None:
         return None
     unit, better, judged = own.suffix
     return Metric(key=key, title=own.title, unit=unit, better=better, informational=not judged)
 
 
-def latency_label(key: str, model: Model) -> str | None:
+def describe_latency_model(key: str, model: Model) -> str | None:
     """Return the note for a metric under this model; None if it needs none."""
     return LATENCY_LABELS[model] if key.startswith("latency.") else None
 
 
-def _latency() -> list[Metric]:
+def _list_latency_metrics() -> list[Metric]:
     percentiles = [
         Metric(
-            key=percentile_key(percentile),
+            key=build_percentile_key(percentile),
             title=f"Latency p{percentile:g}",
             unit="s",
             better="lower",
@@ -105,10 +105,10 @@ def _latency() -> list[Metric]:
     return [mean, *percentiles, *extremes]
 
 
-def _first_byte() -> list[Metric]:
+def _list_first_byte_metrics() -> list[Metric]:
     return [
         Metric(
-            key=percentile_key(percentile, "latency.first_byte"),
+            key=build_percentile_key(percentile, "latency.first_byte"),
             title=f"First byte p{percentile:g}",
             unit="s",
             better="lower",
@@ -120,7 +120,7 @@ def _first_byte() -> list[Metric]:
     ]
 
 
-def _means_of_whole_load() -> list[Metric]:
+def _build_means() -> list[Metric]:
     return [
         Metric(
             key=key,
@@ -138,7 +138,7 @@ def _means_of_whole_load() -> list[Metric]:
     ]
 
 
-def _counts() -> list[Metric]:
+def _list_count_metrics() -> list[Metric]:
     return [
         Metric(
             key="requests.ok", title="Good answers", unit="count", better="higher",
@@ -163,7 +163,7 @@ def _counts() -> list[Metric]:
     ]  # fmt: skip
 
 
-def _machine() -> list[Metric]:
+def _list_machine_metrics() -> list[Metric]:
     return [
         Metric(
             key="cpu.seconds_per_1k", title="Server CPU per 1,000 requests", unit="s/1k",
@@ -208,7 +208,7 @@ def _machine() -> list[Metric]:
     ]  # fmt: skip
 
 
-def _capacity() -> list[Metric]:
+def _list_capacity_metrics() -> list[Metric]:
     return [
         Metric(key="capacity.rate", title="Capacity", unit="1/s", better="higher"),
         *(
@@ -225,7 +225,7 @@ def _capacity() -> list[Metric]:
     ]  # fmt: skip
 
 
-def _oha() -> list[Metric]:
+def _list_oha_metrics() -> list[Metric]:
     return [
         Metric(
             key=figure.key,
@@ -241,7 +241,7 @@ def _oha() -> list[Metric]:
 
 _ALL = (
     Metric(key="requests.rate", title="Requests per second", unit="1/s", better="higher"),
-    *_latency(),
+    *_list_latency_metrics(),
     Metric(
         key="throughput.bytes_per_s", title="Body bytes per second", unit="B/s", better="higher"
     ),
@@ -252,12 +252,12 @@ _ALL = (
         better="higher",
         informational=True,
     ),
-    *_machine(),
-    *_counts(),
-    *_first_byte(),
-    *_means_of_whole_load(),
-    *_capacity(),
-    *_oha(),
+    *_list_machine_metrics(),
+    *_list_count_metrics(),
+    *_list_first_byte_metrics(),
+    *_build_means(),
+    *_list_capacity_metrics(),
+    *_list_oha_metrics(),
 )
 
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.key: metric for metric in _ALL})

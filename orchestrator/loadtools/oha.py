@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
 
-from orchestrator.loadtools.capabilities import unsupported
+from orchestrator.loadtools.capabilities import find_unsupported
 from orchestrator.loadtools.model import (
     Capabilities,
     Invocation,
@@ -12,9 +12,9 @@ from orchestrator.loadtools.model import (
     Problem,
     TrialReading,
 )
-from orchestrator.loadtools.oha_output import report_of
-from orchestrator.loadtools.problems import expected_rows, load_problems
-from orchestrator.loadtools.reading import reading_of
+from orchestrator.loadtools.oha_output import read_report
+from orchestrator.loadtools.problems import estimate_rows, load_problems
+from orchestrator.loadtools.reading import build_reading
 
 #: Overhead of the tool outside the load: start, connect, write and end.
 _SLACK_S = 10.0
@@ -62,7 +62,7 @@ class Oha:
 
     def problems(self, spec: LoadSpec) -> list[Problem]:
         """Return all reasons why oha cannot create this load; empty if it can."""
-        found = [*load_problems(spec), *unsupported(self.name, self.sheet, spec)]
+        found = [*load_problems(spec), *find_unsupported(self.name, self.sheet, spec)]
         if spec.protocol == "h3" and spec.rate is not None and spec.requests is not None:
             found.append(("requests", "oha does not end over HTTP/3 at a rate: give duration_s"))
         return found
@@ -73,10 +73,10 @@ class Oha:
         With a duration, the warm-up is the beginning of the same load. With a number of requests it
         is a separate load before, because oha cannot exclude the first of n requests.
         """
-        primers = (_primer(spec, tool_cpus),) if spec.primer_s > 0 else ()
+        primers = (_build_primer(spec, tool_cpus),) if spec.primer_s > 0 else ()
         if spec.duration_s is not None:
             return (*primers, _measure(spec, tool_cpus, warmup_s=spec.warmup_s))
-        warmups = (_warmup(spec, tool_cpus),) if spec.warmup_s > 0 else ()
+        warmups = (_build_warmup(spec, tool_cpus),) if spec.warmup_s > 0 else ()
         return (*primers, *warmups, _measure(spec, tool_cpus, warmup_s=0.0))
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
@@ -97,7 +97,7 @@ class Oha:
             searching=False,
             random_path=None,
         )
-        argv = _argv(once, 1, _KEPT, ("-n", "1"))
+        argv = _build_argv(once, 1, _KEPT, ("-n", "1"))
         return tuple(word for word in argv if word != _CORRECTION)
 
     def parse(
@@ -107,10 +107,10 @@ class Oha:
 
         It is a pure function. Raise ToolOutputError if a part is missing or not valid JSON.
         """
-        return reading_of(self.name, spec, report_of(report, rows), rows, result)
+        return build_reading(self.name, spec, read_report(report, rows), rows, result)
 
 
-def _endless(spec: LoadSpec) -> list[Problem]:
+def _find_endless(spec: LoadSpec) -> list[Problem]:
     """Return the problem if the combination keeps oha 1.16 from ending."""
     if spec.protocol != "h3" or spec.rate is None or spec.requests is None:
         return []
@@ -124,46 +124,46 @@ def _measure(spec: LoadSpec, tool_cpus: int, *, warmup_s: float) -> Invocation:
     amount: tuple[str, ...]
     if spec.duration_s is not None:
         # Without -w, requests in flight at the end are cut off, including the slowest.
-        amount = ("-z", _duration(warmup_s + spec.duration_s), "-w")
+        amount = ("-z", _format_duration(warmup_s + spec.duration_s), "-w")
     else:
         amount = ("-n", str(spec.requests))
     return Invocation(
-        argv=_argv(spec, tool_cpus, _KEPT, amount),
+        argv=_build_argv(spec, tool_cpus, _KEPT, amount),
         kind="measure",
-        wall_limit_s=_wall_limit_s(spec, warmup_s),
+        wall_limit_s=_estimate_wall_s(spec, warmup_s),
         warmup_s=warmup_s,
     )
 
 
-def _warmup(spec: LoadSpec, tool_cpus: int) -> Invocation:
-    amount = ("-z", _duration(spec.warmup_s), "-w")
+def _build_warmup(spec: LoadSpec, tool_cpus: int) -> Invocation:
+    amount = ("-z", _format_duration(spec.warmup_s), "-w")
     return Invocation(
-        argv=_argv(spec, tool_cpus, ("--output-format", "quiet"), amount),
+        argv=_build_argv(spec, tool_cpus, ("--output-format", "quiet"), amount),
         kind="warmup",
-        wall_limit_s=spec.warmup_s + _waiting_s(spec) + _SLACK_S,
+        wall_limit_s=spec.warmup_s + _estimate_waiting_s(spec) + _SLACK_S,
     )
 
 
-def _primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
+def _build_primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
     """Return a load of a few requests per second, for initial work before the warm-up."""
     gentle = replace(spec, model="open", rate=_PRIMER_RATE, searching=False, connections=1)
-    amount = ("-z", _duration(spec.primer_s), "-w")
+    amount = ("-z", _format_duration(spec.primer_s), "-w")
     return Invocation(
-        argv=_argv(gentle, tool_cpus, ("--output-format", "quiet"), amount),
+        argv=_build_argv(gentle, tool_cpus, ("--output-format", "quiet"), amount),
         kind="primer",
-        wall_limit_s=spec.primer_s + _waiting_s(gentle) + _SLACK_S,
+        wall_limit_s=spec.primer_s + _estimate_waiting_s(gentle) + _SLACK_S,
     )
 
 
-def _argv(
+def _build_argv(
     spec: LoadSpec, tool_cpus: int, kept: Sequence[str], amount: Sequence[str]
 ) -> tuple[str, ...]:
     argv = ["{tool}", "--no-tui", "--no-color", *kept]
     # By default it starts a thread for each core of the machine, regardless of its affinity.
     argv += ["--worker-threads", str(tool_cpus)]
     # Always set -t: with -w, oha would wait without limit for a server that hangs.
-    argv += ["-t", _duration(spec.request_timeout_s)]
-    argv += ["--connect-timeout", _duration(spec.connect_timeout_s)]
+    argv += ["-t", _format_duration(spec.request_timeout_s)]
+    argv += ["--connect-timeout", _format_duration(spec.connect_timeout_s)]
     argv += ["-c", str(spec.connections), *amount]
     if spec.streams > 1:
         argv += ["-p", str(spec.streams)]
@@ -180,7 +180,7 @@ def _argv(
     elif spec.body is not None:
         # Joined with =, because a body that starts with a dash would be an option.
         argv.append(f"-d={spec.body}")
-    for name, value in _headers(spec):
+    for name, value in _list_headers(spec):
         argv += ["-H", f"{name}: {value}"]
     target = f"{spec.scheme}://{{address}}:{{port}}"
     if spec.random_path is not None:
@@ -201,7 +201,7 @@ def _is_long(body: str | None) -> TypeGuard[str]:
     return body is not None and len(body) > _LONGEST_ARGUMENT
 
 
-def _headers(spec: LoadSpec) -> list[tuple[str, str]]:
+def _list_headers(spec: LoadSpec) -> list[tuple[str, str]]:
     """Return the headers, always with accept-encoding: oha's default requests every coding."""
     if any(name.lower() == "accept-encoding" for name, _ in spec.headers):
         return list(spec.headers)
@@ -209,24 +209,26 @@ def _headers(spec: LoadSpec) -> list[tuple[str, str]]:
     return [("accept-encoding", codings), *spec.headers]
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     """oha accepts only whole numbers with a unit."""
     return f"{max(1, round(seconds * 1000))}ms"
 
 
-def _wall_limit_s(spec: LoadSpec, warmup_s: float) -> float:
-    rows = expected_rows(spec) or 0.0
-    loading = warmup_s + spec.duration_s if spec.duration_s is not None else _counted_s(spec)
-    return loading + _waiting_s(spec) + _SLACK_S + _SECONDS_PER_ROW * rows
+def _estimate_wall_s(spec: LoadSpec, warmup_s: float) -> float:
+    rows = estimate_rows(spec) or 0.0
+    loading = (
+        warmup_s + spec.duration_s if spec.duration_s is not None else _estimate_counted_s(spec)
+    )
+    return loading + _estimate_waiting_s(spec) + _SLACK_S + _SECONDS_PER_ROW * rows
 
 
-def _waiting_s(spec: LoadSpec) -> float:
+def _estimate_waiting_s(spec: LoadSpec) -> float:
     """Return how many seconds a load may take after its last request."""
     idle = _QUIC_IDLE_S if spec.protocol == "h3" and spec.rate is None else 0.0
     return spec.request_timeout_s + spec.connect_timeout_s + idle
 
 
-def _counted_s(spec: LoadSpec) -> float:
+def _estimate_counted_s(spec: LoadSpec) -> float:
     """Return the time limit of a number of requests in seconds: three times a known rate's."""
     requests = spec.requests or 0
     rate = spec.rate or spec.expected_rate

@@ -30,7 +30,7 @@ _CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 
 
-def error_class(text: str) -> str:
+def classify_error(text: str) -> str:
     """Return the class of one of oha's error texts; `other` for an unknown text."""
     return next((name for name, pattern in _CLASSES if pattern.search(text)), "other")
 
@@ -42,7 +42,7 @@ def classify(
     counts: Counter[str] = Counter()
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for text, count in distribution.items():
-        name = error_class(text)
+        name = classify_error(text)
         counts[name] += count
         if name != TRUNCATED and len(texts[name]) < _MAX_TEXTS:
             texts[name].append(text[:_MAX_TEXT_LENGTH])

@@ -54,7 +54,7 @@ _SUMMARY: tuple[OhaFigure, ...] = (
 )  # fmt: skip
 
 
-def _figures() -> Iterator[OhaFigure]:
+def _iterate_figures() -> Iterator[OhaFigure]:
     yield from _SUMMARY
     for name in ("min", "mean", "p50", "p95", "p99", "max"):
         yield OhaFigure(
@@ -79,4 +79,4 @@ def _figures() -> Iterator[OhaFigure]:
             )
 
 
-OHA_FIGURES: tuple[OhaFigure, ...] = tuple(_figures())
+OHA_FIGURES: tuple[OhaFigure, ...] = tuple(_iterate_figures())

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from orchestrator.loadtools.metrics import FIRST_BYTE_PERCENTILES, percentile_key
+from orchestrator.loadtools.metrics import FIRST_BYTE_PERCENTILES, build_percentile_key
 from orchestrator.loadtools.model import GARBAGE, ToolOutputError, is_supported
 from orchestrator.loadtools.oha_errors import classify
 from orchestrator.loadtools.oha_figures import OHA_FIGURES
@@ -22,9 +22,9 @@ _MEANS = {
 }
 
 
-def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
+def read_report(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
     """Return the report in oha's JSON; ToolOutputError if it is not valid."""
-    output = _output(tool_json)
+    output = _check_output(tool_json)
     try:
         errors, truncated, texts = classify(output["errorDistribution"])
         return ToolReport(
@@ -32,8 +32,8 @@ def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
             errors=errors,
             error_texts={kind: tuple(said) for kind, said in texts.items()},
             truncated=truncated,
-            readings=_figures(output, rows),
-            matches=_rows_match(output, rows),
+            readings=_read_figures(output, rows),
+            matches=_do_rows_match(output, rows),
         )
     except GARBAGE as error:
         raise ToolOutputError(
@@ -41,7 +41,7 @@ def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
         ) from error
 
 
-def _output(tool_json: bytes) -> dict[str, Any]:
+def _check_output(tool_json: bytes) -> dict[str, Any]:
     try:
         output = json.loads(tool_json)
     except GARBAGE as error:
@@ -55,7 +55,7 @@ def _output(tool_json: bytes) -> dict[str, Any]:
     return output
 
 
-def _figures(output: Mapping[str, Any], rows: Mapping[str, Any]) -> dict[str, float]:
+def _read_figures(output: Mapping[str, Any], rows: Mapping[str, Any]) -> dict[str, float]:
     """Return oha's own values; null, missing and non-numeric ones are left out."""
     figures = {
         figure.key: value * figure.factor
@@ -66,7 +66,7 @@ def _figures(output: Mapping[str, Any], rows: Mapping[str, Any]) -> dict[str, fl
         key: value for key, path in _MEANS.items() if (value := _number(output, path)) is not None
     }
     first_byte = {
-        percentile_key(percentile, "latency.first_byte"): value
+        build_percentile_key(percentile, "latency.first_byte"): value
         for percentile in FIRST_BYTE_PERCENTILES
         if is_supported(percentile, rows["all"]["n"])
         and (value := _number(output, ("firstBytePercentiles", f"p{percentile:g}"))) is not None
@@ -83,13 +83,13 @@ def _number(output: Mapping[str, Any], path: tuple[str, ...]) -> float | None:
     return float(value)
 
 
-def _rows_match(output: Mapping[str, Any], rows: Mapping[str, Any]) -> bool:
+def _do_rows_match(output: Mapping[str, Any], rows: Mapping[str, Any]) -> bool:
     """Return whether rows and JSON describe the same requests: same number, same bits."""
     answered = sum(output["statusCodeDistribution"].values())
-    return rows["all"]["n"] == answered and all(_same_percentiles(output, rows))
+    return rows["all"]["n"] == answered and all(_compare_percentiles(output, rows))
 
 
-def _same_percentiles(output: Mapping[str, Any], rows: Mapping[str, Any]) -> Iterator[bool]:
+def _compare_percentiles(output: Mapping[str, Any], rows: Mapping[str, Any]) -> Iterator[bool]:
     from_rows = rows["all"]["percentiles"]
     for name, value in output["latencyPercentiles"].items():
         yield from_rows.get(name) == value

@@ -5,70 +5,74 @@ from collections.abc import Callable, Mapping
 from cli.pitwall.units import format_percent
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Reason
-from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
+from orchestrator.loadtools.thresholds import THRESHOLDS, format_quantity
 
 #: Without these limits, the host is not the machine of the definition.
 DECISIVE_LIMITS = frozenset({"cpu_quota"})
 _NEVER_ARRIVED = {"connect", "dns", "refused", "timeout", "tls", "unsent"}
 
 
-def _reason(code: str, found: str) -> Reason:
+def _build_reason(code: str, found: str) -> Reason:
     return THRESHOLDS[code].reason(found)
 
 
-def _tool_crashed(evidence: Evidence) -> Reason | None:
+def _check_tool_crash(evidence: Evidence) -> Reason | None:
     code, signal = evidence.result.get("rc"), evidence.result.get("signal")
     if evidence.result.get("hung") or (code == 0 and signal is None):
         return None
-    return _reason("tool_crashed", f"the load tool ended with status {code}, signal {signal}")
+    return _build_reason("tool_crashed", f"the load tool ended with status {code}, signal {signal}")
 
 
-def _hung(evidence: Evidence) -> Reason | None:
+def _check_hang(evidence: Evidence) -> Reason | None:
     if not evidence.result.get("hung"):
         return None
-    return _reason("hung", "the load did not end within its limit and was interrupted")
+    return _build_reason("hung", "the load did not end within its limit and was interrupted")
 
 
-def _server_died(evidence: Evidence) -> Reason | None:
+def _check_server_death(evidence: Evidence) -> Reason | None:
     status = evidence.result.get("server_exit")
     if status is None:
         return None
-    return _reason("server_died", f"the server ended by itself under load, with status {status}")
+    return _build_reason(
+        "server_died", f"the server ended by itself under load, with status {status}"
+    )
 
 
 def _parse_mismatch(evidence: Evidence) -> Reason | None:
     if evidence.rows_match:
         return None
-    return _reason("parse_mismatch", "the tool's rows and its summary describe different requests")
+    return _build_reason(
+        "parse_mismatch", "the tool's rows and its summary describe different requests"
+    )
 
 
-def _no_answers(evidence: Evidence) -> Reason | None:
+def _check_no_answers(evidence: Evidence) -> Reason | None:
     if evidence.answered_of_load:
         return None
     if evidence.errors:
         unreached = set(evidence.errors) <= _NEVER_ARRIVED
         code = "target_unreachable" if unreached else "no_answers"
-        return _reason(code, f"no request was answered: {_kinds(evidence.errors)}")
+        return _build_reason(code, f"no request was answered: {_format_kinds(evidence.errors)}")
     if evidence.truncated:
-        return _reason("all_truncated", "no request was answered before the load ended")
-    return _reason("no_answers", "no request was answered")
+        return _build_reason("all_truncated", "no request was answered before the load ended")
+    return _build_reason("no_answers", "no request was answered")
 
 
 def _empty_window(evidence: Evidence) -> Reason | None:
     if evidence.ok.n or evidence.other.n or not evidence.answered_of_load:
         return None
-    return _reason("empty_window", "every answered request started during the warm-up")
+    return _build_reason("empty_window", "every answered request started during the warm-up")
 
 
-def _http_errors(evidence: Evidence) -> Reason | None:
+def _check_http_errors(evidence: Evidence) -> Reason | None:
     if not THRESHOLDS["http_errors"].is_broken_by(evidence.other.n):
         return None
     total = evidence.ok.n + evidence.other.n
     bad = "other than OK" if evidence.spec.protocol == "grpc" else "outside 200 to 399"
-    return _reason("http_errors", f"{evidence.other.n} of {total} answers had a status {bad}")
+    return _build_reason("http_errors", f"{evidence.other.n} of {total} answers had a status {bad}")
 
 
-def _transport_errors(evidence: Evidence) -> Reason | None:
+def _check_transport_errors(evidence: Evidence) -> Reason | None:
     errors = evidence.errors or {}
     failed, answered = sum(errors.values()), evidence.answered_of_load
     if not answered:
@@ -76,21 +80,24 @@ def _transport_errors(evidence: Evidence) -> Reason | None:
     share = failed / (answered + failed)
     if not THRESHOLDS["transport_errors"].is_broken_by(share):
         return None
-    found = f"{failed} requests, {quantity(share, 'share')}, got no answer, {_kinds(errors)}"
-    return _reason("transport_errors", found)
+    found = (
+        f"{failed} requests, {format_quantity(share, 'share')}, got no answer, "
+        f"{_format_kinds(errors)}"
+    )
+    return _build_reason("transport_errors", found)
 
 
-def _kinds(errors: Mapping[str, int]) -> str:
+def _format_kinds(errors: Mapping[str, int]) -> str:
     return ", ".join(f"{name} × {n}" for name, n in sorted(errors.items()))
 
 
-def _underdelivered(evidence: Evidence) -> Reason | None:
+def _check_delivery(evidence: Evidence) -> Reason | None:
     if not THRESHOLDS["underdelivered"].is_broken_by(evidence.delivered):
         return None
     # A tool at its own limit shows nothing about the server's limit.
     is_bound = THRESHOLDS["tool_bound"].is_broken_by(evidence.tool_share)
     who = "the load tool did not keep up" if is_bound else "the server is saturated"
-    return _reason(
+    return _build_reason(
         "underdelivered",
         f"only {format_percent(evidence.delivered or 0.0)} of the offered "
         f"{evidence.load.rate or 0:g}/s was answered correctly, {who}",
@@ -102,7 +109,7 @@ def _check_failed(evidence: Evidence) -> Reason | None:
     if not failed:
         return None
     told = [f"{each['name']} {each['when']} the load: {each['problem']}" for each in failed]
-    return _reason("check_failed", "; ".join(told))
+    return _build_reason("check_failed", "; ".join(told))
 
 
 def _link_stalled(evidence: Evidence) -> Reason | None:
@@ -110,12 +117,13 @@ def _link_stalled(evidence: Evidence) -> Reason | None:
     gap_s = evidence.result.get("peer_gap_s")
     if gap_s is None or not THRESHOLDS["link_stalled"].is_broken_by(gap_s):
         return None
-    return _reason(
-        "link_stalled", f"the link between the hosts was interrupted for {quantity(gap_s, 's')}"
+    return _build_reason(
+        "link_stalled",
+        f"the link between the hosts was interrupted for {format_quantity(gap_s, 's')}",
     )
 
 
-def _limits_refused(evidence: Evidence) -> Reason | None:
+def _check_limits(evidence: Evidence) -> Reason | None:
     """Limits of the definition that the host did not apply."""
     refused = {
         f"{process}: {limit}": why
@@ -127,20 +135,20 @@ def _limits_refused(evidence: Evidence) -> Reason | None:
     decisive = any(name.rpartition(": ")[2] in DECISIVE_LIMITS for name in refused)
     told = (f"{name.replace('_', ' ')}: {why}" for name, why in sorted(refused.items()))
     found = "; ".join(told)
-    return _reason("quota_refused" if decisive else "limits_refused", found)
+    return _build_reason("quota_refused" if decisive else "limits_refused", found)
 
 
 CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
-    _tool_crashed,
-    _hung,
-    _server_died,
+    _check_tool_crash,
+    _check_hang,
+    _check_server_death,
     _parse_mismatch,
-    _no_answers,
+    _check_no_answers,
     _empty_window,
-    _http_errors,
-    _transport_errors,
-    _underdelivered,
+    _check_http_errors,
+    _check_transport_errors,
+    _check_delivery,
     _check_failed,
     _link_stalled,
-    _limits_refused,
+    _check_limits,
 )

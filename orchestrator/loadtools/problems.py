@@ -25,15 +25,15 @@ def load_problems(spec: LoadSpec) -> list[Problem]:
     If it is empty, a tool that supports the protocol can create the load.
     """
     return [
-        *_amount_problems(spec),
+        *_find_amount_problems(spec),
         *_load_problems(spec),
-        *_time_problems(spec),
+        *_find_time_problems(spec),
         *_request_problems(spec),
-        *_protocol_problems(spec),
+        *_find_protocol_problems(spec),
     ]
 
 
-def expected_rows(spec: LoadSpec) -> float | None:
+def estimate_rows(spec: LoadSpec) -> float | None:
     """Return the maximum number of answered requests of the measured load; None without an end."""
     if spec.requests is not None:
         return float(spec.requests)
@@ -43,16 +43,16 @@ def expected_rows(spec: LoadSpec) -> float | None:
     return (rate or FASTEST_RATE) * (spec.duration_s + spec.warmup_s)
 
 
-def _amount_problems(spec: LoadSpec) -> list[Problem]:
+def _find_amount_problems(spec: LoadSpec) -> list[Problem]:
     if spec.requests is not None and spec.duration_s is not None:
         return [("requests", "give requests or duration_s, not both")]
     if spec.requests is None and spec.duration_s is None:
         return [("duration_s", "give duration_s or requests: the load has no end")]
     if spec.requests is not None and spec.requests < 1:
         return [("requests", f"{spec.requests}: expected at least 1")]
-    if spec.duration_s is not None and not _positive(spec.duration_s):
+    if spec.duration_s is not None and not _is_positive(spec.duration_s):
         return [("duration_s", f"{spec.duration_s}: expected more than 0 seconds")]
-    rows = expected_rows(spec)
+    rows = estimate_rows(spec)
     if rows is not None and rows > MAX_ROWS:
         where = "requests" if spec.requests is not None else "duration_s"
         return [
@@ -79,14 +79,14 @@ def _load_problems(spec: LoadSpec) -> list[Problem]:
         problems.append(("rate", "an open load needs a rate in requests a second"))
     if spec.model == "closed" and spec.rate is not None:
         problems.append(("rate", "a closed load has no rate: set model to open or leave it out"))
-    if spec.rate is not None and not _positive(spec.rate):
+    if spec.rate is not None and not _is_positive(spec.rate):
         problems.append(("rate", f"{spec.rate}: expected more than 0 requests a second"))
-    if spec.expected_rate is not None and not _positive(spec.expected_rate):
+    if spec.expected_rate is not None and not _is_positive(spec.expected_rate):
         problems.append(("expected_rate", f"{spec.expected_rate}: expected more than 0 a second"))
     return problems
 
 
-def _time_problems(spec: LoadSpec) -> list[Problem]:
+def _find_time_problems(spec: LoadSpec) -> list[Problem]:
     problems = []
     if not math.isfinite(spec.warmup_s) or spec.warmup_s < 0:
         problems.append(("warmup_s", f"{spec.warmup_s}: expected 0 seconds or more"))
@@ -99,7 +99,7 @@ def _time_problems(spec: LoadSpec) -> list[Problem]:
         )
     for name in ("request_timeout_s", "connect_timeout_s"):
         value = getattr(spec, name)
-        if not _positive(value):
+        if not _is_positive(value):
             problems.append((name, f"{value}: expected more than 0 seconds"))
     return problems
 
@@ -107,7 +107,7 @@ def _time_problems(spec: LoadSpec) -> list[Problem]:
 def _request_problems(spec: LoadSpec) -> list[Problem]:
     problems = []
     if spec.random_path is not None:
-        problems += _random_path_problems(spec.random_path)
+        problems += _find_random_path_problems(spec.random_path)
     if not spec.path.startswith("/"):
         problems.append(("path", f"{spec.path!r}: expected a path that begins with /"))
     if "#" in spec.path or any(mark <= " " or mark == "\x7f" for mark in spec.path):
@@ -117,29 +117,29 @@ def _request_problems(spec: LoadSpec) -> list[Problem]:
     if spec.body is not None and "\x00" in spec.body:
         problems.append(("body", "a NUL character in it"))
     for place, (name, value) in enumerate(spec.headers):
-        problems += [(f"headers[{place}]", message) for message in _header_faults(name, value)]
+        problems += [(f"headers[{place}]", message) for message in _find_header_faults(name, value)]
     if spec.compression is not None and "accept-encoding" in {n.lower() for n, _ in spec.headers}:
         problems.append(("compression", "also given as the header accept-encoding: keep one"))
     for place, name in enumerate(spec.compression or ()):
         if not _TOKEN.match(name):
             problems.append((f"compression[{place}]", f"{name!r}: expected a coding such as gzip"))
     for where, text in (("path", spec.path), ("body", spec.body or "")):
-        problems += [(where, message) for message in _agent_words(text)]
+        problems += [(where, message) for message in _find_agent_words(text)]
     return problems
 
 
-def _random_path_problems(pattern: str) -> list[Problem]:
+def _find_random_path_problems(pattern: str) -> list[Problem]:
     if not pattern.startswith("/"):
         return [("random_path", f"{pattern!r}: expected an expression that begins with /")]
     try:
         re.compile(pattern)
     except re.error as error:
         return [("random_path", f"{pattern!r}: not a regular expression: {error}")]
-    return [("random_path", message) for message in _agent_words(pattern)]
+    return [("random_path", message) for message in _find_agent_words(pattern)]
 
 
-def _header_faults(name: str, value: str) -> list[str]:
-    faults = _agent_words(f"{name}: {value}")
+def _find_header_faults(name: str, value: str) -> list[str]:
+    faults = _find_agent_words(f"{name}: {value}")
     if not _TOKEN.match(name):
         faults.append(f"{name!r}: not a header name")
     if any(mark in value for mark in "\r\n\x00"):
@@ -147,13 +147,13 @@ def _header_faults(name: str, value: str) -> list[str]:
     return faults
 
 
-def _agent_words(text: str) -> list[str]:
+def _find_agent_words(text: str) -> list[str]:
     """Return placeholders of the agent in the text, which the tool would not get."""
     found = sorted({match.group() for match in _AGENT_WORDS.finditer(text)})
     return [f"{word} in it would be replaced on the host: write it another way" for word in found]
 
 
-def _protocol_problems(spec: LoadSpec) -> list[Problem]:
+def _find_protocol_problems(spec: LoadSpec) -> list[Problem]:
     problems = []
     if spec.protocol == "h3" and not spec.tls:
         problems.append(("tls", "false: HTTP/3 exists over TLS only"))
@@ -170,5 +170,5 @@ def _protocol_problems(spec: LoadSpec) -> list[Problem]:
     return problems
 
 
-def _positive(value: float) -> bool:
+def _is_positive(value: float) -> bool:
     return math.isfinite(value) and value > 0

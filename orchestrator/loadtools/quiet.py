@@ -8,7 +8,7 @@ from typing import Any
 from cli.pitwall.units import format_number, format_seconds, format_value
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Reason
-from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
+from orchestrator.loadtools.thresholds import THRESHOLDS, format_quantity
 
 #: Samples required to judge clock and temperature.
 MIN_SAMPLES = 6
@@ -33,14 +33,14 @@ _SCANNERS = frozenset(
 Facts = Mapping[str, Any]
 
 
-def _of_hosts(code: str, hosts: Mapping[str, Facts], found: Mapping[str, str]) -> Reason | None:
+def _check_hosts(code: str, hosts: Mapping[str, Facts], found: Mapping[str, str]) -> Reason | None:
     """Return one reason for all affected hosts; `found`: the observation by host."""
     several = len(hosts) > 1
     told = [f"{what} on host {host}" if several else what for host, what in found.items()]
     return THRESHOLDS[code].reason("; ".join(told)) if told else None
 
 
-def _measured(
+def _check_measured(
     code: str, hosts: Mapping[str, Facts], key: str, says: Callable[[Any], str]
 ) -> Reason | None:
     """Return a reason for the hosts whose fact `key` is beyond the threshold of `code`."""
@@ -48,24 +48,24 @@ def _measured(
     found = {
         host: says(facts[key]) for host, facts in hosts.items() if rule.is_broken_by(facts.get(key))
     }
-    return _of_hosts(code, hosts, found)
+    return _check_hosts(code, hosts, found)
 
 
 def _share(value: float) -> str:
-    return quantity(value, "share")
+    return format_quantity(value, "share")
 
 
-def _before(evidence: Evidence) -> Reason | None:
+def _check_idle_before(evidence: Evidence) -> Reason | None:
     """Return at most one of three reasons, because they describe the same moment."""
     hosts = evidence.before
     return (
-        _measured(
+        _check_measured(
             "busy_before",
             hosts,
             "busy_share",
             lambda share: f"other processes used {_share(share)} of the machine before the start",
         )
-        or _measured(
+        or _check_measured(
             "pressure_before",
             hosts,
             "pressure",
@@ -84,7 +84,7 @@ def _load_before(hosts: Mapping[str, Facts]) -> Reason | None:
         for host, facts in hosts.items()
         if facts.get("busy_share") is None and facts.get("load1") is not None and facts.get("cpus")
     }
-    return _measured(
+    return _check_measured(
         "load_before",
         loads,
         "load",
@@ -92,37 +92,39 @@ def _load_before(hosts: Mapping[str, Facts]) -> Reason | None:
     )
 
 
-def _foreign_process(evidence: Evidence) -> Reason | None:
-    return _used_by_others("busy_neighbour", evidence) or _used_by_others(
+def _check_foreign_process(evidence: Evidence) -> Reason | None:
+    return _check_used_by_others("busy_neighbour", evidence) or _check_used_by_others(
         "foreign_process", evidence
     )
 
 
-def _used_by_others(code: str, evidence: Evidence) -> Reason | None:
+def _check_used_by_others(code: str, evidence: Evidence) -> Reason | None:
     hosts = evidence.during
     found = {
-        host: f"others used {quantity(facts['foreign_share'], 'cores')}{_names(facts)}"
+        host: (
+            f"others used {format_quantity(facts['foreign_share'], 'cores')}{_format_names(facts)}"
+        )
         for host, facts in hosts.items()
         if THRESHOLDS[code].is_broken_by(facts.get("foreign_share"))
     }
-    return _of_hosts(code, hosts, found)
+    return _check_hosts(code, hosts, found)
 
 
-def _names(facts: Facts) -> str:
+def _format_names(facts: Facts) -> str:
     told = [
         f"{each['name']} {format_seconds(each['cpu_s'])}" for each in facts.get("foreign") or ()
     ]
     return f", mostly {', '.join(told)}" if told else ""
 
 
-def _cpu_pressure(evidence: Evidence) -> Reason | None:
+def _check_cpu_pressure(evidence: Evidence) -> Reason | None:
     others = THRESHOLDS["foreign_process"]
     with_others = {
         host: facts
         for host, facts in evidence.during.items()
         if others.is_broken_by(facts.get("foreign_share"))
     }
-    return _measured(
+    return _check_measured(
         "cpu_pressure",
         with_others,
         "pressure_share",
@@ -130,8 +132,8 @@ def _cpu_pressure(evidence: Evidence) -> Reason | None:
     )
 
 
-def _steal(evidence: Evidence) -> Reason | None:
-    return _measured(
+def _check_steal(evidence: Evidence) -> Reason | None:
+    return _check_measured(
         "steal",
         evidence.during,
         "steal_share",
@@ -139,7 +141,7 @@ def _steal(evidence: Evidence) -> Reason | None:
     )
 
 
-def _virus_scan(evidence: Evidence) -> Reason | None:
+def _check_virus_scan(evidence: Evidence) -> Reason | None:
     rule, hosts = THRESHOLDS["virus_scan"], evidence.during
     found = {}
     for host, facts in hosts.items():
@@ -147,13 +149,13 @@ def _virus_scan(evidence: Evidence) -> Reason | None:
         for each in facts.get("foreign") or ():
             cores = each["cpu_s"] / seconds if seconds else None
             if each["name"] in _SCANNERS and cores and rule.is_broken_by(cores):
-                found[host] = f"{each['name']} used {quantity(cores, 'cores')}"
-    return _of_hosts("virus_scan", hosts, found)
+                found[host] = f"{each['name']} used {format_quantity(cores, 'cores')}"
+    return _check_hosts("virus_scan", hosts, found)
 
 
-def _clock_drop(evidence: Evidence) -> Reason | None:
+def _check_clock_drop(evidence: Evidence) -> Reason | None:
     """Judge the server's host only: an idle CPU may lower its clock."""
-    rule, clocks = THRESHOLDS["clock_drop"], list(_clocks_under_load(evidence))
+    rule, clocks = THRESHOLDS["clock_drop"], list(_iterate_clocks_under_load(evidence))
     if len(clocks) < MIN_CLOCKS or not rule.is_broken_by(min(clocks) / max(clocks)):
         return None
     return rule.reason(
@@ -162,7 +164,7 @@ def _clock_drop(evidence: Evidence) -> Reason | None:
     )
 
 
-def _clocks_under_load(evidence: Evidence) -> Iterator[float]:
+def _iterate_clocks_under_load(evidence: Evidence) -> Iterator[float]:
     for earlier, later in pairwise(evidence.samples):
         clock, used = later.get("clock_mhz"), later.get("server_cpu_s")
         if clock is None or used is None or earlier.get("server_cpu_s") is None:
@@ -171,7 +173,7 @@ def _clocks_under_load(evidence: Evidence) -> Iterator[float]:
             yield clock
 
 
-def _heating(evidence: Evidence) -> Reason | None:
+def _check_heating(evidence: Evidence) -> Reason | None:
     """Compare the last third with the one before: every host warms up in the first seconds."""
     rule = THRESHOLDS["heating"]
     read = (each.get("temperature_c") for each in evidence.samples)
@@ -194,31 +196,34 @@ def _on_battery(evidence: Evidence) -> Reason | None:
         for host, facts in looks.items()
         if facts.get("on_battery")
     }
-    return _of_hosts("on_battery", {**evidence.before, **evidence.during}, found)
+    return _check_hosts("on_battery", {**evidence.before, **evidence.during}, found)
 
 
-def _ports_exhausted(evidence: Evidence) -> Reason | None:
+def _check_ports(evidence: Evidence) -> Reason | None:
     hosts = evidence.during
     found = {
         host: "no port was free for a further connection"
         for host, facts in hosts.items()
         if facts.get("ports_exhausted")
     }
-    return _of_hosts("ports_exhausted", hosts, found)
+    return _check_hosts("ports_exhausted", hosts, found)
 
 
-def _clock_stepped(evidence: Evidence) -> Reason | None:
+def _check_clock_step(evidence: Evidence) -> Reason | None:
     sizes = {
         host: {"step": abs(facts["clock_step_s"])}
         for host, facts in evidence.during.items()
         if facts.get("clock_step_s") is not None
     }
-    return _measured(
-        "clock_stepped", sizes, "step", lambda step: f"the clock was set by {quantity(step, 's')}"
+    return _check_measured(
+        "clock_stepped",
+        sizes,
+        "step",
+        lambda step: f"the clock was set by {format_quantity(step, 's')}",
     )
 
 
-def _rebooted(evidence: Evidence) -> Reason | None:
+def _check_reboot(evidence: Evidence) -> Reason | None:
     before, during = evidence.before, evidence.during
     found = {
         host: "the boot id changed"
@@ -226,18 +231,18 @@ def _rebooted(evidence: Evidence) -> Reason | None:
         if None not in (boots := (before[host].get("boot_id"), during[host].get("boot_id")))
         and boots[0] != boots[1]
     }
-    return _of_hosts("rebooted", during, found)
+    return _check_hosts("rebooted", during, found)
 
 
-def _counted(code: str, key: str, what: str) -> Callable[[Evidence], Reason | None]:
+def _build_counter_check(code: str, key: str, what: str) -> Callable[[Evidence], Reason | None]:
     def check(evidence: Evidence) -> Reason | None:
-        return _measured(code, evidence.during, key, lambda count: f"{count} {what}")
+        return _check_measured(code, evidence.during, key, lambda count: f"{count} {what}")
 
     return check
 
 
-def _retransmissions(evidence: Evidence) -> Reason | None:
-    return _measured(
+def _check_retransmissions(evidence: Evidence) -> Reason | None:
+    return _check_measured(
         "retransmissions",
         evidence.during,
         "retransmitted_share",
@@ -246,20 +251,26 @@ def _retransmissions(evidence: Evidence) -> Reason | None:
 
 
 CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
-    _before,
-    _foreign_process,
-    _cpu_pressure,
-    _steal,
-    _virus_scan,
-    _clock_drop,
-    _heating,
-    _counted("throttled_by_heat", "throttle_count", "times the CPU was throttled because of heat"),
+    _check_idle_before,
+    _check_foreign_process,
+    _check_cpu_pressure,
+    _check_steal,
+    _check_virus_scan,
+    _check_clock_drop,
+    _check_heating,
+    _build_counter_check(
+        "throttled_by_heat", "throttle_count", "times the CPU was throttled because of heat"
+    ),
     _on_battery,
-    _counted("swapping", "swapped_pages", "pages were swapped out or in"),
-    _counted("foreign_quota", "quota_periods", "times a CPU quota of a parent group was used up"),
-    _ports_exhausted,
-    _counted("listen_overflow", "listen_overflows", "connections found the listen queue full"),
-    _retransmissions,
-    _clock_stepped,
-    _rebooted,
+    _build_counter_check("swapping", "swapped_pages", "pages were swapped out or in"),
+    _build_counter_check(
+        "foreign_quota", "quota_periods", "times a CPU quota of a parent group was used up"
+    ),
+    _check_ports,
+    _build_counter_check(
+        "listen_overflow", "listen_overflows", "connections found the listen queue full"
+    ),
+    _check_retransmissions,
+    _check_clock_step,
+    _check_reboot,
 )

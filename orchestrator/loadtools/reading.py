@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.loadtools.costs import costs_of
-from orchestrator.loadtools.metrics import LATENCY_LABELS, PERCENTILES, percentile_key
+from orchestrator.loadtools.costs import compute_costs
+from orchestrator.loadtools.metrics import LATENCY_LABELS, PERCENTILES, build_percentile_key
 from orchestrator.loadtools.model import (
     GARBAGE,
     Distribution,
@@ -41,7 +41,7 @@ class ToolReport:
     ended_s: float | None = None
 
 
-def reading_of(
+def build_reading(
     tool: str,
     spec: LoadSpec,
     report: ToolReport,
@@ -54,7 +54,7 @@ def reading_of(
     Raise ToolOutputError if the agent of this version could not have written one of them.
     """
     try:
-        return _reading(tool, spec, report, rows, result)
+        return _assemble_reading(tool, spec, report, rows, result)
     except GARBAGE as error:
         raise ToolOutputError(
             f"rows.json or result.json of the trial: {type(error).__name__}: {error}; "
@@ -62,23 +62,23 @@ def reading_of(
         ) from error
 
 
-def _reading(
+def _assemble_reading(
     tool: str,
     spec: LoadSpec,
     report: ToolReport,
     rows: Mapping[str, Any],
     result: Mapping[str, Any],
 ) -> TrialReading:
-    ok, other = _distribution(rows["ok"]), _distribution(rows["other"])
+    ok, other = _build_distribution(rows["ok"]), _build_distribution(rows["other"])
     load = _load_facts(spec, rows, result)
-    window_end_s = report.ended_s or _window_end_s(load, rows, result)
-    planned = _planned(load)
+    window_end_s = report.ended_s or _find_window_end_s(load, rows, result)
+    planned = _read_planned(load)
     errors = report.errors if report.errors is not None else rows.get("errors")
     readings = {
         **_from_rows(ok, other, rows, load, window_end_s),
-        **_sent(spec, ok, load, window_end_s),
+        **_compute_sent(spec, ok, load, window_end_s),
         **_from_counts(report.by_status, errors),
-        **costs_of(rows, result, load),
+        **compute_costs(rows, result, load),
         **{key: float(value) for key, value in (rows.get("tool_metrics") or {}).items()},
         **report.readings,
     }
@@ -96,14 +96,14 @@ def _reading(
         rate=readings.get("requests.rate"),
         tool_share=readings.get("cpu.tool_share"),
         rows_match=report.matches,
-        spoken=_spoken(report, rows, result),
+        spoken=_list_protocols(report, rows, result),
         rows=rows,
         result=result,
     )
-    return _judged(tool, report, evidence, readings, planned, window_end_s)
+    return _judge_validity(tool, report, evidence, readings, planned, window_end_s)
 
 
-def _judged(
+def _judge_validity(
     tool: str,
     report: ToolReport,
     seen: Evidence,
@@ -133,7 +133,7 @@ def _judged(
     )
 
 
-def _distribution(part: Mapping[str, Any]) -> Distribution:
+def _build_distribution(part: Mapping[str, Any]) -> Distribution:
     return Distribution(value_us=tuple(part["value_us"]), count=tuple(part["count"]))
 
 
@@ -152,7 +152,7 @@ def _load_facts(spec: LoadSpec, rows: Mapping[str, Any], result: Mapping[str, An
     )
 
 
-def _window_end_s(
+def _find_window_end_s(
     load: LoadFacts, rows: Mapping[str, Any], result: Mapping[str, Any]
 ) -> float | None:
     """Return when the window ends: for a load with a duration, after that duration.
@@ -166,7 +166,7 @@ def _window_end_s(
     return end
 
 
-def _planned(load: LoadFacts) -> float | None:
+def _read_planned(load: LoadFacts) -> float | None:
     """Return the number of requests that were due in the window of an open load."""
     if load.rate is None:
         return None
@@ -196,13 +196,13 @@ def _from_rows(
         "latency.sd": ok.deviation_s(),
         "latency.min": ok.value_us[0] / 1e6 if ok.n else None,
         "latency.max": ok.value_us[-1] / 1e6 if ok.n else None,
-        **{percentile_key(each): ok.percentile_s(each) for each in PERCENTILES},
+        **{build_percentile_key(each): ok.percentile_s(each) for each in PERCENTILES},
     }
     readings.update({key: value for key, value in latencies.items() if value is not None})
     return readings
 
 
-def _sent(
+def _compute_sent(
     spec: LoadSpec, ok: Distribution, load: LoadFacts, window_end_s: float | None
 ) -> dict[str, float]:
     """Return metrics of the bodies of good responses; a script may send any bodies."""
@@ -228,7 +228,7 @@ def _from_counts(
     return readings
 
 
-def _spoken(
+def _list_protocols(
     report: ToolReport, rows: Mapping[str, Any], result: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """Return every observed protocol of the load's own request, the tool's report first.

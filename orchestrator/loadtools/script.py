@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from cli.pitwall.units import format_bytes
-from orchestrator.loadtools.capabilities import unsupported
+from orchestrator.loadtools.capabilities import find_unsupported
 from orchestrator.loadtools.model import (
     Capabilities,
     Invocation,
@@ -16,8 +16,8 @@ from orchestrator.loadtools.model import (
     TrialReading,
 )
 from orchestrator.loadtools.problems import load_problems
-from orchestrator.loadtools.reading import reading_of
-from orchestrator.loadtools.script_output import report_of
+from orchestrator.loadtools.reading import build_reading
+from orchestrator.loadtools.script_output import read_report
 
 #: The version of its input.
 SCHEMA = 1
@@ -69,12 +69,12 @@ class Script:
 
     def problems(self, spec: LoadSpec) -> list[Problem]:
         """Return all reasons why this load cannot be started with a script; empty if it can."""
-        problems = [*load_problems(spec), *unsupported(self.name, self.sheet, spec)]
-        return problems or list(_own_problems(spec))
+        problems = [*load_problems(spec), *find_unsupported(self.name, self.sheet, spec)]
+        return problems or list(_find_own_problems(spec))
 
     def invocations(self, spec: LoadSpec, _tool_cpus: int) -> tuple[Invocation, ...]:
         """Return the commands to start, in order. The last one measures, after its warm-up."""
-        measure = _start(spec, "measure", _loading_s(spec))
+        measure = _start(spec, "measure", _estimate_loading_s(spec))
         if spec.primer_s <= 0:
             return (measure,)
         gentle = replace(
@@ -94,26 +94,26 @@ class Script:
             spec, model="closed", rate=None, searching=False, connections=1, streams=1,
             duration_s=None, requests=1, warmup_s=0.0,
         )  # fmt: skip
-        return (*spec.command, asked(once))
+        return (*spec.command, build_request(once))
 
     def parse(
         self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
     ) -> TrialReading:
         """Return the canonical result of one load; ToolOutputError if it contains no metric."""
-        return reading_of(self.name, spec, report_of(report, rows), rows, result)
+        return build_reading(self.name, spec, read_report(report, rows), rows, result)
 
 
 def _start(spec: LoadSpec, kind: Literal["primer", "measure"], loading_s: float) -> Invocation:
     waiting_s = spec.request_timeout_s + spec.connect_timeout_s
     return Invocation(
-        argv=(*spec.command, asked(spec)),
+        argv=(*spec.command, build_request(spec)),
         kind=kind,
         wall_limit_s=spec.warmup_s + loading_s + waiting_s + _SLACK_S,
         warmup_s=spec.warmup_s,
     )
 
 
-def asked(spec: LoadSpec) -> str:
+def build_request(spec: LoadSpec) -> str:
     """Return the JSON object that is the program's last argument, with placeholders of the agent.
 
     The fields are those of docs/script-tool.md.
@@ -138,7 +138,7 @@ def asked(spec: LoadSpec) -> str:
         "body": spec.body,
         "compression": spec.compression,
         "keepalive": spec.keepalive,
-        "grpc": _grpc(spec),
+        "grpc": _export_grpc(spec),
         "request_timeout_s": spec.request_timeout_s,
         "connect_timeout_s": spec.connect_timeout_s,
         "parameters": dict(spec.parameters),
@@ -149,7 +149,7 @@ def asked(spec: LoadSpec) -> str:
     return f'{text[:-1]},"port":{{port}},"rate":{rate}}}'
 
 
-def _grpc(spec: LoadSpec) -> dict[str, Any] | None:
+def _export_grpc(spec: LoadSpec) -> dict[str, Any] | None:
     if spec.grpc is None:
         return None
     call = spec.grpc
@@ -161,7 +161,7 @@ def _grpc(spec: LoadSpec) -> dict[str, Any] | None:
     }
 
 
-def _loading_s(spec: LoadSpec) -> float:
+def _estimate_loading_s(spec: LoadSpec) -> float:
     if spec.duration_s is not None:
         return spec.duration_s
     slowest = min(_SLOWEST_RATE, _SLOWEST_RATE_OF_ONE * spec.at_once)
@@ -169,7 +169,7 @@ def _loading_s(spec: LoadSpec) -> float:
     return 3 * (spec.requests or 0) / rate
 
 
-def _own_problems(spec: LoadSpec) -> Iterator[Problem]:
+def _find_own_problems(spec: LoadSpec) -> Iterator[Problem]:
     if not spec.command:
         yield "command", 'name the program: command: ["{python}", "{tree}/client.py"]'
     for place, word in enumerate(spec.command):
@@ -181,7 +181,7 @@ def _own_problems(spec: LoadSpec) -> Iterator[Problem]:
         if isinstance(value, str) and (found := _AGENT_WORD.search(value)):
             text = f"{found.group()} in its value {value!r} might be replaced on the host"
             yield f"parameters.{name}", text
-    size = len(asked(spec).encode())
+    size = len(build_request(spec).encode())
     if size > MAX_ARGUMENT_BYTES:
         limit = format_bytes(MAX_ARGUMENT_BYTES)
         text = f"the program's input has {format_bytes(size)}, more than {limit}"

@@ -38,7 +38,7 @@ class OwnMetric(NamedTuple):
     suffix: Suffix
 
 
-def own_metric(key: str) -> OwnMetric | None:
+def parse_own_metric(key: str) -> OwnMetric | None:
     """Return None if the key is not `script.<name>` with a unit at its end."""
     found = _KEY.match(key)
     if found is None:

@@ -7,21 +7,21 @@ from typing import Any
 from orchestrator.loadtools.metrics import METRICS
 from orchestrator.loadtools.model import GARBAGE, ToolOutputError
 from orchestrator.loadtools.reading import ToolReport
-from orchestrator.loadtools.script_metrics import PREFIX, SUFFIXES, own_metric
+from orchestrator.loadtools.script_metrics import PREFIX, SUFFIXES, parse_own_metric
 
 #: Metrics of the registry that a script may report; Pitwall determines all others itself.
 TOLD = ("latency.first_byte.", "connect.", "dns.")
 
 
-def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
+def read_report(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
     """Return the report; ToolOutputError if it is not valid or contains an unknown metric."""
     try:
         report = json.loads(tool_json)
         ended_s = report["ended_s"]
         own = {key: float(value) for key, value in rows["tool_metrics"].items() if _may_tell(key)}
         return ToolReport(
-            by_status=_by_status(rows),
-            readings={**own, **_success(rows)},
+            by_status=_count_by_status(rows),
+            readings={**own, **_compute_success(rows)},
             protocol=rows["protocol"],
             ended_s=None if ended_s is None else float(ended_s),
         )
@@ -32,7 +32,7 @@ def report_of(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
         ) from error
 
 
-def _by_status(rows: Mapping[str, Any]) -> dict[int, int] | None:
+def _count_by_status(rows: Mapping[str, Any]) -> dict[int, int] | None:
     """Return None if the script did not report all statuses, or reported them as words."""
     told = rows["by_status"]
     answered = sum(rows["ok"]["count"]) + sum(rows["other"]["count"])
@@ -41,7 +41,7 @@ def _by_status(rows: Mapping[str, Any]) -> dict[int, int] | None:
     return {int(status): n for status, n in told.items()}
 
 
-def _success(rows: Mapping[str, Any]) -> dict[str, float]:
+def _compute_success(rows: Mapping[str, Any]) -> dict[str, float]:
     """Return the share of good responses, which the script defines regardless of the status."""
     good, other = sum(rows["ok"]["count"]), sum(rows["other"]["count"])
     done = good + other + sum((rows["errors"] or {}).values())
@@ -50,7 +50,7 @@ def _success(rows: Mapping[str, Any]) -> dict[str, float]:
 
 def _may_tell(key: str) -> bool:
     """Return True, or raise ToolOutputError."""
-    if own_metric(key) is not None or (key in METRICS and key.startswith(TOLD)):
+    if parse_own_metric(key) is not None or (key in METRICS and key.startswith(TOLD)):
         return True
     if key in METRICS:
         raise ToolOutputError(

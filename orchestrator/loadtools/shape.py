@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cli.pitwall.units import format_number
-from orchestrator.loadtools.costs import quota_of_tool
+from orchestrator.loadtools.costs import read_tool_quota
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Reason
-from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
-from orchestrator.stats.steady import drift, mser5
+from orchestrator.loadtools.thresholds import THRESHOLDS, format_quantity
+from orchestrator.stats.steady import compute_drift, compute_mser5
 
 #: Samples of the connections required for a reason.
 MIN_LOOKS = 3
@@ -21,7 +21,7 @@ _MIN_ANSWERS = 10
 _FEWEST_IN_TURN = 20
 
 
-def _protocol(evidence: Evidence) -> Reason | None:
+def _check_protocol(evidence: Evidence) -> Reason | None:
     asked = evidence.spec.protocol
     # gRPC is HTTP/2 for tools that do not look inside.
     good = {"grpc", "h2"} if asked == "grpc" else {asked}
@@ -32,19 +32,22 @@ def _protocol(evidence: Evidence) -> Reason | None:
     return THRESHOLDS["protocol"].reason(found)
 
 
-def _response_size(evidence: Evidence) -> Reason | None:
+def _check_response_size(evidence: Evidence) -> Reason | None:
     length = evidence.rows.get("length")
     declared = evidence.spec.response_bytes
-    good = declared or _checked_sizes(evidence)
+    good = declared or _list_checked_sizes(evidence)
     if not length or good is None:
         return None
     if good[0] <= length["min"] and length["max"] <= good[1]:
         return None
-    found = f"the answers had {_span(length['min'], length['max'])} bytes instead of {_span(*good)}"
+    found = (
+        f"the answers had {_format_span(length['min'], length['max'])} bytes instead of "
+        f"{_format_span(*good)}"
+    )
     return THRESHOLDS["response_size" if declared else "response_changed"].reason(found)
 
 
-def _checked_sizes(evidence: Evidence) -> tuple[int, int] | None:
+def _list_checked_sizes(evidence: Evidence) -> tuple[int, int] | None:
     """Return the body sizes in checks of the load's own request, if its responses should not vary.
 
     Tools differ in whether they count bytes before or after decoding a content coding.
@@ -57,11 +60,11 @@ def _checked_sizes(evidence: Evidence) -> tuple[int, int] | None:
     return (min(sizes), max(sizes)) if sizes and len(plain) == len(mine) else None
 
 
-def _span(low: int, high: int) -> str:
+def _format_span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _connections_missing(evidence: Evidence) -> Reason | None:
+def _check_connections(evidence: Evidence) -> Reason | None:
     """Skip open loops, which may need fewer, and HTTP/3, which has no TCP connections."""
     spec, asked = evidence.spec, evidence.load.connections
     counts = [
@@ -76,43 +79,44 @@ def _connections_missing(evidence: Evidence) -> Reason | None:
     if not rule.is_broken_by(most / asked):
         return None
     return rule.reason(
-        f"{most} of {asked} connections were open at a time, {quantity(most / asked, 'share')}"
+        f"{most} of {asked} connections were open at a time, "
+        f"{format_quantity(most / asked, 'share')}"
     )
 
 
-def _tool_bound(evidence: Evidence) -> Reason | None:
+def _check_tool_bound(evidence: Evidence) -> Reason | None:
     """Skip a client that is measured itself: it may be fully busy."""
     rule, share = THRESHOLDS["tool_bound"], evidence.tool_share
     if evidence.spec.client_measured or share is None or not rule.is_broken_by(share):
         return None
-    quota = quota_of_tool(evidence.result)
+    quota = read_tool_quota(evidence.result)
     what = "its CPUs" if quota is None else f"its CPU quota of {quota:g}"
-    return rule.reason(f"the load tool used {quantity(share, 'share')} of {what}")
+    return rule.reason(f"the load tool used {format_quantity(share, 'share')} of {what}")
 
 
-def _shared_cpus(evidence: Evidence) -> Reason | None:
+def _check_shared_cpus(evidence: Evidence) -> Reason | None:
     on, limits = evidence.result.get("on") or {}, evidence.result.get("limits") or {}
     if on.get("server") is None or on.get("server") != on.get("tool"):
         return None
     if not limits.get("server") or not limits.get("tool"):
         return None
-    server, tool = _cpus(limits["server"]), _cpus(limits["tool"])
+    server, tool = _list_cpus(limits["server"]), _list_cpus(limits["tool"])
     if server and tool and server.isdisjoint(tool):
         return None
-    which = f"CPUs {_numbers(server & tool)}" if server and tool else "any CPU"
+    which = f"CPUs {_format_numbers(server & tool)}" if server and tool else "any CPU"
     return THRESHOLDS["shared_cpus"].reason(f"load tool and server both ran on {which}")
 
 
-def _cpus(applied: Mapping[str, Any]) -> frozenset[int]:
+def _list_cpus(applied: Mapping[str, Any]) -> frozenset[int]:
     """Return the CPU numbers; empty for any CPU."""
     return frozenset(applied.get("cpus") or ())
 
 
-def _numbers(cpus: frozenset[int]) -> str:
+def _format_numbers(cpus: frozenset[int]) -> str:
     return ", ".join(map(str, sorted(cpus)))
 
 
-def _littles_law(evidence: Evidence) -> Reason | None:
+def _check_littles_law(evidence: Evidence) -> Reason | None:
     """Check closed loops with kept connections: the latency of most tools excludes connecting.
 
     If the client itself is measured, its work outside of requests is part of the result.
@@ -134,25 +138,25 @@ def _littles_law(evidence: Evidence) -> Reason | None:
         return None
     return rule.reason(
         f"rate × latency gives {format_number(in_flight)} requests under way where {expected} "
-        f"could be, {quantity(apart, 'share')} apart"
+        f"could be, {format_quantity(apart, 'share')} apart"
     )
 
 
-def _no_steady_state(evidence: Evidence) -> Reason | None:
+def _check_steady_state(evidence: Evidence) -> Reason | None:
     """Check the rate of a closed loop, or the median latency of an open one, by seconds."""
-    what, values = _series(evidence)
-    moved = None if None in values else drift(values)
+    what, values = _select_series(evidence)
+    moved = None if None in values else compute_drift(values)
     if moved is None:
         return None
     rule = THRESHOLDS["no_steady_state"]
     if rule.is_broken_by(round(abs(moved), 9)):
         way = "above" if moved > 0 else "below"
-        share = quantity(abs(moved), "share")
+        share = format_quantity(abs(moved), "share")
         return rule.reason(f"the {what} of the last third is {share} {way} that of the first")
-    return _warm_up_too_short(what, values, moved)
+    return _check_warm_up(what, values, moved)
 
 
-def _series(evidence: Evidence) -> tuple[str, list[float]]:
+def _select_series(evidence: Evidence) -> tuple[str, list[float]]:
     # The last slice ends with the window, so it may be shorter than a second.
     slices = list(evidence.rows.get("slices") or ())[:-1]
     if evidence.load.model == "closed":
@@ -160,29 +164,29 @@ def _series(evidence: Evidence) -> tuple[str, list[float]]:
     return "p50", [each["p50_us"] for each in slices if (each.get("ok") or 0) >= _MIN_ANSWERS]
 
 
-def _warm_up_too_short(what: str, values: list[float], moved: float) -> Reason | None:
+def _check_warm_up(what: str, values: list[float], moved: float) -> Reason | None:
     """Apply MSER-5, if it changes the result: noise alone often looks like no steady state."""
-    rule, found = THRESHOLDS["warm_up_too_short"], mser5(values)
+    rule, found = THRESHOLDS["warm_up_too_short"], compute_mser5(values)
     if found.reason == "no steady state" and rule.is_broken_by(abs(moved)):
-        share = quantity(abs(moved), "share")
+        share = format_quantity(abs(moved), "share")
         return rule.reason(f"no end of the warm-up is found, the {what} moved by {share}")
     if not found.cut:
         return None
     bias = abs(statistics.fmean(values) / statistics.fmean(values[found.cut :]) - 1)
     if not rule.is_broken_by(bias):
         return None
-    share = quantity(bias, "share")
+    share = format_quantity(bias, "share")
     return rule.reason(
         f"the first {found.cut} s of the window are still warm-up, and change the {what} by {share}"
     )
 
 
 CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (
-    _protocol,
-    _response_size,
-    _connections_missing,
-    _tool_bound,
-    _shared_cpus,
-    _littles_law,
-    _no_steady_state,
+    _check_protocol,
+    _check_response_size,
+    _check_connections,
+    _check_tool_bound,
+    _check_shared_cpus,
+    _check_littles_law,
+    _check_steady_state,
 )

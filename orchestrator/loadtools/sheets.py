@@ -49,43 +49,43 @@ class ToolSheet:
     caveats: Sequence[str]
 
 
-def tool_sheets() -> list[ToolSheet]:
+def build_tool_sheets() -> list[ToolSheet]:
     """Return the sheets of all tools that a definition can name."""
-    return [_sheet(tool) for tool in TOOLS.values()]
+    return [_build_sheet(tool) for tool in TOOLS.values()]
 
 
-def protocols_of(sheet: Capabilities) -> list[str]:
+def list_protocols(sheet: Capabilities) -> list[str]:
     """Return the titles of the protocols, from oldest to newest."""
     return [title for each, title in PROTOCOL_TITLES.items() if each in sheet.protocols]
 
 
-def version_text(tool: Adapter) -> str:
+def format_version(tool: Adapter) -> str:
     """Return the oldest supported version; "any" if the tool has no versions."""
     return ".".join(map(str, tool.minimum_version)) if any(tool.minimum_version) else "any"
 
 
 def document() -> str:
     """Return the text of docs/load-tools.md."""
-    return _HEAD + "\n".join(_section(each) for each in tool_sheets())
+    return _HEAD + "\n".join(_format_section(each) for each in build_tool_sheets())
 
 
-def _sheet(tool: Adapter) -> ToolSheet:
+def _build_sheet(tool: Adapter) -> ToolSheet:
     return ToolSheet(
         name=tool.name,
-        minimum_version=version_text(tool),
-        lines=tuple(_lines(tool.sheet)),
+        minimum_version=format_version(tool),
+        lines=tuple(_list_lines(tool.sheet)),
         caveats=tool.sheet.caveats,
     )
 
 
-def _lines(sheet: Capabilities) -> list[tuple[str, str]]:
+def _list_lines(sheet: Capabilities) -> list[tuple[str, str]]:
     ends = [
         name
         for name, can in (("duration", sheet.by_duration), ("count of requests", sheet.by_count))
         if can
     ]
     return [
-        ("Protocols", ", ".join(protocols_of(sheet))),
+        ("Protocols", ", ".join(list_protocols(sheet))),
         (
             "Open loop",
             "yes: sends on time, latency from when a request was due"
@@ -98,14 +98,14 @@ def _lines(sheet: Capabilities) -> list[tuple[str, str]]:
         ("Method, headers, body", _request(sheet)),
         ("Content codings", _can(sheet.compression)),
         ("Without keep-alive", _can(sheet.keepalive_off)),
-        ("Timeouts", _limits(sheet)),
+        ("Timeouts", _format_limits(sheet)),
         ("Warm-up", _WARMUP[sheet.warmup]),
         ("Distribution", _DISTRIBUTION[sheet.distribution]),
         ("Reports each status", _REPORTS[sheet.status_codes]),
         ("Reports all errors", _REPORTS[sheet.errors]),
         ("Reports bytes received", _REPORTS[sheet.bytes_in]),
         ("Reports bytes sent", _REPORTS[sheet.bytes_out]),
-        ("Reports the protocol", _spoken(sheet)),
+        ("Reports the protocol", _format_protocols(sheet)),
         ("Verifies the certificate", _can(sheet.verifies_certificate)),
     ]
 
@@ -119,12 +119,12 @@ def _request(sheet: Capabilities) -> str:
     return ", ".join(name for name, can in parts if can) or "none"
 
 
-def _limits(sheet: Capabilities) -> str:
+def _format_limits(sheet: Capabilities) -> str:
     parts = (("request", sheet.request_timeout), ("connect", sheet.connect_timeout))
     return ", ".join(name for name, can in parts if can) or "none"
 
 
-def _spoken(sheet: Capabilities) -> str:
+def _format_protocols(sheet: Capabilities) -> str:
     reported = _REPORTS[sheet.spoken_protocol].partition(":")[0]
     return (
         reported
@@ -133,7 +133,7 @@ def _spoken(sheet: Capabilities) -> str:
     )
 
 
-def _section(sheet: ToolSheet) -> str:
+def _format_section(sheet: ToolSheet) -> str:
     lines = [f"## {sheet.name}", "", f"Version {sheet.minimum_version} or newer.", ""]
     if sheet.minimum_version == "any":
         lines[2] = "Any version."

@@ -35,7 +35,11 @@ class Threshold:
     @property
     def text(self) -> str:
         """Return `at most 5 % of a core`; "" without a value."""
-        return "" if self.value is None else f"at {self.bound} {quantity(self.value, self.unit)}"
+        return (
+            ""
+            if self.value is None
+            else f"at {self.bound} {format_quantity(self.value, self.unit)}"
+        )
 
     def is_broken_by(self, measured: float | None) -> bool:
         """Return whether a value is beyond the threshold; an unknown value is not."""
@@ -50,7 +54,7 @@ class Threshold:
         return Reason(code=self.code, level=self.level, message=message)
 
 
-def quantity(value: float, unit: Unit) -> str:
+def format_quantity(value: float, unit: Unit) -> str:
     """Return a number with its unit, for people."""
     if unit == "share":
         return format_percent(value)
@@ -59,64 +63,64 @@ def quantity(value: float, unit: Unit) -> str:
     return format_value(value, unit, digits=3)
 
 
-def _hard(code: str, title: str, why: str, advice: str, **kept: Any) -> Threshold:
+def _build_hard(code: str, title: str, why: str, advice: str, **kept: Any) -> Threshold:
     return Threshold(code=code, level=Level.INVALID, title=title, why=why, advice=advice, **kept)
 
 
-def _soft(code: str, title: str, why: str, advice: str, **kept: Any) -> Threshold:
+def _build_soft(code: str, title: str, why: str, advice: str, **kept: Any) -> Threshold:
     return Threshold(code=code, level=Level.SUSPECT, title=title, why=why, advice=advice, **kept)
 
 
 _OF_THE_LOAD = (
-    _hard(
+    _build_hard(
         "tool_crashed",
         "Load tool failed",
         "A tool that failed may have measured only part of the load.",
         "read the tool's output among the trial's files",
     ),
-    _hard(
+    _build_hard(
         "hung",
         "Load interrupted",
         "The time limit cuts off the slowest requests.",
         "check whether the server hangs, or lower the time limit of a request",
     ),
-    _hard(
+    _build_hard(
         "server_died",
         "Server ended under load",
         "The rest of the load had no server.",
         "look at the server's log among the trial's files",
     ),
-    _hard(
+    _build_hard(
         "parse_mismatch",
         "Rows and report differ",
         "Rows and report describe the same requests. If they differ, one of them is wrong.",
         "keep the trial's files and report a bug of Pitwall",
     ),
-    _hard(
+    _build_hard(
         "target_unreachable",
         "Server not reached",
         "No request arrived.",
         "check that the server listens on the address of the load, and that no firewall blocks it",
     ),
-    _hard(
+    _build_hard(
         "no_answers",
         "No answers",
         "There is nothing to measure.",
         "look at the server's log among the trial's files",
     ),
-    _hard(
+    _build_hard(
         "all_truncated",
         "No answer in time",
         "The load ended before its first answer.",
         "make the load longer than one request takes",
     ),
-    _hard(
+    _build_hard(
         "empty_window",
         "Nothing after the warm-up",
         "All answered requests had started during the warm-up.",
         "make the load longer or the warm-up shorter",
     ),
-    _hard(
+    _build_hard(
         "http_errors",
         "Answers of another status",
         "Errors are answered faster than correct requests, so even a few make the server look "
@@ -125,14 +129,14 @@ _OF_THE_LOAD = (
         value=0,
         unit="count",
     ),
-    _hard(
+    _build_hard(
         "transport_errors",
         "Requests without an answer",
         "A lost request has no latency, so the slowest ones would be missing.",
         "read the errors by class on the trial's page",
         value=0.001,
     ),
-    _hard(
+    _build_hard(
         "underdelivered",
         "Correct answers, share of the offered rate",
         "Below its offered rate an open loop measures a growing queue: the server is saturated.",
@@ -140,32 +144,32 @@ _OF_THE_LOAD = (
         value=0.99,
         bound="least",
     ),
-    _hard(
+    _build_hard(
         "check_failed",
         "Wrong answer to a check",
         "A server that answers incorrectly after the load did not do the work during it.",
         "read the check among the trial's files, and the server's log",
     ),
-    _hard(
+    _build_hard(
         "protocol",
         "Another protocol",
         "A connection that used another protocol measured something else.",
         "check that the server offers the protocol (with TLS: by ALPN)",
     ),
-    _hard(
+    _build_hard(
         "response_size",
         "Size of the answers",
         "Answers shorter or longer than in the definition are different work.",
         "check the server's answers under load, or correct response_bytes",
     ),
-    _soft(
+    _build_soft(
         "response_changed",
         "Answers that differ from the checked ones",
         "The answers under load have another size than those of the checks. Dynamic pages may do "
         "this as well.",
         "check the server's answers under load, or set response_bytes in the definition",
     ),
-    _hard(
+    _build_hard(
         "connections_missing",
         "Open connections, share of the wanted ones",
         "A closed loop with fewer connections is a lower load.",
@@ -173,21 +177,21 @@ _OF_THE_LOAD = (
         value=0.95,
         bound="least",
     ),
-    _hard(
+    _build_hard(
         "tool_bound",
         "CPU of the load tool",
         "Near its limit the tool queues requests, and measures itself.",
         "give the load tool more CPUs or another host, or lower the load",
         value=0.85,
     ),
-    _soft(
+    _build_soft(
         "shared_cpus",
         "Load tool and server on the same CPUs",
         "They compete for CPU time, depending on the load.",
         "give each separate CPUs in the definition's limits, or a separate host",
         cause="tool",
     ),
-    _soft(
+    _build_soft(
         "littles_law",
         "Little's law",
         "Rate × latency must equal the number of concurrent requests; the rest of the time was "
@@ -197,14 +201,14 @@ _OF_THE_LOAD = (
         value=0.10,
         cause="tool",
     ),
-    _soft(
+    _build_soft(
         "no_steady_state",
         "No steady state",
         "The first and the last third of the window differ by more than noise [T].",
         "increase the warm-up, and check whether something grows or fills up",
         value=0.10,
     ),
-    _soft(
+    _build_soft(
         "warm_up_too_short",
         "Warm-up within the window",
         "The part of the window that MSER-5 counts as warm-up changes the result by more than the "
@@ -212,7 +216,7 @@ _OF_THE_LOAD = (
         "increase the warm-up",
         value=0.03,
     ),
-    _hard(
+    _build_hard(
         "link_stalled",
         "Link between the hosts",
         "The hosts poll each other once a second. If that is delayed, requests were delayed, too.",
@@ -220,13 +224,13 @@ _OF_THE_LOAD = (
         value=3.0,
         unit="s",
     ),
-    _soft(
+    _build_soft(
         "limits_refused",
         "Limits that were not applied",
         "The definition asks for a machine of a different size.",
         "agents/README.md lists what each system can limit",
     ),
-    _hard(
+    _build_hard(
         "quota_refused",
         "CPU quota that was not applied",
         "Without its quota the server had several times the CPU.",
@@ -235,7 +239,7 @@ _OF_THE_LOAD = (
 )
 
 _OF_THE_HOSTS = (
-    _soft(
+    _build_soft(
         "busy_before",
         "CPU of other processes before the start",
         "Processes that were busy before the trial continue during it [T].",
@@ -243,7 +247,7 @@ _OF_THE_HOSTS = (
         value=0.10,
         cause="neighbours",
     ),
-    _soft(
+    _build_soft(
         "pressure_before",
         "Waiting for CPU before the start",
         "Other processes waited for a CPU before the trial started [T].",
@@ -251,7 +255,7 @@ _OF_THE_HOSTS = (
         value=0.10,
         cause="neighbours",
     ),
-    _soft(
+    _build_soft(
         "load_before",
         "Load average per core before the start",
         "Only for hosts that do not report their CPU time: the average covers the last minute, "
@@ -261,7 +265,7 @@ _OF_THE_HOSTS = (
         unit="count",
         cause="neighbours",
     ),
-    _soft(
+    _build_soft(
         "foreign_process",
         "CPU of other processes",
         "They take CPU time and caches from the server or the load tool [T].",
@@ -270,7 +274,7 @@ _OF_THE_HOSTS = (
         unit="cores",
         cause="neighbours",
     ),
-    _hard(
+    _build_hard(
         "busy_neighbour",
         "CPU of other processes, half a core",
         "With half a core in use, only the rest of the CPU was measured [T].",
@@ -278,7 +282,7 @@ _OF_THE_HOSTS = (
         value=0.5,
         unit="cores",
     ),
-    _soft(
+    _build_soft(
         "cpu_pressure",
         "Waiting for CPU while other processes ran",
         "Threads waited for a CPU that other processes used. Without other processes, the threads "
@@ -287,7 +291,7 @@ _OF_THE_HOSTS = (
         value=0.10,
         cause="neighbours",
     ),
-    _soft(
+    _build_soft(
         "steal",
         "CPU that the hypervisor took",
         "Time passed while the virtual machine did not run [T].",
@@ -295,7 +299,7 @@ _OF_THE_HOSTS = (
         value=0.01,
         cause="neighbours",
     ),
-    _soft(
+    _build_soft(
         "virus_scan",
         "Virus scanner running",
         "It scans files and connections at unpredictable times [T].",
@@ -304,7 +308,7 @@ _OF_THE_HOSTS = (
         unit="cores",
         cause="neighbours",
     ),
-    _soft(
+    _build_soft(
         "clock_drop",
         "Lowest clock under load, share of the highest",
         "The same work takes longer at a lower clock [T].",
@@ -313,7 +317,7 @@ _OF_THE_HOSTS = (
         bound="least",
         cause="heat",
     ),
-    _soft(
+    _build_soft(
         "heating",
         "Rise of temperature under load",
         "A host that is still warming up will change its clocks [T].",
@@ -322,7 +326,7 @@ _OF_THE_HOSTS = (
         unit="°C",
         cause="heat",
     ),
-    _hard(
+    _build_hard(
         "throttled_by_heat",
         "Thermal throttling",
         "The CPU lowered its clock.",
@@ -330,13 +334,13 @@ _OF_THE_HOSTS = (
         value=0,
         unit="count",
     ),
-    _hard(
+    _build_hard(
         "on_battery",
         "On battery",
         "On battery, systems save power.",
         "plug the host in",
     ),
-    _hard(
+    _build_hard(
         "swapping",
         "Pages swapped",
         "Reading a page from disk takes as long as a thousand requests.",
@@ -344,7 +348,7 @@ _OF_THE_HOSTS = (
         value=0,
         unit="count",
     ),
-    _hard(
+    _build_hard(
         "foreign_quota",
         "Throttled by a quota of a parent group",
         "The host, a container or a user has less CPU than it reports.",
@@ -352,13 +356,13 @@ _OF_THE_HOSTS = (
         value=0,
         unit="count",
     ),
-    _hard(
+    _build_hard(
         "ports_exhausted",
         "Ports exhausted",
         "Without a free port there is no new connection until an old one expires.",
         "keep connections alive, or widen net.ipv4.ip_local_port_range",
     ),
-    _hard(
+    _build_hard(
         "listen_overflow",
         "Listen queue overflow",
         "A connection that finds the queue full is retried a second later.",
@@ -366,14 +370,14 @@ _OF_THE_HOSTS = (
         value=0,
         unit="count",
     ),
-    _soft(
+    _build_soft(
         "retransmissions",
         "TCP retransmissions",
         "Each lost segment delays its connection by 200 ms or more [T].",
         "check the network between the hosts",
         value=0.001,
     ),
-    _hard(
+    _build_hard(
         "clock_stepped",
         "Step of the wall clock",
         "A program that measures with the wall clock measured the step.",
@@ -381,13 +385,13 @@ _OF_THE_HOSTS = (
         value=0.001,
         unit="s",
     ),
-    _hard(
+    _build_hard(
         "rebooted",
         "Host restarted",
         "The state of the machine before and after differs.",
         "find out why the host restarted",
     ),
-    _hard(
+    _build_hard(
         "several_flags",
         "Soft reasons together",
         "One soft reason may be chance; several with different causes support each other. Reasons "

@@ -10,7 +10,7 @@ from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Level, Reason, Validity
 from orchestrator.loadtools.thresholds import THRESHOLDS
 
-__all__ = ["Evidence", "judge", "leaving_out"]
+__all__ = ["Evidence", "drop_reasons", "judge"]
 _CHECKS = (*outcome.CHECKS, *shape.CHECKS, *quiet.CHECKS)
 
 
@@ -20,17 +20,17 @@ def judge(evidence: Evidence) -> Validity:
     Soft reasons of one cause make it suspect, of several causes invalid.
     """
     reasons = [reason for check in _CHECKS if (reason := check(evidence)) is not None]
-    return Validity(reasons=(*reasons, *_together(reasons)))
+    return Validity(reasons=(*reasons, *_combine_soft_reasons(reasons)))
 
 
-def leaving_out(validity: Validity, codes: Collection[str]) -> tuple[Reason, ...]:
+def drop_reasons(validity: Validity, codes: Collection[str]) -> tuple[Reason, ...]:
     """Return the reasons without these codes, and count the remaining soft ones again."""
     gone = {*codes, "several_flags"}
     left = [reason for reason in validity.reasons if reason.code not in gone]
-    return (*left, *_together(left))
+    return (*left, *_combine_soft_reasons(left))
 
 
-def _together(reasons: Sequence[Reason]) -> list[Reason]:
+def _combine_soft_reasons(reasons: Sequence[Reason]) -> list[Reason]:
     soft = [reason.code for reason in reasons if reason.level == Level.SUSPECT]
     causes = {THRESHOLDS[code].cause or code for code in soft}
     rule = THRESHOLDS["several_flags"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from orchestrator.loadtools.capabilities import unsupported
+from orchestrator.loadtools.capabilities import find_unsupported
 from orchestrator.loadtools.model import (
     GARBAGE,
     Capabilities,
@@ -14,15 +14,15 @@ from orchestrator.loadtools.model import (
     TrialReading,
 )
 from orchestrator.loadtools.problems import load_problems
-from orchestrator.loadtools.reading import reading_of
-from orchestrator.loadtools.wrk_output import report_of, with_status_errors
+from orchestrator.loadtools.reading import build_reading
+from orchestrator.loadtools.wrk_output import read_report, with_status_errors
 from orchestrator.loadtools.wrk_script import (
     CONNECTIONS,
     LOAD,
     OUT,
     PRIMER,
+    build_primer,
     load_script,
-    primer_script,
 )
 
 #: Overhead of the tool outside the load: start, end, and writing its report.
@@ -74,13 +74,13 @@ class Wrk:
         """Return all reasons why wrk cannot create this load; empty if it can."""
         return [
             *load_problems(spec),
-            *unsupported(self.name, self.sheet, spec),
-            *_own_problems(spec),
+            *find_unsupported(self.name, self.sheet, spec),
+            *_find_own_problems(spec),
         ]
 
     def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]:
         """Return the commands to start, in order. The last one measures."""
-        threads = threads_of(spec, tool_cpus)
+        threads = choose_threads(spec, tool_cpus)
         starts = []
         if spec.primer_s > 0:
             starts.append(_start(spec, "primer", spec.primer_s, 1, 1))
@@ -91,7 +91,7 @@ class Wrk:
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
         scripts = {LOAD: load_script(spec)}
-        return {**scripts, PRIMER: primer_script(spec)} if spec.primer_s > 0 else scripts
+        return {**scripts, PRIMER: build_primer(spec)} if spec.primer_s > 0 else scripts
 
     def probe(self, _spec: LoadSpec) -> None:
         return None
@@ -100,15 +100,15 @@ class Wrk:
         self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
     ) -> TrialReading:
         """Return the canonical result of one load; ToolOutputError if the report is not valid."""
-        told, said = report_of(report, rows)
+        told, said = read_report(report, rows)
         try:
-            own = {**result, "tool_cpus": threads_of(spec, int(result.get("tool_cpus") or 1))}
+            own = {**result, "tool_cpus": choose_threads(spec, int(result.get("tool_cpus") or 1))}
         except GARBAGE as error:
             raise ToolOutputError(f"result.json: {type(error).__name__}: {error}") from error
-        return with_status_errors(reading_of(self.name, spec, said, rows, own), told)
+        return with_status_errors(build_reading(self.name, spec, said, rows, own), told)
 
 
-def threads_of(spec: LoadSpec, tool_cpus: int) -> int:
+def choose_threads(spec: LoadSpec, tool_cpus: int) -> int:
     """Return the most threads that share the connections evenly: wrk would ignore the remainder."""
     most = min(tool_cpus, spec.connections)
     return next(n for n in range(most, 0, -1) if spec.connections % n == 0)
@@ -134,7 +134,7 @@ def _start(
     )  # fmt: skip
 
 
-def _own_problems(spec: LoadSpec) -> list[Problem]:
+def _find_own_problems(spec: LoadSpec) -> list[Problem]:
     problems = [
         (name, f"{value:g}: wrk takes whole seconds only")
         for name in ("duration_s", "warmup_s", "primer_s", "request_timeout_s")

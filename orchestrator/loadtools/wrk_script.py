@@ -92,7 +92,7 @@ def load_script(spec: LoadSpec) -> str:
     return _request(spec) + _REPORT
 
 
-def primer_script(spec: LoadSpec) -> str:
+def build_primer(spec: LoadSpec) -> str:
     """Return a script that sends at most PRIMER_RATE requests per second on each connection."""
     return _request(spec) + _DELAY.format(milliseconds=1000 // PRIMER_RATE)
 
@@ -108,24 +108,24 @@ def _request(spec: LoadSpec) -> str:
         headers.append(("content-length", str(len(body.encode()))))
     if not spec.keepalive and "connection" not in given:
         headers.append(("connection", "close"))
-    own_host = [_line(name, value) for name, value in spec.headers if name.lower() == "host"]
+    own_host = [_build_line(name, value) for name, value in spec.headers if name.lower() == "host"]
     return _REQUEST.format(
-        first=lua_string(f"{spec.method} {spec.path} HTTP/1.1\r\n"),
-        host=lua_string("".join(own_host)) if own_host else "nil",
-        rest=lua_string("".join(_line(*header) for header in headers) + "\r\n" + body),
+        first=quote_lua(f"{spec.method} {spec.path} HTTP/1.1\r\n"),
+        host=quote_lua("".join(own_host)) if own_host else "nil",
+        rest=quote_lua("".join(_build_line(*header) for header in headers) + "\r\n" + body),
     )
 
 
-def _line(name: str, value: str) -> str:
+def _build_line(name: str, value: str) -> str:
     return f"{name}: {value}\r\n"
 
 
-def lua_string(text: str) -> str:
+def quote_lua(text: str) -> str:
     """Return a Lua literal of exactly the UTF-8 bytes of `text`."""
-    return '"' + "".join(map(_escaped, text.encode())) + '"'
+    return '"' + "".join(map(_escape_byte, text.encode())) + '"'
 
 
-def _escaped(byte: int) -> str:
+def _escape_byte(byte: int) -> str:
     if 32 <= byte < 127 and byte not in b'"\\':
         return chr(byte)
     # Always three digits, so that a following digit is not part of the escape.

@@ -16,7 +16,7 @@ WHERE project_id = ANY(%s) AND trials_days IS NOT NULL
 """
 
 
-def errors_of_age(
+def find_age_errors(
     benchmarks: Sequence[Benchmark], results: Sequence[ResultIn], now: datetime
 ) -> dict[int, str]:
     """Map the index of each result that is too old to the reason for refusing it.

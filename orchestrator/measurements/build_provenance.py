@@ -6,23 +6,26 @@ from typing import Any
 from django.db.models.functions import Right
 
 from orchestrator.benchmarks.resolved import resolve
-from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.fleet.programs import versions_in
+from orchestrator.benchmarks.selectors import read_spec
+from orchestrator.fleet.programs import list_versions
 from orchestrator.runs.models import Build, Job, Trial
 
 #: This much of the end of the install and build log is stored with a trial.
 LOG_CHARS = 2_000
 
 
-def made_with(job: Job, trial: Trial, result: Mapping[str, Any]) -> dict[str, Any]:
+def build_build_provenance(job: Job, trial: Trial, result: Mapping[str, Any]) -> dict[str, Any]:
     """Return the build provenance of a trial.
 
     `programs`: versions of the programs that the definition requires, as found on the target.
     `install`: the name of the installed build and the end of its log; None without a build.
     """
-    spec = resolve(spec_of(job.run.definition), trial.case.parameters)
+    spec = resolve(read_spec(job.run.definition), trial.case.parameters)
     facts = job.snapshot.facts if job.snapshot else {}
-    return {"programs": versions_in(facts, spec.requires), "install": _install(job, trial, result)}
+    return {
+        "programs": list_versions(facts, spec.requires),
+        "install": _install(job, trial, result),
+    }
 
 
 def _install(job: Job, trial: Trial, result: Mapping[str, Any]) -> dict[str, str] | None:

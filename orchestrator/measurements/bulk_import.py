@@ -18,15 +18,15 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.quotas import check_storage, load_quotas
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.told import Told, commits_told
+from orchestrator.benchmarks.told import ReportedCommit, store_reported_commits
 from orchestrator.core.clock import utc_now
 from orchestrator.core.counting import count
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.measurements.age_check import errors_of_age
-from orchestrator.measurements.incoming import CommitTold, ResultIn, stored_bytes
-from orchestrator.measurements.ingest import forget, note_stored, prepared
+from orchestrator.measurements.age_check import find_age_errors
+from orchestrator.measurements.incoming import CommitMetadata, ResultIn, estimate_stored_bytes
+from orchestrator.measurements.ingest import forget_cached, prepare_results, record_stored
 from orchestrator.measurements.names import Names, remember_commits
-from orchestrator.measurements.recording import MERGE, Measured, newest
+from orchestrator.measurements.recording import MERGE, MeasuredRow, build_newest_sql
 from orchestrator.measurements.repeats import check_alike, check_repeats
 from orchestrator.measurements.result_files import ANY_SIZE, Bounds, Line, read_results
 
@@ -85,8 +85,9 @@ SELECT series.id, each.commit_id, epoch, configuration, made.position, max(at),
             THEN avg(log) FILTER (WHERE counts) END,
        CASE WHEN min(value) FILTER (WHERE counts) > 0
             THEN coalesce(regr_sxx(log, log) FILTER (WHERE counts), 0) END,
-       coalesce({newest("array_agg(value ORDER BY place) FILTER (WHERE counts)")}, '{{}}'),
-       coalesce({newest("array_agg(block ORDER BY place) FILTER (WHERE counts)")}, '{{}}')
+       coalesce({build_newest_sql("array_agg(value ORDER BY place) FILTER (WHERE counts)")},
+       '{{}}'),
+       coalesce({build_newest_sql("array_agg(block ORDER BY place) FILTER (WHERE counts)")}, '{{}}')
 FROM (
     SELECT place, case_id, commit_id, host_id, at, validity, epoch, configuration, block,
     metric, value,
@@ -111,7 +112,7 @@ SELECT found FROM (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckedFile:
     """A file without faults: the number of its results, and their approximate size as rows."""
 
     results: int
@@ -119,7 +120,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class BulkImportResult:
     """The counts of an import: results in the file, new ones (`accepted`), known ones
     (`repeated`)."""
 
@@ -138,7 +139,7 @@ def check_file(
     *,
     bounds: Bounds = ANY_SIZE,
     progress: Progress = lambda done, total, note: None,
-) -> Checked:
+) -> CheckedFile:
     """Check a file without storing anything. InvalidRequestError lists every fault with its
     line."""
     found: list[tuple[str, str]] = []
@@ -151,17 +152,17 @@ def check_file(
         if line.result is None:
             found.append((f"line {line.number}", line.fault))
         else:
-            result = _of_project(line.result, project)
-            size += stored_bytes(result)
-            _note_oldest(names, line.number, result)
+            result = _set_project(line.result, project)
+            size += estimate_stored_bytes(result)
+            _record_oldest(names, line.number, result)
         if len(found) >= MOST_FAULTS:
             break
-    found += _unknown_names(member, names)
+    found += _find_unknown_names(member, names)
     if found:
         raise InvalidRequestError.of(found[:MOST_FAULTS])
     if not count:
         raise InvalidRequestError("there is no result in this file", field="file")
-    return Checked(results=count, stored_bytes=size)
+    return CheckedFile(results=count, stored_bytes=size)
 
 
 def import_file(
@@ -172,7 +173,7 @@ def import_file(
     name: str = "",
     bounds: Bounds = ANY_SIZE,
     progress: Progress = lambda done, total, note: None,
-) -> Imported:
+) -> BulkImportResult:
     """Store the results of a file.
 
     `project` is used for results that name none. `name` is the name of the file if it is stored
@@ -187,20 +188,20 @@ def import_file(
     check_room(member, checked)
     name = name or path.name
     done = accepted = 0
-    for lines in batches_of(path, bounds):
+    for lines in iterate_batches(path, bounds):
         accepted += store_batch(member, lines, project, name)
         done += len(lines)
         progress(done, checked.results, "stored")
-    note_imported(member, name, accepted)
-    return Imported(results=done, accepted=accepted)
+    record_import_done(member, name, accepted)
+    return BulkImportResult(results=done, accepted=accepted)
 
 
-def check_room(member: Member, checked: Checked) -> None:
+def check_room(member: Member, checked: CheckedFile) -> None:
     quotas = load_quotas(member.team)
     check_storage(team=member.team, quotas=quotas, added=checked.stored_bytes)
 
 
-def batches_of(path: Path, bounds: Bounds = ANY_SIZE, skip: int = 0) -> Iterator[list[Line]]:
+def iterate_batches(path: Path, bounds: Bounds = ANY_SIZE, skip: int = 0) -> Iterator[list[Line]]:
     """Yield the results of a file in the batches that are stored, without the first `skip` results.
 
     `skip` is a multiple of the batch size.
@@ -218,24 +219,24 @@ def store_batch(
     note: Note = lambda new: None,
 ) -> int:
     """Store the results of these lines in one transaction and return the number of new ones."""
-    results = [_of_project(_checked(line), project) for line in lines]
+    results = [_set_project(_check_line(line), project) for line in lines]
     places = [f"line {line.number}" for line in lines]
     try:
-        new = _stored(member, results, places, f"file {name}", note)
+        new = _store_batch(member, results, places, f"file {name}", note)
     except IntegrityError:
         # A remembered row was deleted in the meantime.
-        forget()
-        new = _stored(member, results, places, f"file {name}", note)
+        forget_cached()
+        new = _store_batch(member, results, places, f"file {name}", note)
     if load_quotas(member.team).storage_bytes is not None:
-        note_stored(member, results, new)
+        record_stored(member, results, new)
     return new
 
 
-def note_imported(member: Member, name: str, accepted: int) -> None:
+def record_import_done(member: Member, name: str, accepted: int) -> None:
     record_audit(member=member, action="results.imported", subject=f"{name}: {accepted} new")
 
 
-def _note_oldest(
+def _record_oldest(
     names: dict[tuple[str | None, str], tuple[int, ResultIn]], number: int, result: ResultIn
 ) -> None:
     """Remember, for each benchmark that a file names, the line with its oldest result."""
@@ -245,7 +246,7 @@ def _note_oldest(
         names[name] = number, result
 
 
-def _unknown_names(
+def _find_unknown_names(
     member: Member, names: Mapping[tuple[str | None, str], tuple[int, ResultIn]]
 ) -> Iterator[tuple[str, str]]:
     """List benchmarks that do not exist, and results of known benchmarks that are too old."""
@@ -254,23 +255,23 @@ def _unknown_names(
         benchmarks = [each for each in looked_up.benchmarks([result]) if each is not None]
         faults = [fault for _, fault in looked_up.faults]
         if benchmarks:
-            faults += errors_of_age(benchmarks, [result], utc_now()).values()
+            faults += find_age_errors(benchmarks, [result], utc_now()).values()
         yield from ((f"line {number}", fault) for fault in faults)
 
 
-def _of_project(result: ResultIn, project: str | None) -> ResultIn:
+def _set_project(result: ResultIn, project: str | None) -> ResultIn:
     if project is None or result.project is not None:
         return result
     return result.model_copy(update={"project": project})
 
 
-def _checked(line: Line) -> ResultIn:
+def _check_line(line: Line) -> ResultIn:
     if line.result is None:
         raise InvalidRequestError(f"line {line.number}: {line.fault}; the file was changed")
     return line.result
 
 
-def _stored(
+def _store_batch(
     member: Member,
     results: Sequence[ResultIn],
     places: Sequence[str],
@@ -279,13 +280,13 @@ def _stored(
 ) -> int:
     """Store a batch and return the number of new results; create new names first."""
     _make_commits(member, results)
-    ready = prepared(member, results, source, places)
+    ready = prepare_results(member, results, source, places)
     check_alike(ready.sent)
     once = {each.row.id: each.row for each in ready.sent}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_MAKE)
         with cursor.copy(_COPY) as copy:
-            lines = (_copied(n, row, ready.metrics) for n, row in enumerate(once.values()))
+            lines = (_format_copy_row(n, row, ready.metrics) for n, row in enumerate(once.values()))
             copy.write("".join(lines))
         cursor.execute("ANALYZE incoming")
         cursor.execute(_READINGS)
@@ -310,15 +311,15 @@ def _make_commits(member: Member, results: Sequence[ResultIn]) -> None:
         if benchmark is not None:
             told[benchmark.project_id].setdefault(result.commit, result)
     for pk, by_sha in told.items():
-        rows = [_told(result) for result in by_sha.values()]
-        remember_commits(pk, commits_told(project=projects[pk], told=rows))
+        rows = [_build_commit_metadata(result) for result in by_sha.values()]
+        remember_commits(pk, store_reported_commits(project=projects[pk], told=rows))
 
 
-def _told(result: ResultIn) -> Told:
-    return Told(sha=result.commit, **dict(result.commit_facts or CommitTold()))
+def _build_commit_metadata(result: ResultIn) -> ReportedCommit:
+    return ReportedCommit(sha=result.commit, **dict(result.commit_facts or CommitMetadata()))
 
 
-def _copied(place: int, row: Measured, metrics: Mapping[str, int]) -> str:
+def _format_copy_row(place: int, row: MeasuredRow, metrics: Mapping[str, int]) -> str:
     """Return a row in the text format of COPY."""
     # No other field of a row can contain a backslash, a tab or a line end.
     told = json.dumps(row.provenance).replace("\\", "\\\\")
@@ -330,8 +331,8 @@ def _copied(place: int, row: Measured, metrics: Mapping[str, int]) -> str:
         row.at.isoformat(),
         row.host,
         row.validity,
-        _array(metrics[key] for key in row.readings),
-        _array(row.readings.values()),
+        _format_array(metrics[key] for key in row.readings),
+        _format_array(row.readings.values()),
         told,
         row.block,
         row.configuration,
@@ -340,5 +341,5 @@ def _copied(place: int, row: Measured, metrics: Mapping[str, int]) -> str:
     return "\t".join(map(str, cells)) + "\n"
 
 
-def _array(values: Iterable[float]) -> str:
+def _format_array(values: Iterable[float]) -> str:
     return "{" + ",".join(map(repr, values)) + "}"

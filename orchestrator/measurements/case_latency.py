@@ -8,11 +8,11 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host
-from orchestrator.measurements.distributions import merged
-from orchestrator.measurements.merged_distributions import merged_points, points_of
+from orchestrator.measurements.distributions import merge_trials
+from orchestrator.measurements.merged_distributions import load_point_histograms, merge_points
 from orchestrator.measurements.removals import check_kept
 from orchestrator.results.models import Histogram as Stored
-from orchestrator.results.models import HistogramKind, PointHistogram, Removed
+from orchestrator.results.models import HistogramKind, PointHistogram, RemovalKind
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import TrialState, Validity
 from orchestrator.stats.histogram import Histogram
@@ -38,7 +38,7 @@ class CaseLatency:
     distribution: Histogram | None
 
 
-def case_latency(
+def load_case_latency(
     member: Member,
     *,
     benchmark: Benchmark,
@@ -65,13 +65,13 @@ def case_latency(
     ).select_related("host", "job__run__definition")
     measured = list(trials.order_by("pk"))
     if run is not None:
-        check_kept(run.pk, Removed.DISTRIBUTIONS, Removed.TRIALS)
-    points = [] if run is not None else points_of(benchmark, case, commit, host)
-    where = _one_host(measured, points, f"{case.label} of {commit.short_sha}")
-    newest, mine, old = _of_the_newest(measured, points)
+        check_kept(run.pk, RemovalKind.DISTRIBUTIONS, RemovalKind.TRIALS)
+    points = [] if run is not None else load_point_histograms(benchmark, case, commit, host)
+    where = _require_one_host(measured, points, f"{case.label} of {commit.short_sha}")
+    newest, mine, old = _select_newest_version(measured, points)
     kept = [each for each in mine if invalid or each.validity != Validity.INVALID]
     found = tuple(each.pk for each in kept)
-    whole = merged_points(old, [merged(found)])
+    whole = merge_points(old, [merge_trials(found)])
     return CaseLatency(
         case=case,
         commit=commit,
@@ -85,7 +85,7 @@ def case_latency(
     )
 
 
-def _of_the_newest(
+def _select_newest_version(
     trials: Sequence[Trial], points: Sequence[PointHistogram]
 ) -> tuple[Definition, list[Trial], list[PointHistogram]]:
     """Return the newest version of the definition and its data, with each distribution once."""
@@ -103,7 +103,7 @@ def _with_distributions(trials: Sequence[Trial]) -> list[Trial]:
     return [each for each in trials if each.pk in own]
 
 
-def _one_host(trials: Sequence[Trial], points: Sequence[PointHistogram], what: str) -> Host:
+def _require_one_host(trials: Sequence[Trial], points: Sequence[PointHistogram], what: str) -> Host:
     hosts = {each.host for each in trials if each.host is not None}
     hosts |= {each.host for each in points}
     if not hosts:

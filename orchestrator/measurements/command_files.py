@@ -6,7 +6,7 @@ from pathlib import Path
 from orchestrator.core.errors import InvalidRequestError
 
 
-def text_of(name: str) -> str:
+def read_command_file(name: str) -> str:
     """Return the whole text; `-` is standard input. InvalidRequestError if it cannot be read."""
     try:
         content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()

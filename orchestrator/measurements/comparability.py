@@ -7,12 +7,12 @@ from uuid import UUID
 
 from orchestrator.benchmarks.fields import Scalar
 from orchestrator.benchmarks.models import Definition
-from orchestrator.benchmarks.resolved import measured_by
+from orchestrator.benchmarks.resolved import select_measured_part
 from orchestrator.benchmarks.selectors import stored_spec
-from orchestrator.core.ids import digest_of
+from orchestrator.core.ids import hash_value
 
 
-def block_of(job: UUID, number: int) -> int:
+def hash_block(job: UUID, number: int) -> int:
     """Return the block of a round: a signed 64-bit number, never 0. All trials of it share it."""
     return _number(f"{job}:{number}", 8)
 
@@ -25,12 +25,12 @@ def hash_configuration(
     The hash of two definitions is equal if an edit did not touch this case.
     """
     resolved = stored_spec(definition).resolve(parameters)
-    return hash_measured_configuration(measured_by(resolved, parameters), tool)
+    return hash_measured_configuration(select_measured_part(resolved, parameters), tool)
 
 
 def hash_measured_configuration(measured: Mapping[str, Any], tool: object) -> int:
-    """Hash a configuration, from the result of `measured_by` and the tool."""
-    return _number(digest_of([measured, tool]), 4)
+    """Hash a configuration, from the result of `select_measured_part` and the tool."""
+    return _number(hash_value([measured, tool]), 4)
 
 
 def _number(text: str, size: int) -> int:

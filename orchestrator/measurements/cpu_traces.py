@@ -35,29 +35,29 @@ class CpuTrace:
     tool: Line
 
 
-def cpu_traces(jobs: Iterable[UUID]) -> dict[UUID, list[CpuTrace]]:
+def load_cpu_traces(jobs: Iterable[UUID]) -> dict[UUID, list[CpuTrace]]:
     """Return the newest measured trials of each job in time order, with one query per job."""
-    return {job: _of_job(job) for job in jobs}
+    return {job: _load_job_traces(job) for job in jobs}
 
 
-def _of_job(job: UUID) -> list[CpuTrace]:
+def _load_job_traces(job: UUID) -> list[CpuTrace]:
     measured = Trial.objects.filter(job=job, state=TrialState.MEASURED)
     newest = measured.order_by("-ended_at", "-position")
-    traces = [_of_trial(pk) for pk in newest.values_list("pk", flat=True)[:NEWEST]]
+    traces = [_load_trial_trace(pk) for pk in newest.values_list("pk", flat=True)[:NEWEST]]
     return [trace for trace in reversed(traces) if trace is not None]
 
 
 @lru_cache(maxsize=512)
-def _of_trial(trial: UUID) -> CpuTrace | None:
+def _load_trial_trace(trial: UUID) -> CpuTrace | None:
     """Return the trace of a trial, from the cache if possible: a measured trial never changes."""
     files = Artifact.objects.filter(trial=trial, name="result.json", size__lt=MOST_BYTES)
     packed = files.values_list("compressed", flat=True).first()
     if packed is None:
         return None
-    return trace_of(json.loads(zlib.decompress(packed)))
+    return extract_trace(json.loads(zlib.decompress(packed)))
 
 
-def trace_of(result: Mapping[str, Any]) -> CpuTrace | None:
+def extract_trace(result: Mapping[str, Any]) -> CpuTrace | None:
     """Build the trace of a result.json, its loads one after the other; None without a duration."""
     seconds = 0.0
     server: list[tuple[float, float]] = []
@@ -66,15 +66,15 @@ def trace_of(result: Mapping[str, Any]) -> CpuTrace | None:
         took_s = float(load["load_ended_at"]) - float(load["load_started_at"])
         if took_s <= 0:
             continue
-        server += _line(load, "server_cpu_s", took_s, seconds)
-        tool += _line(load, "tool_cpu_s", took_s, seconds)
+        server += _build_line(load, "server_cpu_s", took_s, seconds)
+        tool += _build_line(load, "tool_cpu_s", took_s, seconds)
         seconds += took_s
     if not seconds:
         return None
     return CpuTrace(seconds=seconds, server=tuple(server), tool=tuple(tool))
 
 
-def _line(load: Mapping[str, Any], key: str, took_s: float, after_s: float) -> Line:
+def _build_line(load: Mapping[str, Any], key: str, took_s: float, after_s: float) -> Line:
     """Derive CPU use from the growth between samples; the last point lasts until the load ends."""
     told = [(float(each["t"]), each.get(key)) for each in load.get("samples") or []]
     told.append((took_s, (load.get("usage") or {}).get(key)))

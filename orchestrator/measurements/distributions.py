@@ -7,7 +7,7 @@ from uuid import UUID
 
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.measurements.removals import check_kept
-from orchestrator.results.models import Histogram, HistogramKind, LoadResult, Removed
+from orchestrator.results.models import Histogram, HistogramKind, LoadResult, RemovalKind
 from orchestrator.runs.models import Trial
 from orchestrator.stats.histogram import Histogram as Distribution
 from orchestrator.stats.summary import SUPPORTING_REQUESTS, is_supported
@@ -34,14 +34,14 @@ class PercentileReading:
     needed: int
 
 
-def merged(trials: Sequence[UUID], kind: str = HistogramKind.OK) -> Distribution | None:
+def merge_trials(trials: Sequence[UUID], kind: str = HistogramKind.OK) -> Distribution | None:
     """Merge the distributions of all requests of these trials; None if there is none."""
     rows = Histogram.objects.filter(trial__in=trials, kind=kind).values_list("encoded", flat=True)
     parts = [Distribution.decode(bytes(row)) for row in rows]
     return Distribution.merged(parts) if parts else None
 
 
-def distribution_of(
+def load_distribution(
     trial: Trial, *, kind: str = HistogramKind.OK, load: int | None = None
 ) -> Distribution | None:
     """Return the distribution of the whole trial, or of one of several loads, counted from 0.
@@ -51,13 +51,13 @@ def distribution_of(
     answers only.
     """
     if load is None:
-        whole = merged([trial.pk], kind)
+        whole = merge_trials([trial.pk], kind)
         if whole is None:
-            check_kept(trial.job.run_id, Removed.DISTRIBUTIONS)
+            check_kept(trial.job.run_id, RemovalKind.DISTRIBUTIONS)
         return whole
     found = LoadResult.objects.filter(trial=trial, number=load).first()
     if found is None:
-        check_kept(trial.job.run_id, Removed.DISTRIBUTIONS)
+        check_kept(trial.job.run_id, RemovalKind.DISTRIBUTIONS)
         raise NotFoundError(f"this trial has no separate load {load}; omit load")
     if kind != HistogramKind.OK:
         raise InvalidRequestError(
@@ -66,7 +66,7 @@ def distribution_of(
     return Distribution.decode(bytes(found.encoded)) if found.encoded else None
 
 
-def asked_percentiles(text: str) -> tuple[float, ...]:
+def parse_percentiles(text: str) -> tuple[float, ...]:
     """Parse `50,99.5` as distinct numbers; InvalidRequestError gives the reason."""
     found: dict[float, None] = {}
     for word in (part.strip() for part in text.split(",")):
@@ -88,7 +88,7 @@ def asked_percentiles(text: str) -> tuple[float, ...]:
     return tuple(found)
 
 
-def needed_requests(percentile: float) -> int:
+def count_needed_requests(percentile: float) -> int:
     """Return the smallest number of requests that supports a percentile below 100."""
     # Round first: 100 − 99.9 is slightly less than 0.1 in floating point.
     return math.ceil(round(100 * SUPPORTING_REQUESTS / (100 - percentile), 6))
@@ -101,32 +101,32 @@ def read_percentiles(
     return tuple(
         PercentileReading(
             percentile=each,
-            seconds=_seconds(distribution, each),
-            needed=needed_requests(each),
+            seconds=_read_percentile(distribution, each),
+            needed=count_needed_requests(each),
         )
         for each in percentiles
     )
 
 
-def curve_of(distribution: Distribution | None) -> LatencyCurve | None:
+def compute_curve(distribution: Distribution | None) -> LatencyCurve | None:
     """Return the latency at PERCENTILES; None for a percentile with too few requests."""
     if distribution is None:
         return None
     return LatencyCurve(
         percentiles=PERCENTILES,
-        seconds=tuple(_seconds(distribution, each) for each in PERCENTILES),
+        seconds=tuple(_read_percentile(distribution, each) for each in PERCENTILES),
         requests=distribution.total_count,
     )
 
 
-def histogram_file(distribution: Distribution | None) -> bytes:
+def encode_histogram(distribution: Distribution | None) -> bytes:
     """Return the V2 compressed encoding of HdrHistogram; NotFoundError without requests."""
     if distribution is None or not distribution.total_count:
         raise NotFoundError("there is no such distribution: the trial has no requests of this kind")
     return distribution.encode()
 
 
-def _seconds(distribution: Distribution | None, percentile: float) -> float | None:
+def _read_percentile(distribution: Distribution | None, percentile: float) -> float | None:
     if distribution is None or not is_supported(percentile, distribution.total_count):
         return None
     return distribution.percentile(percentile) / 1e6

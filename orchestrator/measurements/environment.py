@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.measurements.trial_files import Facts, loads_told
+from orchestrator.measurements.trial_files import Facts, read_loads
 from orchestrator.runs.models import HostRole, Trial
 
 _TITLES = {"server": "server", "tool": "load tool"}
@@ -31,7 +31,7 @@ class AppliedLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class TrialEnvironment:
     """The environment of one host: ENVIRONMENT and INTERFERENCE of
     agents/hostagent/monitoring/environment.py.
 
@@ -45,43 +45,43 @@ class Surroundings:
     loads: int
 
 
-def surroundings_of(trial: Trial, result: Facts) -> list[Surroundings]:
+def load_environments(trial: Trial, result: Facts) -> list[TrialEnvironment]:
     """Return the environment of each host that reported one, from the result.json of the trial."""
     before = result.get("hosts") or {}
-    loads = [each.get("interference") or {} for each in loads_told(result)]
+    loads = [each.get("interference") or {} for each in read_loads(result)]
     names = _host_names(trial)
     labels = sorted({*before, *(label for load in loads for label in load)})
     return [
-        Surroundings(
+        TrialEnvironment(
             host=names.get(label, label),
             before=before.get(label) or {},
-            during=worst_of([load[label] for load in loads if load.get(label)]),
+            during=find_worst([load[label] for load in loads if load.get(label)]),
             loads=len(loads),
         )
         for label in labels
     ]
 
 
-def worst_of(looks: Sequence[Facts]) -> Facts:
+def find_worst(looks: Sequence[Facts]) -> Facts:
     """Merge several INTERFERENCE: the highest numbers, the widest ranges, flags if set in any."""
     if len(looks) < 2:
         return looks[0] if looks else {}
     keys = dict.fromkeys(key for look in looks for key in look)
-    found = {key: _worst([look.get(key) for look in looks]) for key in keys}
+    found = {key: _find_worst_value([look.get(key) for look in looks]) for key in keys}
     busiest = max(looks, key=lambda look: look.get("foreign_share") or 0.0)
     reasons = {key: why for look in looks for key, why in (look.get("reasons") or {}).items()}
     told = {key: why for key, why in reasons.items() if found.get(key) is None}
     return {**found, "foreign": busiest.get("foreign"), "reasons": told}
 
 
-def applied_limits(trial: Trial) -> list[AppliedLimits]:
+def load_applied_limits(trial: Trial) -> list[AppliedLimits]:
     """Return the limits of the server, the load tool and the services, as read back on the host."""
     limits = trial.provenance.get("limits") or {}
     order = sorted(limits, key=lambda process: (process not in _TITLES, process))
-    return [_applied(process, limits[process]) for process in order if limits[process]]
+    return [_read_applied_limits(process, limits[process]) for process in order if limits[process]]
 
 
-def _worst(values: Iterable[Any]) -> Any:
+def _find_worst_value(values: Iterable[Any]) -> Any:
     known = [value for value in values if value is not None]
     if known and all(isinstance(value, list) for value in known):
         ends = [end for value in known for end in value]
@@ -103,7 +103,7 @@ def _host_names(trial: Trial) -> Mapping[str, str]:
     return dict(zip(_LABELS, dict.fromkeys(name for name in played if name), strict=False))
 
 
-def _applied(process: str, applied: Mapping[str, Any]) -> AppliedLimits:
+def _read_applied_limits(process: str, applied: Mapping[str, Any]) -> AppliedLimits:
     cpus = applied.get("cpus")
     return AppliedLimits(
         process=_title(process),

@@ -15,7 +15,7 @@ from orchestrator.runs.models import Run, Trial
 AT_ONCE = 500
 
 
-def readings_of(
+def load_readings(
     member: Member,
     benchmark: Benchmark,
     *,
@@ -35,23 +35,23 @@ def readings_of(
     return rows.select_related("case__benchmark__project", "commit", "host__profile").order_by("pk")
 
 
-def exported(rows: QuerySet[Reading]) -> Iterator[dict[str, Any]]:
+def export_readings(rows: QuerySet[Reading]) -> Iterator[dict[str, Any]]:
     """Yield each result as a `ResultIn`: sent to another Pitwall, it is the same result there."""
     names = dict(Metric.objects.values_list("pk", "key"))
     every = rows.iterator(chunk_size=AT_ONCE)
     while part := list(islice(every, AT_ONCE)):
-        trials = _trials(part)
+        trials = _load_trials(part)
         for reading in part:
-            yield _exported(reading, names, trials.get(reading.pk))
+            yield _export_reading(reading, names, trials.get(reading.pk))
 
 
-def _trials(part: Iterable[Reading]) -> dict[Any, Trial]:
+def _load_trials(part: Iterable[Reading]) -> dict[Any, Trial]:
     """Return the trials of those readings that this Pitwall measured."""
     ours = [each.pk for each in part if each.provenance is None]
     return Trial.objects.only("job", "round", "reasons").in_bulk(ours)
 
 
-def _exported(reading: Reading, names: dict[int, str], trial: Trial | None) -> dict[str, Any]:
+def _export_reading(reading: Reading, names: dict[int, str], trial: Trial | None) -> dict[str, Any]:
     told = reading.provenance or {}
     pairs = zip(reading.metrics, reading.values, strict=True)
     benchmark = reading.case.benchmark
@@ -63,7 +63,7 @@ def _exported(reading: Reading, names: dict[int, str], trial: Trial | None) -> d
         "host": reading.host.name,
         "profile": reading.host.profile.slug,
         "commit": reading.commit.sha,
-        "commit_facts": _facts(reading.commit),
+        "commit_facts": _export_commit(reading.commit),
         "parameters": reading.case.parameters,
         "metrics": {names[metric]: value for metric, value in pairs if metric in names},
         "validity": reading.validity,
@@ -78,7 +78,7 @@ def _exported(reading: Reading, names: dict[int, str], trial: Trial | None) -> d
     return {name: value for name, value in found.items() if value}
 
 
-def _facts(commit: Commit) -> dict[str, Any]:
+def _export_commit(commit: Commit) -> dict[str, Any]:
     return {
         "subject": commit.subject,
         "author": commit.author,

@@ -27,10 +27,10 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Membership, Role
 from orchestrator.core.errors import PermissionRefusedError, PitwallError
 from orchestrator.measurements.bulk_import import (
-    batches_of,
     check_file,
     check_room,
-    note_imported,
+    iterate_batches,
+    record_import_done,
     store_batch,
 )
 from orchestrator.measurements.result_files import UPLOAD
@@ -61,7 +61,7 @@ class _ClaimLostError(Exception):
 
 def import_some() -> bool:
     """Execute one step of one import; return whether there may be more to do immediately."""
-    claimed = _claimed()
+    claimed = _claim_import()
     if claimed is None:
         return False
     claim = claimed.claim
@@ -71,12 +71,12 @@ def import_some() -> bool:
     except _ClaimLostError:
         logger.warning("import %s was taken over by another worker", claimed.pk)
     except PitwallError as error:
-        _fail(claimed, claim, _faults_of(error))
+        _fail(claimed, claim, _list_faults(error))
     except Exception as error:
         logger.exception("a step of the import %s failed", claimed.pk)
         _pause(claimed, claim, error)
         return True
-    _held(claimed, claim).update(claim=None, claimed_until=None)
+    _lock_import(claimed, claim).update(claim=None, claimed_until=None)
     return True
 
 
@@ -84,7 +84,7 @@ def prune_imports() -> None:
     """Remove some imports that ended long ago, and files that killed workers left behind."""
     old = ResultImport.objects.filter(state__in=IMPORT_ENDED, ended_at__lt=Now() - KEPT)
     ResultImport.objects.filter(pk__in=old.values("pk")[:_PRUNED_AT_ONCE]).delete()
-    for path in _folder().iterdir():
+    for path in _get_import_folder().iterdir():
         _remove_left(path)
 
 
@@ -100,7 +100,7 @@ def _remove_left(path: Path) -> None:
 
 
 @transaction.atomic
-def _claimed() -> ResultImport | None:
+def _claim_import() -> ResultImport | None:
     """Claim the import that has waited longest for a step; the teams take turns."""
     with connection.cursor() as cursor:
         # Two simultaneous workers would not see each other's claims and could exceed the limit.
@@ -132,16 +132,16 @@ def _claimed() -> ResultImport | None:
 
 def _step(found: ResultImport, claim: UUID) -> None:
     if found.tries >= MOST_TRIES:
-        raise PitwallError(_given_up(found))
-    member = _member(found)
-    with _file_of(found) as path:
+        raise PitwallError(_explain_failure(found))
+    member = _load_sender(found)
+    with _open_import_file(found) as path:
         if found.total is None:
             _check(found, claim, member, path)
         else:
             _store(found, claim, member, path, found.total)
 
 
-def _given_up(found: ResultImport) -> str:
+def _explain_failure(found: ResultImport) -> str:
     if found.faults:
         return f"the import failed after {MOST_TRIES} attempts: {found.faults[0][1]}"
     return (
@@ -156,22 +156,22 @@ def _check(found: ResultImport, claim: UUID, member: Member, path: Path) -> None
         path,
         found.project or None,
         bounds=UPLOAD,
-        progress=lambda done, total, note: _note(found, claim, checked=done),
+        progress=lambda done, total, note: _record_step(found, claim, checked=done),
     )
     check_room(member, checked)
-    _note(found, claim, checked=checked.results, total=checked.results, **_PROGRESS)
+    _record_step(found, claim, checked=checked.results, total=checked.results, **_PROGRESS)
 
 
 def _store(found: ResultImport, claim: UUID, member: Member, path: Path, total: int) -> None:
     began = time.monotonic()
     done = found.done
-    for lines in batches_of(path, UPLOAD, skip=done):
+    for lines in iterate_batches(path, UPLOAD, skip=done):
         count = len(lines)
 
         def note(new: int, count: int = count) -> None:
             """Count in the transaction of the batch: both are stored, or neither."""
             counts = {"done": F("done") + count, "accepted": F("accepted") + new}
-            _note(found, claim, **counts, **_PROGRESS)
+            _record_step(found, claim, **counts, **_PROGRESS)
 
         store_batch(member, lines, found.project or None, found.name, note)
         done += count
@@ -181,26 +181,26 @@ def _store(found: ResultImport, claim: UUID, member: Member, path: Path, total: 
         _finish(found, claim, member)
 
 
-def _note(found: ResultImport, claim: UUID, **changes: object) -> None:
-    if not _held(found, claim).update(claimed_until=Now() + CLAIM, **changes):
+def _record_step(found: ResultImport, claim: UUID, **changes: object) -> None:
+    if not _lock_import(found, claim).update(claimed_until=Now() + CLAIM, **changes):
         raise _ClaimLostError
 
 
-def _held(found: ResultImport, claim: UUID) -> QuerySet[ResultImport]:
+def _lock_import(found: ResultImport, claim: UUID) -> QuerySet[ResultImport]:
     return ResultImport.objects.filter(pk=found.pk, claim=claim)
 
 
 @transaction.atomic
 def _finish(found: ResultImport, claim: UUID, member: Member) -> None:
-    _note(found, claim, state=ImportState.DONE, ended_at=Now())
+    _record_step(found, claim, state=ImportState.DONE, ended_at=Now())
     ImportPart.objects.filter(of=found).delete()
     accepted = ResultImport.objects.values_list("accepted", flat=True).get(pk=found.pk)
-    note_imported(member, found.name, accepted)
+    record_import_done(member, found.name, accepted)
 
 
 @transaction.atomic
 def _fail(found: ResultImport, claim: UUID, faults: list[tuple[str, str]]) -> None:
-    if _held(found, claim).update(state=ImportState.FAILED, faults=faults, ended_at=Now()):
+    if _lock_import(found, claim).update(state=ImportState.FAILED, faults=faults, ended_at=Now()):
         ImportPart.objects.filter(of=found).delete()
 
 
@@ -210,15 +210,15 @@ def _pause(found: ResultImport, claim: UUID, error: Exception) -> None:
     Only the log has its text, which may contain paths and statements of the server.
     """
     fault = f"internal error ({type(error).__name__}); the server's log has the details"
-    _held(found, claim).update(claim=None, claimed_until=Now() + RETRY, faults=[("", fault)])
+    _lock_import(found, claim).update(claim=None, claimed_until=Now() + RETRY, faults=[("", fault)])
 
 
-def _faults_of(error: PitwallError) -> list[tuple[str, str]]:
+def _list_faults(error: PitwallError) -> list[tuple[str, str]]:
     faults = list(getattr(error, "faults", ()))
     return faults or [(str(getattr(error, "field", None) or ""), str(error))]
 
 
-def _member(found: ResultImport) -> Member:
+def _load_sender(found: ResultImport) -> Member:
     """Return the sender of the file with their current role.
 
     Raise PermissionRefusedError if a request with the same token would be refused now.
@@ -240,9 +240,11 @@ def _member(found: ResultImport) -> Member:
 
 
 @contextmanager
-def _file_of(found: ResultImport) -> Iterator[Path]:
+def _open_import_file(found: ResultImport) -> Iterator[Path]:
     suffixes = "".join(PurePath(found.name).suffixes)[-20:]
-    with NamedTemporaryFile(dir=_folder(), prefix=f"{found.pk}-", suffix=suffixes) as file:
+    with NamedTemporaryFile(
+        dir=_get_import_folder(), prefix=f"{found.pk}-", suffix=suffixes
+    ) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         for (content,) in found.parts.order_by("number").values_list("content").iterator(1):
             file.write(content)
@@ -250,7 +252,7 @@ def _file_of(found: ResultImport) -> Iterator[Path]:
         yield Path(file.name)
 
 
-def _folder() -> Path:
+def _get_import_folder() -> Path:
     folder = Path(settings.DATA_DIR) / "imports"
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -58,12 +58,12 @@ def queue_import(*, member: Member, path: Path, project: str, name: str) -> Resu
         made = ResultImport.objects.create(
             team=member.team, token=member.token, project=project, name=name, size=size
         )
-        for number, content in enumerate(_parts(path)):
+        for number, content in enumerate(_read_parts(path)):
             ImportPart.objects.create(of=made, number=number, content=content)
     return made
 
 
-def imports_of(member: Member) -> QuerySet[ResultImport]:
+def load_imports(member: Member) -> QuerySet[ResultImport]:
     """Return the imports that the member may see, newest first; a project token sees its
     project."""
     found = ResultImport.objects.filter(team=member.team)
@@ -73,7 +73,7 @@ def imports_of(member: Member) -> QuerySet[ResultImport]:
 
 
 def import_for(member: Member, pk: UUID) -> ResultImport:
-    found = imports_of(member).filter(pk=pk).first()
+    found = load_imports(member).filter(pk=pk).first()
     if found is None:
         raise NotFoundError(
             "there is no such import in this team; imports are deleted after 30 days"
@@ -81,7 +81,7 @@ def import_for(member: Member, pk: UUID) -> ResultImport:
     return found
 
 
-def _parts(path: Path) -> Iterator[bytes]:
+def _read_parts(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while part := file.read(PART_BYTES):
             yield part

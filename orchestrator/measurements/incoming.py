@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from orchestrator.loadtools.metrics import metric_for
+from orchestrator.loadtools.metrics import find_metric
 
 #: The number of results in a post.
 MOST_RESULTS = 1_000
@@ -21,8 +21,8 @@ MOST_METRICS = 100
 MOST_PARAMETERS = 30
 
 
-def _known_metric(key: str) -> str:
-    if metric_for(key) is None:
+def _check_metric(key: str) -> str:
+    if find_metric(key) is None:
         raise ValueError(
             f"there is no metric {key}; custom metrics begin with script. and end with _s, "
             "_per_s, _bytes, _ratio or _count, such as script.upload_s"
@@ -30,7 +30,7 @@ def _known_metric(key: str) -> str:
     return key
 
 
-def _given(text: str) -> str:
+def _check_text(text: str) -> str:
     if not text:
         raise ValueError(
             "give each result an id, such as build-812/trial-3: it distinguishes a repeated result "
@@ -43,10 +43,10 @@ Sha = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 Line = Annotated[str, StringConstraints(max_length=300, pattern=r"^[^\x00\n]*$")]
 Slug = Annotated[str, StringConstraints(max_length=60, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 Note = Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]
-Mark = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
+BlockName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 #: Optional in the schema, so that a missing id gets the message above.
 SentId = Annotated[
-    str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$"), AfterValidator(_given)
+    str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$"), AfterValidator(_check_text)
 ]
 #: Far beyond any measured value; sums of larger values would overflow.
 Value = Annotated[float, Field(allow_inf_nan=False, strict=True, ge=-1e100, le=1e100)]
@@ -58,10 +58,10 @@ Parameter = (
     | Annotated[str, StringConstraints(strict=True, max_length=200, pattern=r"^[^\x00]*$")]
 )
 Axis = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
-MetricKey = Annotated[str, AfterValidator(_known_metric)]
+MetricKey = Annotated[str, AfterValidator(_check_metric)]
 
 
-class CommitTold(BaseModel):
+class CommitMetadata(BaseModel):
     """The facts of a commit that Pitwall may not know yet."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -97,7 +97,9 @@ class ResultIn(BaseModel):
         default=None, description="Hardware profile of a new host. A new name creates a profile."
     )
     commit: Sha
-    commit_facts: CommitTold | None = Field(default=None, description="Used if the commit is new.")
+    commit_facts: CommitMetadata | None = Field(
+        default=None, description="Used if the commit is new."
+    )
     parameters: Annotated[dict[Axis, Parameter], Field(max_length=MOST_PARAMETERS)] = Field(
         default={}, description="Of the case: axis → value, as in the matrix of the definition."
     )
@@ -110,7 +112,7 @@ class ResultIn(BaseModel):
     at: AwareDatetime | None = Field(
         default=None, description="When it was measured. Default: now."
     )
-    block: Mark | None = Field(
+    block: BlockName | None = Field(
         default=None,
         description="Results of two commits in the same block were measured side by side.",
     )
@@ -132,13 +134,13 @@ class ResultIn(BaseModel):
         return self
 
 
-def stored_bytes(result: ResultIn) -> int:
+def estimate_stored_bytes(result: ResultIn) -> int:
     """Estimate the size as a row: fixed columns, two arrays and the provenance."""
     told = sum(map(len, result.reasons)) + len(result.note) + len(result.url or "")
     return 200 + 10 * len(result.metrics) + told
 
 
-def provenance_of(result: ResultIn, token: str) -> Mapping[str, object]:
+def build_provenance(result: ResultIn, token: str) -> Mapping[str, object]:
     """Return the provenance that is stored with the values; absent fields stay absent."""
     told = {
         "token": token,

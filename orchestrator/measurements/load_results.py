@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.hostagent.protocol import load_files
-from orchestrator.benchmarks.loads import load_specs_of, tool_of
-from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.core.untrusted_json import json_from
-from orchestrator.loadtools.combined import of_search, of_steps
+from orchestrator.benchmarks.loads import build_load_specs, get_tool
+from orchestrator.benchmarks.selectors import read_spec
+from orchestrator.core.untrusted_json import parse_json
+from orchestrator.loadtools.combined import combine_search, combine_steps
 from orchestrator.loadtools.model import GARBAGE, LoadSpec, ToolOutputError, TrialReading
 from orchestrator.loadtools.registry import Adapter
 from orchestrator.runs.models import Trial
@@ -53,8 +53,8 @@ def read_trial(
 def _read_trial(
     trial: Trial, files: Mapping[str, bytes], result: Mapping[str, Any]
 ) -> TrialReadings:
-    spec, parameters = spec_of(trial.job.run.definition), trial.case.parameters
-    tool, loads = tool_of(spec, parameters), load_specs_of(spec, parameters)
+    spec, parameters = read_spec(trial.job.run.definition), trial.case.parameters
+    tool, loads = get_tool(spec, parameters), build_load_specs(spec, parameters)
     found = [
         _read(tool, loads[min(number, len(loads) - 1)], number, files, {**result, **loaded})
         for number, loaded in enumerate(result["loads"])
@@ -62,23 +62,23 @@ def _read_trial(
     search = result.get("search")
     if search is None:
         return TrialReadings(
-            whole=of_steps(found),
-            loads=_numbered(found, ()) if len(found) > 1 else (),
+            whole=combine_steps(found),
+            loads=_number_loads(found, ()) if len(found) > 1 else (),
         )
     # A probe whose server crashed has no files.
     probes = [probe for probe in search["probes"] if probe["load"] is not None]
-    return TrialReadings(whole=of_search(found, search), loads=_numbered(found, probes))
+    return TrialReadings(whole=combine_search(found, search), loads=_number_loads(found, probes))
 
 
 def read_load(
     trial: Trial, files: Mapping[str, bytes], result: Mapping[str, Any], number: int
 ) -> TrialReading:
     """Read one measured load of a finished trial, counted from 0; raises as `read_trial` does."""
-    spec, parameters = spec_of(trial.job.run.definition), trial.case.parameters
-    loads = load_specs_of(spec, parameters)
+    spec, parameters = read_spec(trial.job.run.definition), trial.case.parameters
+    loads = build_load_specs(spec, parameters)
     load = loads[min(number, len(loads) - 1)]
     told = {**result, **result["loads"][number]}
-    return _read(tool_of(spec, parameters), load, number, files, told)
+    return _read(get_tool(spec, parameters), load, number, files, told)
 
 
 def _read(
@@ -90,13 +90,13 @@ def _read(
 ) -> TrialReading:
     report, rows = load_files(number)
     try:
-        reduced = json_from(files[rows])
+        reduced = parse_json(files[rows])
     except ValueError as error:
         raise ToolOutputError(f"{rows} is not JSON: {error}") from error
     return tool.parse(load, files[report], reduced, result)
 
 
-def _numbered(
+def _number_loads(
     readings: Sequence[TrialReading], probes: Sequence[Mapping[str, Any]]
 ) -> tuple[LoadReading, ...]:
     by_load = {probe["load"]: probe for probe in probes}

@@ -10,7 +10,7 @@ from orchestrator.stats.histogram import Histogram as Distribution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
+class MergedDistribution:
     """A merged distribution of `trials`; `suspect` of them are suspect.
 
     `left_out` further trials were invalid and are not included.
@@ -22,7 +22,7 @@ class Merged:
     left_out: int
 
 
-def points_of(
+def load_point_histograms(
     benchmark: Benchmark, case: Case, commit: Commit, host: Host | None = None
 ) -> list[PointHistogram]:
     """Return the distributions of successful answers by host and version of the definition."""
@@ -34,13 +34,13 @@ def points_of(
     return list(found.select_related("host", "definition"))
 
 
-def merged_points(
+def merge_points(
     points: Sequence[PointHistogram], more: Iterable[Distribution | None] = ()
-) -> Merged:
+) -> MergedDistribution:
     """Merge all of them, and the distributions in `more`."""
     parts = [Distribution.decode(bytes(each.encoded)) for each in points]
     parts += [each for each in more if each is not None]
-    return Merged(
+    return MergedDistribution(
         distribution=Distribution.merged(parts) if parts else None,
         trials=sum(each.trials for each in points),
         suspect=sum(each.suspect for each in points),

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 
 from orchestrator.accounts.models import Team
 from orchestrator.accounts.quotas import QuotaExceededError
-from orchestrator.loadtools.metrics import METRICS, metric_for
+from orchestrator.loadtools.metrics import METRICS, find_metric
 from orchestrator.results.models import (
     Annotation,
     Baseline,
@@ -54,61 +54,61 @@ class TrialMetrics:
         )
 
 
-def metric_ids(team: int, keys: Iterable[str]) -> dict[str, int]:
+def store_metrics(team: int, keys: Iterable[str]) -> dict[str, int]:
     """Map keys to ids for a team; create new metrics.
 
     Raise QuotaExceededError if the team would exceed its limit of custom metrics; then none is
     created.
     """
     wanted = set(keys)
-    own = _custom(wanted)
+    own = _list_custom(wanted)
     if len(own) > settings.MAX_CUSTOM_METRICS:
-        raise _exceeded(len(own), room=None)
-    known = _stored(team, wanted)
+        raise _build_quota_error(len(own), room=None)
+    known = _load_stored_metrics(team, wanted)
     if missing := wanted - known.keys():
-        known |= _made(team, missing)
+        known |= _create_metrics(team, missing)
     return known
 
 
-def metrics_of_trial(team: int, keys: Iterable[str]) -> TrialMetrics:
+def store_trial_metrics(team: int, keys: Iterable[str]) -> TrialMetrics:
     """Map the keys that a host reports to ids; omit invalid keys and those beyond a limit."""
     wanted = set(keys)
-    good = sorted(key for key in _custom(wanted) if metric_for(key) is not None)
+    good = sorted(key for key in _list_custom(wanted) if find_metric(key) is not None)
     few = {*good[:MOST_OF_A_TRIAL], *(wanted & METRICS.keys())}
-    known = _stored(team, few)
+    known = _load_stored_metrics(team, few)
     if missing := few - known.keys():
-        known |= _made(team, missing, fit=True)
+        known |= _create_metrics(team, missing, fit=True)
     return TrialMetrics(ids=known, left_out=tuple(sorted(wanted - known.keys())))
 
 
-def _custom(keys: Collection[str]) -> list[str]:
+def _list_custom(keys: Collection[str]) -> list[str]:
     return [key for key in keys if key not in METRICS]
 
 
-def _stored(team: int, keys: Collection[str]) -> dict[str, int]:
+def _load_stored_metrics(team: int, keys: Collection[str]) -> dict[str, int]:
     rows = Metric.objects.filter(Q(team=None) | Q(team=team), key__in=list(keys))
     return dict(rows.order_by("pk").values_list("key", "pk"))
 
 
 @transaction.atomic
-def _made(team: int, keys: Collection[str], *, fit: bool = False) -> dict[str, int]:
+def _create_metrics(team: int, keys: Collection[str], *, fit: bool = False) -> dict[str, int]:
     """Create the new ones of these keys and return all ids. With `fit`, create no more than the
     limit allows."""
-    if own := _custom(keys):
+    if own := _list_custom(keys):
         # Other requests that add custom metrics to the team wait here, and count these.
         Team.objects.select_for_update(no_key=True).get(pk=team)
-    known = _stored(team, keys)
+    known = _load_stored_metrics(team, keys)
     new = sorted(set(own) - known.keys())
     room = max(0, settings.MAX_CUSTOM_METRICS - Metric.objects.filter(team=team).count())
     if len(new) > room:
         room += _remove_unused(team)
     if len(new) > room and not fit:
-        raise _exceeded(len(new), room)
+        raise _build_quota_error(len(new), room)
     rows = [Metric(team_id=team, key=key) for key in new[:room]]
     rows += [Metric(key=key) for key in sorted(keys) if key in METRICS and key not in known]
     # A registry key is created once per installation: a conflict is possible only then.
     Metric.objects.bulk_create(rows, ignore_conflicts=True)
-    return _stored(team, keys)
+    return _load_stored_metrics(team, keys)
 
 
 def _remove_unused(team: int) -> int:
@@ -144,7 +144,7 @@ def _without_busy_series(metrics: set[int]) -> set[int]:
     }
 
 
-def _exceeded(new: int, room: int | None) -> QuotaExceededError:
+def _build_quota_error(new: int, room: int | None) -> QuotaExceededError:
     left = "" if room is None else f", of which {room} are left"
     return QuotaExceededError(
         f"this would add {new} custom metrics; a team may have {settings.MAX_CUSTOM_METRICS}{left}"

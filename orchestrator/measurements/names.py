@@ -12,15 +12,15 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.matrix import CaseSpec, case_of
+from orchestrator.benchmarks.matrix import CaseSpec, build_case
 from orchestrator.benchmarks.models import Benchmark, Project
-from orchestrator.benchmarks.selectors import benchmark_for
-from orchestrator.benchmarks.services import case_ids_of
-from orchestrator.benchmarks.told import Told, commit_told
+from orchestrator.benchmarks.selectors import load_benchmark
+from orchestrator.benchmarks.services import store_case_rows
+from orchestrator.benchmarks.told import ReportedCommit, store_reported_commit
 from orchestrator.core.errors import NotFoundError
-from orchestrator.fleet.external import host_told
+from orchestrator.fleet.external import provide_external_host
 from orchestrator.fleet.models import Host, HostChange, HostTransport
-from orchestrator.measurements.incoming import CommitTold, ResultIn
+from orchestrator.measurements.incoming import CommitMetadata, ResultIn
 
 Found = TypeVar("Found")
 
@@ -28,7 +28,7 @@ Found = TypeVar("Found")
 MOST_REMEMBERED = 50_000
 
 
-class Memory:
+class NameCache:
     """A cache of values by name; emptied as a whole when it is full."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Memory:
         self.known = {}
 
 
-_benchmarks, _hosts, _commits, _cases = Memory(), Memory(), Memory(), Memory()
+_benchmarks, _hosts, _commits, _cases = NameCache(), NameCache(), NameCache(), NameCache()
 
 
 def forget_names() -> None:
@@ -61,7 +61,7 @@ def remember_commits(project: int, ids: Mapping[str, int]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _HostKnown:
+class _CachedHost:
     id: UUID
     is_external: bool
 
@@ -91,7 +91,7 @@ class Names:
         if (known := _benchmarks.known.get(key)) is not None:
             return known
         try:
-            found = benchmark_for(self._member, slug, project)
+            found = load_benchmark(self._member, slug, project)
         except NotFoundError as error:
             self.faults.append((f"results[{place}].benchmark", str(error)))
             return None
@@ -116,11 +116,11 @@ class Names:
         key = (benchmark.project_id, result.commit)
         if (known := _commits.known.get(key)) is not None:
             return int(known)
-        facts = result.commit_facts or CommitTold()
-        told = Told(sha=result.commit, **dict(facts))
+        facts = result.commit_facts or CommitMetadata()
+        told = ReportedCommit(sha=result.commit, **dict(facts))
         # Read it again: its default branch and its address may have changed.
         project = Project.objects.get(pk=benchmark.project_id)
-        return _commits.keep(key, commit_told(project=project, told=told).pk)
+        return _commits.keep(key, store_reported_commit(project=project, told=told).pk)
 
     def cases(self, benchmarks: Sequence[Benchmark], results: Sequence[ResultIn]) -> list[int]:
         """Return the case of each result; new cases are created in the order of their keys."""
@@ -135,27 +135,29 @@ class Names:
         for key, benchmark, result in zip(keys, benchmarks, results, strict=True):
             if key not in here:
                 _, specs = missing.setdefault(benchmark.pk, (benchmark, {}))
-                specs.setdefault(key[1], case_of(result.parameters))
+                specs.setdefault(key[1], build_case(result.parameters))
         for pk in sorted(missing):
-            here |= _made(*missing[pk])
+            here |= _create_cases(*missing[pk])
         return [here[key] for key in keys]
 
-    def _host(self, name: str, profile: str | None) -> _HostKnown:
+    def _host(self, name: str, profile: str | None) -> _CachedHost:
         key = (self._team, name)
         if (known := _hosts.known.get(key)) is not None:
             return known
-        host = host_told(member=self._member, name=name, profile=profile)
-        return _hosts.keep(key, _known(host))
+        host = provide_external_host(member=self._member, name=name, profile=profile)
+        return _hosts.keep(key, _load_host(host))
 
 
-def _known(host: Host) -> _HostKnown:
-    return _HostKnown(id=host.pk, is_external=host.transport == HostTransport.EXTERNAL)
+def _load_host(host: Host) -> _CachedHost:
+    return _CachedHost(id=host.pk, is_external=host.transport == HostTransport.EXTERNAL)
 
 
-def _made(benchmark: Benchmark, specs: Mapping[str, CaseSpec]) -> dict[tuple[int, str], int]:
+def _create_cases(
+    benchmark: Benchmark, specs: Mapping[str, CaseSpec]
+) -> dict[tuple[int, str], int]:
     by_key = {spec.key: spec for spec in specs.values()}
     keys = sorted(by_key)
-    rows = case_ids_of(benchmark=benchmark, cases=[by_key[key] for key in keys])
+    rows = store_case_rows(benchmark=benchmark, cases=[by_key[key] for key in keys])
     ids = dict(zip(keys, rows, strict=True))
     return {
         (benchmark.pk, text): _cases.keep((benchmark.pk, text), ids[spec.key])

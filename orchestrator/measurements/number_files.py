@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.loadtools.metrics import Metric, metric_for
+from orchestrator.loadtools.metrics import Metric, find_metric
 from orchestrator.stats.comparison import Better
 
 MARGIN = 0.03
@@ -36,76 +36,80 @@ class TrialsFile:
     margin: float
 
 
-def series_in(text: str) -> SeriesFile:
+def parse_series_file(text: str) -> SeriesFile:
     """Parse `{"values": [...], "lower_is_better": true, "breaks": [40]}`, or a list of values."""
-    document = _json(text)
+    document = _parse_json_text(text)
     if isinstance(document, list):
         document = {"values": document}
-    table = _table(document, "", 'an object such as {"values": [10.1, 10.2]}')
+    table = _check_table(document, "", 'an object such as {"values": [10.1, 10.2]}')
     values = [_number(each, f"values[{at}]") for at, each in enumerate(_list(table, "values"))]
     breaks = tuple(
         _index(each, f"breaks[{at}]") for at, each in enumerate(_list(table, "breaks", []))
     )
-    lower = _flag(table, "lower_is_better", "")
+    lower = _parse_flag(table, "lower_is_better", "")
     return SeriesFile(
         values=values, lower_is_better=True if lower is None else lower, breaks=breaks
     )
 
 
-def trials_in(text: str) -> dict[str, TrialsFile]:
+def parse_trials_file(text: str) -> dict[str, TrialsFile]:
     """Return the trials by metric; a file with a single unnamed metric has the empty key.
 
     One metric is `{"baseline": [...], "contender": [...]}` or `{"pairs": [[b, c], ...]}`. It has
     `"better"`, or `"lower_is_better"`, and `"margin"`. `"metric"`, a key of the registry, can
     replace both. Several metrics are `{"metrics": {key: {...}}}`. A bare list is a list of pairs.
     """
-    document = _json(text)
+    document = _parse_json_text(text)
     if isinstance(document, list):
         document = {"pairs": document}
-    table = _table(document, "", 'an object such as {"baseline": [...], "contender": [...]}')
+    table = _check_table(document, "", 'an object such as {"baseline": [...], "contender": [...]}')
     if "metrics" not in table:
-        return {"": _trials(table, "", table.get("metric"))}
-    found = _table(table["metrics"], "metrics", "an object with a key for each metric")
+        return {"": _parse_trials(table, "", table.get("metric"))}
+    found = _check_table(table["metrics"], "metrics", "an object with a key for each metric")
     if not found:
-        raise _wrong("metrics", "there is none: name at least one metric")
+        raise _build_file_error("metrics", "there is none: name at least one metric")
     return {
-        key: _trials(_table(each, f"metrics.{key}", "an object"), f"metrics.{key}.", key)
+        key: _parse_trials(
+            _check_table(each, f"metrics.{key}", "an object"), f"metrics.{key}.", key
+        )
         for key, each in found.items()
     }
 
 
-def _trials(table: Mapping[str, Any], at: str, key: object) -> TrialsFile:
-    info = _metric(key, at, named="metric" in table)
-    baseline, contender = _sides(table, at)
+def _parse_trials(table: Mapping[str, Any], at: str, key: object) -> TrialsFile:
+    info = _parse_metric(key, at, named="metric" in table)
+    baseline, contender = _parse_sides(table, at)
     if len(baseline) != len(contender):
-        raise _wrong(
+        raise _build_file_error(
             f"{at}contender",
             f"{len(contender)} trials, but {len(baseline)} of the baseline: each block has one of "
             "both, and an excluded trial is null",
         )
     margin = table.get("margin", info.margin if info else MARGIN)
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < 1:
-        raise _wrong(f"{at}margin", "expected a share between 0 and 1, such as 0.03")
+        raise _build_file_error(f"{at}margin", "expected a share between 0 and 1, such as 0.03")
     return TrialsFile(
         baseline=baseline,
         contender=contender,
-        better=_better(table, at, info),
+        better=_parse_better(table, at, info),
         margin=float(margin),
     )
 
 
-def _metric(key: object, at: str, *, named: bool) -> Metric | None:
-    info = metric_for(key) if isinstance(key, str) else None
+def _parse_metric(key: object, at: str, *, named: bool) -> Metric | None:
+    info = find_metric(key) if isinstance(key, str) else None
     if named and info is None:
-        raise _wrong(f"{at}metric", f"{key!r} is not a metric of Pitwall: give better and margin")
+        raise _build_file_error(
+            f"{at}metric", f"{key!r} is not a metric of Pitwall: give better and margin"
+        )
     return info
 
 
-def _sides(table: Mapping[str, Any], at: str) -> tuple[Trials, Trials]:
+def _parse_sides(table: Mapping[str, Any], at: str) -> tuple[Trials, Trials]:
     if "pairs" not in table:
         sides = {
             side: [
-                _trial(each, f"{at}{side}[{place}]")
+                _parse_trial(each, f"{at}{side}[{place}]")
                 for place, each in enumerate(_list(table, side, within=at))
             ]
             for side in ("baseline", "contender")
@@ -115,24 +119,24 @@ def _sides(table: Mapping[str, Any], at: str) -> tuple[Trials, Trials]:
     for place, pair in enumerate(_list(table, "pairs", within=at)):
         where = f"{at}pairs[{place}]"
         if not isinstance(pair, list) or len(pair) != 2:
-            raise _wrong(where, "expected [baseline, contender]")
-        pairs.append([_trial(each, f"{where}[{side}]") for side, each in enumerate(pair)])
+            raise _build_file_error(where, "expected [baseline, contender]")
+        pairs.append([_parse_trial(each, f"{where}[{side}]") for side, each in enumerate(pair)])
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
-def _better(table: Mapping[str, Any], at: str, info: Metric | None) -> Better:
+def _parse_better(table: Mapping[str, Any], at: str, info: Metric | None) -> Better:
     said = table.get("better")
     if said is not None:
         if said == "lower" or said == "higher":
             return "lower" if said == "lower" else "higher"
-        raise _wrong(f"{at}better", f'{said!r}: expected "lower" or "higher"')
-    lower = _flag(table, "lower_is_better", at)
+        raise _build_file_error(f"{at}better", f'{said!r}: expected "lower" or "higher"')
+    lower = _parse_flag(table, "lower_is_better", at)
     if lower is None:
         return info.better if info else "lower"
     return "lower" if lower else "higher"
 
 
-def _json(text: str) -> Any:
+def _parse_json_text(text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -143,10 +147,10 @@ def _json(text: str) -> Any:
         raise InvalidRequestError(f"not JSON that can be read: {error}") from error
 
 
-def _table(found: Any, at: str, expected: str) -> dict[str, Any]:
+def _check_table(found: Any, at: str, expected: str) -> dict[str, Any]:
     if isinstance(found, dict):
         return found
-    raise _wrong(at or "the file", f"expected {expected}, got {_kind(found)}")
+    raise _build_file_error(at or "the file", f"expected {expected}, got {_name_kind(found)}")
 
 
 def _list(
@@ -156,45 +160,49 @@ def _list(
     if isinstance(found, list):
         return found
     if key not in table:
-        raise _wrong(f"{within}{key}", "it is missing: expected a list of numbers")
-    raise _wrong(f"{within}{key}", f"expected a list, got {_kind(found)}")
+        raise _build_file_error(f"{within}{key}", "it is missing: expected a list of numbers")
+    raise _build_file_error(f"{within}{key}", f"expected a list, got {_name_kind(found)}")
 
 
-def _flag(table: Mapping[str, Any], key: str, at: str) -> bool | None:
+def _parse_flag(table: Mapping[str, Any], key: str, at: str) -> bool | None:
     found = table.get(key)
     if found is None or isinstance(found, bool):
         return found
-    raise _wrong(f"{at}{key}", f"expected true or false, got {_kind(found)}")
+    raise _build_file_error(f"{at}{key}", f"expected true or false, got {_name_kind(found)}")
 
 
 def _index(found: Any, at: str) -> int:
     if isinstance(found, int) and not isinstance(found, bool):
         return found
-    raise _wrong(at, f"expected an index, got {_kind(found)}")
+    raise _build_file_error(at, f"expected an index, got {_name_kind(found)}")
 
 
 def _number(found: Any, at: str) -> float | None:
     if found is None:
         return None
     if isinstance(found, bool) or not isinstance(found, int | float):
-        raise _wrong(at, f"expected a number, or null where there is none, got {_kind(found)}")
+        raise _build_file_error(
+            at, f"expected a number, or null where there is none, got {_name_kind(found)}"
+        )
     try:
         return float(found)
     except OverflowError:
         return math.inf
 
 
-def _trial(found: Any, at: str) -> float | None:
+def _parse_trial(found: Any, at: str) -> float | None:
     number = _number(found, at)
     if number is None or (math.isfinite(number) and number >= 0):
         return number
-    raise _wrong(at, f"{number:g}: expected a finite number that is not negative, or null")
+    raise _build_file_error(
+        at, f"{number:g}: expected a finite number that is not negative, or null"
+    )
 
 
-def _kind(found: Any) -> str:
+def _name_kind(found: Any) -> str:
     names = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
     return "null" if found is None else names.get(type(found), "a number")
 
 
-def _wrong(at: str, message: str) -> InvalidRequestError:
+def _build_file_error(at: str, message: str) -> InvalidRequestError:
     return InvalidRequestError(f"{at}: {message}", field=at)

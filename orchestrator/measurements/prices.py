@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from orchestrator.loadtools.metrics import METRICS, Metric
-from orchestrator.measurements.trial_files import Facts, loads_told
+from orchestrator.measurements.trial_files import Facts, read_loads
 from orchestrator.runs.models import Trial
 
 #: Metric → its key in "usage" of result.json.
@@ -37,46 +37,46 @@ class Cost:
     why: str = ""
 
 
-def costs_of(trial: Trial, values: Mapping[str, float], result: Facts) -> list[Cost]:
+def compute_prices(trial: Trial, values: Mapping[str, float], result: Facts) -> list[Cost]:
     """Return all costs; `values`: measurements by metric key; `result`: its result.json."""
     return [
         Cost(metric=METRICS[key], value=values[key])
         if key in values
-        else Cost(metric=METRICS[key], value=None, why=_why(key, trial, values, result))
+        else Cost(metric=METRICS[key], value=None, why=_explain_price(key, trial, values, result))
         for key in COSTS
     ]
 
 
-def _why(key: str, trial: Trial, values: Mapping[str, float], result: Facts) -> str:
+def _explain_price(key: str, trial: Trial, values: Mapping[str, float], result: Facts) -> str:
     if "capacity.probes" in values and key != "cost.money_per_1m":
         return "each load of the search has its own"
     if key in _USAGE:
-        told = _usage_reasons(_USAGE[key], result)
+        told = _list_usage_reasons(_USAGE[key], result)
     elif key in _AMBIENT:
-        told = _ambient_reasons(_AMBIENT[key], result)
+        told = _list_environment_reasons(_AMBIENT[key], result)
     elif key == "cost.money_per_1m":
-        told = _price_reasons(trial, values)
+        told = _list_price_reasons(trial, values)
     else:
         told = iter(("the load tool does not report the bytes of bodies",))
     unknown = "the trial does not report it" if result else "its raw output is not stored"
     return next(told, unknown)
 
 
-def _usage_reasons(key: str, result: Facts) -> Iterator[str]:
-    for load in loads_told(result):
+def _list_usage_reasons(key: str, result: Facts) -> Iterator[str]:
+    for load in read_loads(result):
         reasons = (load.get("usage") or {}).get("reasons") or {}
         if key in reasons:
             yield str(reasons[key])
 
 
-def _ambient_reasons(key: str, result: Facts) -> Iterator[str]:
-    for load in loads_told(result):
+def _list_environment_reasons(key: str, result: Facts) -> Iterator[str]:
+    for load in read_loads(result):
         for host in (load.get("interference") or {}).values():
             if key in (reasons := host.get("reasons") or {}):
                 yield str(reasons[key])
 
 
-def _price_reasons(trial: Trial, values: Mapping[str, float]) -> Iterator[str]:
+def _list_price_reasons(trial: Trial, values: Mapping[str, float]) -> Iterator[str]:
     if not values.get("requests.rate") and not values.get("capacity.rate"):
         yield "no rate was measured"
     placed = [place.host for place in trial.job.placements.select_related("host__profile")]

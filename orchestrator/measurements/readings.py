@@ -6,7 +6,7 @@ from uuid import UUID
 from orchestrator.results.models import Metric, Reading
 
 
-def values_of(
+def load_values(
     trials: Iterable[UUID], keys: Collection[str] | None = None
 ) -> dict[UUID, dict[str, float]]:
     """Return the readings of trials: trial id → metric key → value; all metrics without `keys`.

@@ -19,7 +19,7 @@ from django.db import connection, transaction
 
 from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.runs.states import Validity
-from orchestrator.stats.rollup import rolled_up
+from orchestrator.stats.rollup import roll_up
 
 #: (case, host, metric).
 SeriesKey = tuple[int, UUID, int]
@@ -30,7 +30,7 @@ MOST_METRICS_KNOWN = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MeasuredRow:
     """The readings of one trial: metric key → value in the SI unit of the metric, finite.
 
     Fields are row ids. `block` is 0 if no other commit was measured in the same block.
@@ -110,7 +110,7 @@ ON CONFLICT (case_id, host_id, metric_id) DO NOTHING
 """
 
 
-def newest(array: str) -> str:
+def build_newest_sql(array: str) -> str:
     """Return the SQL for the last values of an array that a point keeps."""
     return f"({array})[greatest(1, cardinality({array}) - {MOST_VALUES - 1}):]"
 
@@ -134,8 +134,8 @@ ON CONFLICT (series_id, commit_id, epoch, configuration) DO UPDATE SET
         WHEN EXCLUDED.trials = 0 THEN point.m2_log
         ELSE point.m2_log + EXCLUDED.m2_log + (EXCLUDED.mean_log - point.mean_log) ^ 2
              * point.trials * EXCLUDED.trials / (point.trials + EXCLUDED.trials) END,
-    "values" = {newest('point."values" || EXCLUDED."values"')},
-    blocks = {newest("point.blocks || EXCLUDED.blocks")}
+    "values" = {build_newest_sql('point."values" || EXCLUDED."values"')},
+    blocks = {build_newest_sql("point.blocks || EXCLUDED.blocks")}
 """
 
 #: The same statement queues the series for change point detection.
@@ -160,7 +160,7 @@ ORDER BY series_id, row.commit_id, epoch, configuration
 
 
 def record(
-    rows: Sequence[Measured], metrics: Mapping[str, int], ids: Ids | None = None
+    rows: Sequence[MeasuredRow], metrics: Mapping[str, int], ids: Ids | None = None
 ) -> set[UUID]:
     """Store the new results among `rows` and return their ids; call it within a transaction.
 
@@ -169,31 +169,31 @@ def record(
     """
     ids = ids or Ids()
     once = {row.id: row for row in rows}
-    with _cursor() as cursor:
+    with _open_cursor() as cursor:
         # In id order: two senders of the same results must not deadlock.
-        table = (_reading(row, metrics) for row in sorted(once.values(), key=_id))
-        cursor.execute(_READINGS, _columns(table, 9), prepare=True)
+        table = (_build_reading(row, metrics) for row in sorted(once.values(), key=_read_id))
+        cursor.execute(_READINGS, _format_columns(table, 9), prepare=True)
         stored = {key for (key,) in cursor.fetchall()}
         new = [row for row in once.values() if row.id in stored]
         if new:
-            known, found = _series_ids(cursor, new, metrics, ids)
+            known, found = _load_series_ids(cursor, new, metrics, ids)
             _write_points(cursor, new, known | found, metrics)
             if found:
                 transaction.on_commit(partial(ids.learn_series, found))
     return stored
 
 
-def _cursor() -> psycopg.Cursor[Any]:
+def _open_cursor() -> psycopg.Cursor[Any]:
     """Return a cursor of psycopg; unlike Django's, it prepares a statement once per connection."""
     connection.ensure_connection()
     return psycopg.Cursor(connection.connection)
 
 
-def _id(row: Measured) -> int:
+def _read_id(row: MeasuredRow) -> int:
     return row.id.int
 
 
-def _reading(row: Measured, metrics: Mapping[str, int]) -> tuple[str, ...]:
+def _build_reading(row: MeasuredRow, metrics: Mapping[str, int]) -> tuple[str, ...]:
     return (
         row.id.hex,
         str(row.case),
@@ -201,14 +201,14 @@ def _reading(row: Measured, metrics: Mapping[str, int]) -> tuple[str, ...]:
         row.at.isoformat(),
         row.host.hex,
         row.validity,
-        _array(metrics[key] for key in row.readings),
-        _array(row.readings.values()),
-        "NULL" if row.provenance is None else _quoted(json.dumps(row.provenance)),
+        _format_array(metrics[key] for key in row.readings),
+        _format_array(row.readings.values()),
+        "NULL" if row.provenance is None else _quote_text(json.dumps(row.provenance)),
     )
 
 
-def _series_ids(
-    cursor: Any, rows: Sequence[Measured], metrics: Mapping[str, int], ids: Ids
+def _load_series_ids(
+    cursor: Any, rows: Sequence[MeasuredRow], metrics: Mapping[str, int], ids: Ids
 ) -> tuple[dict[SeriesKey, int], dict[SeriesKey, int]]:
     """Return the ids that were cached, and those that were looked up or created now."""
     shared = ids.series
@@ -218,26 +218,26 @@ def _series_ids(
     known = {key: shared[key] for key in wanted if key in shared}
     found: dict[SeriesKey, int] = {}
     if unknown := wanted.keys() - known.keys():
-        found = _known_series(cursor, unknown)
+        found = _load_known_series(cursor, unknown)
         if missing := sorted(unknown - found.keys()):
-            rows_of_them = ((str(wanted[key]), *_texts(key)) for key in missing)
-            cursor.execute(_NEW_SERIES, _columns(rows_of_them, 4))
-            found |= _known_series(cursor, missing)
+            rows_of_them = ((str(wanted[key]), *_format_key(key)) for key in missing)
+            cursor.execute(_NEW_SERIES, _format_columns(rows_of_them, 4))
+            found |= _load_known_series(cursor, missing)
     return known, found
 
 
-def _known_series(cursor: Any, wanted: Iterable[SeriesKey]) -> dict[SeriesKey, int]:
-    cursor.execute(_KNOWN_SERIES, _columns(map(_texts, wanted), 3), prepare=True)
+def _load_known_series(cursor: Any, wanted: Iterable[SeriesKey]) -> dict[SeriesKey, int]:
+    cursor.execute(_KNOWN_SERIES, _format_columns(map(_format_key, wanted), 3), prepare=True)
     return {(case, host, metric): series for case, host, metric, series in cursor.fetchall()}
 
 
 def _write_points(
     cursor: Any,
-    rows: Sequence[Measured],
+    rows: Sequence[MeasuredRow],
     series: Mapping[SeriesKey, int],
     metrics: Mapping[str, int],
 ) -> None:
-    found: dict[PointKey, list[tuple[Measured, float]]] = defaultdict(list)
+    found: dict[PointKey, list[tuple[MeasuredRow, float]]] = defaultdict(list)
     for row in rows:
         for key, value in row.readings.items():
             number = series[row.case, row.host, metrics[key]]
@@ -245,12 +245,12 @@ def _write_points(
     table = [_point(key, found[key]) for key in sorted(found)]
     if table:
         changed = sorted({key.series for key in found})
-        cursor.execute(_POINTS, [changed, *_columns(table, 13)], prepare=True)
+        cursor.execute(_POINTS, [changed, *_format_columns(table, 13)], prepare=True)
 
 
-def _point(key: PointKey, trials: Sequence[tuple[Measured, float]]) -> tuple[str, ...]:
+def _point(key: PointKey, trials: Sequence[tuple[MeasuredRow, float]]) -> tuple[str, ...]:
     counted = [(row, value) for row, value in trials if row.validity != Validity.INVALID]
-    rollup = rolled_up([value for _, value in counted])
+    rollup = roll_up([value for _, value in counted])
     return (
         *map(str, key),
         max(row.at for row, _ in trials).isoformat(),
@@ -260,12 +260,12 @@ def _point(key: PointKey, trials: Sequence[tuple[Measured, float]]) -> tuple[str
         _number(rollup.mean),
         _number(rollup.mean_log),
         _number(rollup.m2_log),
-        _array(value for _, value in counted[-MOST_VALUES:]),
-        _array(row.block for row, _ in counted[-MOST_VALUES:]),
+        _format_array(value for _, value in counted[-MOST_VALUES:]),
+        _format_array(row.block for row, _ in counted[-MOST_VALUES:]),
     )
 
 
-def _texts(key: SeriesKey) -> tuple[str, ...]:
+def _format_key(key: SeriesKey) -> tuple[str, ...]:
     return (str(key[0]), key[1].hex, str(key[2]))
 
 
@@ -273,17 +273,17 @@ def _number(value: float | None) -> str:
     return "NULL" if value is None else repr(value)
 
 
-def _array(values: Iterable[float]) -> str:
+def _format_array(values: Iterable[float]) -> str:
     """Format an array as an element of another, so one column holds arrays of different lengths."""
     return '"{' + ",".join(map(repr, values)) + '}"'
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
-def _columns(table: Iterable[tuple[str, ...]], width: int) -> list[str]:
+def _format_columns(table: Iterable[tuple[str, ...]], width: int) -> list[str]:
     """Transpose to columns in PostgreSQL's array syntax: much cheaper than arrays of values."""
     columns = list(zip(*table, strict=True)) or [()] * width
     return ["{" + ",".join(column) + "}" for column in columns]

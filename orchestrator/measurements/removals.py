@@ -7,34 +7,34 @@ from django.db.models import Count, Max, QuerySet, Sum
 
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.errors import GoneError
-from orchestrator.results.models import Removal, Removed
+from orchestrator.results.models import Removal, RemovalKind
 
 
-def removals_of(run: UUID) -> Mapping[str, Removal]:
+def load_run_removals(run: UUID) -> Mapping[str, Removal]:
     """Return the removals from the trials of a run by kind."""
     found = Removal.objects.filter(run=run, rows__gt=0).order_by("began_at")
     return {each.what: each for each in found}
 
 
-def check_kept(run: UUID, *kinds: Removed) -> None:
+def check_kept(run: UUID, *kinds: RemovalKind) -> None:
     """Raise GoneError if retention removed data of these kinds from the trials of the run."""
-    removals = removals_of(run)
+    removals = load_run_removals(run)
     for kind in kinds:
         if kind in removals:
             raise GoneError(f"{removals[kind].summary}, as the retention of its project says")
 
 
-def log_of(project: Project, limit: int = 50) -> list[Removal]:
+def load_newest_removals(project: Project, limit: int = 50) -> list[Removal]:
     """Return the newest removals that removed something."""
-    return list(removals_in(project).order_by("-began_at", "-pk")[:limit])
+    return list(load_removals(project).order_by("-began_at", "-pk")[:limit])
 
 
-def removals_in(project: Project) -> QuerySet[Removal]:
+def load_removals(project: Project) -> QuerySet[Removal]:
     """Return all removals that removed something."""
     return project.removals.filter(rows__gt=0).select_related("run__definition__benchmark")
 
 
-def totals_of(project: Project) -> list[dict[str, object]]:
+def sum_removals(project: Project) -> list[dict[str, object]]:
     """Return totals by kind: `runs`, `rows` and `bytes` removed, and the `last` time."""
     rows = project.removals.filter(rows__gt=0).values("what").order_by("what")
     found = {
@@ -43,4 +43,4 @@ def totals_of(project: Project) -> list[dict[str, object]]:
             runs=Count("run"), gone=Sum("rows"), size=Sum("bytes"), last=Max("began_at")
         )
     }
-    return [{**found[kind], "title": kind.label} for kind in Removed if kind in found]
+    return [{**found[kind], "title": kind.label} for kind in RemovalKind if kind in found]

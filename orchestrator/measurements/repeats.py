@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from orchestrator.core.errors import ConflictError
-from orchestrator.measurements.recording import Measured
+from orchestrator.measurements.recording import MeasuredRow
 from orchestrator.results.models import Metric, Reading
 
 #: In addition to the values, these fields are compared.
@@ -30,14 +30,14 @@ class ResultConflictError(ConflictError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentResult:
     """A result to be recorded. `place` identifies it for its sender, for example results[3].
 
     `timed`: the sender gave the time.
     """
 
     place: str
-    row: Measured
+    row: MeasuredRow
     timed: bool
 
 
@@ -55,34 +55,38 @@ class _Content:
     removed: Sequence[float] = ()
 
 
-def check_alike(sent: Iterable[Sent]) -> None:
+def check_alike(sent: Iterable[SentResult]) -> None:
     """Raise ResultConflictError if two results of a post have the same id but other content."""
-    first: dict[UUID, Sent] = {}
+    first: dict[UUID, SentResult] = {}
     faults = []
     for each in sent:
         known = first.setdefault(each.row.id, each)
-        if known is not each and (other := _difference(_content(known), _content(each))):
-            faults.append((each.place, _words(each, f"{known.place} has", other)))
+        if known is not each and (
+            other := _describe_difference(_build_content(known), _build_content(each))
+        ):
+            faults.append((each.place, _describe_conflict(each, f"{known.place} has", other)))
     if faults:
         raise ResultConflictError(faults)
 
 
-def check_repeats(sent: Sequence[Sent], stored: set[UUID]) -> None:
+def check_repeats(sent: Sequence[SentResult], stored: set[UUID]) -> None:
     """Raise ResultConflictError if a result that was not `stored` differs from the stored one."""
     repeated = [each for each in sent if each.row.id not in stored]
     if not repeated:
         return
-    there = _there({each.row.id for each in repeated})
+    there = _load_stored({each.row.id for each in repeated})
     faults = []
     for each in repeated:
         known = there.get(each.row.id)
-        if known is not None and (other := _difference(known, _content(each))):
-            faults.append((each.place, _words(each, "a result that was sent before has", other)))
+        if known is not None and (other := _describe_difference(known, _build_content(each))):
+            faults.append(
+                (each.place, _describe_conflict(each, "a result that was sent before has", other))
+            )
     if faults:
         raise ResultConflictError(faults)
 
 
-def _there(ids: set[UUID]) -> dict[UUID, _Content]:
+def _load_stored(ids: set[UUID]) -> dict[UUID, _Content]:
     rows = list(
         Reading.objects.filter(pk__in=ids).values_list(
             "pk", "validity", "at", "metrics", "values", "provenance"
@@ -99,7 +103,7 @@ def _there(ids: set[UUID]) -> dict[UUID, _Content]:
                 if number in keys
             },
             at,
-            _kept(provenance),
+            _select_provenance(provenance),
             removed=sorted(
                 value for number, value in zip(metrics, values, strict=True) if number not in keys
             ),
@@ -108,21 +112,24 @@ def _there(ids: set[UUID]) -> dict[UUID, _Content]:
     }
 
 
-def _content(sent: Sent) -> _Content:
+def _build_content(sent: SentResult) -> _Content:
     row = sent.row
     return _Content(
-        row.validity, row.readings, row.at if sent.timed else None, _kept(row.provenance)
+        row.validity,
+        row.readings,
+        row.at if sent.timed else None,
+        _select_provenance(row.provenance),
     )
 
 
-def _kept(provenance: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def _select_provenance(provenance: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Return the fields to compare; None for trials of this Pitwall, which store them elsewhere."""
     if provenance is None:
         return None
     return {name: provenance[name] for name in _KEPT if name in provenance}
 
 
-def _difference(one: _Content, other: _Content) -> str:
+def _describe_difference(one: _Content, other: _Content) -> str:
     """Name the fields that differ; empty if the contents are equal."""
     # The names of removed metrics are no longer known.
     more = sorted(value for key, value in other.readings.items() if key not in one.readings)
@@ -139,7 +146,7 @@ def _difference(one: _Content, other: _Content) -> str:
     return ""
 
 
-def _words(sent: Sent, owner: str, other: str) -> str:
+def _describe_conflict(sent: SentResult, owner: str, other: str) -> str:
     given = (sent.row.provenance or {}).get("id", "")
     return (
         f"{owner} the id {given[:60]!r} for the same case, host and commit, with other {other}; "

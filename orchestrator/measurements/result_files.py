@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.importers.own_form import scalar_of
+from orchestrator.importers.own_form import parse_scalar
 from orchestrator.measurements.incoming import ResultIn
 
 #: CSV columns other than `case.<axis>` and `metric.<key>`, and whether a cell is a list.
@@ -69,9 +69,11 @@ def read_results(path: Path, bounds: Bounds = ANY_SIZE, skip: int = 0) -> Iterat
     exceeds a limit.
     """
     try:
-        with _opened(path) as file:
+        with _open_result_file(path) as file:
             lines = _Lines(file, bounds)
-            found = _csv(lines) if ".csv" in path.suffixes else _json_lines(lines)
+            found = (
+                _iterate_csv_lines(lines) if ".csv" in path.suffixes else _iterate_json_lines(lines)
+            )
             for count, line in enumerate(found, start=1):
                 if bounds.results is not None and count > bounds.results:
                     raise TooLargeError(
@@ -83,7 +85,7 @@ def read_results(path: Path, bounds: Bounds = ANY_SIZE, skip: int = 0) -> Iterat
         raise InvalidRequestError(f"{path.name} cannot be read: {error}", field="file") from error
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open_result_file(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
 
 
@@ -127,21 +129,21 @@ class _Lines:
             )
 
 
-def _json_lines(lines: _Lines) -> Iterator[Callable[[], Line]]:
+def _iterate_json_lines(lines: _Lines) -> Iterator[Callable[[], Line]]:
     for line in lines:
         lines.of_row = 0
         if not line.isspace():
-            yield partial(_of_json, lines.number, line)
+            yield partial(_parse_json_line, lines.number, line)
 
 
-def _of_json(number: int, line: bytes) -> Line:
+def _parse_json_line(number: int, line: bytes) -> Line:
     try:
         return Line(number, _RESULT.validate_json(line))
     except ValidationError as error:
-        return Line(number, fault=_told(error))
+        return Line(number, fault=_format_error(error))
 
 
-def _csv(lines: _Lines) -> Iterator[Callable[[], Line]]:
+def _iterate_csv_lines(lines: _Lines) -> Iterator[Callable[[], Line]]:
     try:
         rows = csv.reader((line.decode("utf-8-sig") for line in lines), strict=True)
         heading = [name.strip() for name in next(rows, [])]
@@ -150,7 +152,7 @@ def _csv(lines: _Lines) -> Iterator[Callable[[], Line]]:
             lines.of_row = 0
             if any(cell.strip() for cell in cells):
                 stripped = [cell.strip() for cell in cells]
-                yield partial(_of_cells, rows.line_num, heading, stripped)
+                yield partial(_parse_csv_line, rows.line_num, heading, stripped)
     except (csv.Error, UnicodeDecodeError) as error:
         raise InvalidRequestError(f"not CSV in UTF-8: {error}", field="file") from error
 
@@ -166,7 +168,7 @@ def _check(heading: list[str]) -> None:
         seen.add(name)
 
 
-def _of_cells(number: int, heading: list[str], cells: list[str]) -> Line:
+def _parse_csv_line(number: int, heading: list[str], cells: list[str]) -> Line:
     if len(cells) != len(heading):
         return Line(number, fault=f"expected {len(heading)} cells, got {len(cells)}")
     told: dict[str, Any] = {"parameters": {}, "metrics": {}}
@@ -176,7 +178,7 @@ def _of_cells(number: int, heading: list[str], cells: list[str]) -> Line:
                 _put(told, name, text)
         return Line(number, _RESULT.validate_python(told))
     except ValidationError as error:
-        return Line(number, fault=_told(error))
+        return Line(number, fault=_format_error(error))
     except ValueError:
         return Line(number, fault=f"{name}: expected a number, got {text[:60]!r}")
 
@@ -187,7 +189,7 @@ def _put(told: dict[str, Any], name: str, text: str) -> None:
     if first == "metric":
         told["metrics"][rest] = float(text)
     elif first == "case":
-        told["parameters"][rest] = scalar_of(text)
+        told["parameters"][rest] = parse_scalar(text)
     elif name == "commit.parents":
         told.setdefault("commit_facts", {})["parents"] = text.split()
     elif first == "commit" and rest:
@@ -196,7 +198,7 @@ def _put(told: dict[str, Any], name: str, text: str) -> None:
         told[name] = [part.strip() for part in text.split(";")] if COLUMNS[name] else text
 
 
-def _told(error: ValidationError) -> str:
+def _format_error(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     words = str(first["msg"]).removeprefix("Value error, ")

@@ -7,16 +7,16 @@ from typing import Any
 from uuid import UUID
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.loads import load_specs_of
+from orchestrator.benchmarks.loads import build_load_specs
 from orchestrator.benchmarks.selectors import load_stored_spec
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.loadtools.metrics import Metric, metrics_of
+from orchestrator.loadtools.metrics import Metric, find_metrics
 from orchestrator.loadtools.model import LoadSpec, Model
-from orchestrator.measurements.readings import values_of
-from orchestrator.measurements.removals import check_kept, removals_of
-from orchestrator.results.models import Artifact, LoadResult, Removal, Removed
+from orchestrator.measurements.readings import load_values
+from orchestrator.measurements.removals import check_kept, load_run_removals
+from orchestrator.results.models import Artifact, LoadResult, Removal, RemovalKind
 from orchestrator.runs.models import Trial
-from orchestrator.runs.selectors import trial_for
+from orchestrator.runs.selectors import load_trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,47 +73,47 @@ class TrialDetails:
     @property
     def model(self) -> Model | None:
         """Return the load model: open if any load is open; None if unknown."""
-        return model_of(self.asked)
+        return get_load_model(self.asked)
 
 
-def trial_details(trial: Trial) -> TrialDetails:
-    values = values_of([trial.pk]).get(trial.pk, {})
-    known = [(info, values[info.key]) for info in metrics_of(values)]
+def load_trial_details(trial: Trial) -> TrialDetails:
+    values = load_values([trial.pk]).get(trial.pk, {})
+    known = [(info, values[info.key]) for info in find_metrics(values)]
     files = trial.artifacts.values_list("name", "size", "sha256").order_by("name")
     return TrialDetails(
         trial=trial,
         measurements=tuple(known),
         artifacts=tuple(ArtifactInfo(name=n, size=s, sha256=h) for n, s, h in files),
-        loads=tuple(_summary(each) for each in trial.load_results.all()),
-        asked=asked_of(trial),
-        removed=removals_of(trial.job.run_id),
+        loads=tuple(_build_summary(each) for each in trial.load_results.all()),
+        asked=load_requested_loads(trial),
+        removed=load_run_removals(trial.job.run_id),
     )
 
 
-def asked_of(trial: Trial) -> tuple[LoadSpec, ...] | None:
+def load_requested_loads(trial: Trial) -> tuple[LoadSpec, ...] | None:
     """Return the loads of a trial as its definition specifies them, or None as above."""
     definition = trial.job.run.definition
-    return loads_asked_of(definition.pk, definition.digest, trial.case.parameters)
+    return build_requested_loads(definition.pk, definition.digest, trial.case.parameters)
 
 
-def loads_asked_of(
+def build_requested_loads(
     definition: UUID, digest: str, parameters: Mapping[str, Any]
 ) -> tuple[LoadSpec, ...] | None:
     """Return the loads of a case as the definition specifies them, or None as above."""
     try:
         resolved = load_stored_spec(definition, digest).resolve(parameters)
-        return load_specs_of(resolved, parameters)
+        return build_load_specs(resolved, parameters)
     except (InvalidRequestError, KeyError):
         return None
 
 
-def model_of(asked: tuple[LoadSpec, ...] | None) -> Model | None:
+def get_load_model(asked: tuple[LoadSpec, ...] | None) -> Model | None:
     if asked is None:
         return None
     return "open" if any(load.model == "open" for load in asked) else "closed"
 
 
-def _summary(load: LoadResult) -> LoadSummary:
+def _build_summary(load: LoadResult) -> LoadSummary:
     told = load.readings
     return LoadSummary(
         number=load.number,
@@ -134,11 +134,11 @@ def _summary(load: LoadResult) -> LoadSummary:
     )
 
 
-def artifact_content(member: Member, trial_id: UUID, name: str) -> bytes:
+def load_artifact(member: Member, trial_id: UUID, name: str) -> bytes:
     """Return the bytes of a file of a trial, as the tool wrote it."""
-    trial = trial_for(member, trial_id)
+    trial = load_trial(member, trial_id)
     artifact = Artifact.objects.filter(trial=trial, name=name).first()
     if artifact is None:
-        check_kept(trial.job.run_id, Removed.FILES)
+        check_kept(trial.job.run_id, RemovalKind.FILES)
         raise NotFoundError(f"this trial has no file {name}")
     return zlib.decompress(artifact.compressed)

@@ -12,14 +12,14 @@ from django.db import transaction
 from orchestrator.core.clock import utc_now
 from orchestrator.core.counting import count
 from orchestrator.core.ids import sha256_hex
-from orchestrator.core.untrusted_json import json_from
-from orchestrator.fleet.selectors import changes_of
+from orchestrator.core.untrusted_json import parse_json
+from orchestrator.fleet.selectors import load_host_changes
 from orchestrator.loadtools.model import Distribution, ToolOutputError, TrialReading, Validity
-from orchestrator.measurements.build_provenance import made_with
-from orchestrator.measurements.comparability import block_of, hash_configuration
+from orchestrator.measurements.build_provenance import build_build_provenance
+from orchestrator.measurements.comparability import hash_block, hash_configuration
 from orchestrator.measurements.load_results import LoadReading, TrialReadings, read_trial
-from orchestrator.measurements.metrics import metrics_of_trial
-from orchestrator.measurements.recording import Measured, record
+from orchestrator.measurements.metrics import store_trial_metrics
+from orchestrator.measurements.recording import MeasuredRow, record
 from orchestrator.results.models import Artifact, Histogram, HistogramKind, LoadResult, RunVerdict
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
@@ -45,7 +45,7 @@ def store_trial(
     Pitwall. Output that cannot be read fails the trial; its files are kept.
     """
     try:
-        result = json_from(files["result.json"])
+        result = parse_json(files["result.json"])
         read = read_trial(trial, files, result)
     except (KeyError, ValueError, ToolOutputError) as error:
         missing = f"{error} is missing" if isinstance(error, KeyError) else str(error)
@@ -69,12 +69,12 @@ def _store_measured(
 ) -> bool:
     """Store a trial with the provenance `told`; return False if it was stored before."""
     reading, ahead_s = read.whole, told["clock_ahead_s"]
-    measured = _measured(trial, job, result, reading, ahead_s=ahead_s)
-    metrics = metrics_of_trial(job.run.team_id, measured.readings)
+    measured = _build_measured(trial, job, result, reading, ahead_s=ahead_s)
+    metrics = store_trial_metrics(job.run.team_id, measured.readings)
     readings = {key: measured.readings[key] for key in metrics.ids}
-    judged = _judged(reading.validity, metrics.note)
-    times = {at: _instant(result.get(at), ahead_s) for at in ("started_at", "ended_at")}
-    provenance = {**_provenance(job, trial, result, reading), **told}
+    judged = _build_validity_fields(reading.validity, metrics.note)
+    times = {at: _correct_instant(result.get(at), ahead_s) for at in ("started_at", "ended_at")}
+    provenance = {**_build_trial_provenance(job, trial, result, reading), **told}
     with transaction.atomic():
         if not _claim(trial, job, **judged, **times, provenance=provenance):
             return False
@@ -107,20 +107,20 @@ def _claim(trial: Trial, job: Job, **changes: Any) -> bool:
     return bool(planned.update(attempt=job.attempt, host=job.host, **changes))
 
 
-def _judged(validity: Validity, note: str) -> dict[str, Any]:
+def _build_validity_fields(validity: Validity, note: str) -> dict[str, Any]:
     """Return the validity fields; `note` is shown with the reasons and changes nothing else."""
     return {
         "state": TrialState.MEASURED,
         "validity": validity.level,
-        "reasons": [*_reasons(validity), *([note] if note else [])],
+        "reasons": [*_list_reasons(validity), *([note] if note else [])],
     }
 
 
-def _reasons(validity: Validity) -> list[str]:
+def _list_reasons(validity: Validity) -> list[str]:
     return [f"{each.code}: {each.message}" for each in validity.reasons]
 
 
-def _price(job: Job, reading: TrialReading) -> dict[str, float]:
+def _compute_price(job: Job, reading: TrialReading) -> dict[str, float]:
     """Return the cost of a million answers at the hourly prices of the hosts; empty if unknown."""
     placed = [place.host for place in job.placements.select_related("host__profile")]
     hosts = {host for host in [job.host, *placed] if host is not None}
@@ -132,15 +132,15 @@ def _price(job: Job, reading: TrialReading) -> dict[str, float]:
     return {"cost.money_per_1m": hourly / 3600 / rate * 1e6}
 
 
-def _measured(
+def _build_measured(
     trial: Trial, job: Job, result: Mapping[str, Any], reading: TrialReading, *, ahead_s: float
-) -> Measured:
-    at = _instant(result.get("started_at"), ahead_s) or utc_now()
+) -> MeasuredRow:
+    at = _correct_instant(result.get("started_at"), ahead_s) or utc_now()
     host = job.host
     assert host is not None, "a job that measured has a host"
     tool = result.get("tool") or {}
     seen_at = job.snapshot.taken_at if job.snapshot else at
-    return Measured(
+    return MeasuredRow(
         id=trial.pk,
         benchmark=trial.case.benchmark_id,
         case=trial.case_id,
@@ -148,19 +148,19 @@ def _measured(
         commit=trial.variant.commit_id,
         at=at,
         validity=reading.validity.level,
-        readings={**reading.readings, **_price(job, reading)},
-        block=block_of(job.pk, trial.round),
+        readings={**reading.readings, **_compute_price(job, reading)},
+        block=hash_block(job.pk, trial.round),
         configuration=hash_configuration(
             job.run.definition, trial.case.parameters, [tool.get("name"), tool.get("version")]
         ),
-        epoch=changes_of(host).filter(at__lte=seen_at).count(),
+        epoch=load_host_changes(host).filter(at__lte=seen_at).count(),
     )
 
 
 def _store_readings(trial: Trial, read: TrialReadings, keys: Collection[str]) -> None:
     whole = read.whole
     Histogram.objects.bulk_create(
-        _histogram(trial, kind, part)
+        _build_histogram(trial, kind, part)
         for kind, part in ((HistogramKind.OK, whole.ok), (HistogramKind.OTHER, whole.other))
         if part.n
     )
@@ -178,18 +178,18 @@ def _load_result(trial: Trial, load: LoadReading, keys: Collection[str]) -> Load
         passed=load.passed,
         why=load.why,
         validity=reading.validity.level,
-        reasons=_reasons(reading.validity),
+        reasons=_list_reasons(reading.validity),
         readings={key: value for key, value in reading.readings.items() if key in keys},
-        encoded=_encoded(reading.ok).encode() if reading.ok.n else b"",
+        encoded=_encode_histogram(reading.ok).encode() if reading.ok.n else b"",
     )
 
 
-def _encoded(part: Distribution) -> stats_histogram.Histogram:
+def _encode_histogram(part: Distribution) -> stats_histogram.Histogram:
     return stats_histogram.Histogram.from_counts(part.value_us, part.count)
 
 
-def _histogram(trial: Trial, kind: str, part: Distribution) -> Histogram:
-    whole = _encoded(part)
+def _build_histogram(trial: Trial, kind: str, part: Distribution) -> Histogram:
+    whole = _encode_histogram(part)
     return Histogram(trial=trial, kind=kind, encoded=whole.encode(), count=whole.total_count)
 
 
@@ -206,7 +206,7 @@ def _store_files(trial: Trial, files: Mapping[str, bytes]) -> None:
     )
 
 
-def _provenance(
+def _build_trial_provenance(
     job: Job, trial: Trial, result: dict[str, Any], reading: TrialReading
 ) -> dict[str, Any]:
     """Return the provenance of a trial; larger parts (samples) stay in the raw result.json.
@@ -233,7 +233,7 @@ def _provenance(
         "host_fingerprint": job.snapshot.fingerprint if job.snapshot else None,
         "design_seed": job.run.seed,
         "attempt": job.attempt,
-        **made_with(job, trial, result),
+        **build_build_provenance(job, trial, result),
     }
 
 
@@ -242,5 +242,5 @@ def _is_short(value: object) -> bool:
     return len(json.dumps(value)) <= FACT_LIMIT
 
 
-def _instant(value: object, ahead_s: float) -> datetime | None:
+def _correct_instant(value: object, ahead_s: float) -> datetime | None:
     return datetime.fromtimestamp(value - ahead_s, UTC) if isinstance(value, int | float) else None

@@ -10,9 +10,9 @@ from django.db.models import QuerySet
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Definition
-from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.loadtools.metrics import Metric, metrics_of
-from orchestrator.measurements.readings import values_of
+from orchestrator.benchmarks.selectors import read_spec
+from orchestrator.loadtools.metrics import Metric, find_metrics
+from orchestrator.measurements.readings import load_values
 from orchestrator.runs.models import Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, TrialState
 
@@ -40,16 +40,20 @@ class ToolErrors:
     errors: tuple[MetricError, ...]
 
 
-def tool_errors(member: Member) -> list[ToolErrors]:
+def load_tool_errors(member: Member) -> list[ToolErrors]:
     """Return the errors of each tool and version that measured definitions with `known` in the
     team.
 
     They use the newest NEWEST trials that are not invalid; a tool without such trials is omitted.
     """
-    trials = _trials(member)
+    trials = _load_trials(member)
     tools = trials.order_by().values_list("provenance__tool__name", "provenance__tool__version")
     found = [
-        ToolErrors(tool=name, version=version or "", errors=tuple(_errors(trials, name, version)))
+        ToolErrors(
+            tool=name,
+            version=version or "",
+            errors=tuple(_compute_metric_errors(trials, name, version)),
+        )
         for name, version in tools.distinct()
         if name
     ]
@@ -58,7 +62,7 @@ def tool_errors(member: Member) -> list[ToolErrors]:
     )
 
 
-def errors_of(
+def compute_errors(
     samples: Iterable[tuple[Mapping[str, float], Mapping[str, float]]],
 ) -> list[MetricError]:
     """Compute the errors from (measured, known) of each trial; skip metrics without a
@@ -67,10 +71,10 @@ def errors_of(
     for measured, known in samples:
         for key in measured.keys() & known.keys():
             errors[key].append(measured[key] / known[key] - 1)
-    return [_metric_error(metric, errors[metric.key]) for metric in metrics_of(errors)]
+    return [_build_metric_error(metric, errors[metric.key]) for metric in find_metrics(errors)]
 
 
-def _metric_error(metric: Metric, errors: list[float]) -> MetricError:
+def _build_metric_error(metric: Metric, errors: list[float]) -> MetricError:
     return MetricError(
         metric=metric,
         median=median(errors),
@@ -80,7 +84,7 @@ def _metric_error(metric: Metric, errors: list[float]) -> MetricError:
     )
 
 
-def _trials(member: Member) -> QuerySet[Trial]:
+def _load_trials(member: Member) -> QuerySet[Trial]:
     """Return trials, newest first. Stored definitions without known values have no `known`."""
     return Trial.objects.filter(
         job__run__team=member.team,
@@ -90,15 +94,19 @@ def _trials(member: Member) -> QuerySet[Trial]:
     ).order_by("-started_at", "-pk")
 
 
-def _errors(trials: QuerySet[Trial], name: str, version: str | None) -> Iterator[MetricError]:
+def _compute_metric_errors(
+    trials: QuerySet[Trial], name: str, version: str | None
+) -> Iterator[MetricError]:
     mine = trials.filter(provenance__tool__name=name, provenance__tool__version=version)
     newest = list(mine.values_list("pk", "job__run__definition_id")[:NEWEST])
-    known = _known({definition for _, definition in newest})
+    known = _load_known_values({definition for _, definition in newest})
     keys = {key for each in known.values() for key in each}
-    values = values_of([trial for trial, _ in newest], keys)
-    yield from errors_of((values.get(trial, {}), known[definition]) for trial, definition in newest)
+    values = load_values([trial for trial, _ in newest], keys)
+    yield from compute_errors(
+        (values.get(trial, {}), known[definition]) for trial, definition in newest
+    )
 
 
-def _known(definitions: set[UUID]) -> dict[UUID, Mapping[str, float]]:
+def _load_known_values(definitions: set[UUID]) -> dict[UUID, Mapping[str, float]]:
     found = Definition.objects.in_bulk(list(definitions))
-    return {pk: spec_of(definition).known for pk, definition in found.items()}
+    return {pk: read_spec(definition).known for pk, definition in found.items()}

@@ -12,23 +12,23 @@ from orchestrator.runs.models import Trial
 Facts = Mapping[str, Any]
 
 
-def result_of(trial: Trial) -> Facts:
+def load_result(trial: Trial) -> Facts:
     """Return the agent's result.json; empty if the trial has none or it cannot be read."""
-    return _json(trial, "result.json")
+    return _load_json_file(trial, "result.json")
 
 
-def rows_of(trial: Trial, load: int = 0) -> Facts:
+def load_rows(trial: Trial, load: int = 0) -> Facts:
     """Return the reduced rows of a measured load, counted from 0; empty as above."""
-    return _json(trial, load_files(load)[1])
+    return _load_json_file(trial, load_files(load)[1])
 
 
-def loads_told(result: Facts) -> Sequence[Facts]:
+def read_loads(result: Facts) -> Sequence[Facts]:
     """Return the agent's results of the measured loads, in their order."""
     loads = result.get("loads")
     return [each for each in loads if isinstance(each, dict)] if isinstance(loads, list) else []
 
 
-def _json(trial: Trial, name: str) -> Facts:
+def _load_json_file(trial: Trial, name: str) -> Facts:
     artifact = Artifact.objects.filter(trial=trial, name=name).first()
     try:
         found = json.loads(zlib.decompress(artifact.compressed)) if artifact else {}

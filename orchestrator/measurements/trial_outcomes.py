@@ -8,7 +8,7 @@ from agents.hostagent.protocol import load_files
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.loadtools.model import ToolOutputError
 from orchestrator.measurements.load_results import read_load
-from orchestrator.measurements.trial_files import Facts, rows_of
+from orchestrator.measurements.trial_files import Facts, load_rows
 from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Trial
 
@@ -28,7 +28,7 @@ class Outcome:
     bytes_in: int | None
 
 
-def outcome_of_load(trial: Trial, result: Facts, load: int) -> Outcome | None:
+def read_load_outcome(trial: Trial, result: Facts, load: int) -> Outcome | None:
     """Return the outcome of one load, counted from 0; None if its files cannot be read."""
     names = load_files(load)
     found = Artifact.objects.filter(trial=trial, name__in=names)
@@ -44,5 +44,5 @@ def outcome_of_load(trial: Trial, result: Facts, load: int) -> Outcome | None:
         if errors is None
         else [(name, n, reading.error_texts.get(name, ())) for name, n in errors.items() if n],
         truncated=reading.truncated,
-        bytes_in=rows_of(trial, load).get("bytes"),
+        bytes_in=load_rows(trial, load).get("bytes"),
     )

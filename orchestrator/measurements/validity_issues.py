@@ -51,19 +51,19 @@ def load_run_validity(runs: Collection[UUID]) -> Mapping[UUID, RunValidity]:
 
 def count_validity_issues(reasons: Collection[Sequence[str]]) -> tuple[ValidityIssue, ...]:
     """The reasons of several trials, the most frequent first."""
-    counted = Counter(code for each in reasons for code in {code_of(text) for text in each})
+    counted = Counter(code for each in reasons for code in {parse_code(text) for text in each})
     return tuple(
-        ValidityIssue(code=code, title=title_of(code), trials=trials)
+        ValidityIssue(code=code, title=get_issue_title(code), trials=trials)
         for code, trials in sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     )
 
 
-def code_of(reason: str) -> str:
+def parse_code(reason: str) -> str:
     """Return the code of a reason `code: description`."""
     return str(reason).partition(":")[0]
 
 
-def title_of(code: str) -> str:
+def get_issue_title(code: str) -> str:
     """Return the title of a code; its words if no threshold has the code."""
     rule = THRESHOLDS.get(code)
     return rule.title if rule else code.replace("_", " ").capitalize()

@@ -92,7 +92,7 @@ FROM results_point point WHERE point.commit_id = ANY(%(commits)s)
 """
 
 
-def mark_of_runs(member: Member, *, count: int, offset: int = 0) -> str | None:
+def read_runs_version(member: Member, *, count: int, offset: int = 0) -> str | None:
     """The key of a page of the member's runs, newest first.
 
     None if one of them goes on or ended within LATELY, or if there are none: do not cache these.
@@ -102,14 +102,14 @@ def mark_of_runs(member: Member, *, count: int, offset: int = 0) -> str | None:
     return _mark("team_id", member.team.pk, count, offset)
 
 
-def mark_of_overview(member: Member, *, count: int) -> str | None:
+def read_overview_version(member: Member, *, count: int) -> str | None:
     """The key of the newest runs, as above, with all else that the first page shows."""
     if isinstance(member, Visitor):
         return _mark(_PROJECT_OF_RUN, member.project, count, more=_BENCHMARKS_AND_REPORTS)
     return _mark("team_id", member.team.pk, count, more=_HOSTS_AND_SCHEDULES)
 
 
-def mark_of_results(benchmark: Benchmark, commits: Sequence[Commit]) -> str:
+def read_results_version(benchmark: Benchmark, commits: Sequence[Commit]) -> str:
     """The key of all that reports and comparisons show of these commits."""
     values: dict[str, int | list[int]] = {
         "benchmark": benchmark.pk,

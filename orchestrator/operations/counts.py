@@ -9,35 +9,35 @@ from typing import Any
 
 from redis import RedisError
 
-from orchestrator.core.counting import Key, drain, put_back
-from orchestrator.operations.our_redis import our_key, our_redis
+from orchestrator.core.counting import Key, drain, restore_counts
+from orchestrator.operations.our_redis import build_redis_key, connect_redis
 
 
-def hand_on() -> None:
+def flush_counts() -> None:
     """Add the counts of this process to Redis. If Redis raises RedisError, no count is lost."""
     counted = drain()
     if not counted:
         return
     try:
-        with our_redis().pipeline(transaction=True) as pipe:
+        with connect_redis().pipeline(transaction=True) as pipe:
             for (name, labels), amount in counted.items():
                 pipe.hincrbyfloat(_hash(), json.dumps([name, labels]), amount)
             pipe.execute()
     except RedisError:
-        put_back(counted)
+        restore_counts(counted)
         raise
 
 
-def all_counts() -> dict[Key, float]:
+def load_counts() -> dict[Key, float]:
     """Return the counts of all processes. Raise RedisError if Redis does not answer."""
-    rows: Any = our_redis().hgetall(_hash())
-    return {_key(field): float(value) for field, value in rows.items()}
+    rows: Any = connect_redis().hgetall(_hash())
+    return {_parse_key(field): float(value) for field, value in rows.items()}
 
 
-def _key(field: bytes) -> Key:
+def _parse_key(field: bytes) -> Key:
     name, labels = json.loads(field)
     return name, tuple((label, value) for label, value in labels)
 
 
 def _hash() -> str:
-    return our_key("counts")
+    return build_redis_key("counts")

@@ -31,19 +31,19 @@ class Finding:
 Check = Callable[[], Iterator[Finding]]
 
 
-def ok(part: str, said: str) -> Finding:
+def build_ok(part: str, said: str) -> Finding:
     return Finding(part=part, outcome=Outcome.OK, said=said)
 
 
-def warned(part: str, said: str, remedy: str) -> Finding:
+def build_warning(part: str, said: str, remedy: str) -> Finding:
     return Finding(part=part, outcome=Outcome.WARNED, said=said, remedy=remedy)
 
 
-def failed(part: str, said: str, remedy: str) -> Finding:
+def build_failure(part: str, said: str, remedy: str) -> Finding:
     return Finding(part=part, outcome=Outcome.FAILED, said=said, remedy=remedy)
 
 
-def examined(checks: tuple[Check, ...]) -> Iterator[Finding]:
+def run_checks(checks: tuple[Check, ...]) -> Iterator[Finding]:
     """Yield the findings of all checks.
 
     A check that raises yields a finding too; the others still run.
@@ -53,4 +53,4 @@ def examined(checks: tuple[Check, ...]) -> Iterator[Finding]:
             yield from check()
         except Exception as error:
             part = check.__name__.replace("_", " ").strip()
-            yield failed(part, f"could not be checked: {error}", "See the message.")
+            yield build_failure(part, f"could not be checked: {error}", "See the message.")

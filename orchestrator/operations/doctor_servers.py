@@ -11,51 +11,53 @@ from redis import Redis, RedisError
 
 from orchestrator.accounts.sealed_columns import (
     SealedColumn,
-    keys_in_use,
-    reseal,
-    sealed_columns,
+    list_sealed_columns,
+    load_key_ids,
+    rotate_seals,
 )
-from orchestrator.accounts.vault import keyring, missing_keys
-from orchestrator.archives.database.state import pending_migrations
-from orchestrator.benchmarks.access import projects_with_secrets
-from orchestrator.benchmarks.host_keys import projects_with_other_host_key
+from orchestrator.accounts.vault import find_missing_keys, load_keyring
+from orchestrator.archives.database.state import find_pending_migrations
+from orchestrator.benchmarks.access import find_projects_with_secrets
+from orchestrator.benchmarks.host_keys import find_projects_with_other_host_key
 from orchestrator.core.errors import PitwallError
 from orchestrator.fleet.models import Host, HostState, HostTransport
 from orchestrator.operations import heartbeats
-from orchestrator.operations.doctor import Finding, failed, ok, warned
-from orchestrator.operations.our_redis import our_redis
+from orchestrator.operations.doctor import Finding, build_failure, build_ok, build_warning
+from orchestrator.operations.our_redis import connect_redis
 
 OLDEST_POSTGRES = 14
 MOST_CLOCK_S = 2.0
 _KEPT = ("noeviction", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl")
 
 
-def database() -> Iterator[Finding]:
+def check_database() -> Iterator[Finding]:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SHOW server_version_num")
             major = int(cursor.fetchone()[0]) // 10_000
     except DatabaseError as error:
         said = f"does not answer: {str(error).strip().splitlines()[0]}"
-        yield failed("database", said, "Start PostgreSQL, or fix DATABASE_URL.")
+        yield build_failure("database", said, "Start PostgreSQL, or fix DATABASE_URL.")
         return
     if major < OLDEST_POSTGRES:
         fix = f"Move to PostgreSQL {OLDEST_POSTGRES} or newer."
-        yield failed("database", f"PostgreSQL {major} is too old", fix)
+        yield build_failure("database", f"PostgreSQL {major} is too old", fix)
     else:
-        yield ok("database", f"PostgreSQL {major}")
+        yield build_ok("database", f"PostgreSQL {major}")
 
 
-def migrations() -> Iterator[Finding]:
-    waiting = pending_migrations()
+def check_migrations() -> Iterator[Finding]:
+    waiting = find_pending_migrations()
     if waiting:
         first = ", ".join(waiting[:3])
-        yield failed("migrations", f"{len(waiting)} not applied: {first}", "manage.py migrate")
+        yield build_failure(
+            "migrations", f"{len(waiting)} not applied: {first}", "manage.py migrate"
+        )
     else:
-        yield ok("migrations", "all applied")
+        yield build_ok("migrations", "all applied")
 
 
-def database_settings() -> Iterator[Finding]:
+def check_database_settings() -> Iterator[Finding]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_setting('synchronous_commit'), current_setting('fsync'),"
@@ -65,19 +67,21 @@ def database_settings() -> Iterator[Finding]:
         commits, syncs, connections, encoding = cursor.fetchone()
     if syncs == "off":
         fix = "ALTER SYSTEM SET fsync = on"
-        yield failed("durability", "fsync is off: a crash can lose all data", fix)
+        yield build_failure("durability", "fsync is off: a crash can lose all data", fix)
     elif commits == "off":
         fix = "ALTER SYSTEM SET synchronous_commit = on"
         found = "synchronous_commit is off: a crash loses the last seconds"
-        yield warned("durability", found, fix)
+        yield build_warning("durability", found, fix)
     else:
-        yield ok("durability", f"commits are written to disk; {connections} connections at most")
+        yield build_ok(
+            "durability", f"commits are written to disk; {connections} connections at most"
+        )
     if encoding != "UTF8":
         fix = "Create it again with the encoding UTF8."
-        yield failed("database text", f"its encoding is {encoding}", fix)
+        yield build_failure("database text", f"its encoding is {encoding}", fix)
 
 
-def database_role() -> Iterator[Finding]:
+def check_database_role() -> Iterator[Finding]:
     """Warn if Pitwall's role (superuser or owner of tables) could change the audit log."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -88,7 +92,7 @@ def database_role() -> Iterator[Finding]:
         name, is_superuser, is_owner = cursor.fetchone()
     if is_superuser or is_owner:
         what = "a superuser" if is_superuser else "the owner of the tables"
-        yield warned(
+        yield build_warning(
             "database role",
             f"Pitwall runs as {name}, {what}: a bug in it could change the schema and the audit "
             "log",
@@ -96,10 +100,10 @@ def database_role() -> Iterator[Finding]:
             "owner.",
         )
     else:
-        yield ok("database role", f"{name} can change rows, but not the schema")
+        yield build_ok("database role", f"{name} can change rows, but not the schema")
 
 
-def clock() -> Iterator[Finding]:
+def check_clock() -> Iterator[Finding]:
     began = time.time()
     with connection.cursor() as cursor:
         cursor.execute("SELECT extract(epoch FROM clock_timestamp())")
@@ -107,59 +111,59 @@ def clock() -> Iterator[Finding]:
     off_s = theirs - (began + time.time()) / 2
     if abs(off_s) > MOST_CLOCK_S:
         fix = "Run an NTP client on both machines."
-        yield failed("clock", f"differs from the database's by {off_s:+.1f} s", fix)
+        yield build_failure("clock", f"differs from the database's by {off_s:+.1f} s", fix)
     else:
-        yield ok("clock", "agrees with the database's")
+        yield build_ok("clock", "agrees with the database's")
 
 
-def sealed_secrets() -> Iterator[Finding]:
+def check_sealed_secrets() -> Iterator[Finding]:
     try:
-        newest = keyring().newest
-        broken = sum(map(_unopened, sealed_columns()))
+        newest = load_keyring().newest
+        broken = sum(map(_count_unopened, list_sealed_columns()))
     except PitwallError as error:
-        yield failed("sealed secrets", str(error), "See the secret key above.")
+        yield build_failure("sealed secrets", str(error), "See the secret key above.")
         return
     if broken:
-        steps = missing_keys(keys_in_use())
+        steps = find_missing_keys(load_key_ids())
         again = "enter them again: `manage.py rotate_secrets --dry-run` lists them"
         fix = "; ".join(steps) or again
-        yield failed(
+        yield build_failure(
             "sealed secrets", f"{broken} cannot be decrypted with the configured keys", fix
         )
     else:
-        yield ok("sealed secrets", f"all can be decrypted; new ones get the key {newest}")
+        yield build_ok("sealed secrets", f"all can be decrypted; new ones get the key {newest}")
 
 
-def _unopened(column: SealedColumn) -> int:
+def _count_unopened(column: SealedColumn) -> int:
     """Return how many rows none of the keys opens. Each batch reports the total so far."""
-    found = [batch.broken for batch in reseal(column, write=False)]
+    found = [batch.broken for batch in rotate_seals(column, write=False)]
     return len(found[-1]) if found else 0
 
 
-def redis_server() -> Iterator[Finding]:
-    redis = our_redis()
+def check_redis() -> Iterator[Finding]:
+    redis = connect_redis()
     try:
         redis.ping()
     except RedisError as error:
         fix = "Start Redis, or fix REDIS_URL. Until then no job proceeds."
-        yield failed("Redis", f"does not answer: {error}", fix)
+        yield build_failure("Redis", f"does not answer: {error}", fix)
         return
-    policy = _setting(redis, "maxmemory-policy")
+    policy = _read_setting(redis, "maxmemory-policy")
     if policy and policy not in _KEPT:
-        yield failed(
+        yield build_failure(
             "Redis",
             f"drops keys when it is full ({policy}), also ticks and messages of jobs",
             "maxmemory-policy noeviction, or a separate Redis for Pitwall",
         )
     else:
-        yield ok("Redis", f"answers; when full: {policy or 'unknown, it does not report it'}")
-    if _setting(redis, "appendonly") == "no" and not _setting(redis, "save"):
-        yield ok("Redis persistence", "off; not needed, because all state is in PostgreSQL")
+        yield build_ok("Redis", f"answers; when full: {policy or 'unknown, it does not report it'}")
+    if _read_setting(redis, "appendonly") == "no" and not _read_setting(redis, "save"):
+        yield build_ok("Redis persistence", "off; not needed, because all state is in PostgreSQL")
     else:
-        yield ok("Redis persistence", "on; not needed, because all state is in PostgreSQL")
+        yield build_ok("Redis persistence", "on; not needed, because all state is in PostgreSQL")
 
 
-def _setting(redis: Redis, name: str) -> str:
+def _read_setting(redis: Redis, name: str) -> str:
     """Return a setting of Redis; empty if a hosted Redis does not report it."""
     try:
         # The client decodes only this answer by itself.
@@ -181,25 +185,25 @@ _COMMANDS = {
 }
 
 
-def processes() -> Iterator[Finding]:
+def check_processes() -> Iterator[Finding]:
     try:
-        known = heartbeats.load_heartbeats(our_redis(), settings.CELERY_TASK_DEFAULT_QUEUE)
+        known = heartbeats.load_heartbeats(connect_redis(), settings.CELERY_TASK_DEFAULT_QUEUE)
     except RedisError:
-        yield failed("processes", "unknown: Redis does not answer", "See Redis above.")
+        yield build_failure("processes", "unknown: Redis does not answer", "See Redis above.")
         return
     for kind in heartbeats.KINDS:
         alive = [each.name for each in known if each.kind == kind and each.is_alive]
         if alive:
-            yield ok(f"{kind}s", f"{len(alive)}: {', '.join(sorted(alive))}")
+            yield build_ok(f"{kind}s", f"{len(alive)}: {', '.join(sorted(alive))}")
         else:
-            yield failed(
+            yield build_failure(
                 f"{kind}s",
                 f"none sent a heartbeat within {heartbeats.LATE_S:.0f} s: {_WITHOUT[kind]}",
                 f"{_COMMANDS[kind]}, with the same REDIS_URL and PITWALL_QUEUE",
             )
 
 
-def mail_server() -> Iterator[Finding]:
+def check_mail_server() -> Iterator[Finding]:
     if not settings.EMAIL_HOST:
         return
     server = get_connection()
@@ -208,41 +212,44 @@ def mail_server() -> Iterator[Finding]:
         server.close()
     except OSError as error:
         fix = "Fix PITWALL_SMTP_HOST, _PORT, _USER, _PASSWORD, _TLS; invitations wait for it."
-        yield failed("mail server", f"cannot be used: {error}", fix)
+        yield build_failure("mail server", f"cannot be used: {error}", fix)
     else:
-        yield ok("mail server", "accepts the log-in")
+        yield build_ok("mail server", "accepts the log-in")
 
 
-def repositories() -> Iterator[Finding]:
-    secrets, changed = projects_with_secrets().count(), projects_with_other_host_key().count()
+def check_repositories() -> Iterator[Finding]:
+    secrets, changed = (
+        find_projects_with_secrets().count(),
+        find_projects_with_other_host_key().count(),
+    )
     if secrets:
-        yield failed(
+        yield build_failure(
             "repositories",
             f"{secrets} addresses contain a password, so these repositories are not fetched",
             "A worker seals them within a minute; if none does, see the secret key above.",
         )
     if changed:
-        yield warned(
+        yield build_warning(
             "repositories",
             f"{changed} git servers show another host key than the pinned one",
             "See Repository access on the pages of their projects.",
         )
     if not secrets and not changed:
-        yield ok("repositories", "no password in an address, and no changed host key")
+        yield build_ok("repositories", "no password in an address, and no changed host key")
 
 
-def hosts() -> Iterator[Finding]:
+def check_hosts() -> Iterator[Finding]:
     used = Host.objects.exclude(state__in=(HostState.RETIRED, HostState.EXTERNAL))
     lost = used.filter(state=HostState.UNREACHABLE).count()
     if used.filter(transport=HostTransport.LOCAL).exists():
-        yield warned(
+        yield build_warning(
             "hosts",
             "some are the machine of the worker itself",
             "With workers on several machines, add these as SSH hosts instead.",
         )
     if lost:
-        yield warned(
+        yield build_warning(
             "hosts", f"{lost} cannot be reached", "Their pages show the reason and the fix."
         )
     else:
-        yield ok("hosts", f"{used.count()}, all reachable")
+        yield build_ok("hosts", f"{used.count()}, all reachable")

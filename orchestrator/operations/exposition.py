@@ -10,7 +10,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Labels = tuple[tuple[str, str], ...]
 
 
-def exposition(families: Iterable[Family]) -> str:
+def render_exposition(families: Iterable[Family]) -> str:
     """Return the families as text, without those that have no samples: their values are unknown."""
     lines: list[str] = []
     for family in families:
@@ -18,20 +18,20 @@ def exposition(families: Iterable[Family]) -> str:
             lines += [
                 f"# HELP {family.name} {family.help}",
                 f"# TYPE {family.name} {family.kind}",
-                *_samples(family),
+                *_format_samples(family),
             ]
     return "\n".join(lines) + "\n"
 
 
-def _samples(family: Family) -> Iterator[str]:
+def _format_samples(family: Family) -> Iterator[str]:
     if family.kind == Kind.HISTOGRAM:
-        yield from _histogram(family)
+        yield from _format_histogram(family)
         return
     for labels, value in sorted(family.samples.items()):
-        yield _line(family.name, labels, value)
+        yield _format_sample(family.name, labels, value)
 
 
-def _histogram(family: Family) -> Iterator[str]:
+def _format_histogram(family: Family) -> Iterator[str]:
     """Yield the lines of a histogram from its buckets (`le` → number, `sum` → sum)."""
     by_labels: dict[Labels, dict[str, float]] = defaultdict(dict)
     for labels, value in family.samples.items():
@@ -42,22 +42,23 @@ def _histogram(family: Family) -> Iterator[str]:
         bounds = sorted((bound for bound in classes if bound != "sum"), key=float)
         for bound in [*(bound for bound in bounds if bound != "+Inf"), "+Inf"]:
             total += classes.get(bound, 0.0)
-            yield _line(f"{family.name}_bucket", (*labels, ("le", bound)), total)
-        yield _line(f"{family.name}_sum", labels, classes.get("sum", 0.0))
-        yield _line(f"{family.name}_count", labels, total)
+            yield _format_sample(f"{family.name}_bucket", (*labels, ("le", bound)), total)
+        yield _format_sample(f"{family.name}_sum", labels, classes.get("sum", 0.0))
+        yield _format_sample(f"{family.name}_count", labels, total)
 
 
-def _line(name: str, labels: Labels, value: float) -> str:
-    told = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels)
+def _format_sample(name: str, labels: Labels, value: float) -> str:
+    told = ",".join(f'{label}="{_escape_label(text)}"' for label, text in labels)
     return f"{name}{{{told}}} {value:.10g}" if told else f"{name} {value:.10g}"
 
 
-def _escaped(text: str) -> str:
+def _escape_label(text: str) -> str:
     return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
-def grouped(counts: Mapping[tuple[str, Labels], float]) -> dict[str, dict[Labels, float]]:
-    """Return counts by the name of their metric; histograms in the form that `_histogram` takes."""
+def group_counts(counts: Mapping[tuple[str, Labels], float]) -> dict[str, dict[Labels, float]]:
+    """Return counts by the name of their metric; histograms in the form that `_format_histogram`
+    takes."""
     found: dict[str, dict[Labels, float]] = defaultdict(dict)
     for (name, labels), value in counts.items():
         if name.endswith("_bucket"):

@@ -46,7 +46,7 @@ histogram pitwall_task_seconds           task          Duration of Celery tasks
 """
 
 
-def _family(line: str) -> Family:
+def _parse_family(line: str) -> Family:
     kind, name, labels, text = line.split(maxsplit=3)
     known = () if labels == "-" else tuple(labels.split(","))
     return Family(name=name, kind=Kind(kind), help=text, labels=known)
@@ -54,5 +54,5 @@ def _family(line: str) -> Family:
 
 #: By name, in the order of `/metrics`.
 FAMILIES: Mapping[str, Family] = {
-    family.name: family for family in map(_family, _LINES.strip().splitlines())
+    family.name: family for family in map(_parse_family, _LINES.strip().splitlines())
 }

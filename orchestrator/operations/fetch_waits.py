@@ -14,15 +14,15 @@ from hashlib import sha256
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 
-from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
+from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch
 from orchestrator.benchmarks.models import Fetch
 from orchestrator.benchmarks.refs import (
     TRIES,
     FetchRunningError,
-    names_fetched_after,
-    names_of_last_fetch,
+    resolve_after_fetch,
+    resolve_at_last_fetch,
 )
-from orchestrator.database.clock import database_now
+from orchestrator.database.clock import read_database_time
 
 #: The time of a first request is forgotten so long after its last repeat.
 KNOWN_S = 600
@@ -44,7 +44,7 @@ class FetchWait:
     def since(self) -> datetime | None:
         """Return when the request was first made; None for the first time."""
         if self._key is None:
-            self._key = _key_of(self._request)
+            self._key = _build_wait_key(self._request)
             self._since = cache.get(self._key)
         return self._since
 
@@ -55,8 +55,8 @@ class FetchWait:
         """
         self.is_waiting = True
         if self._request.method in _READS:
-            return fetch_of(error.project)
-        since = self.since() or database_now()
+            return load_fetch(error.project)
+        since = self.since() or read_database_time()
         fetch = request_fetch(error.project, urgent=error.urgent, since=since)
         cache.set(self._key, since, KNOWN_S)
         return fetch
@@ -79,7 +79,7 @@ def fetch_waits(get_response: Callable[[HttpRequest], HttpResponse]) -> object:
         wait = FetchWait(request)
         request.fetch_wait = wait  # type: ignore[attr-defined]
         reads = request.method in _READS
-        with names_of_last_fetch() if reads else names_fetched_after(wait.since):
+        with resolve_at_last_fetch() if reads else resolve_after_fetch(wait.since):
             response = get_response(request)
         wait.end()
         return response
@@ -107,14 +107,14 @@ def is_fetch_awaited(fetch: Fetch, key: str) -> bool:
     return not has_succeeded and not fetch.has_failed_since(since, TRIES)
 
 
-def wait_of(request: HttpRequest) -> FetchWait:
+def build_fetch_wait(request: HttpRequest) -> FetchWait:
     wait: FetchWait = request.fetch_wait  # type: ignore[attr-defined]
     return wait
 
 
-def _key_of(request: HttpRequest) -> str:
+def _build_wait_key(request: HttpRequest) -> str:
     who = request.headers.get("Authorization") or str(getattr(request.user, "pk", ""))
-    same = request.headers.get("Idempotency-Key", "").encode() or _content_of(request)
+    same = request.headers.get("Idempotency-Key", "").encode() or _hash_content(request)
     parts = [who.encode(), str(request.method).encode(), request.get_full_path().encode(), same]
     digest = sha256()
     for part in parts:
@@ -122,7 +122,7 @@ def _key_of(request: HttpRequest) -> str:
     return f"fetch-wait:{digest.hexdigest()}"
 
 
-def _content_of(request: HttpRequest) -> bytes:
+def _hash_content(request: HttpRequest) -> bytes:
     """Return the fields of a form, or the body of another request.
 
     A form that is sent again has another CSRF token and may be encoded differently.

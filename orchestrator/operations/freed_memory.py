@@ -14,7 +14,7 @@ LARGE_BYTES = 2**20
 ARENAS = 2
 
 
-def give_freed_memory_back() -> None:
+def return_freed_memory() -> None:
     """Keep threads from hoarding freed memory. Without glibc this does nothing.
 
     By default glibc raises the threshold for large blocks when one is freed. Later blocks of that
@@ -27,7 +27,7 @@ def give_freed_memory_back() -> None:
         set_option(_TRIM_THRESHOLD, LARGE_BYTES)
 
 
-def give_free_pages_back() -> None:
+def return_free_pages() -> None:
     """Give free pages between used blocks back to the system, which takes some milliseconds.
 
     By default glibc returns only the free end of an arena, so that fragmentation makes a process
@@ -48,4 +48,4 @@ def tidy_memory() -> None:
     # 45,730 lines, about 4.5 MiB.
     linecache.clearcache()
     gc.collect()
-    give_free_pages_back()
+    return_free_pages()

@@ -11,7 +11,7 @@ from orchestrator.alerts.models import Delivery, DeliveryState
 from orchestrator.benchmarks.models import Fetch
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host, HostState
-from orchestrator.runs.claims import due_jobs
+from orchestrator.runs.claims import load_due_jobs
 from orchestrator.runs.models import HostLease, Job
 from orchestrator.runs.states import JOB_ACTIVE, JobState
 
@@ -27,9 +27,16 @@ PHASES = (
 )  # fmt: skip
 
 
-def database_figures() -> dict[str, Samples]:
+def load_database_gauges() -> dict[str, Samples]:
     """Return samples by name of the metric. Each query uses an index or reads a small table."""
-    return {**_queue(), **_jobs(), **_leases(), **_hosts(), **_deliveries(), **_fetches()}
+    return {
+        **_queue(),
+        **_load_job_gauges(),
+        **_load_lease_gauges(),
+        **_load_host_gauges(),
+        **_load_delivery_gauges(),
+        **_load_fetch_gauges(),
+    }
 
 
 def _queue() -> dict[str, Samples]:
@@ -40,7 +47,7 @@ def _queue() -> dict[str, Samples]:
     return _count_and_age(waiting, "created_at", "pitwall_queue_jobs", "pitwall_queue_oldest")
 
 
-def _leases() -> dict[str, Samples]:
+def _load_lease_gauges() -> dict[str, Samples]:
     held = HostLease.objects.all()
     return _count_and_age(held, "taken_at", "pitwall_leases", "pitwall_lease_oldest")
 
@@ -55,35 +62,35 @@ def _count_and_age(rows: QuerySet[Any], since: str, number: str, age: str) -> di
     }
 
 
-def _jobs() -> dict[str, Samples]:
+def _load_job_gauges() -> dict[str, Samples]:
     phases: Counter[str] = Counter(dict.fromkeys((*PHASES, "other"), 0))
     for phase in Job.objects.filter(state__in=JOB_ACTIVE).values_list("phase", flat=True):
         word = phase.partition(" ")[0]
         phases[word if word in PHASES else "other"] += 1
     return {
-        "pitwall_jobs": _labelled("phase", phases),
-        "pitwall_jobs_overdue": {(): len(due_jobs(late_by_s=OVERDUE_S))},
+        "pitwall_jobs": _label_samples("phase", phases),
+        "pitwall_jobs_overdue": {(): len(load_due_jobs(late_by_s=OVERDUE_S))},
     }
 
 
-def _hosts() -> dict[str, Samples]:
+def _load_host_gauges() -> dict[str, Samples]:
     states = Counter(dict.fromkeys(HostState.values, 0))
     rows = Host.objects.order_by().values_list("state").annotate(Count("pk"))
     states.update(dict(rows))
-    return {"pitwall_hosts": _labelled("state", states)}
+    return {"pitwall_hosts": _label_samples("state", states)}
 
 
-def _deliveries() -> dict[str, Samples]:
+def _load_delivery_gauges() -> dict[str, Samples]:
     waiting = Delivery.objects.filter(state=DeliveryState.WAITING).count()
     return {"pitwall_deliveries_waiting": {(): waiting}}
 
 
-def _fetches() -> dict[str, Samples]:
+def _load_fetch_gauges() -> dict[str, Samples]:
     """Count the fetches by state. Each project has one row, so all can be read here."""
     states = Counter(dict.fromkeys(FETCH_STATES, 0))
     states.update(fetch.state for fetch in Fetch.objects.all())
-    return {"pitwall_fetches": _labelled("state", states)}
+    return {"pitwall_fetches": _label_samples("state", states)}
 
 
-def _labelled(label: str, numbers: Mapping[str, int]) -> Samples:
+def _label_samples(label: str, numbers: Mapping[str, int]) -> Samples:
     return {((label, value),): number for value, number in numbers.items()}

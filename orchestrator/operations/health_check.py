@@ -13,7 +13,7 @@ import urllib.request
 from redis import RedisError
 
 from orchestrator.operations.heartbeats import LATE_S, load_heartbeats
-from orchestrator.operations.redis_server import redis_of
+from orchestrator.operations.redis_server import connect_redis_server
 
 _PATIENCE_S = 4
 
@@ -23,13 +23,13 @@ def main() -> int:
     if kind not in ("web", "worker", "fetcher", "beat"):
         print(__doc__)
         return 2
-    problem = _web() if kind == "web" else _process(kind)
+    problem = _check_web() if kind == "web" else _process(kind)
     if problem:
         print(problem)
     return 1 if problem else 0
 
 
-def _web() -> str:
+def _check_web() -> str:
     url = sys.argv[2] if len(sys.argv) > 2 else "http://127.0.0.1:8000/healthz"
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
@@ -44,7 +44,7 @@ def _process(kind: str) -> str:
     queue = os.environ.get("PITWALL_QUEUE") or "pitwall"
     machine = socket.gethostname()
     try:
-        known = load_heartbeats(redis_of(url), queue)
+        known = load_heartbeats(connect_redis_server(url), queue)
     except RedisError as error:
         # The fault is in Redis: a restart of this process would not help.
         print(f"Redis does not answer: {error}")

@@ -17,10 +17,15 @@ from django.conf import settings
 from redis import RedisError
 
 from orchestrator.dispatch.plan import STEP_S
-from orchestrator.operations.counts import hand_on
+from orchestrator.operations.counts import flush_counts
 from orchestrator.operations.freed_memory import tidy_memory
-from orchestrator.operations.heartbeats import EVERY_S, delete_heartbeat, own_name, record_heartbeat
-from orchestrator.operations.our_redis import our_redis
+from orchestrator.operations.heartbeats import (
+    EVERY_S,
+    build_process_name,
+    delete_heartbeat,
+    record_heartbeat,
+)
+from orchestrator.operations.our_redis import connect_redis
 from orchestrator.operations.outages import outages
 from orchestrator.operations.stuck_threads import BUSY, MAIN_LOOP
 
@@ -55,10 +60,10 @@ class HeartbeatThread:
         self._end.set()
         self._thread.join(timeout=2)
         with contextlib.suppress(RedisError):
-            hand_on()
+            flush_counts()
             if self.kind is not None:
                 queue = settings.CELERY_TASK_DEFAULT_QUEUE
-                delete_heartbeat(our_redis(), queue, self.kind, own_name())
+                delete_heartbeat(connect_redis(), queue, self.kind, build_process_name())
 
     def _is_stuck(self) -> bool:
         """Return whether a worker ends no task any more. It then sends no heartbeat.
@@ -86,8 +91,8 @@ class HeartbeatThread:
         try:
             if self.kind is not None and not self._is_stuck():
                 queue = settings.CELERY_TASK_DEFAULT_QUEUE
-                record_heartbeat(our_redis(), queue, self.kind, own_name())
-            hand_on()
+                record_heartbeat(connect_redis(), queue, self.kind, build_process_name())
+            flush_counts()
             self._silent = False
         except RedisError as error:
             # Main loops wait for Redis while it is away.

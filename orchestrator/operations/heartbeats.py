@@ -10,7 +10,7 @@ from typing import Any
 
 from redis import Redis
 
-from orchestrator.operations.redis_server import name_of
+from orchestrator.operations.redis_server import build_key_name
 
 #: Seconds between two heartbeats of a process.
 EVERY_S = 5.0
@@ -38,14 +38,14 @@ class Heartbeat:
         return self.name.rpartition(":")[0]
 
 
-def own_name() -> str:
+def build_process_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def record_heartbeat(redis: Redis, queue: str, kind: str, name: str) -> None:
     """Store a heartbeat. Raise RedisError if Redis does not answer."""
-    now = _now(redis)
-    key = name_of(queue, "heartbeats")
+    now = _read_redis_time(redis)
+    key = build_key_name(queue, "heartbeats")
     with redis.pipeline(transaction=False) as pipe:
         pipe.zadd(key, {f"{kind} {name}": now})
         pipe.zremrangebyscore(key, 0, now - FORGET_S)
@@ -57,8 +57,8 @@ def load_heartbeats(redis: Redis, queue: str) -> list[Heartbeat]:
 
     Raise RedisError if Redis does not answer.
     """
-    now = _now(redis)
-    rows: Any = redis.zrevrange(name_of(queue, "heartbeats"), 0, -1, withscores=True)
+    now = _read_redis_time(redis)
+    rows: Any = redis.zrevrange(build_key_name(queue, "heartbeats"), 0, -1, withscores=True)
     found = []
     for member, at in rows:
         kind, _, name = member.decode().partition(" ")
@@ -68,10 +68,10 @@ def load_heartbeats(redis: Redis, queue: str) -> list[Heartbeat]:
 
 def delete_heartbeat(redis: Redis, queue: str, kind: str, name: str) -> None:
     """Delete the heartbeat of a process that ends in order."""
-    redis.zrem(name_of(queue, "heartbeats"), f"{kind} {name}")
+    redis.zrem(build_key_name(queue, "heartbeats"), f"{kind} {name}")
 
 
-def _now(redis: Redis) -> float:
+def _read_redis_time(redis: Redis) -> float:
     time: Any = redis.time()
     seconds, micros = time
     return float(seconds) + micros / 1e6

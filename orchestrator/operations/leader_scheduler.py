@@ -11,8 +11,8 @@ from typing import Any
 from celery.beat import Scheduler
 from redis import RedisError
 
-from orchestrator.operations.heartbeats import own_name
-from orchestrator.operations.our_redis import our_key, our_redis
+from orchestrator.operations.heartbeats import build_process_name
+from orchestrator.operations.our_redis import build_redis_key, connect_redis
 from orchestrator.operations.stuck_threads import MAIN_LOOP
 
 logger = logging.getLogger(__name__)
@@ -50,17 +50,19 @@ class LeaderScheduler(Scheduler):
         """Release the lock, so that the next leader need not wait until it expires."""
         if self._holds:
             try:
-                our_redis().eval(_RELEASE, 1, _key(), own_name())
+                connect_redis().eval(_RELEASE, 1, _build_leader_key(), build_process_name())
             except RedisError as error:
                 logger.info("the lock of the ticks is not released and will expire: %s", error)
         super().close()
 
     def _take_or_keep(self) -> bool:
-        redis = our_redis()
+        redis = connect_redis()
         try:
-            if self._holds and redis.eval(_RENEW, 1, _key(), own_name(), HOLD_S):
+            if self._holds and redis.eval(
+                _RENEW, 1, _build_leader_key(), build_process_name(), HOLD_S
+            ):
                 return True
-            return bool(redis.set(_key(), own_name(), nx=True, ex=HOLD_S))
+            return bool(redis.set(_build_leader_key(), build_process_name(), nx=True, ex=HOLD_S))
         except RedisError:
             # Without Redis no tick arrives anyway.
             return self._holds
@@ -73,5 +75,5 @@ class LeaderScheduler(Scheduler):
         self._holds = holds
 
 
-def _key() -> str:
-    return our_key("beat")
+def _build_leader_key() -> str:
+    return build_redis_key("beat")

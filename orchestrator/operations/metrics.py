@@ -11,41 +11,41 @@ from django.db import DatabaseError
 from redis import RedisError
 
 from orchestrator.operations import heartbeats
-from orchestrator.operations.counts import all_counts, hand_on
-from orchestrator.operations.exposition import Labels, exposition, grouped
+from orchestrator.operations.counts import flush_counts, load_counts
+from orchestrator.operations.exposition import Labels, group_counts, render_exposition
 from orchestrator.operations.families import FAMILIES, Family
-from orchestrator.operations.gauges import Samples, database_figures
-from orchestrator.operations.our_redis import our_redis
+from orchestrator.operations.gauges import Samples, load_database_gauges
+from orchestrator.operations.our_redis import connect_redis
 
 
-def metrics_text() -> str:
+def render_metrics() -> str:
     """Return the metrics in Prometheus's format.
 
     A part that does not answer is left out, and its `pitwall_up` is 0.
     """
     found: dict[str, Samples] = {}
     up: dict[Labels, float] = {}
-    for part, ask in (("database", database_figures), ("redis", _redis_figures)):
+    for part, ask in (("database", load_database_gauges), ("redis", _load_redis_gauges)):
         try:
             found.update(ask())
             up[(("part", part),)] = 1.0
         except (DatabaseError, RedisError):
             up[(("part", part),)] = 0.0
     found["pitwall_up"] = up
-    return exposition(_filled(found))
+    return render_exposition(_fill_families(found))
 
 
-def _filled(found: Mapping[str, Samples]) -> list[Family]:
+def _fill_families(found: Mapping[str, Samples]) -> list[Family]:
     return [replace(family, samples=found.get(name, {})) for name, family in FAMILIES.items()]
 
 
-def _redis_figures() -> dict[str, Samples]:
-    hand_on()
-    return {**grouped(all_counts()), **_processes()}
+def _load_redis_gauges() -> dict[str, Samples]:
+    flush_counts()
+    return {**group_counts(load_counts()), **_load_process_gauges()}
 
 
-def _processes() -> dict[str, Samples]:
-    redis = our_redis()
+def _load_process_gauges() -> dict[str, Samples]:
+    redis = connect_redis()
     queue = settings.CELERY_TASK_DEFAULT_QUEUE
     known = heartbeats.load_heartbeats(redis, queue)
     alive: dict[Labels, float] = {}

@@ -3,12 +3,12 @@
 from django.conf import settings
 from redis import Redis
 
-from orchestrator.operations.redis_server import name_of, redis_of
+from orchestrator.operations.redis_server import build_key_name, connect_redis_server
 
 
-def our_redis() -> Redis:
-    return redis_of(settings.CELERY_BROKER_URL)
+def connect_redis() -> Redis:
+    return connect_redis_server(settings.CELERY_BROKER_URL)
 
 
-def our_key(what: str) -> str:
-    return name_of(settings.CELERY_TASK_DEFAULT_QUEUE, what)
+def build_redis_key(what: str) -> str:
+    return build_key_name(settings.CELERY_TASK_DEFAULT_QUEUE, what)

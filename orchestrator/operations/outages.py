@@ -18,7 +18,7 @@ import redis
 from django.db import connection
 
 from orchestrator.operations.database_away import is_away
-from orchestrator.operations.our_redis import our_redis
+from orchestrator.operations.our_redis import connect_redis
 
 logger = logging.getLogger(__name__)
 
@@ -80,8 +80,8 @@ class OutageFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if outages.explain(record):
             return False
-        for error in _errors_of(record):
-            service = service_of(error)
+        for error in _iterate_causes(record):
+            service = find_failed_service(error)
             if service is None:
                 continue
             if outages.note(service):
@@ -91,7 +91,7 @@ class OutageFilter(logging.Filter):
         return True
 
 
-def service_of(error: BaseException) -> str | None:
+def find_failed_service(error: BaseException) -> str | None:
     """Return the server whose absence caused this error; None for another error."""
     if isinstance(error, _REDIS_AWAY):
         return "Redis"
@@ -103,7 +103,7 @@ def service_of(error: BaseException) -> str | None:
     return "PostgreSQL" if state.startswith(_AWAY_STATES) else None
 
 
-def _errors_of(record: logging.LogRecord) -> Iterator[BaseException]:
+def _iterate_causes(record: logging.LogRecord) -> Iterator[BaseException]:
     """Yield the exceptions of a record and their causes."""
     arguments = record.args if isinstance(record.args, tuple) else ()
     error = record.exc_info[1] if record.exc_info else None
@@ -121,7 +121,7 @@ def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0][:_MOST_CHARACTERS]
 
 
-def _postgres_answers() -> bool:
+def _does_postgres_answer() -> bool:
     parameters = connection.get_connection_params()
     try:
         with psycopg.connect(**{**parameters, "autocommit": True}) as session:
@@ -131,14 +131,14 @@ def _postgres_answers() -> bool:
     return True
 
 
-def _redis_answers() -> bool:
+def _does_redis_answer() -> bool:
     try:
-        our_redis().ping()
+        connect_redis().ping()
     except redis.RedisError:
         return False
     return True
 
 
 _ANSWERS: Mapping[str, Callable[[], bool]] = MappingProxyType(
-    {"PostgreSQL": _postgres_answers, "Redis": _redis_answers}
+    {"PostgreSQL": _does_postgres_answer, "Redis": _does_redis_answer}
 )

@@ -11,10 +11,10 @@ from types import MappingProxyType
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from orchestrator.core.this_machine import is_of_this_machine
+from orchestrator.core.this_machine import is_local_request
 from orchestrator.operations.exposition import CONTENT_TYPE
-from orchestrator.operations.metrics import metrics_text
-from orchestrator.operations.readiness import recent_parts
+from orchestrator.operations.metrics import render_metrics
+from orchestrator.operations.readiness import load_recent_parts
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -38,24 +38,24 @@ def probes(get_response: GetResponse) -> GetResponse:
     return middleware
 
 
-def _healthz(_: HttpRequest) -> HttpResponse:
+def _answer_healthz(_: HttpRequest) -> HttpResponse:
     """Return 200: this process answers. A restart would fix nothing else."""
     return HttpResponse("alive\n", content_type="text/plain; charset=utf-8")
 
 
-def _readyz(request: HttpRequest) -> HttpResponse:
+def _answer_readyz(request: HttpRequest) -> HttpResponse:
     """Return 503 if pages cannot be served; with `?engine`, also if a worker or beat is missing."""
-    found = recent_parts()
+    found = load_recent_parts()
     wanted = [part for part in found if part.needed or "engine" in request.GET]
     ready = not any(part.problem for part in wanted)
     told = {part.name: part.problem or "ok" for part in found}
     return JsonResponse({"ready": ready, "parts": told}, status=200 if ready else 503)
 
 
-def _metrics(request: HttpRequest) -> HttpResponse:
+def _answer_metrics(request: HttpRequest) -> HttpResponse:
     if not _may_see_metrics(request):
         return HttpResponse(_REFUSED, status=403, content_type="text/plain; charset=utf-8")
-    return HttpResponse(metrics_text(), content_type=CONTENT_TYPE)
+    return HttpResponse(render_metrics(), content_type=CONTENT_TYPE)
 
 
 def _may_see_metrics(request: HttpRequest) -> bool:
@@ -65,9 +65,9 @@ def _may_see_metrics(request: HttpRequest) -> bool:
     # Only settings show a proxy: it need not add a header to a request.
     if settings.HTTPS or settings.ALLAUTH_TRUSTED_PROXY_COUNT:
         return False
-    return is_of_this_machine(request.META.get("REMOTE_ADDR", ""), request.headers)
+    return is_local_request(request.META.get("REMOTE_ADDR", ""), request.headers)
 
 
 _PROBES: Mapping[str, Callable[[HttpRequest], HttpResponse]] = MappingProxyType(
-    {"/healthz": _healthz, "/readyz": _readyz, "/metrics": _metrics}
+    {"/healthz": _answer_healthz, "/readyz": _answer_readyz, "/metrics": _answer_metrics}
 )

@@ -9,8 +9,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from redis import RedisError
 
-from orchestrator.core.addresses import network_of
-from orchestrator.operations.our_redis import our_redis
+from orchestrator.core.addresses import mask_address
+from orchestrator.operations.our_redis import connect_redis
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class _Counter:
         window = int(now) // WINDOW_S
         name = f"pitwall:rate:{key}:{window}"
         try:
-            redis = our_redis()
+            redis = connect_redis()
             used = int(redis.incr(name))
             if used == 1:
                 redis.expire(name, 2 * WINDOW_S)
@@ -83,7 +83,11 @@ def count_visitor(request: HttpRequest) -> Rate | None:
 
     Only our own proxies are trusted to report it.
     """
-    return count(f"address:{_network(request)}", settings.VISITOR_REQUESTS_A_MINUTE, "your address")
+    return count(
+        f"address:{_mask_client_address(request)}",
+        settings.VISITOR_REQUESTS_A_MINUTE,
+        "your address",
+    )
 
 
 def count_hook(request: HttpRequest, hook: str) -> Rate | None:
@@ -92,14 +96,16 @@ def count_hook(request: HttpRequest, hook: str) -> Rate | None:
     An address has more, since a forge sends webhooks of many projects from few addresses.
     """
     limit = settings.VISITOR_REQUESTS_A_MINUTE
-    rate = count(f"hooks-of:{_network(request)}", HOOKS_OF_AN_ADDRESS * limit, "your address")
+    rate = count(
+        f"hooks-of:{_mask_client_address(request)}", HOOKS_OF_AN_ADDRESS * limit, "your address"
+    )
     if rate is None or rate.is_exceeded:
         return rate
     return count(f"hook:{hook[:_MOST_HOOK]}", limit, "this webhook")
 
 
-def _network(request: HttpRequest) -> str:
-    return network_of(get_adapter().get_client_ip(request))
+def _mask_client_address(request: HttpRequest) -> str:
+    return mask_address(get_adapter().get_client_ip(request))
 
 
 def count_session(user: object) -> Rate | None:

@@ -10,9 +10,9 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from redis import RedisError
 
-from orchestrator.archives.database.state import pending_migrations
+from orchestrator.archives.database.state import find_pending_migrations
 from orchestrator.operations import heartbeats
-from orchestrator.operations.our_redis import our_redis
+from orchestrator.operations.our_redis import connect_redis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,17 +35,17 @@ _lock = threading.Lock()
 _recent: tuple[float, list[Part]] | None = None
 
 
-def recent_parts() -> list[Part]:
+def load_recent_parts() -> list[Part]:
     """Return `parts`, at most RECENT_S old. Only one thread asks at a time."""
     global _recent
     with _lock:
         if _recent is None or time.monotonic() - _recent[0] >= RECENT_S:
-            found = parts()
+            found = check_parts()
             _recent = time.monotonic(), found
         return _recent[1]
 
 
-def parts() -> list[Part]:
+def check_parts() -> list[Part]:
     """Check all parts. A later part depends on earlier ones."""
     return [
         Part(name=name, needed=name not in heartbeats.KINDS, problem=ask())
@@ -53,7 +53,7 @@ def parts() -> list[Part]:
     ]
 
 
-def _database() -> str:
+def _check_database() -> str:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -62,7 +62,7 @@ def _database() -> str:
     return ""
 
 
-def _migrations() -> str:
+def _check_migrations() -> str:
     """Return what is missing.
 
     After success it is not asked again: nobody reverts one at run time.
@@ -70,7 +70,7 @@ def _migrations() -> str:
     global _migrated
     if not _migrated:
         try:
-            waiting = pending_migrations()
+            waiting = find_pending_migrations()
         except DatabaseError:
             return "unknown: the database does not answer"
         if waiting:
@@ -79,16 +79,16 @@ def _migrations() -> str:
     return ""
 
 
-def _redis() -> str:
+def _check_redis() -> str:
     try:
-        our_redis().ping()
+        connect_redis().ping()
     except RedisError:
         return "does not answer"
     return ""
 
 
 def _find_heartbeat_problem(kind: str) -> str:
-    redis = our_redis()
+    redis = connect_redis()
     try:
         known = heartbeats.load_heartbeats(redis, settings.CELERY_TASK_DEFAULT_QUEUE)
     except RedisError:
@@ -100,9 +100,9 @@ def _find_heartbeat_problem(kind: str) -> str:
 
 _PARTS: Mapping[str, Callable[[], str]] = MappingProxyType(
     {
-        "database": _database,
-        "migrations": _migrations,
-        "redis": _redis,
+        "database": _check_database,
+        "migrations": _check_migrations,
+        "redis": _check_redis,
         "worker": lambda: _find_heartbeat_problem("worker"),
         "fetcher": lambda: _find_heartbeat_problem("fetcher"),
         "beat": lambda: _find_heartbeat_problem("beat"),

@@ -13,7 +13,7 @@ PATIENCE_S = 0.25
 
 
 @lru_cache(maxsize=4)
-def redis_of(url: str) -> Redis:
+def connect_redis_server(url: str) -> Redis:
     """Return a client for a broker's address. kombu has a special form for addresses of sockets."""
     patience: dict[str, Any] = {
         "socket_timeout": PATIENCE_S,
@@ -29,6 +29,6 @@ def redis_of(url: str) -> Redis:
     return Redis(unix_socket_path=path, db=int(database.strip("/") or 0), **patience)
 
 
-def name_of(queue: str, what: str) -> str:
+def build_key_name(queue: str, what: str) -> str:
     """Return a key of this installation. Two may share a Redis if their queues differ."""
     return f"pitwall:{queue}:{what}"

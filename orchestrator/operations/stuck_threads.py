@@ -4,7 +4,7 @@ import threading
 import time
 
 
-class Busy:
+class BusyThread:
     """Counts the tasks or requests that are running, and remembers when the last one ended.
 
     If all threads of a worker hang, no task ends any more, not even the tick of each second.
@@ -65,5 +65,5 @@ class MainLoop:
 
 
 #: For this process.
-BUSY = Busy()
+BUSY = BusyThread()
 MAIN_LOOP = MainLoop()

@@ -38,8 +38,10 @@ class _OpenTelemetry:
         self._trace.get_current_span().set_attributes(attributes)
 
     def past(self, name: str, attributes: dict[str, str], began: datetime, ended: datetime) -> None:
-        over = self._tracer.start_span(name, attributes=attributes, start_time=_ns(began))
-        over.end(end_time=_ns(ended))
+        over = self._tracer.start_span(
+            name, attributes=attributes, start_time=_convert_to_ns(began)
+        )
+        over.end(end_time=_convert_to_ns(ended))
 
     def close(self) -> None:
         """Send the spans that wait, then stop."""
@@ -68,5 +70,5 @@ def stop_tracing() -> None:
         _started.close()
 
 
-def _ns(instant: datetime) -> int:
+def _convert_to_ns(instant: datetime) -> int:
     return round(instant.timestamp() * 1e6) * 1000

@@ -5,36 +5,38 @@ import math
 from orchestrator.results.models import Bisection, ChangePoint
 from orchestrator.stats.bisection import (
     Answer,
-    Ask,
-    Found,
-    blocks_to_ask,
-    culprit_chances,
+    Culprit,
+    NextMeasurement,
+    compute_culprit_chances,
+    count_blocks_to_ask,
     has_effect,
-    next_step,
+    plan_step,
 )
-from orchestrator.stats.summary import t_quantile
+from orchestrator.stats.summary import compute_t_quantile
 
 #: For a confirmation run whose interval is known but whose blocks are not.
 USUAL_BLOCKS = 10
 
 
-def step_of(search: Bisection) -> Ask | Found:
-    effect, error = effect_of(search.change_point)
-    return next_step(
+def choose_next_step(search: Bisection) -> NextMeasurement | Culprit:
+    effect, error = read_effect(search.change_point)
+    return plan_step(
         len(search.path),
-        answers_of(search),
+        load_answers(search),
         effect=effect,
         effect_error=error,
         unbuildable=search.unbuildable,
     )
 
 
-def chances_of(search: Bisection) -> tuple[float, ...]:
-    effect, error = effect_of(search.change_point)
-    return culprit_chances(len(search.path), answers_of(search), effect=effect, effect_error=error)
+def compute_chances(search: Bisection) -> tuple[float, ...]:
+    effect, error = read_effect(search.change_point)
+    return compute_culprit_chances(
+        len(search.path), load_answers(search), effect=effect, effect_error=error
+    )
 
 
-def effect_of(row: ChangePoint) -> tuple[float, float]:
+def read_effect(row: ChangePoint) -> tuple[float, float]:
     """Return ln(after / before) with its standard error: as confirmed, otherwise as detected."""
     if (
         row.confirmed_change is not None
@@ -45,23 +47,23 @@ def effect_of(row: ChangePoint) -> tuple[float, float]:
     else:
         change, low, high = row.change, row.low, row.high
     reach = (math.log1p(high) - math.log1p(low)) / 2
-    return math.log1p(change), reach / t_quantile(0.95, USUAL_BLOCKS - 1)
+    return math.log1p(change), reach / compute_t_quantile(0.95, USUAL_BLOCKS - 1)
 
 
-def blocks_of(row: ChangePoint) -> int:
+def count_step_blocks(row: ChangePoint) -> int:
     """Return how many blocks a step of the bisection should have."""
-    effect, error = effect_of(row)
-    return blocks_to_ask(Answer(index=0, difference=effect, error=error, blocks=USUAL_BLOCKS))
+    effect, error = read_effect(row)
+    return count_blocks_to_ask(Answer(index=0, difference=effect, error=error, blocks=USUAL_BLOCKS))
 
 
-def answers_of(search: Bisection) -> list[Answer]:
+def load_answers(search: Bisection) -> list[Answer]:
     return [
         Answer(**{key: value for key, value in told.items() if key not in {"run", "bad"}})
         for told in search.answers
     ]
 
 
-def bad_of(search: Bisection, answer: Answer) -> bool:
+def is_bad_answer(search: Bisection, answer: Answer) -> bool:
     """Return whether the commit has the effect, according to its answer."""
-    effect, error = effect_of(search.change_point)
+    effect, error = read_effect(search.change_point)
     return has_effect(answer, effect=effect, effect_error=error)

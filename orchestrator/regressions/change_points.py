@@ -36,7 +36,7 @@ MAX_REVISIONS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeMark:
+class ChangeSummary:
     """A change point for a chart: dashed if `kind` is candidate.
 
     `commit` is the first of the new level, `before` the last of the old one. `state` is one of
@@ -70,16 +70,16 @@ class ChangeMark:
     revisions: tuple[Mapping[str, str], ...]
 
 
-def changes_in(series: Iterable[int]) -> dict[int, tuple[ChangeMark, ...]]:
+def load_series_changes(series: Iterable[int]) -> dict[int, tuple[ChangeSummary, ...]]:
     """Return the change points of these series, oldest commit first, without superseded ones."""
     rows = with_parts(ChangePoint.objects.filter(series__in=list(series)))
-    found: dict[int, list[ChangeMark]] = defaultdict(list)
+    found: dict[int, list[ChangeSummary]] = defaultdict(list)
     for row in rows.order_by("commit__position", "pk"):
-        found[row.series_id].append(mark_of(row))
+        found[row.series_id].append(build_change_mark(row))
     return {number: tuple(marks) for number, marks in found.items()}
 
 
-def baselines_of(series: Iterable[Series]) -> dict[int, Baseline]:
+def load_series_baselines(series: Iterable[Series]) -> dict[int, Baseline]:
     """Return the start of each series' history; only for series that have one.
 
     Of several, the latest decision counts.
@@ -98,7 +98,7 @@ def baselines_of(series: Iterable[Series]) -> dict[int, Baseline]:
     return found
 
 
-def series_in(case: Case, host: Host, metric: str) -> Series:
+def find_series(case: Case, host: Host, metric: str) -> Series:
     """Return the series of a case, host and metric. Raise NotFoundError if it was not measured."""
     found = Series.objects.select_related("case__benchmark__project")
     series = found.filter(case=case, host=host, metric__key=metric).first()
@@ -107,7 +107,7 @@ def series_in(case: Case, host: Host, metric: str) -> Series:
     return series
 
 
-def baselines_for(member: Member) -> QuerySet[Baseline]:
+def load_baselines(member: Member) -> QuerySet[Baseline]:
     """Return all baselines of the team, newest first."""
     of_team = member.sees("series__benchmark__project") | member.sees("case__benchmark__project")
     parts = ("case__benchmark__project", "series__case__benchmark__project")
@@ -118,20 +118,20 @@ def baselines_for(member: Member) -> QuerySet[Baseline]:
     )
 
 
-def baseline_case(baseline: Baseline) -> Case:
+def get_baseline_case(baseline: Baseline) -> Case:
     """Return the case of the baseline or of its series."""
     case = baseline.series.case if baseline.series is not None else baseline.case
     assert case is not None, "a constraint of the table"
     return case
 
 
-def changes_of(member: Member) -> QuerySet[ChangePoint]:
+def load_change_points(member: Member) -> QuerySet[ChangePoint]:
     """Return the team's change points with related rows, without superseded ones."""
     return with_parts(ChangePoint.objects.filter(member.sees("series__benchmark__project")))
 
 
 def change_for(member: Member, change_id: UUID) -> ChangePoint:
-    found = changes_of(member).filter(pk=change_id).first()
+    found = load_change_points(member).filter(pk=change_id).first()
     if found is None:
         raise NotFoundError("there is no such change point in this team")
     return found
@@ -155,12 +155,12 @@ def with_parts(rows: QuerySet[ChangePoint], *, every: bool = False) -> QuerySet[
     ).annotate(searching=Exists(running))
 
 
-def mark_of(row: Any) -> ChangeMark:
+def build_change_mark(row: Any) -> ChangeSummary:
     """Return the mark for a row of `with_parts`."""
     confirmed_interval = None
     if row.confirmed_low is not None and row.confirmed_high is not None:
         confirmed_interval = (row.confirmed_low, row.confirmed_high)
-    return ChangeMark(
+    return ChangeSummary(
         id=row.pk,
         series=row.series_id,
         commit=row.commit,
@@ -191,13 +191,13 @@ def dismiss(*, member: Member, change_id: UUID, reason: str) -> ChangePoint:
     """Dismiss a change point; it stays dismissed when more points arrive."""
     member.require(Role.MEMBER, to="dismiss a change point")
     found = change_for(member, change_id)
-    reason = _reason(reason)
+    reason = _check_reason(reason)
     with transaction.atomic():
         row = ChangePoint.objects.select_for_update().get(pk=found.pk)
         if row.state == ChangeState.DISMISSED:
             raise ConflictError("this change point is already dismissed")
         row.state, row.message = ChangeState.DISMISSED, f"dismissed by {member.user}: {reason}"
-        note_revision(row, row.message)
+        record_revision(row, row.message)
         row.save()
         Bisection.objects.filter(change_point=row, state=BisectionState.RUNNING).update(
             state=BisectionState.STOPPED,
@@ -208,7 +208,7 @@ def dismiss(*, member: Member, change_id: UUID, reason: str) -> ChangePoint:
     return row
 
 
-def rebaseline(
+def store_baseline(
     *,
     member: Member,
     commit: Commit,
@@ -240,10 +240,10 @@ def rebaseline(
             series=series,
             case=case,
             commit=commit,
-            reason=_reason(reason),
+            reason=_check_reason(reason),
             created_by=member.user,
         )
-        _look_again(made)
+        _request_detection(made)
         record_audit(member=member, action="baseline.set", subject=made.pk)
     return made
 
@@ -251,16 +251,16 @@ def rebaseline(
 def remove_baseline(*, member: Member, baseline_id: UUID) -> None:
     """Remove the start of a history: earlier measurements count again."""
     member.require(Role.MEMBER, to="remove a baseline")
-    made = baselines_for(member).filter(pk=baseline_id).first()
+    made = load_baselines(member).filter(pk=baseline_id).first()
     if made is None:
         raise NotFoundError("there is no such baseline in this team")
     with transaction.atomic():
-        _look_again(made)
+        _request_detection(made)
         record_audit(member=member, action="baseline.removed", subject=made.pk)
         made.delete()
 
 
-def note_revision(row: ChangePoint, text: str) -> None:
+def record_revision(row: ChangePoint, text: str) -> None:
     """Add a line to the revisions of a change point; the caller saves the row."""
     row.revised_at = utc_now()
     row.revisions = [*row.revisions, {"at": row.revised_at.isoformat(), "text": text}][
@@ -268,7 +268,7 @@ def note_revision(row: ChangePoint, text: str) -> None:
     ]
 
 
-def _look_again(baseline: Baseline) -> None:
+def _request_detection(baseline: Baseline) -> None:
     rows = Series.objects.all()
     rows = (
         rows.filter(pk=baseline.series_id)
@@ -281,7 +281,7 @@ def _look_again(baseline: Baseline) -> None:
     ChangedSeries.objects.create(series=numbers)
 
 
-def _reason(text: str) -> str:
+def _check_reason(text: str) -> str:
     if not text.strip():
         raise InvalidRequestError("enter the reason, for the other members", field="reason")
     return text.strip()[:1000]

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from orchestrator.benchmarks.graph import (
     Node,
-    ancestry_path,
-    main_path,
+    find_ancestry_path,
+    find_main_path,
+    map_parents,
     merge_base,
-    parents_of,
 )
 from orchestrator.benchmarks.models import Commit
 from orchestrator.results.models import ChangePoint
@@ -18,14 +18,14 @@ FARTHEST = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
+class MergedPath:
     """The commits of a merge: hashes after `base`, where the branch started, up to its tip."""
 
     base: Commit
     path: list[str]
 
 
-def path_between(before: Commit, after: Commit) -> list[str]:
+def find_path_between(before: Commit, after: Commit) -> list[str]:
     """Return hashes of the main line after `before` up to `after`; empty if one is not on it."""
     if not (before.mainline and after.mainline) or before.position is None:
         return []
@@ -38,7 +38,7 @@ def path_between(before: Commit, after: Commit) -> list[str]:
     return list(line.order_by("position").values_list("sha", flat=True))
 
 
-def path_merged(merge: Commit) -> Merged | None:
+def find_merged_path(merge: Commit) -> MergedPath | None:
     """Return the commits of a merge of two parents; None for others, or if not stored."""
     if len(merge.parents) != 2 or merge.position is None:
         return None
@@ -55,11 +55,13 @@ def path_merged(merge: Commit) -> Merged | None:
     base = merge_base(nodes, first, second)
     if base is None or base == second:
         return None
-    path = main_path(parents_of(nodes), base, second) or ancestry_path(nodes, base, second)
-    return Merged(base=Commit.objects.get(project=merge.project_id, sha=base), path=path)
+    path = find_main_path(map_parents(nodes), base, second) or find_ancestry_path(
+        nodes, base, second
+    )
+    return MergedPath(base=Commit.objects.get(project=merge.project_id, sha=base), path=path)
 
 
-def commits_of(row: ChangePoint, shas: Sequence[str]) -> list[Commit]:
+def load_path_commits(row: ChangePoint, shas: Sequence[str]) -> list[Commit]:
     """Return the commits of these hashes in the project of a change point, in order."""
     project = row.series.benchmark.project_id
     found = {each.sha: each for each in Commit.objects.filter(project=project, sha__in=shas)}

@@ -4,20 +4,20 @@ import math
 from collections import defaultdict
 from uuid import UUID
 
-from orchestrator.loadtools.metrics import metric_for
-from orchestrator.measurements.readings import values_of
+from orchestrator.loadtools.metrics import find_metric
+from orchestrator.measurements.readings import load_values
 from orchestrator.results.models import Series
 from orchestrator.runs.models import Build, Run, Trial
 from orchestrator.runs.states import COUNTED_VALIDITIES, BuildState, TrialState
 from orchestrator.stats.bisection import Answer
 from orchestrator.stats.comparison import Comparison, compare_blocks
-from orchestrator.stats.summary import t_quantile
+from orchestrator.stats.summary import compute_t_quantile
 
 
 def read_confirmation_run(run: Run, series: Series) -> Comparison | None:
     """Compare the run's two commits in one series; None if they share no block."""
-    info = metric_for(series.metric.key)
-    blocks = _blocks(run, series)
+    info = find_metric(series.metric.key)
+    blocks = _load_blocks(run, series)
     if info is None or not blocks:
         return None
     return compare_blocks(
@@ -34,17 +34,17 @@ def as_answer(index: int, comparison: Comparison) -> Answer | None:
     if change is None or low is None or high is None or comparison.blocks < 2:
         return None
     reach = (math.log1p(high) - math.log1p(low)) / 2
-    error = reach / t_quantile(comparison.confidence, comparison.blocks - 1)
+    error = reach / compute_t_quantile(comparison.confidence, comparison.blocks - 1)
     return Answer(index=index, difference=math.log1p(change), error=error, blocks=comparison.blocks)
 
 
-def cannot_be_built(run: Run) -> set[int]:
+def find_unbuildable(run: Run) -> set[int]:
     """Return the ids of the run's commits with a failed build."""
     failed = Build.objects.filter(job__run=run, state=BuildState.FAILED)
     return set(failed.values_list("commit_id", flat=True))
 
 
-def _blocks(run: Run, series: Series) -> list[tuple[float, float]]:
+def _load_blocks(run: Run, series: Series) -> list[tuple[float, float]]:
     trials = Trial.objects.filter(
         job__run=run,
         case=series.case_id,
@@ -52,7 +52,7 @@ def _blocks(run: Run, series: Series) -> list[tuple[float, float]]:
         state=TrialState.MEASURED,
         validity__in=COUNTED_VALIDITIES,
     ).values_list("pk", "job_id", "round", "variant__position")
-    values = values_of([pk for pk, *_ in trials], {series.metric.key})
+    values = load_values([pk for pk, *_ in trials], {series.metric.key})
     grouped: dict[tuple[UUID, int], dict[int, float]] = defaultdict(dict)
     for pk, job, number, variant in trials:
         if pk in values:

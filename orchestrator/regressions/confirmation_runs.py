@@ -41,7 +41,7 @@ def start_run(
         project=benchmark.project.slug,
         baseline=good.sha,
         contenders=(commit.sha,),
-        cases=cases_expression(each.case for each in series),
+        cases=build_cases_expression(each.case for each in series),
         hosts=(host.name,),
         rounds=rounds,
         until=Until.DECIDED if rounds is None else Until.ROUNDS,
@@ -54,12 +54,12 @@ def start_run(
     return create_run(member=member, request=request, trigger=trigger)
 
 
-def cases_expression(cases: Iterable[Case]) -> str:
+def build_cases_expression(cases: Iterable[Case]) -> str:
     """Return an expression for exactly these cases; empty for a benchmark without axes."""
     known = {case.pk: case for case in cases}
-    texts = [_one(known[pk]) for pk in sorted(known)]
+    texts = [_build_case_expression(known[pk]) for pk in sorted(known)]
     return " or ".join(f"({text})" if len(texts) > 1 else text for text in texts)
 
 
-def _one(case: Case) -> str:
+def _build_case_expression(case: Case) -> str:
     return " and ".join(f"{axis} == {value!r}" for axis, value in sorted(case.parameters.items()))

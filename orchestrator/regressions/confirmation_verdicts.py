@@ -1,7 +1,7 @@
 """Apply the result of a confirmation run to a change point, also of another metric."""
 
 from cli.pitwall.units import format_change
-from orchestrator.regressions.change_points import note_revision
+from orchestrator.regressions.change_points import record_revision
 from orchestrator.regressions.confirmation_readings import read_confirmation_run
 from orchestrator.results.models import ChangePoint, ChangeState
 from orchestrator.runs.models import Run, Trigger
@@ -19,9 +19,9 @@ def store_outcome(row: ChangePoint, outcome: Comparison) -> None:
         outcome.low,
         outcome.high,
     )
-    row.state, row.message = _judged(row, outcome)
+    row.state, row.message = _judge_outcome(row, outcome)
     row.settled = row.state == ChangeState.OPEN
-    note_revision(row, row.message)
+    record_revision(row, row.message)
     row.save()
 
 
@@ -38,15 +38,15 @@ def is_answered(row: ChangePoint) -> bool:
         run__state__in=RUN_ENDED,
     ).exclude(pk=row.pk)
     for other in others.select_related("run").order_by("-pk")[:MOST_EARLIER]:
-        outcome = _outcome_around(row, other.run) if other.run is not None else None
-        if outcome is not None and _judged(row, outcome)[0] == ChangeState.CONFIRMED:
+        outcome = _compare_around(row, other.run) if other.run is not None else None
+        if outcome is not None and _judge_outcome(row, outcome)[0] == ChangeState.CONFIRMED:
             row.run = other.run
             store_outcome(row, outcome)
             return True
     return False
 
 
-def _outcome_around(row: ChangePoint, run: Run) -> Comparison | None:
+def _compare_around(row: ChangePoint, run: Run) -> Comparison | None:
     """Return a run's result for a change point; None if its commits are not on both sides of it."""
     first, last = (each.commit.position for each in run.variants.select_related("commit"))
     before, after = row.before.position, row.commit.position
@@ -55,9 +55,9 @@ def _outcome_around(row: ChangePoint, run: Run) -> Comparison | None:
     return read_confirmation_run(run, row.series) if first <= before and after <= last else None
 
 
-def _judged(row: ChangePoint, outcome: Comparison) -> tuple[str, str]:
+def _judge_outcome(row: ChangePoint, outcome: Comparison) -> tuple[str, str]:
     expected = Verdict.REGRESSED if row.regressed else Verdict.IMPROVED
-    measured = f"{_interval(outcome)} in {outcome.blocks} blocks"
+    measured = f"{_format_interval(outcome)} in {outcome.blocks} blocks"
     match outcome.verdict:
         case verdict if verdict is expected:
             return ChangeState.CONFIRMED, f"confirmed: {measured}"
@@ -71,7 +71,7 @@ def _judged(row: ChangePoint, outcome: Comparison) -> tuple[str, str]:
             return ChangeState.REFUTED, f"refuted: the change is in the other direction, {measured}"
 
 
-def _interval(outcome: Comparison) -> str:
+def _format_interval(outcome: Comparison) -> str:
     change = format_change(outcome.change)
     if outcome.low is None or outcome.high is None:
         return change

@@ -14,21 +14,21 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from orchestrator.accounts.members import Member, by_itself
+from orchestrator.accounts.members import Member, build_system_member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PitwallError
 from orchestrator.fleet.models import HostTransport
-from orchestrator.regressions.change_points import change_for, note_revision
+from orchestrator.regressions.change_points import change_for, record_revision
 from orchestrator.regressions.confirmation_readings import read_confirmation_run
 from orchestrator.regressions.confirmation_runs import (
     CASES_LENGTH,
     TooLittleTimeError,
-    cases_expression,
+    build_cases_expression,
     start_run,
 )
 from orchestrator.regressions.confirmation_verdicts import is_answered, store_outcome
-from orchestrator.regressions.machine_time import is_at_it, left_s
+from orchestrator.regressions.machine_time import compute_left_s, is_at_it
 from orchestrator.results.models import ChangePoint, ChangeState
 from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import Run, Trigger
@@ -44,16 +44,16 @@ MOST_TRIES = 2
 Group = tuple[int, UUID, int, int]
 
 
-def tick(now: datetime) -> None:
+def advance_confirmations(now: datetime) -> None:
     """Judge ended confirmation runs, give up those without a host, and start due ones."""
-    for row in _rows(state=ChangeState.CONFIRMING, run__state__in=RUN_ENDED):
-        _guarded(judge, row.pk)
-    queued = _rows(state=ChangeState.CONFIRMING, run__state=RunState.QUEUED)
+    for row in _load_rows(state=ChangeState.CONFIRMING, run__state__in=RUN_ENDED):
+        _run_guarded(judge, row.pk)
+    queued = _load_rows(state=ChangeState.CONFIRMING, run__state=RunState.QUEUED)
     for row in queued.filter(run__created_at__lt=now - PATIENCE):
-        _guarded(_give_up, row.pk)
-    _orphans()
-    for group in _wanted(now):
-        _guarded(_start, group, now)
+        _run_guarded(_abandon_confirmation, row.pk)
+    _reset_orphans()
+    for group in _group_wanted(now):
+        _run_guarded(_start, group, now)
 
 
 def confirm_now(*, member: Member, change_id: UUID) -> Run:
@@ -68,10 +68,10 @@ def confirm_now(*, member: Member, change_id: UUID) -> Run:
             f"{found.series.host.name} is an external host: it cannot measure again"
         )
     with transaction.atomic():
-        row = _rows(pk=found.pk).select_for_update(of=("self",)).get()
+        row = _load_rows(pk=found.pk).select_for_update(of=("self",)).get()
         if row.state == ChangeState.CONFIRMING:
             raise ConflictError("this change is already being measured again")
-        run = _begin(member, [row])
+        run = _begin_confirmation(member, [row])
         record_audit(member=member, action="change_point.confirmation_requested", subject=row.pk)
     return run
 
@@ -80,7 +80,7 @@ def judge(change_id: UUID) -> None:
     """Store the result of an ended confirmation run for a change point, once."""
     with transaction.atomic():
         row = (
-            _rows(pk=change_id, state=ChangeState.CONFIRMING, run__state__in=RUN_ENDED)
+            _load_rows(pk=change_id, state=ChangeState.CONFIRMING, run__state__in=RUN_ENDED)
             .select_for_update(of=("self",), skip_locked=True)
             .first()
         )
@@ -90,12 +90,12 @@ def judge(change_id: UUID) -> None:
         if outcome is not None and outcome.change is not None:
             store_outcome(row, outcome)
             return
-        _nothing_measured(row, row.run)
-        note_revision(row, row.message)
+        _record_nothing_measured(row, row.run)
+        record_revision(row, row.message)
         row.save()
 
 
-def _nothing_measured(row: ChangePoint, run: Run) -> None:
+def _record_nothing_measured(row: ChangePoint, run: Run) -> None:
     again = run.state != RunState.CANCELLED and row.confirmation_runs < MOST_TRIES
     told = run.message or "none of its blocks is valid"
     why = "was cancelled" if run.state == RunState.CANCELLED else f"measured nothing: {told}"
@@ -103,11 +103,11 @@ def _nothing_measured(row: ChangePoint, run: Run) -> None:
     row.message = f"{'another attempt follows' if again else 'not confirmed'}: its run {why}"[:2000]
 
 
-def _give_up(change_id: UUID) -> None:
+def _abandon_confirmation(change_id: UUID) -> None:
     hours = PATIENCE.total_seconds() / 3600
     with transaction.atomic():
         row = (
-            _rows(pk=change_id, state=ChangeState.CONFIRMING)
+            _load_rows(pk=change_id, state=ChangeState.CONFIRMING)
             .select_for_update(of=("self",))
             .first()
         )
@@ -115,26 +115,26 @@ def _give_up(change_id: UUID) -> None:
             return
         run, row.run, row.state, row.settled = row.run, None, ChangeState.OPEN, True
         row.message = f"not confirmed: {row.series.host.name} was not free within {hours:.0f} hours"
-        note_revision(row, row.message)
+        record_revision(row, row.message)
         row.save()
         team = row.series.benchmark.project.team
         if run is not None and run.state not in RUN_ENDED and run.cancel_requested_at is None:
-            cancel_run(member=by_itself(team), run_id=run.pk)
+            cancel_run(member=build_system_member(team), run_id=run.pk)
 
 
-def _orphans() -> None:
+def _reset_orphans() -> None:
     """Request again confirmation runs whose run was deleted."""
     ChangePoint.objects.filter(state=ChangeState.CONFIRMING, run=None).update(
         state=ChangeState.OPEN
     )
 
 
-def _wanted(now: datetime) -> list[list[UUID]]:
+def _group_wanted(now: datetime) -> list[list[UUID]]:
     """Return groups of change points that one confirmation run covers.
 
     Regressions come first, then those that are most certain.
     """
-    rows = _rows(state=ChangeState.OPEN, settled=False, seen=True, recent=True)
+    rows = _load_rows(state=ChangeState.OPEN, settled=False, seen=True, recent=True)
     groups: dict[Group, list[ChangePoint]] = defaultdict(list)
     for row in rows.order_by("-regressed", "kind", "found_at"):
         series = row.series
@@ -146,7 +146,7 @@ def _start(group: Sequence[UUID], now: datetime) -> None:
     """Start the confirmation run of a group, or store why it cannot start."""
     with transaction.atomic():
         rows = list(
-            _rows(pk__in=group, state=ChangeState.OPEN, settled=False)
+            _load_rows(pk__in=group, state=ChangeState.OPEN, settled=False)
             .select_for_update(of=("self",), skip_locked=True)
             .order_by("pk")
         )
@@ -155,32 +155,36 @@ def _start(group: Sequence[UUID], now: datetime) -> None:
             return
         project, host = rows[0].series.benchmark.project, rows[0].series.host
         if not project.confirm_changes:
-            _note(rows, "not confirmed: the project's settings disable it", settled=True)
+            _record_message(rows, "not confirmed: the project's settings disable it", settled=True)
         elif is_at_it(host):
-            _note(rows, f"waits for another confirmation run on {host.name}")
-        elif left_s(project, now) <= 0:
+            _record_message(rows, f"waits for another confirmation run on {host.name}")
+        elif compute_left_s(project, now) <= 0:
             minutes = project.machine_minutes_a_day
-            _note(rows, f"waits: today's {minutes} minutes of machine time are used up")
+            _record_message(rows, f"waits: today's {minutes} minutes of machine time are used up")
         else:
-            _try_to_begin(rows, left_s(project, now))
+            _try_to_begin(rows, compute_left_s(project, now))
 
 
 def _try_to_begin(rows: Sequence[ChangePoint], budget_s: float) -> None:
     try:
         with transaction.atomic():
-            _begin(by_itself(rows[0].series.benchmark.project.team), rows, budget_s)
+            _begin_confirmation(
+                build_system_member(rows[0].series.benchmark.project.team), rows, budget_s
+            )
     except TooLittleTimeError as error:
-        _note(rows, f"waits: {error}")
+        _record_message(rows, f"waits: {error}")
     except PitwallError as error:
-        _note(rows, f"not confirmed: {error}"[:2000], settled=True)
+        _record_message(rows, f"not confirmed: {error}"[:2000], settled=True)
 
 
-def _begin(member: Member, rows: Sequence[ChangePoint], budget_s: float | None = None) -> Run:
+def _begin_confirmation(
+    member: Member, rows: Sequence[ChangePoint], budget_s: float | None = None
+) -> Run:
     """Start one run for change points of one benchmark and host with the same two commits.
 
     Cases beyond the limit of an expression follow in the next tick.
     """
-    rows = _that_fit(rows)
+    rows = _select_fitting(rows)
     first = rows[0]
     run = start_run(
         member=member,
@@ -194,27 +198,27 @@ def _begin(member: Member, rows: Sequence[ChangePoint], budget_s: float | None =
         row.state, row.run, row.settled = ChangeState.CONFIRMING, run, False
         row.confirmation_runs += 1
         row.message = f"measured again: {row.before.short_sha} against {row.commit.short_sha}"
-        note_revision(row, row.message)
+        record_revision(row, row.message)
         row.save()
     return run
 
 
-def _that_fit(rows: Sequence[ChangePoint]) -> Sequence[ChangePoint]:
+def _select_fitting(rows: Sequence[ChangePoint]) -> Sequence[ChangePoint]:
     for count in range(len(rows), 1, -1):
-        if len(cases_expression(row.series.case for row in rows[:count])) <= CASES_LENGTH:
+        if len(build_cases_expression(row.series.case for row in rows[:count])) <= CASES_LENGTH:
             return rows[:count]
     return rows[:1]
 
 
-def _note(rows: Iterable[ChangePoint], message: str, *, settled: bool = False) -> None:
+def _record_message(rows: Iterable[ChangePoint], message: str, *, settled: bool = False) -> None:
     for row in rows:
         if (row.message, row.settled) != (message, settled):
             row.message, row.settled = message, settled
-            note_revision(row, message)
+            record_revision(row, message)
             row.save()
 
 
-def _rows(**which: object) -> QuerySet[ChangePoint]:
+def _load_rows(**which: object) -> QuerySet[ChangePoint]:
     return ChangePoint.objects.filter(**which).select_related(
         "series__benchmark__project__team",
         "series__host",
@@ -226,7 +230,7 @@ def _rows(**which: object) -> QuerySet[ChangePoint]:
     )
 
 
-def _guarded(step: Callable[..., object], *given: object) -> None:
+def _run_guarded(step: Callable[..., object], *given: object) -> None:
     """An error in one change point must not stop the others."""
     try:
         step(*given)

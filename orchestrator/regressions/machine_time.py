@@ -13,7 +13,7 @@ from orchestrator.runs.states import RUN_ENDED
 OWN_TRIGGERS = (Trigger.CONFIRM, Trigger.BISECT)
 
 
-def used_s(project: Project, now: datetime) -> float:
+def sum_used_s(project: Project, now: datetime) -> float:
     """Return the machine time in seconds of confirmations and bisections since midnight (UTC)."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     jobs = Job.objects.filter(
@@ -25,8 +25,8 @@ def used_s(project: Project, now: datetime) -> float:
     return (taken or timedelta()).total_seconds()
 
 
-def left_s(project: Project, now: datetime) -> float:
-    return project.machine_minutes_a_day * 60 - used_s(project, now)
+def compute_left_s(project: Project, now: datetime) -> float:
+    return project.machine_minutes_a_day * 60 - sum_used_s(project, now)
 
 
 def is_at_it(host: Host) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from orchestrator.results.models import Point
 from orchestrator.stats.estimates import LEAST_TRIALS
-from orchestrator.stats.rollup import bands
+from orchestrator.stats.rollup import compute_bands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class LinePoint:
     value: float
 
 
-def line_of(series: int, *, most: int, since: int | None = None) -> list[LinePoint]:
+def load_main_line(series: int, *, most: int, since: int | None = None) -> list[LinePoint]:
     """Return one point per commit, oldest first: the latest `most`, from the position `since` on.
 
     A commit that was measured before and after a change of the host has several points. The one
@@ -44,7 +44,7 @@ def line_of(series: int, *, most: int, since: int | None = None) -> list[LinePoi
     n, mean, mean_log, m2_log = (
         np.array([row[column] for row in table], dtype=np.float64) for column in (4, 5, 6, 7)
     )
-    values = bands(n, mean, mean_log, m2_log).value
+    values = compute_bands(n, mean, mean_log, m2_log).value
     enough = min(LEAST_TRIALS, median(row[4] for row in table) / 2)
     points = [
         LinePoint(
@@ -58,10 +58,10 @@ def line_of(series: int, *, most: int, since: int | None = None) -> list[LinePoi
         for row, value in zip(table, values, strict=True)
         if row[4] >= enough
     ]
-    return _one_a_commit(points)
+    return _select_one_per_commit(points)
 
 
-def _one_a_commit(points: list[LinePoint]) -> list[LinePoint]:
+def _select_one_per_commit(points: list[LinePoint]) -> list[LinePoint]:
     """Select one point per commit, of the same epoch and configuration if possible.
 
     Later measurements of old commits, after a change of the host, are left out.

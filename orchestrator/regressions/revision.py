@@ -11,7 +11,7 @@ from cli.pitwall.units import format_change
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HostTransport
-from orchestrator.regressions.change_points import note_revision
+from orchestrator.regressions.change_points import record_revision
 from orchestrator.regressions.main_line import LinePoint
 from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState, Series
 from orchestrator.stats.changes import Change, Changes
@@ -24,7 +24,7 @@ NEAR = 3
 MAX_CONFIRMATION_RUNS = 3
 
 
-def settle(
+def store_changes(
     series: Series, line: Sequence[LinePoint], found: Changes, *, sure_from: int | None
 ) -> None:
     """Store the detected changes. The caller holds the lock of the series.
@@ -42,19 +42,19 @@ def settle(
     changes = [
         each for each in found.points if sure_from is None or line[each.index].position >= sure_from
     ]
-    matched = _matched(known, line, changes)
+    matched = _match_changes(known, line, changes)
     gone = [row for row in known if row.pk not in {row.pk for row in matched.values()}]
     now_at = {line[change.index].commit for change in changes}
     for row in gone:
-        _gone(row, displaced=row.commit_id in now_at)
+        _retire_change(row, displaced=row.commit_id in now_at)
     beside = {place for change in changes for place in (change.index - 1, change.index)}
     commits = Commit.objects.in_bulk([line[place].commit for place in beside])
-    moves = [(row, _facts(line, changes[number], commits)) for number, row in matched.items()]
-    for row, facts in _in_order(moves):
-        _revise(row, facts)
+    moves = [(row, _build_facts(line, changes[number], commits)) for number, row in matched.items()]
+    for row, facts in _order_moves(moves):
+        _update_change(row, facts)
     for number, change in enumerate(changes):
         if number not in matched:
-            _add(series, line, change, _facts(line, change, commits))
+            _add(series, line, change, _build_facts(line, change, commits))
 
 
 def _is_before(commit: Commit, position: int | None) -> bool:
@@ -62,7 +62,7 @@ def _is_before(commit: Commit, position: int | None) -> bool:
     return position is not None and commit.position is not None and commit.position < position
 
 
-def _matched(
+def _match_changes(
     known: Sequence[ChangePoint], line: Sequence[LinePoint], changes: Sequence[Change]
 ) -> dict[int, ChangePoint]:
     """Return number of a change → its row: at the same commit, or near it in the same direction."""
@@ -70,7 +70,7 @@ def _matched(
         (distance, number, place)
         for number, change in enumerate(changes)
         for place, row in enumerate(known)
-        if (distance := _distance(row, line, change)) is not None
+        if (distance := _measure_distance(row, line, change)) is not None
     )
     found: dict[int, ChangePoint] = {}
     taken: set[int] = set()
@@ -81,7 +81,7 @@ def _matched(
     return found
 
 
-def _distance(row: ChangePoint, line: Sequence[LinePoint], change: Change) -> int | None:
+def _measure_distance(row: ChangePoint, line: Sequence[LinePoint], change: Change) -> int | None:
     """Return how many points lie between; None if it is another change."""
     if row.regressed != change.regressed:
         return None
@@ -97,7 +97,9 @@ def _distance(row: ChangePoint, line: Sequence[LinePoint], change: Change) -> in
     return between if inside or between <= NEAR else None
 
 
-def _facts(line: Sequence[LinePoint], change: Change, commits: dict[int, Commit]) -> dict[str, Any]:
+def _build_facts(
+    line: Sequence[LinePoint], change: Change, commits: dict[int, Commit]
+) -> dict[str, Any]:
     return {
         "commit": commits[line[change.index].commit],
         "before": commits[line[change.index - 1].commit],
@@ -113,7 +115,7 @@ def _facts(line: Sequence[LinePoint], change: Change, commits: dict[int, Commit]
     }
 
 
-def _in_order(
+def _order_moves(
     moves: list[tuple[ChangePoint, dict[str, Any]]],
 ) -> Iterable[tuple[ChangePoint, dict[str, Any]]]:
     """Order the moves so that no row moves to a commit that another one still has."""
@@ -131,19 +133,19 @@ def _in_order(
         waiting = [each for each in waiting if each not in nexts]
 
 
-def _gone(row: ChangePoint, *, displaced: bool) -> None:
+def _retire_change(row: ChangePoint, *, displaced: bool) -> None:
     """Supersede a row. `displaced`: another change, in the other direction, is at its commit."""
     if not row.seen and not displaced:
         return
     row.seen = False
     if row.state == ChangeState.OPEN or displaced:
         row.state = ChangeState.SUPERSEDED
-    note_revision(row, "no longer detected with newer points")
+    record_revision(row, "no longer detected with newer points")
     row.save()
 
 
-def _revise(row: ChangePoint, facts: dict[str, Any]) -> None:
-    told = _difference(row, facts)
+def _update_change(row: ChangePoint, facts: dict[str, Any]) -> None:
+    told = _list_differences(row, facts)
     stronger = row.kind == ChangeKind.CANDIDATE and facts["kind"] == ChangeKind.ALERT
     moved = (row.commit_id, row.before_id) != (facts["commit"].pk, facts["before"].pk)
     for field, value in facts.items():
@@ -156,11 +158,11 @@ def _revise(row: ChangePoint, facts: dict[str, Any]) -> None:
         row.state, row.settled = ChangeState.OPEN, False
         told.append("will be measured again")
     if told:
-        note_revision(row, "; ".join(told))
+        record_revision(row, "; ".join(told))
     row.save()
 
 
-def _difference(row: ChangePoint, facts: dict[str, Any]) -> list[str]:
+def _list_differences(row: ChangePoint, facts: dict[str, Any]) -> list[str]:
     told = []
     if not row.seen:
         told.append("seen again")
@@ -186,6 +188,6 @@ def _add(
         series=series, recent=recent, settled=bool(message), message=message, found_at=utc_now(),
         **facts,
     )  # fmt: skip
-    note_revision(row, f"found: {format_change(change.change)}")
+    record_revision(row, f"found: {format_change(change.change)}")
     row.save(force_insert=True)
     return row

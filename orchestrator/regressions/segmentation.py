@@ -15,10 +15,10 @@ from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.selectors import load_stored_spec
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.loadtools.metrics import metric_for
-from orchestrator.regressions.change_points import baselines_of
-from orchestrator.regressions.main_line import LinePoint, line_of
-from orchestrator.regressions.revision import settle
+from orchestrator.loadtools.metrics import find_metric
+from orchestrator.regressions.change_points import load_series_baselines
+from orchestrator.regressions.main_line import LinePoint, load_main_line
+from orchestrator.regressions.revision import store_changes
 from orchestrator.results.models import ChangedSeries, Series, SeriesDetection
 from orchestrator.stats.changes import Changes, find_changes
 
@@ -38,7 +38,7 @@ EDGE = 20
 LEAST_CHANGE = 0.02
 
 
-def look_at_changed() -> int:
+def detect_next_series() -> int:
     """Analyse series that were written since their last detection. Return the number of notes.
 
     It may run concurrently with another: each takes other notes. A note whose detection fails is
@@ -59,13 +59,13 @@ def _detect(most: int) -> int:
     try:
         with transaction.atomic():
             series: set[int] = set()
-            for note in _due_notes()[:most]:
+            for note in _load_due_series()[:most]:
                 if len(series) >= SERIES_AT_ONCE:
                     break
                 taken.append(note.pk)
                 series.update(note.series)
             if taken:
-                revise(series)
+                detect_changes(series)
                 ChangedSeries.objects.filter(pk__in=taken).delete()
     except OperationalError:
         raise
@@ -73,16 +73,16 @@ def _detect(most: int) -> int:
         if most > 1:
             raise
         logger.exception("the note %s of changed series is put back", taken)
-        _put_back(taken)
+        _requeue_series(taken)
     return len(taken)
 
 
-def _due_notes() -> QuerySet[ChangedSeries]:
+def _load_due_series() -> QuerySet[ChangedSeries]:
     ready = Q(not_before=None) | Q(not_before__lte=utc_now())
     return ChangedSeries.objects.filter(ready).select_for_update(skip_locked=True).order_by("pk")
 
 
-def _put_back(notes: Iterable[int]) -> None:
+def _requeue_series(notes: Iterable[int]) -> None:
     for note in ChangedSeries.objects.filter(pk__in=list(notes)):
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(note.failures, 12))
         ChangedSeries.objects.filter(pk=note.pk).update(
@@ -90,7 +90,7 @@ def _put_back(notes: Iterable[int]) -> None:
         )
 
 
-def revise(series: Iterable[int]) -> None:
+def detect_changes(series: Iterable[int]) -> None:
     """Detect the change points of these series again and reconcile them with the stored ones.
 
     Only metrics that decide verdicts are analysed. Call it within a transaction: the rows of the
@@ -106,33 +106,33 @@ def revise(series: Iterable[int]) -> None:
     wanted = []
     for row in rows:
         if row.benchmark_id not in judged:
-            judged[row.benchmark_id] = _judged_metrics(row.benchmark)
+            judged[row.benchmark_id] = _list_judged_metrics(row.benchmark)
         metrics = judged[row.benchmark_id]
         if _is_judged(row.metric.key, metrics):
             wanted.append(row)
-    begins = baselines_of(wanted)
+    begins = load_series_baselines(wanted)
     detected = set(SeriesDetection.objects.filter(series__in=wanted).values_list("pk", flat=True))
     for row in wanted:
         baseline = begins.get(row.pk)
         most = POINTS_THEN if row.pk in detected else POINTS_AT_FIRST
-        _look(row, most, since=baseline.commit.position if baseline else None)
+        _detect_in_series(row, most, since=baseline.commit.position if baseline else None)
 
 
-def _look(series: Series, most: int, *, since: int | None) -> None:
-    line = line_of(series.pk, most=most, since=since)
+def _detect_in_series(series: Series, most: int, *, since: int | None) -> None:
+    line = load_main_line(series.pk, most=most, since=since)
     sure_from = line[EDGE].position if len(line) >= most else None
-    info = metric_for(series.metric.key)
+    info = find_metric(series.metric.key)
     found = find_changes(
         [point.value for point in line],
         lower_is_better=info is None or info.better == "lower",
         least=LEAST_CHANGE,
-        breaks=breaks_in(line),
+        breaks=find_breaks(line),
     )
-    settle(series, line, found, sure_from=sure_from)
-    _note_look(series, line, found)
+    store_changes(series, line, found, sure_from=sure_from)
+    _record_detection(series, line, found)
 
 
-def breaks_in(line: list[LinePoint]) -> tuple[int, ...]:
+def find_breaks(line: list[LinePoint]) -> tuple[int, ...]:
     """Return where the host or the configuration changed: that is no change of the code."""
     return tuple(
         place
@@ -142,7 +142,7 @@ def breaks_in(line: list[LinePoint]) -> tuple[int, ...]:
     )
 
 
-def _note_look(series: Series, line: list[LinePoint], found: Changes) -> None:
+def _record_detection(series: Series, line: list[LinePoint], found: Changes) -> None:
     SeriesDetection.objects.update_or_create(
         series=series,
         defaults={
@@ -155,7 +155,7 @@ def _note_look(series: Series, line: list[LinePoint], found: Changes) -> None:
     )
 
 
-def _judged_metrics(benchmark: Benchmark) -> tuple[str, ...] | None:
+def _list_judged_metrics(benchmark: Benchmark) -> tuple[str, ...] | None:
     """Return the metrics that decide the verdict of a case; None if no definition names them."""
     newest = benchmark.definitions.order_by("-version").values_list("pk", "digest").first()
     if newest is None:
@@ -169,5 +169,5 @@ def _judged_metrics(benchmark: Benchmark) -> tuple[str, ...] | None:
 def _is_judged(key: str, metrics: tuple[str, ...] | None) -> bool:
     if metrics is not None:
         return key in metrics
-    info = metric_for(key)
+    info = find_metric(key)
     return info is not None and not info.informational

@@ -16,15 +16,15 @@ _USUAL = ("requests.rate", "latency.p50")
 Points = Mapping[tuple[int, UUID], Mapping[str, int]]
 
 
-def points_behind(report: Report) -> Points:
+def load_points_behind(report: Report) -> Points:
     """Return the series of all cells of a report, with one query."""
-    origins = {cell.origin for cell in _cells(report) if cell.origin is not None}
+    origins = {cell.origin for cell in _list_cells(report) if cell.origin is not None}
     if not origins:
         return {}
     rows = Series.objects.filter(
         case__in={origin.case for origin in origins},
         host__in={origin.host for origin in origins},
-        metric__key__in={*_metrics(report), *_USUAL},
+        metric__key__in={*_list_metrics(report), *_USUAL},
     ).values_list("case_id", "host_id", "metric__key", "pk")
     found: dict[tuple[int, UUID], dict[str, int]] = defaultdict(dict)
     for case, host, metric, series in rows:
@@ -32,20 +32,20 @@ def points_behind(report: Report) -> Points:
     return found
 
 
-def series_of(points: Points, origin: Origin, metric: str | None) -> int | None:
+def find_point_series(points: Points, origin: Origin, metric: str | None) -> int | None:
     """Return the series of the metric; without one, a series with the same trials."""
     known = points.get((origin.case, origin.host), {})
     wanted = (metric or "", *_USUAL)
     return next((known[key] for key in wanted if key in known), None)
 
 
-def _cells(report: Report) -> list[Cell]:
+def _list_cells(report: Report) -> list[Cell]:
     return [cell for table in report.tables for row in table.rows for cell in row.cells]
 
 
-def _metrics(report: Report) -> set[str]:
-    return {measure.metric for table in report.spec.tables for measure in _measures(table)}
+def _list_metrics(report: Report) -> set[str]:
+    return {measure.metric for table in report.spec.tables for measure in _list_measures(table)}
 
 
-def _measures(table: TableSpec) -> list[Measure]:
+def _list_measures(table: TableSpec) -> list[Measure]:
     return [*table.metrics, *(each.measure for each in table.columns if each.measure)]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cli.pitwall.units import format_number
-from orchestrator.core.spreadsheets import csv_text
+from orchestrator.core.spreadsheets import render_csv
 from orchestrator.reports.pivot_model import (
     WORDS,
     Cell,
@@ -14,7 +14,7 @@ from orchestrator.reports.pivot_model import (
     TableRow,
 )
 from orchestrator.reports.pivots import Report
-from orchestrator.reports.provenance import Provenance, provenance_of
+from orchestrator.reports.provenance import Provenance, load_provenance
 
 _CSV_PARTS = ("", "low", "high", "trials", "suspect", "why")
 
@@ -25,10 +25,10 @@ def report_markdown(report: Report, provenance: bool = True) -> str:
     if report.spec.description:
         parts.append(report.spec.description.strip())
     for table in report.tables:
-        parts += _table_parts(table)
+        parts += _render_table_parts(table)
     parts += [f"- {note}" for note in report.notes]
     if provenance:
-        parts.append(_provenance_text(provenance_of(report)))
+        parts.append(_render_provenance(load_provenance(report)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -44,8 +44,8 @@ def report_csv(report: Report) -> str:
             rows.append([])
         if len(report.tables) > 1:
             rows.append([table.title])
-        rows.extend(_csv_rows(table))
-    return csv_text(rows)
+        rows.extend(_iterate_csv_rows(table))
+    return render_csv(rows)
 
 
 def report_json(report: Report) -> str:
@@ -61,12 +61,12 @@ def report_data(report: Report) -> dict[str, Any]:
         "hosts": [host.name for host in report.hosts],
         "definition_versions": list(report.versions),
         "notes": list(report.notes),
-        "tables": [_table_data(table) for table in report.tables],
-        "provenance": _provenance_data(provenance_of(report)),
+        "tables": [_export_table(table) for table in report.tables],
+        "provenance": _export_provenance(load_provenance(report)),
     }
 
 
-def shown(cell: Cell, column: TableColumn) -> str:
+def format_cell(cell: Cell, column: TableColumn) -> str:
     """Return the value of a cell as text without its interval, or the word for a missing value."""
     if cell.value is None:
         return WORDS[cell.kind]
@@ -74,10 +74,10 @@ def shown(cell: Cell, column: TableColumn) -> str:
         return "baseline"
     text = _number(cell.value, cell)
     sign = "+" if column.kind == "change" and cell.value > 0 else ""
-    return f"{sign}{text}{'' if column.unit or cell.unit_said else _unit_of(cell)}"
+    return f"{sign}{text}{'' if column.unit or cell.unit_said else _format_unit(cell)}"
 
 
-def interval(cell: Cell) -> str:
+def format_interval(cell: Cell) -> str:
     """Return `1.90 to 2.10`; empty without an interval."""
     if cell.low is None or cell.high is None:
         return ""
@@ -88,11 +88,11 @@ def _number(value: float, cell: Cell) -> str:
     return format_number(value, decimals=cell.decimals, plain=True)
 
 
-def _unit_of(cell: Cell) -> str:
+def _format_unit(cell: Cell) -> str:
     return f" {cell.unit}" if cell.unit else ""
 
 
-def _table_parts(table: PivotTable) -> Iterator[str]:
+def _render_table_parts(table: PivotTable) -> Iterator[str]:
     if table.title:
         yield f"## {table.title}"
     if table.description:
@@ -100,16 +100,16 @@ def _table_parts(table: PivotTable) -> Iterator[str]:
     footnotes: dict[str, int] = {}
     cells = [cell for row in table.rows for cell in row.cells if cell.trials]
     counts = {cell.trials for cell in cells}
-    yield _markdown_table(table, footnotes, counted=len(counts) > 1)
+    yield _render_table(table, footnotes, counted=len(counts) > 1)
     if cells:
-        yield _legend(counts, intervals=any(cell.low is not None for cell in cells))
+        yield _build_legend(counts, intervals=any(cell.low is not None for cell in cells))
     if footnotes:
         yield "\n".join(f"{mark}. {why}" for why, mark in footnotes.items())
     if table.notes:
         yield "\n".join(f"- {note}" for note in table.notes)
 
 
-def _legend(counts: set[int], *, intervals: bool) -> str:
+def _build_legend(counts: set[int], *, intervals: bool) -> str:
     """Describe the values of a table, with the number of trials if it is the same for all."""
     parts = ["In brackets: the 95 % interval."] if intervals else []
     if len(counts) > 1:
@@ -120,18 +120,18 @@ def _legend(counts: set[int], *, intervals: bool) -> str:
     return " ".join(parts)
 
 
-def _markdown_table(table: PivotTable, footnotes: dict[str, int], *, counted: bool) -> str:
+def _render_table(table: PivotTable, footnotes: dict[str, int], *, counted: bool) -> str:
     ranked = table.sorted_by is not None
     heads = [*(["#"] if ranked else []), *(head.title for head in table.heads)]
-    lines = [_line([*heads, *(column.heading for column in table.columns)])]
-    lines.append(_line([*["---"] * len(heads), *["--:"] * len(table.columns)], plain=True))
+    lines = [_render_line([*heads, *(column.heading for column in table.columns)])]
+    lines.append(_render_line([*["---"] * len(heads), *["--:"] * len(table.columns)], plain=True))
     for row in table.rows:
         first = [_rank(row)] if ranked else []
         cells = [
-            _markdown_cell(cell, column, footnotes, counted=counted)
+            _render_cell(cell, column, footnotes, counted=counted)
             for cell, column in zip(row.cells, table.columns, strict=True)
         ]
-        lines.append(_line([*first, *row.heads, *cells]))
+        lines.append(_render_line([*first, *row.heads, *cells]))
     return "\n".join(lines)
 
 
@@ -139,31 +139,31 @@ def _rank(row: TableRow) -> str:
     return "" if row.rank is None else f"{row.rank}{' =' if row.tied else ''}"
 
 
-def _markdown_cell(
+def _render_cell(
     cell: Cell, column: TableColumn, footnotes: dict[str, int], *, counted: bool
 ) -> str:
-    text = shown(cell, column)
+    text = format_cell(cell, column)
     if cell.value is None:
         if cell.kind in ("absent", "unmeasured") or not cell.why:
             return text
         return f"{text} [{footnotes.setdefault(cell.why, len(footnotes) + 1)}]"
-    if bounds := interval(cell):
+    if bounds := format_interval(cell):
         text += f" ({bounds})"
     if counted and cell.trials:
         text += f" ×{cell.trials}"
     return f"{text} !" if cell.suspect else text
 
 
-def _line(cells: Sequence[str], *, plain: bool = False) -> str:
-    texts = cells if plain else [_escaped(text) for text in cells]
+def _render_line(cells: Sequence[str], *, plain: bool = False) -> str:
+    texts = cells if plain else [_escape_cell(text) for text in cells]
     return f"| {' | '.join(texts)} |"
 
 
-def _escaped(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
 
 
-def _csv_rows(table: PivotTable) -> Iterator[list[object]]:
+def _iterate_csv_rows(table: PivotTable) -> Iterator[list[object]]:
     ranked = table.sorted_by is not None
     heads = [*(["rank"] if ranked else []), *(head.title for head in table.heads)]
     columns = [
@@ -172,17 +172,17 @@ def _csv_rows(table: PivotTable) -> Iterator[list[object]]:
     yield [*heads, *columns]
     for row in table.rows:
         first: list[object] = [row.rank if row.rank is not None else ""] if ranked else []
-        cells = [value for cell in row.cells for value in _csv_cell(cell)]
+        cells = [value for cell in row.cells for value in _build_csv_cell(cell)]
         yield [*first, *row.heads, *cells]
 
 
-def _csv_cell(cell: Cell) -> list[object]:
+def _build_csv_cell(cell: Cell) -> list[object]:
     numbers = [cell.value, cell.low, cell.high]
     why = "" if cell.value is not None else ": ".join(filter(None, [WORDS[cell.kind], cell.why]))
     return [*numbers, cell.trials, cell.suspect, why]
 
 
-def _table_data(table: PivotTable) -> dict[str, Any]:
+def _export_table(table: PivotTable) -> dict[str, Any]:
     return {
         "title": table.title,
         "heads": [{"dimension": each.dimension, "title": each.title} for each in table.heads],
@@ -199,12 +199,12 @@ def _table_data(table: PivotTable) -> dict[str, Any]:
             for each in table.columns
         ],
         "sorted_by": table.sorted_by,
-        "rows": [_row_data(row) for row in table.rows],
+        "rows": [_export_row(row) for row in table.rows],
         "notes": list(table.notes),
     }
 
 
-def _row_data(row: TableRow) -> dict[str, Any]:
+def _export_row(row: TableRow) -> dict[str, Any]:
     return {
         "heads": list(row.heads),
         "baseline": row.baseline,
@@ -229,19 +229,19 @@ def _row_data(row: TableRow) -> dict[str, Any]:
     }
 
 
-def _provenance_data(told: Provenance) -> dict[str, Any]:
+def _export_provenance(told: Provenance) -> dict[str, Any]:
     return {
-        "facts": _facts_data(told.facts),
-        "hosts": [{"name": host.name, "facts": _facts_data(host.facts)} for host in told.hosts],
+        "facts": _export_facts(told.facts),
+        "hosts": [{"name": host.name, "facts": _export_facts(host.facts)} for host in told.hosts],
         "missing": list(told.missing),
     }
 
 
-def _facts_data(facts: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+def _export_facts(facts: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
     return [{"title": title, "text": text} for title, text in facts]
 
 
-def _provenance_text(told: Provenance) -> str:
+def _render_provenance(told: Provenance) -> str:
     lines = ["## Provenance", ""]
     lines += [f"- **{title}**: {text}" for title, text in told.facts]
     for host in told.hosts:

@@ -12,26 +12,32 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.loadtools.metrics import LATENCY_LABELS
 from orchestrator.reports.pivot_bases import (
     Bases,
-    against_notes,
-    bases_of,
-    changed,
+    build_base_notes,
+    compute_change,
+    find_bases,
 )
 from orchestrator.reports.pivot_cells import (
-    Found,
-    difference,
-    found_in,
-    shared_by,
+    CellValue,
+    compute_difference,
+    find_shared,
+    read_cell,
 )
-from orchestrator.reports.pivot_columns import Orders, Spread, by_title, chosen, spread
+from orchestrator.reports.pivot_columns import (
+    Orders,
+    Spread,
+    find_spread,
+    select_observations,
+    spread,
+)
 from orchestrator.reports.pivot_model import (
     Cell,
     Head,
     Observation,
     PivotTable,
     TableRow,
-    says_unit,
+    names_unit,
 )
-from orchestrator.reports.pivot_order import ranked, sorting_notes
+from orchestrator.reports.pivot_order import build_sorting_notes, rank_rows
 from orchestrator.reports.report_spec import Dimension, Measure, ReportSpec, TableSpec
 
 Columns = Sequence[tuple[Spread, Callable[[Observation], bool]]]
@@ -70,32 +76,34 @@ def pivot(
     InvalidRequestError if an expression has an unknown name, or selects no case.
     """
     places = Orders(orders)
-    seen = chosen(observations, table.cases, "cases")
+    seen = select_observations(observations, table.cases, "cases")
     if report.published == "none":
         seen = [each for each in seen if not each.is_published]
     if not seen:
         raise InvalidRequestError("cases: no case matches this expression", field="cases")
-    frame = _frame(report, table, seen, spread(report, table, seen, places), axes)
-    rows = [_row(frame, key, inside) for key, inside in _in_order(frame, seen, places)]
+    frame = _build_frame(report, table, seen, spread(report, table, seen, places), axes)
+    rows = [_build_row(frame, key, inside) for key, inside in _order_rows(frame, seen, places)]
     columns = tuple(each.shown(table, frame.spreads) for each in frame.spreads)
     models = {each.model for each in seen if each.model and not each.is_published}
-    rows, sorted_by = ranked(rows, columns, table.sort, groups=_groups(frame), models=models)
+    rows, sorted_by = rank_rows(
+        rows, columns, table.sort, groups=_group_headings(frame), models=models
+    )
     return PivotTable(
         title=table.title,
         description=table.description,
-        heads=_heads(frame),
+        heads=_build_heads(frame),
         columns=columns,
         rows=tuple(rows),
         sorted_by=sorted_by,
         notes=(
-            *_loop_notes(frame, seen, models),
-            *against_notes(table.columns),
-            *_notes(rows, table, sorted_by, _machines(seen)),
+            *_build_loop_notes(frame, seen, models),
+            *build_base_notes(table.columns),
+            *_build_notes(rows, table, sorted_by, _name_machines(seen)),
         ),
     )
 
 
-def _frame(
+def _build_frame(
     report: ReportSpec,
     table: TableSpec,
     seen: Sequence[Observation],
@@ -105,7 +113,7 @@ def _frame(
     named = [each for each in table.rows if each.dimension != "metric"]
     if report.published == "rows" and any(each.is_published for each in seen):
         named += [Dimension(dimension=name) for name in ("source", "host") if not _has(named, name)]
-    added = _varying(named, seen, columns, axes)
+    added = _find_varying(named, seen, columns, axes)
     # Machines and commits come first, so that the rows below each can be compared.
     first = [name for name in ("commit", "host") if name in added]
     last = [name for name in added if name not in first]
@@ -120,7 +128,7 @@ def _frame(
         columns=columns,
         dimensions=dimensions,
         added=frozenset(added),
-        bases=bases_of(seen, axes),
+        bases=find_bases(seen, axes),
     )
 
 
@@ -128,7 +136,7 @@ def _has(dimensions: Sequence[Dimension], name: str) -> bool:
     return any(each.dimension == name for each in dimensions)
 
 
-def _varying(
+def _find_varying(
     named: Sequence[Dimension],
     seen: Sequence[Observation],
     columns: Columns,
@@ -139,7 +147,7 @@ def _varying(
     added: list[str] = []
     candidates = ["host", "commit", *axes, "source"]
     for _ in candidates:
-        crowd = _crowded([*rows, *added], seen, columns)
+        crowd = _find_crowded_cell([*rows, *added], seen, columns)
         name = next((n for n in candidates if len({each.at(n) for each in crowd}) > 1), None)
         if name is None:
             break
@@ -148,7 +156,7 @@ def _varying(
     return added
 
 
-def _crowded(
+def _find_crowded_cell(
     rows: Sequence[str], seen: Sequence[Observation], columns: Columns
 ) -> list[Observation]:
     """Return the observations of the first cell that has several; empty if no cell has."""
@@ -164,7 +172,7 @@ def _crowded(
     return []
 
 
-def _in_order(
+def _order_rows(
     frame: _Frame, seen: Sequence[Observation], orders: Orders
 ) -> list[tuple[Key, list[Observation]]]:
     names = [each.dimension for each in frame.dimensions]
@@ -173,7 +181,7 @@ def _in_order(
         if any(belongs(each) for spec, belongs in frame.columns if not spec.spec.difference):
             rows[tuple(each.at(name) for name in names)].append(each)
     whole = range(max(1, len(frame.table.metrics)))
-    at = _metric_place(frame)
+    at = _find_metric_place(frame)
     found = [((values, number), inside) for values, inside in rows.items() for number in whole]
 
     def place(item: tuple[Key, list[Observation]]) -> list[object]:
@@ -185,7 +193,7 @@ def _in_order(
     return sorted(found, key=place)
 
 
-def _metric_place(frame: _Frame) -> int:
+def _find_metric_place(frame: _Frame) -> int:
     """Return the index of the metric among the headings of the rows; after the last if not
     there."""
     if not frame.table.by_metric:
@@ -197,22 +205,22 @@ def _metric_place(frame: _Frame) -> int:
     return max([place + 1 for place in inside], default=leading)
 
 
-def _heads(frame: _Frame) -> tuple[Head, ...]:
+def _build_heads(frame: _Frame) -> tuple[Head, ...]:
     heads = [Head(dimension=each.dimension, title=each.shown) for each in frame.dimensions]
     if frame.table.by_metric:
         metric = next(each for each in frame.table.rows if each.dimension == "metric")
-        heads.insert(_metric_place(frame), Head(dimension="metric", title=metric.shown))
+        heads.insert(_find_metric_place(frame), Head(dimension="metric", title=metric.shown))
     return tuple(heads)
 
 
-def _row(frame: _Frame, key: Key, inside: Sequence[Observation]) -> TableRow:
+def _build_row(frame: _Frame, key: Key, inside: Sequence[Observation]) -> TableRow:
     values, number = key
     measure = frame.table.metrics[number] if frame.table.by_metric else None
-    found = _cells(frame, inside, measure)
+    found = _build_cells(frame, inside, measure)
     names = [each.dimension for each in frame.dimensions]
     heads = [frame.report.named(n, v, v) for n, v in zip(names, values, strict=True)]
     if measure is not None:
-        heads.insert(_metric_place(frame), measure.shown)
+        heads.insert(_find_metric_place(frame), measure.shown)
     return TableRow(
         heads=tuple(heads),
         cells=tuple(found),
@@ -220,56 +228,60 @@ def _row(frame: _Frame, key: Key, inside: Sequence[Observation]) -> TableRow:
     )
 
 
-def _cells(frame: _Frame, inside: Sequence[Observation], measure: Measure | None) -> list[Cell]:
-    found: dict[int, Found] = {}
+def _build_cells(
+    frame: _Frame, inside: Sequence[Observation], measure: Measure | None
+) -> list[Cell]:
+    found: dict[int, CellValue] = {}
     for place, (column, belongs) in enumerate(frame.columns):
         if not column.spec.difference:
             mine = [each for each in inside if belongs(each)]
-            found[place] = _found(frame, column, mine, column.spec.measure or measure)
+            found[place] = _find_value(frame, column, mine, column.spec.measure or measure)
     for place, (column, _) in enumerate(frame.columns):
         if column.spec.difference:
-            found[place] = _less(frame, column, found, measure)
+            found[place] = _subtract_column(frame, column, found, measure)
     cells = [found[place].cell for place in range(len(frame.columns))]
     if measure is None:
         return cells
     return [
-        replace(cell, unit_said=_said(cell, measure.shown, column.title))
+        replace(cell, unit_said=_is_stated(cell, measure.shown, column.title))
         for cell, column in zip(cells, frame.spreads, strict=True)
     ]
 
 
-def _said(cell: Cell, row: str, column: str) -> bool:
-    return says_unit(row, cell.unit) or f"({cell.unit})" in column
+def _is_stated(cell: Cell, row: str, column: str) -> bool:
+    return names_unit(row, cell.unit) or f"({cell.unit})" in column
 
 
-def _found(
+def _find_value(
     frame: _Frame, column: Spread, mine: Sequence[Observation], measure: Measure | None
-) -> Found:
+) -> CellValue:
     assert measure is not None
-    told = shared_by(mine, measure) if column.spec.shared else found_in(mine, measure)
+    told = find_shared(mine, measure) if column.spec.shared else read_cell(mine, measure)
     if not column.spec.relative or len(mine) != 1:
         return told
-    return changed(told, mine[0], column.spec, frame.bases, measure)
+    return compute_change(told, mine[0], column.spec, frame.bases, measure)
 
 
-def _less(
-    frame: _Frame, column: Spread, found: Mapping[int, Found], measure: Measure | None
-) -> Found:
+def _subtract_column(
+    frame: _Frame, column: Spread, found: Mapping[int, CellValue], measure: Measure | None
+) -> CellValue:
     assert column.spec.difference is not None
     spreads = frame.spreads
-    first, second = (by_title(spreads, title) for title in column.spec.difference)
+    first, second = (find_spread(spreads, title) for title in column.spec.difference)
     shown = first.spec.measure or measure
     assert shown is not None
     one, other = found[spreads.index(first)], found[spreads.index(second)]
-    return difference(one, other, shown, column.spec.decimals)
+    return compute_difference(one, other, shown, column.spec.decimals)
 
 
-def _groups(frame: _Frame) -> list[int]:
+def _group_headings(frame: _Frame) -> list[int]:
     """Return the headings that separate rankings: the varying dimensions that were added."""
     return [n for n, each in enumerate(frame.dimensions) if each.dimension in frame.added]
 
 
-def _loop_notes(frame: _Frame, seen: Sequence[Observation], models: Collection[str]) -> list[str]:
+def _build_loop_notes(
+    frame: _Frame, seen: Sequence[Observation], models: Collection[str]
+) -> list[str]:
     """Return the notes on latencies; name their columns if these differ."""
     metrics = [each.metric for each in frame.table.metrics]
     metrics += [each.spec.metric or "" for each in frame.spreads]
@@ -289,19 +301,19 @@ def _loop_notes(frame: _Frame, seen: Sequence[Observation], models: Collection[s
     ]
 
 
-def _machines(seen: Sequence[Observation]) -> str:
+def _name_machines(seen: Sequence[Observation]) -> str:
     """Name the machines of the reference results."""
     return ", ".join(dict.fromkeys(each.at("host") for each in seen if each.is_published))
 
 
-def _notes(
+def _build_notes(
     rows: Sequence[TableRow],
     table: TableSpec,
     sorted_by: int | None,
     machines: str,
 ) -> tuple[str, ...]:
     cells = [cell for row in rows for cell in row.cells]
-    notes = sorting_notes(rows, table.sort, sorted_by)
+    notes = build_sorting_notes(rows, table.sort, sorted_by)
     suspect = sum(cell.suspect > 0 for cell in cells)
     if suspect:
         notes.append(f"{suspect} cells contain suspect trials; they are marked with !.")

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.reports.pivot_cells import Found, found_in, relative
+from orchestrator.reports.pivot_cells import CellValue, compute_relative, read_cell
 from orchestrator.reports.pivot_model import Observation
 from orchestrator.reports.report_spec import Column, Measure
 
@@ -18,7 +18,7 @@ class Bases:
     places: Mapping[Hashable, Observation]
 
 
-def bases_of(seen: Sequence[Observation], axes: Sequence[str]) -> Bases:
+def find_bases(seen: Sequence[Observation], axes: Sequence[str]) -> Bases:
     return Bases(
         axes=axes,
         cases={each.rest: each for each in seen if each.baseline},
@@ -26,24 +26,24 @@ def bases_of(seen: Sequence[Observation], axes: Sequence[str]) -> Bases:
     )
 
 
-def changed(
-    told: Found, seen: Observation, column: Column, bases: Bases, measure: Measure
-) -> Found:
+def compute_change(
+    told: CellValue, seen: Observation, column: Column, bases: Bases, measure: Measure
+) -> CellValue:
     """Return the change of one observation's value against the base of the column."""
     if not column.against:
         base = bases.cases.get(seen.rest)
-        return relative(told, found_in([base], measure) if base else None, column.decimals)
+        return compute_relative(told, read_cell([base], measure) if base else None, column.decimals)
     base = bases.places.get(_place(seen, column.against, bases.axes))
     told = replace(told, cell=replace(told.cell, baseline=base is seen))
-    return relative(
+    return compute_relative(
         told,
-        found_in([base], measure) if base else None,
+        read_cell([base], measure) if base else None,
         column.decimals,
         missing=f"this case is not on host {column.against} in this report",
     )
 
 
-def against_notes(columns: Sequence[Column]) -> list[str]:
+def build_base_notes(columns: Sequence[Column]) -> list[str]:
     hosts = dict.fromkeys(each.against for each in columns if each.against)
     return [
         f"Changes against host {host} compare different machines at different times: the sides "

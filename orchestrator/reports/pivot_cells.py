@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestrator.measurements.validity_issues import code_of, title_of
+from orchestrator.measurements.validity_issues import get_issue_title, parse_code
 from orchestrator.reports.pivot_model import Cell, Kind, Observation, Sample
-from orchestrator.reports.report_spec import Measure, percentile_of
-from orchestrator.reports.units import scale, usual_unit
+from orchestrator.reports.report_spec import Measure, parse_percentile
+from orchestrator.reports.units import choose_unit, scale
 from orchestrator.stats.estimates import (
     Estimate,
-    around,
     change_against,
-    difference_to,
     estimate,
+    estimate_around,
+    estimate_difference,
 )
 
 #: The maximum length of a reason in a cell.
@@ -21,7 +21,7 @@ MAX_WHY = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class CellValue:
     """A cell with its values in the metric's own unit, for further computation."""
 
     cell: Cell
@@ -29,64 +29,68 @@ class Found:
     values: Sequence[float] = ()
 
 
-def found_in(observations: Sequence[Observation], measure: Measure) -> Found:
+def read_cell(observations: Sequence[Observation], measure: Measure) -> CellValue:
     """Return the cell of a metric for these observations, normally a single one."""
     if not observations:
-        return _without("absent", "not in the matrix")
+        return _build_empty("absent", "not in the matrix")
     if len(observations) > 1:
-        return _without("ambiguous", f"{len(observations)} cases in one cell: add a dimension")
+        return _build_empty("ambiguous", f"{len(observations)} cases in one cell: add a dimension")
     only = observations[0]
-    return _published(only, measure) if only.is_published else _measured(only, measure)
+    return _read_reference(only, measure) if only.is_published else _read_measured(only, measure)
 
 
-def shared_by(observations: Sequence[Observation], measure: Measure) -> Found:
+def find_shared(observations: Sequence[Observation], measure: Measure) -> CellValue:
     """Return the value that all observations with a value share; it is not a mean."""
-    found = [found_in([each], measure) for each in observations]
+    found = [read_cell([each], measure) for each in observations]
     told = [each for each in found if each.value is not None]
     if not told:
-        return found[0] if found else found_in([], measure)
+        return found[0] if found else read_cell([], measure)
     values = {each.value for each in told}
     if len(values) > 1:
-        return _without("ambiguous", f"{len(values)} cases differ: add a dimension")
+        return _build_empty("ambiguous", f"{len(values)} cases differ: add a dimension")
     return told[0]
 
 
-def relative(
-    found: Found,
-    base: Found | None,
+def compute_relative(
+    found: CellValue,
+    base: CellValue | None,
     decimals: int | None,
     *,
     missing: str = "there is no baseline case",
-) -> Found:
+) -> CellValue:
     """Return the change of a cell against another, in per cent. `missing`: the reason without
     one."""
     if found.value is None:
         return found
     if found.cell.baseline:
         same = Estimate(value=0.0, low=None, high=None, n=found.cell.trials)
-        return Found(cell=_with(found.cell, same, "%", 100.0, decimals))
+        return CellValue(cell=_with(found.cell, same, "%", 100.0, decimals))
     if base is None or base.value is None:
         reason = base.cell.why if base is not None else missing
-        return _without("untold", f"no baseline: {reason}")
+        return _build_empty("untold", f"no baseline: {reason}")
     change = change_against(found.value, found.values, base.value, base.values)
     if change is None:
-        return _without("untold", "the baseline is zero")
-    return Found(cell=_with(found.cell, change, "%", 100.0, 1 if decimals is None else decimals))
+        return _build_empty("untold", "the baseline is zero")
+    return CellValue(
+        cell=_with(found.cell, change, "%", 100.0, 1 if decimals is None else decimals)
+    )
 
 
-def difference(one: Found, other: Found, measure: Measure, decimals: int | None) -> Found:
+def compute_difference(
+    one: CellValue, other: CellValue, measure: Measure, decimals: int | None
+) -> CellValue:
     """Subtract one cell from another, in the unit of the first."""
     if one.value is None or other.value is None:
         missing = one if one.value is None else other
-        return Found(cell=_reason(missing.cell.kind, missing.cell.why))
-    unit = _unit(measure)
-    told = difference_to(one.value, one.values, other.value, other.values)
+        return CellValue(cell=_build_reason_cell(missing.cell.kind, missing.cell.why))
+    unit = _choose_unit(measure)
+    told = estimate_difference(one.value, one.values, other.value, other.values)
     digits = one.cell.decimals if decimals is None else decimals
-    return Found(cell=_with(one.cell, told, unit, scale(measure.info.unit, unit), digits))
+    return CellValue(cell=_with(one.cell, told, unit, scale(measure.info.unit, unit), digits))
 
 
-def _unit(measure: Measure) -> str:
-    return usual_unit(measure.info.unit) if measure.unit is None else measure.unit
+def _choose_unit(measure: Measure) -> str:
+    return choose_unit(measure.info.unit) if measure.unit is None else measure.unit
 
 
 def _with(cell: Cell, told: Estimate, unit: str, factor: float, decimals: int | None) -> Cell:
@@ -106,24 +110,24 @@ def _with(cell: Cell, told: Estimate, unit: str, factor: float, decimals: int | 
     )
 
 
-def _published(seen: Observation, measure: Measure) -> Found:
+def _read_reference(seen: Observation, measure: Measure) -> CellValue:
     value = seen.published.get(measure.metric)
     if value is None:
-        return _without("absent", "not published")
-    unit = _unit(measure)
+        return _build_empty("absent", "not published")
+    unit = _choose_unit(measure)
     told = Estimate(value=value, low=None, high=None, n=0)
     blank = Cell(kind="value", published=True, baseline=seen.baseline)
     cell = _with(blank, told, unit, scale(measure.info.unit, unit), measure.decimals)
-    return Found(cell=cell, value=value)
+    return CellValue(cell=cell, value=value)
 
 
-def _measured(seen: Observation, measure: Measure) -> Found:
+def _read_measured(seen: Observation, measure: Measure) -> CellValue:
     counted = [each for each in seen.samples if each.counts]
     values = [each.values[measure.metric] for each in counted if measure.metric in each.values]
     told = _estimate(seen, values, measure)
     if told is None:
-        return Found(cell=_why_not(seen, counted, measure))
-    unit = _unit(measure)
+        return CellValue(cell=_explain_empty(seen, counted, measure))
+    unit = _choose_unit(measure)
     known = [each for each in counted if measure.metric in each.values] or counted
     blank = Cell(
         kind="value",
@@ -134,63 +138,65 @@ def _measured(seen: Observation, measure: Measure) -> Found:
         origin=seen.origin,
     )
     cell = _with(blank, told, unit, scale(measure.info.unit, unit), measure.decimals)
-    return Found(cell=cell, value=told.value, values=values)
+    return CellValue(cell=cell, value=told.value, values=values)
 
 
 def _estimate(seen: Observation, values: Sequence[float], measure: Measure) -> Estimate | None:
     if measure.statistic != "merged":
         return estimate(values, measure.statistic)
     merged = seen.merged.get(measure.metric)
-    return None if merged is None else around(merged, values)
+    return None if merged is None else estimate_around(merged, values)
 
 
-def _why_not(seen: Observation, counted: Sequence[Sample], measure: Measure) -> Cell:
+def _explain_empty(seen: Observation, counted: Sequence[Sample], measure: Measure) -> Cell:
     if seen.unsupported and not counted:
-        return _reason("unsupported", seen.unsupported)
+        return _build_reason_cell("unsupported", seen.unsupported)
     if counted:
-        few = percentile_of(measure.metric) is not None
-        return _reason("untold", "too few requests" if few else "the load tool does not report it")
+        few = parse_percentile(measure.metric) is not None
+        return _build_reason_cell(
+            "untold", "too few requests" if few else "the load tool does not report it"
+        )
     invalid = [each for each in seen.samples if _is_invalid(each)]
     if invalid:
-        return _reason("invalid", _titles(invalid), left_out=len(invalid))
-    return _not_measured(seen.samples)
+        return _build_reason_cell("invalid", _format_titles(invalid), left_out=len(invalid))
+    return _build_unmeasured_cell(seen.samples)
 
 
-def _not_measured(samples: Sequence[Sample]) -> Cell:
+def _build_unmeasured_cell(samples: Sequence[Sample]) -> Cell:
     for state in ("failed", "unsupported", "skipped"):
-        messages = [_words(each) for each in samples if each.state == state]
+        messages = [_extract_first_line(each) for each in samples if each.state == state]
         if messages:
             kind: Kind = state
-            return _reason(kind, next(filter(None, messages), ""))
+            return _build_reason_cell(kind, next(filter(None, messages), ""))
     if samples:
-        return _reason("pending", "not measured yet")
-    return _reason("unmeasured", "not measured")
+        return _build_reason_cell("pending", "not measured yet")
+    return _build_reason_cell("unmeasured", "not measured")
 
 
-def _words(sample: Sample) -> str:
+def _extract_first_line(sample: Sample) -> str:
     """Return the first line of a trial's message, or else its reasons."""
     lines = sample.message.strip().splitlines()
     return lines[0] if lines else "; ".join(map(_title, sample.reasons))
 
 
-def _titles(samples: Sequence[Sample]) -> str:
+def _format_titles(samples: Sequence[Sample]) -> str:
     """Return the reasons, most frequent first: "Too few of the offered requests; Swapping"."""
     counted = Counter(title for each in samples for title in set(map(_title, each.reasons)))
     return "; ".join(title for title, _ in counted.most_common(3))
 
 
 def _title(reason: str) -> str:
-    return title_of(code_of(reason))
+    return get_issue_title(parse_code(reason))
 
 
 def _is_invalid(sample: Sample) -> bool:
     return sample.state == "measured" and not sample.counts
 
 
-def _reason(kind: Kind, why: str, *, left_out: int = 0) -> Cell:
+def _build_reason_cell(kind: Kind, why: str, *, left_out: int = 0) -> Cell:
     short = why if len(why) <= MAX_WHY else f"{why[: MAX_WHY - 1]}…"
     return Cell(kind=kind, why=short, left_out=left_out)
 
 
-def _without(kind: Kind, why: str) -> Found:
-    return Found(cell=_reason(kind, why))
+def _build_empty(kind: Kind, why: str) -> CellValue:
+    return CellValue(cell=_build_reason_cell(kind, why))

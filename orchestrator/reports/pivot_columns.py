@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from orchestrator.benchmarks.choice import condition
+from orchestrator.benchmarks.choice import compile_condition
 from orchestrator.benchmarks.fields import Scalar
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.reports.pivot_model import Observation, TableColumn
@@ -14,9 +14,9 @@ from orchestrator.reports.report_spec import (
     Measure,
     ReportSpec,
     TableSpec,
-    title_of,
+    get_column_title,
 )
-from orchestrator.reports.units import usual_unit
+from orchestrator.reports.units import choose_unit
 
 _WORD = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
@@ -36,7 +36,7 @@ class Spread:
     def shown(self, table: TableSpec, columns: Sequence["Spread"]) -> TableColumn:
         measure = self.spec.measure
         if self.spec.difference:
-            measure = operand(self, columns)
+            measure = find_operand(self, columns)
         return TableColumn(
             title=self.title,
             unit=self._unit(measure),
@@ -57,7 +57,7 @@ class Spread:
             return "%"
         if measure is None:
             return ""
-        return usual_unit(measure.info.unit) if measure.unit is None else measure.unit
+        return choose_unit(measure.info.unit) if measure.unit is None else measure.unit
 
 
 class Orders:
@@ -74,12 +74,14 @@ class Orders:
         return (places.get(value, len(places)), value)
 
 
-def chosen(observations: Iterable[Observation], expression: str, where: str) -> list[Observation]:
+def select_observations(
+    observations: Iterable[Observation], expression: str, where: str
+) -> list[Observation]:
     """Return the observations that match the expression; InvalidRequestError names `where`.
 
     Reference results that lack an axis of the expression are omitted.
     """
-    holds = condition(expression)
+    holds = compile_condition(expression)
     seen = list(observations)
     empty: dict[str, Scalar] = {name: "" for each in seen for name in each.place}
     found = []
@@ -101,21 +103,23 @@ def spread(
     """Return each column with a function that tests whether an observation belongs to it."""
     found: list[tuple[Spread, Callable[[Observation], bool]]] = []
     for place, column in enumerate(table.columns):
-        mine = set(map(id, chosen(seen, column.where, f"columns[{place}].where")))
+        mine = set(map(id, select_observations(seen, column.where, f"columns[{place}].where")))
         inside = [each for each in seen if id(each) in mine]
         for one in _spread_one(report, column, inside, orders):
-            found.append((one, _belongs(one, mine, apart=report.published == "columns")))
+            found.append(
+                (one, _build_membership_test(one, mine, apart=report.published == "columns"))
+            )
     return found
 
 
-def operand(column: Spread, columns: Sequence[Spread]) -> Measure | None:
+def find_operand(column: Spread, columns: Sequence[Spread]) -> Measure | None:
     """Return the measure of the first column of a difference; None if the rows have it."""
     assert column.spec.difference is not None
-    first = by_title(columns, column.spec.difference[0])
+    first = find_spread(columns, column.spec.difference[0])
     return first.spec.measure
 
 
-def by_title(columns: Sequence[Spread], title: str) -> Spread:
+def find_spread(columns: Sequence[Spread], title: str) -> Spread:
     for each in columns:
         if each.title == title and not each.spec.difference:
             return each
@@ -125,7 +129,9 @@ def by_title(columns: Sequence[Spread], title: str) -> Spread:
     )
 
 
-def _belongs(one: Spread, mine: set[int], *, apart: bool) -> Callable[[Observation], bool]:
+def _build_membership_test(
+    one: Spread, mine: set[int], *, apart: bool
+) -> Callable[[Observation], bool]:
     def belongs(seen: Observation) -> bool:
         if id(seen) not in mine or (apart and seen.is_published != one.published):
             return False
@@ -139,22 +145,22 @@ def _spread_one(
 ) -> list[Spread]:
     """Yield measured columns first, then reference results, with a column for each machine."""
     if column.difference:
-        return [Spread(spec=column, title=title_of(column), where={})]
+        return [Spread(spec=column, title=get_column_title(column), where={})]
     apart = report.published == "columns"
     measured = [each for each in inside if not (apart and each.is_published)]
-    found = _combinations(report, column, column.across, measured, orders, published=False)
+    found = _list_combinations(report, column, column.across, measured, orders, published=False)
     if apart:
-        published = [each for each in inside if each.is_published and _tells(each, column)]
+        published = [each for each in inside if each.is_published and _has_value(each, column)]
         dimensions = list(dict.fromkeys(["host", *column.across]))
-        found += _combinations(report, column, dimensions, published, orders, published=True)
+        found += _list_combinations(report, column, dimensions, published, orders, published=True)
     return found
 
 
-def _tells(seen: Observation, column: Column) -> bool:
+def _has_value(seen: Observation, column: Column) -> bool:
     return column.metric in seen.published if column.metric else bool(seen.published)
 
 
-def _combinations(
+def _list_combinations(
     report: ReportSpec,
     column: Column,
     dimensions: Sequence[str],
@@ -164,7 +170,7 @@ def _combinations(
     published: bool,
 ) -> list[Spread]:
     if not dimensions:
-        return [Spread(spec=column, title=title_of(column), where={})]
+        return [Spread(spec=column, title=get_column_title(column), where={})]
     tuples = {tuple(each.at(name) for name in dimensions) for each in inside}
     in_order = sorted(
         tuples,
@@ -175,7 +181,7 @@ def _combinations(
     # A single machine is not named in each heading: a note names it.
     alone = published and len({each.at("host") for each in inside}) == 1
     return [
-        _one(
+        _build_spread(
             report,
             column,
             dict(zip(dimensions, values, strict=True)),
@@ -186,7 +192,7 @@ def _combinations(
     ]
 
 
-def _one(
+def _build_spread(
     report: ReportSpec,
     column: Column,
     where: Mapping[str, str],
@@ -201,7 +207,7 @@ def _one(
     text = " ".join([*words, title]).strip() if title else " · ".join(words)
     return Spread(
         spec=column,
-        title=f"{text or title_of(column)}{', published' if published else ''}",
+        title=f"{text or get_column_title(column)}{', published' if published else ''}",
         where=where,
         published=published,
     )

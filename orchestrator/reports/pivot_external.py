@@ -6,19 +6,19 @@ from dataclasses import replace
 
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.reports.pivot_model import Sample
-from orchestrator.reports.pivot_trials import CellKey, Tried
+from orchestrator.reports.pivot_trials import CellKey, TriedCell
 from orchestrator.results.models import Metric, Reading
 
 #: Without a version: the definition that they were measured with is unknown.
-_NEW = Tried(version=0, trials=(), samples=(), merged={})
+_NEW = TriedCell(version=0, trials=(), samples=(), merged={})
 
 
 def with_external(
-    cells: Mapping[CellKey, Tried],
+    cells: Mapping[CellKey, TriedCell],
     benchmark: Benchmark,
     commits: Sequence[Commit],
     keys: Collection[str],
-) -> dict[CellKey, Tried]:
+) -> dict[CellKey, TriedCell]:
     """Add the imported results of these commits to the cells."""
     found: dict[CellKey, list[Sample]] = defaultdict(list)
     wanted = dict(Metric.objects.filter(key__in=list(keys)).values_list("pk", "key"))

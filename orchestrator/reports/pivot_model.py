@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 from uuid import UUID
 
-from orchestrator.benchmarks.fields import Scalar, shown_value
+from orchestrator.benchmarks.fields import Scalar, format_axis_value
 
 MEASURED = "measured"
 PUBLISHED = "published"
@@ -81,7 +81,7 @@ class Observation:
     def at(self, dimension: str) -> str:
         """Return its value in a dimension as text; empty without one."""
         value = self.place.get(dimension)
-        return "" if value is None else shown_value(value)
+        return "" if value is None else format_axis_value(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,7 @@ class TableColumn:
     @property
     def heading(self) -> str:
         """Return the title, with the unit if the title does not contain it."""
-        said = not self.unit or says_unit(self.title, self.unit)
+        said = not self.unit or names_unit(self.title, self.unit)
         return self.title if said else f"{self.title} ({self.unit})"
 
 
@@ -164,6 +164,6 @@ class PivotTable:
     notes: tuple[str, ...]
 
 
-def says_unit(title: str, unit: str) -> bool:
+def names_unit(title: str, unit: str) -> bool:
     """Return whether a heading contains the unit or its own name for it: (MB/s), or Ops/sec."""
     return title.endswith(")") or (unit.endswith("/s") and "/s" in title)

@@ -6,20 +6,20 @@ from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
-from orchestrator.benchmarks.fields import Scalar, shown_value
-from orchestrator.benchmarks.loads import load_specs_of
+from orchestrator.benchmarks.fields import Scalar, format_axis_value
+from orchestrator.benchmarks.loads import build_load_specs
 from orchestrator.benchmarks.matrix import CaseSpec, expand, is_baseline
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition
-from orchestrator.benchmarks.resolved import labels_of, options_of, why_unsupported
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.resolved import build_labels, find_unsupported_reason, select_options
+from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import Host
-from orchestrator.measurements.selectors import model_of
+from orchestrator.measurements.selectors import get_load_model
 from orchestrator.reports.pivot_model import MEASURED, PUBLISHED, Observation, Origin
-from orchestrator.reports.pivot_trials import CellKey, Tried
-from orchestrator.reports.references import reference_values
-from orchestrator.reports.report_spec import ReportSpec, known_metric
+from orchestrator.reports.pivot_trials import CellKey, TriedCell
+from orchestrator.reports.references import load_reference_values
+from orchestrator.reports.report_spec import ReportSpec, find_known_metric
 from orchestrator.reports.units import SCALES
 
 
@@ -35,37 +35,37 @@ class Scope:
     commits: Mapping[int, Commit]
 
 
-def scope_of(
+def build_scope(
     report: ReportSpec,
     definition: Definition,
     hosts: Sequence[Host],
     commits: Sequence[Commit],
     metrics: Collection[str],
 ) -> Scope:
-    spec = spec_of(definition)
+    spec = read_spec(definition)
     cases = {case.key: case for case in expand(spec)}
     latency = any(key.startswith("latency.") for key in metrics)
     return Scope(
         report=report,
         spec=spec,
         cases=cases,
-        models={key: _model(spec, case) if latency else None for key, case in cases.items()},
+        models={key: _get_model(spec, case) if latency else None for key, case in cases.items()},
         hosts={host.pk: host for host in hosts},
         commits={commit.pk: commit for commit in commits},
     )
 
 
-def _model(spec: Spec, case: CaseSpec) -> str | None:
-    if why_unsupported(spec, case.parameters):
+def _get_model(spec: Spec, case: CaseSpec) -> str | None:
+    if find_unsupported_reason(spec, case.parameters):
         return None
     try:
-        return model_of(load_specs_of(spec, case.parameters))
+        return get_load_model(build_load_specs(spec, case.parameters))
     except (InvalidRequestError, KeyError):
         return None
 
 
-def measured(
-    scope: Scope, cells: Mapping[CellKey, Tried], benchmark: Benchmark
+def load_observations(
+    scope: Scope, cells: Mapping[CellKey, TriedCell], benchmark: Benchmark
 ) -> Iterator[Observation]:
     """Return an observation for each case, host and commit, even if it was not measured."""
     keys = dict(Case.objects.filter(benchmark=benchmark).values_list("key", "pk"))
@@ -75,18 +75,18 @@ def measured(
             for key, case in scope.cases.items():
                 pk = keys.get(key, 0)
                 found = cells.get((host, pk, commit))
-                yield _observation(scope, case, host, commit, found, pk)
+                yield _build_observation(scope, case, host, commit, found, pk)
 
 
-def _observation(
-    scope: Scope, case: CaseSpec, host: UUID | None, commit: int, found: Tried | None, pk: int
+def _build_observation(
+    scope: Scope, case: CaseSpec, host: UUID | None, commit: int, found: TriedCell | None, pk: int
 ) -> Observation:
     where = scope.hosts[host] if host else None
     at = scope.commits.get(commit)
     fixed = ("measured", str(host), commit)
     return Observation(
         place={
-            **labels_of(scope.spec, case.parameters),
+            **build_labels(scope.spec, case.parameters),
             **case.parameters,
             "host": where.name if where else "",
             "profile": where.profile.slug if where else "",
@@ -95,7 +95,7 @@ def _observation(
         },
         rest=_rest(scope.spec, case.parameters, fixed),
         baseline=is_baseline(scope.spec, case.parameters),
-        unsupported=_unsupported(scope.spec, case.parameters),
+        unsupported=_find_unsupported_reason(scope.spec, case.parameters),
         samples=found.samples if found else (),
         merged=found.merged if found else {},
         model=scope.models[case.key],
@@ -108,25 +108,25 @@ def _observation(
 def _rest(spec: Spec, parameters: Mapping[str, Scalar], fixed: Hashable) -> Hashable:
     """Return what a case shares with its baseline case: the axes that the baseline does not fix."""
     others = [
-        (axis, shown_value(value))
+        (axis, format_axis_value(value))
         for axis, value in parameters.items()
         if axis not in spec.baseline
     ]
     return (fixed, *sorted(others))
 
 
-def _unsupported(spec: Spec, parameters: Mapping[str, Scalar]) -> str:
+def _find_unsupported_reason(spec: Spec, parameters: Mapping[str, Scalar]) -> str:
     """Return the reason in the definition, and the replacement."""
-    why = why_unsupported(spec, parameters)
+    why = find_unsupported_reason(spec, parameters)
     heirs = [
-        shown_value(option.replacement)
-        for option in options_of(spec, parameters).values()
+        format_axis_value(option.replacement)
+        for option in select_options(spec, parameters).values()
         if option.unsupported and option.replacement is not None
     ]
     return f"{why} (see {', '.join(heirs)})" if heirs else why
 
 
-def published(
+def load_reference_observations(
     member: Member, scope: Scope, benchmark: Benchmark, metrics: Collection[str]
 ) -> list[Observation]:
     """Return the reference results of these cases, one for each machine."""
@@ -134,42 +134,46 @@ def published(
     if scope.report.published == "none" or isinstance(member, Visitor):
         return []
     found: dict[tuple[str, Hashable], tuple[dict[str, Scalar], dict[str, float]]] = {}
-    for each in reference_values(member.team, suite=benchmark.slug):
-        parameters = _ours(scope.spec, each.parameters)
-        key = (each.profile, tuple(sorted((a, shown_value(v)) for a, v in parameters.items())))
+    for each in load_reference_values(member.team, suite=benchmark.slug):
+        parameters = _convert_axis_values(scope.spec, each.parameters)
+        key = (
+            each.profile,
+            tuple(sorted((a, format_axis_value(v)) for a, v in parameters.items())),
+        )
         _, values = found.setdefault(key, (parameters, {}))
         if each.value is not None and each.metric in metrics:
-            values[each.metric] = each.value / _factor(each.metric, each.unit)
+            values[each.metric] = each.value / _find_unit_factor(each.metric, each.unit)
     return [
-        _reference(scope.spec, profile, parameters, values)
+        _build_reference_observation(scope.spec, profile, parameters, values)
         for (profile, _), (parameters, values) in found.items()
         if values
     ]
 
 
-def _ours(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Scalar]:
+def _convert_axis_values(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """Convert the parameters to the values of the axes: files have text only."""
     known = {
-        axis: {shown_value(value): value for value in spec.values_of(axis)} for axis in spec.matrix
+        axis: {format_axis_value(value): value for value in spec.values_of(axis)}
+        for axis in spec.matrix
     }
     return {
-        axis: known.get(axis, {}).get(shown_value(value), value)
+        axis: known.get(axis, {}).get(format_axis_value(value), value)
         for axis, value in parameters.items()
     }
 
 
-def _factor(key: str, unit: str) -> float:
+def _find_unit_factor(key: str, unit: str) -> float:
     """Return how many of `unit` are one of the metric's own unit."""
-    info = known_metric(key)
+    info = find_known_metric(key)
     return SCALES.get(info.unit, {}).get(unit, 1.0) if info and unit else 1.0
 
 
-def _reference(
+def _build_reference_observation(
     spec: Spec, profile: str, parameters: Mapping[str, Scalar], values: Mapping[str, float]
 ) -> Observation:
     return Observation(
         place={
-            **labels_of(spec, parameters),
+            **build_labels(spec, parameters),
             **parameters,
             "host": profile,
             "profile": profile,
@@ -182,14 +186,16 @@ def _reference(
     )
 
 
-def dimensions_in(
+def list_used_dimensions(
     scope: Scope, seen: Sequence[Observation]
 ) -> tuple[list[str], dict[str, list[str]]]:
     """Return all dimensions with their values, in the order of the definition."""
-    axes = {axis: list(map(shown_value, scope.spec.values_of(axis))) for axis in scope.spec.matrix}
+    axes = {
+        axis: list(map(format_axis_value, scope.spec.values_of(axis))) for axis in scope.spec.matrix
+    }
     labels: dict[str, dict[str, None]] = {}
     for case in scope.cases.values():
-        for name, text in labels_of(scope.spec, case.parameters).items():
+        for name, text in build_labels(scope.spec, case.parameters).items():
             labels.setdefault(name, {})[text] = None
     own = {
         "host": sorted({each.at("host") for each in seen}),

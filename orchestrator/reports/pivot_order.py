@@ -9,7 +9,7 @@ from orchestrator.reports.pivot_model import Cell, TableColumn, TableRow
 from orchestrator.reports.report_spec import Sort
 
 
-def ranked(
+def rank_rows(
     rows: Sequence[TableRow],
     columns: Sequence[TableColumn],
     sort: Sort | None,
@@ -29,15 +29,17 @@ def ranked(
         return list(rows), None
     together: dict[tuple[str, ...], list[TableRow]] = defaultdict(list)
     for row in rows:
-        together[_of(row, groups)].append(row)
+        together[_read_group(row, groups)].append(row)
     found: list[TableRow] = []
     for number, group in enumerate(together.values()):
-        inside = list(_ranked(group, columns[place], sort, place))
+        inside = list(_rank_column(group, columns[place], sort, place))
         found += [replace(inside[0], first_of_group=number > 0), *inside[1:]]
     return found, place
 
 
-def sorting_notes(rows: Sequence[TableRow], sort: Sort | None, sorted_by: int | None) -> list[str]:
+def build_sorting_notes(
+    rows: Sequence[TableRow], sort: Sort | None, sorted_by: int | None
+) -> list[str]:
     notes = []
     if sort is not None and sorted_by is None:
         notes.append("Not ranked: latencies of open and closed loops are not comparable.")
@@ -63,11 +65,11 @@ def _is_latency(metric: str | None) -> bool:
     return bool(metric) and str(metric).startswith("latency.")
 
 
-def _of(row: TableRow, groups: Sequence[int]) -> tuple[str, ...]:
+def _read_group(row: TableRow, groups: Sequence[int]) -> tuple[str, ...]:
     return tuple(row.heads[place] for place in groups)
 
 
-def _ranked(
+def _rank_column(
     rows: Sequence[TableRow], column: TableColumn, sort: Sort, place: int
 ) -> Iterator[TableRow]:
     """Yield rows with a value first; those of reference results are among them without a rank."""
@@ -82,12 +84,12 @@ def _ranked(
             yield row
             continue
         rank += 1
-        yield replace(row, rank=rank, tied=above is not None and _overlap(above, cell))
+        yield replace(row, rank=rank, tied=above is not None and _intervals_overlap(above, cell))
         above = cell
     yield from (row for row in rows if row.cells[place].value is None)
 
 
-def _overlap(one: Cell, other: Cell) -> bool:
+def _intervals_overlap(one: Cell, other: Cell) -> bool:
     if one.low is None or one.high is None or other.low is None or other.high is None:
         return one.value == other.value
     return one.low <= other.high and other.low <= one.high

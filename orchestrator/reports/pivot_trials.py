@@ -8,9 +8,9 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 
-from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.readings import load_values
 from orchestrator.reports.pivot_model import Sample
-from orchestrator.reports.report_spec import percentile_of
+from orchestrator.reports.report_spec import parse_percentile
 from orchestrator.results.models import Histogram, HistogramKind, PointHistogram
 from orchestrator.runs.models import Trial
 from orchestrator.stats.histogram import Histogram as Distribution
@@ -21,7 +21,7 @@ CellKey = tuple[UUID | None, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class TriedCell:
     """The trials of one case of one commit on one host, all under one version of the definition."""
 
     version: int
@@ -43,30 +43,32 @@ class _Row:
         return self.state == "measured" and self.validity in ("valid", "suspect")
 
 
-def tried(
+def load_tried_cells(
     trials: QuerySet[Trial],
     keys: Collection[str],
     merged: Collection[str],
     *,
     one_run: bool = False,
-) -> dict[CellKey, Tried]:
+) -> dict[CellKey, TriedCell]:
     """Return the trials by cell, of the newest version of the definition that has trials.
 
     `keys` are the metrics of each trial, `merged` the percentiles over all trials. These include
     trials whose own distributions were removed, except with `one_run`.
     """
-    rows = _rows(trials)
+    rows = _load_rows(trials)
     counted = [row.pk for _, found in rows.values() for row in found if row.counts]
-    values = defaultdict(dict, values_of(counted, keys))
-    distributions = _distributions(counted, {*keys, *merged} - _stored(keys), merged)
+    values = defaultdict(dict, load_values(counted, keys))
+    distributions = _load_distributions(
+        counted, {*keys, *merged} - _list_stored_metrics(keys), merged
+    )
     _add_percentiles(values, distributions, keys)
-    before = _merged_before(rows) if merged and not one_run else {}
+    before = _load_merged(rows) if merged and not one_run else {}
     return {
-        cell: Tried(
+        cell: TriedCell(
             version=version,
             trials=tuple(row.pk for row in found if row.counts),
             samples=tuple(_sample(row, values.get(row.pk, {})) for row in found),
-            merged=_merged([*before.get((*cell, version), ()),
+            merged=_merge_percentiles([*before.get((*cell, version), ()),
                             *(distributions[row.pk] for row in found if row.pk in distributions)],
                            merged),
         )
@@ -74,7 +76,7 @@ def tried(
     }  # fmt: skip
 
 
-def _rows(trials: QuerySet[Trial]) -> dict[CellKey, tuple[int, list[_Row]]]:
+def _load_rows(trials: QuerySet[Trial]) -> dict[CellKey, tuple[int, list[_Row]]]:
     found = trials.order_by("pk").values_list(
         Coalesce("host_id", "job__host_id"),
         "case_id",
@@ -90,17 +92,17 @@ def _rows(trials: QuerySet[Trial]) -> dict[CellKey, tuple[int, list[_Row]]]:
     for host, case, commit, version, pk, state, validity, reasons, message in found:
         row = _Row(pk=pk, state=state, validity=validity, reasons=reasons, message=message)
         cells[host, case, commit][version].append(row)
-    return {cell: _newest(versions) for cell, versions in cells.items()}
+    return {cell: _select_newest_version(versions) for cell, versions in cells.items()}
 
 
-def _newest(versions: Mapping[int, list[_Row]]) -> tuple[int, list[_Row]]:
+def _select_newest_version(versions: Mapping[int, list[_Row]]) -> tuple[int, list[_Row]]:
     """Return the newest version that was measured; if none was, the newest."""
     measured = [number for number, rows in versions.items() if any(row.counts for row in rows)]
     number = max(measured or versions)
     return number, versions[number]
 
 
-def _merged_before(
+def _load_merged(
     cells: Mapping[CellKey, tuple[int, list[_Row]]],
 ) -> dict[tuple[UUID | None, int, int, int], list[Distribution]]:
     """Return merged distributions by (host, case, commit, version of the definition)."""
@@ -115,17 +117,17 @@ def _merged_before(
     }
 
 
-def _stored(keys: Collection[str]) -> set[str]:
+def _list_stored_metrics(keys: Collection[str]) -> set[str]:
     """Return the keys that are not percentiles: only measurements have them."""
-    return {key for key in keys if percentile_of(key) is None}
+    return {key for key in keys if parse_percentile(key) is None}
 
 
-def _distributions(
+def _load_distributions(
     trials: Sequence[UUID], wanted: Collection[str], merged: Collection[str]
 ) -> dict[UUID, Distribution]:
     """Return the distributions if a percentile needs them: one that is no metric, or a merged
     one."""
-    from_trials = [key for key in wanted if _percentile(key) not in _MEASURED]
+    from_trials = [key for key in wanted if _parse_percentile_key(key) not in _MEASURED]
     if not from_trials and not merged:
         return {}
     rows = Histogram.objects.filter(trial__in=trials, kind=HistogramKind.OK)
@@ -139,8 +141,8 @@ def _distributions(
 _MEASURED = frozenset({50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99})
 
 
-def _percentile(key: str) -> float:
-    found = percentile_of(key)
+def _parse_percentile_key(key: str) -> float:
+    found = parse_percentile(key)
     assert found is not None, key
     return found
 
@@ -150,21 +152,23 @@ def _add_percentiles(
     distributions: Mapping[UUID, Distribution],
     keys: Collection[str],
 ) -> None:
-    wanted = [(key, _percentile(key)) for key in keys if percentile_of(key) is not None]
+    wanted = [
+        (key, _parse_percentile_key(key)) for key in keys if parse_percentile(key) is not None
+    ]
     for trial, distribution in distributions.items():
         for key, percentile in wanted:
             if key not in values[trial] and is_supported(percentile, distribution.total_count):
                 values[trial][key] = distribution.percentile(percentile) / 1e6
 
 
-def _merged(parts: Sequence[Distribution], wanted: Collection[str]) -> dict[str, float]:
+def _merge_percentiles(parts: Sequence[Distribution], wanted: Collection[str]) -> dict[str, float]:
     if not parts or not wanted:
         return {}
     whole = Distribution.merged(parts)
     return {
-        key: whole.percentile(_percentile(key)) / 1e6
+        key: whole.percentile(_parse_percentile_key(key)) / 1e6
         for key in wanted
-        if is_supported(_percentile(key), whole.total_count)
+        if is_supported(_parse_percentile_key(key), whole.total_count)
     }
 
 

@@ -10,30 +10,30 @@ from django.db.models import QuerySet
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
-from orchestrator.benchmarks.refs import repository_of
+from orchestrator.benchmarks.refs import open_repository
 from orchestrator.benchmarks.selectors import (
     LEAST_DIGITS,
-    benchmark_for,
-    latest_definition,
-    spec_of,
+    load_benchmark,
+    load_latest_definition,
+    read_spec,
 )
 from orchestrator.comparisons.sides import load_measured_commits
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.models import Host
-from orchestrator.measurements.measured_hosts import hosts_for
-from orchestrator.measurements.version_keys import mark_of_results
+from orchestrator.measurements.measured_hosts import load_measured_hosts
+from orchestrator.measurements.version_keys import read_results_version
 from orchestrator.reports.pivot import pivot
-from orchestrator.reports.pivot_columns import chosen
+from orchestrator.reports.pivot_columns import select_observations
 from orchestrator.reports.pivot_external import with_external
 from orchestrator.reports.pivot_model import Observation, PivotTable
 from orchestrator.reports.pivot_observations import (
     Scope,
-    dimensions_in,
-    measured,
-    published,
-    scope_of,
+    build_scope,
+    list_used_dimensions,
+    load_observations,
+    load_reference_observations,
 )
-from orchestrator.reports.pivot_trials import CellKey, tried
+from orchestrator.reports.pivot_trials import CellKey, load_tried_cells
 from orchestrator.reports.report_spec import (
     Measure,
     ReportSpec,
@@ -68,35 +68,38 @@ class Report:
     with_host_facts: bool
 
 
-def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Report:
+def build_report(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Report:
     """Return the measurements for the report's benchmark; with `run` only those of this run.
 
     NotFoundError if the team has no such benchmark, host or commit; InvalidRequestError, with the
     path, if the report names an unknown dimension or column.
     """
-    benchmark = benchmark_of(member, spec)
-    definition = latest_definition(benchmark) if run is None else run.definition
-    commits = _commits(member, benchmark, spec.commit, run)
-    trials = _trials(member, benchmark, commits, run)
-    metrics, merged = _wanted(spec)
-    cells = tried(trials, metrics, merged, one_run=run is not None)
+    benchmark = load_report_benchmark(member, spec)
+    definition = load_latest_definition(benchmark) if run is None else run.definition
+    commits = _load_commits(member, benchmark, spec.commit, run)
+    trials = _load_trials(member, benchmark, commits, run)
+    metrics, merged = _list_wanted_metrics(spec)
+    cells = load_tried_cells(trials, metrics, merged, one_run=run is not None)
     if run is None:
         cells = with_external(cells, benchmark, commits, metrics)
-    hosts = _hosts(member, spec, benchmark, cells)
-    scope = scope_of(spec, definition, hosts, commits, metrics)
-    seen = [*measured(scope, cells, benchmark), *published(member, scope, benchmark, metrics)]
-    seen = chosen(seen, spec.cases, "cases")
+    hosts = _load_hosts(member, spec, benchmark, cells)
+    scope = build_scope(spec, definition, hosts, commits, metrics)
+    seen = [
+        *load_observations(scope, cells, benchmark),
+        *load_reference_observations(member, scope, benchmark, metrics),
+    ]
+    seen = select_observations(seen, spec.cases, "cases")
     if isinstance(member, Visitor):
-        seen = [_untold(each) for each in seen]
-    versions = _versions(seen)
+        seen = [_clear_host_facts(each) for each in seen]
+    versions = _list_versions(seen)
     return Report(
         spec=spec,
         benchmark=benchmark,
         definition=definition,
         commits=tuple(commits),
         hosts=tuple(hosts),
-        tables=_tables(scope, seen),
-        notes=_notes(versions),
+        tables=_build_tables(scope, seen),
+        notes=_build_version_notes(versions),
         trials=tuple(pk for each in seen for pk in each.trials),
         versions=versions,
         outcomes=Counter(one.validity or one.state for each in seen for one in each.samples),
@@ -105,8 +108,8 @@ def report_of(member: Member, spec: ReportSpec, *, run: Run | None = None) -> Re
     )
 
 
-def _tables(scope: Scope, seen: Sequence[Observation]) -> tuple[PivotTable, ...]:
-    names, orders = dimensions_in(scope, seen)
+def _build_tables(scope: Scope, seen: Sequence[Observation]) -> tuple[PivotTable, ...]:
+    names, orders = list_used_dimensions(scope, seen)
     _check_dimensions(scope.report, names)
     axes = tuple(scope.spec.matrix)
     return tuple(
@@ -114,50 +117,52 @@ def _tables(scope: Scope, seen: Sequence[Observation]) -> tuple[PivotTable, ...]
     )
 
 
-def _untold(seen: Observation) -> Observation:
+def _clear_host_facts(seen: Observation) -> Observation:
     """Remove messages of hosts and their programs, which only members may see."""
     return replace(seen, samples=tuple(replace(each, message="") for each in seen.samples))
 
 
-def mark_of_report(member: Member, spec: ReportSpec) -> str:
-    """Return a version key, which changes with the data of `report_of`; it raises the same
+def read_report_version(member: Member, spec: ReportSpec) -> str:
+    """Return a version key, which changes with the data of `build_report`; it raises the same
     errors."""
-    benchmark = benchmark_of(member, spec)
-    commits = _commits(member, benchmark, spec.commit, None)
-    return mark_of_results(benchmark, commits)
+    benchmark = load_report_benchmark(member, spec)
+    commits = _load_commits(member, benchmark, spec.commit, None)
+    return read_results_version(benchmark, commits)
 
 
-def benchmark_of(member: Member, spec: ReportSpec) -> Benchmark:
+def load_report_benchmark(member: Member, spec: ReportSpec) -> Benchmark:
     """Return the benchmark of a report; NotFoundError if it names none of the team's."""
     if not spec.benchmark:
         raise InvalidRequestError("benchmark: name the benchmark to report on", field="benchmark")
     project, _, slug = spec.benchmark.rpartition("/")
-    return benchmark_for(member, slug, project or None)
+    return load_benchmark(member, slug, project or None)
 
 
-def _commits(member: Member, benchmark: Benchmark, asked: str, run: Run | None) -> Sequence[Commit]:
+def _load_commits(
+    member: Member, benchmark: Benchmark, asked: str, run: Run | None
+) -> Sequence[Commit]:
     if run is not None:
         return [variant.commit for variant in run.variants.select_related("commit")]
     if asked in _NEWEST:
         return load_measured_commits(member, benchmark, _NEWEST[asked])
-    found = _commits_of_hash(member, benchmark, asked)
+    found = _load_commits_by_hash(member, benchmark, asked)
     if found:
         return found
     # A ref: it resolves as of the last fetch, since a page does not wait for another one.
     try:
-        sha = repository_of(benchmark.project).resolve(asked)
+        sha = open_repository(benchmark.project).resolve(asked)
     except InvalidRequestError as error:
         if isinstance(member, Visitor):
-            raise _not_measured(benchmark, asked) from error
+            raise _build_unmeasured_error(benchmark, asked) from error
         raise InvalidRequestError(f"commit: {error}", field="commit") from error
     named = load_measured_commits(member, benchmark, sha=sha)
     if not named:
         shown = asked if isinstance(member, Visitor) else f"{asked} ({sha[:10]})"
-        raise _not_measured(benchmark, shown)
+        raise _build_unmeasured_error(benchmark, shown)
     return named
 
 
-def commit_of_visitor(member: Member, spec: ReportSpec, asked: str) -> str:
+def load_visitor_commit(member: Member, spec: ReportSpec, asked: str) -> str:
     """Return the full hash of the measured commit that a visitor names by at least 7 digits.
 
     NotFoundError for everything else, including branches and tags: only members may see their names
@@ -165,14 +170,14 @@ def commit_of_visitor(member: Member, spec: ReportSpec, asked: str) -> str:
     """
     if asked in _NEWEST:
         return asked
-    benchmark = benchmark_of(member, spec)
-    found = _commits_of_hash(member, benchmark, asked)
+    benchmark = load_report_benchmark(member, spec)
+    found = _load_commits_by_hash(member, benchmark, asked)
     if not found:
-        raise _not_measured(benchmark, asked)
+        raise _build_unmeasured_error(benchmark, asked)
     return found[0].sha
 
 
-def _commits_of_hash(member: Member, benchmark: Benchmark, text: str) -> list[Commit]:
+def _load_commits_by_hash(member: Member, benchmark: Benchmark, text: str) -> list[Commit]:
     """Return the measured commit whose hash begins with `text`; empty if it is ambiguous."""
     if len(text) < LEAST_DIGITS:
         return []
@@ -180,11 +185,11 @@ def _commits_of_hash(member: Member, benchmark: Benchmark, text: str) -> list[Co
     return found if len(found) == 1 else []
 
 
-def _not_measured(benchmark: Benchmark, asked: str) -> NotFoundError:
+def _build_unmeasured_error(benchmark: Benchmark, asked: str) -> NotFoundError:
     return NotFoundError(f"nothing of {benchmark.slug} was measured at {asked}")
 
 
-def _trials(
+def _load_trials(
     member: Member, benchmark: Benchmark, commits: Sequence[Commit], run: Run | None
 ) -> QuerySet[Trial]:
     trials = Trial.objects.filter(
@@ -195,7 +200,7 @@ def _trials(
     return trials if run is None else trials.filter(job__run=run)
 
 
-def _wanted(spec: ReportSpec) -> tuple[set[str], set[str]]:
+def _list_wanted_metrics(spec: ReportSpec) -> tuple[set[str], set[str]]:
     """Return the metrics needed of each trial, and the percentiles over all trials."""
     measures: list[Measure] = []
     for table in spec.tables:
@@ -205,11 +210,11 @@ def _wanted(spec: ReportSpec) -> tuple[set[str], set[str]]:
     return {each.metric for each in measures}, merged
 
 
-def _hosts(
+def _load_hosts(
     member: Member, spec: ReportSpec, benchmark: Benchmark, cells: Collection[CellKey]
 ) -> list[Host]:
     """Return the requested hosts by name, by default those with trials."""
-    hosts = hosts_for(member, benchmark).order_by("name")
+    hosts = load_measured_hosts(member, benchmark).order_by("name")
     if spec.hosts:
         missing = set(spec.hosts) - {host.name for host in hosts}
         if missing:
@@ -236,11 +241,11 @@ def _check_dimensions(spec: ReportSpec, known: Collection[str]) -> None:
                 )
 
 
-def _versions(seen: Sequence[Observation]) -> tuple[int, ...]:
+def _list_versions(seen: Sequence[Observation]) -> tuple[int, ...]:
     return tuple(sorted({each.version for each in seen if each.trials and each.version}))
 
 
-def _notes(versions: Sequence[int]) -> tuple[str, ...]:
+def _build_version_notes(versions: Sequence[int]) -> tuple[str, ...]:
     if len(versions) < 2:
         return ()
     words = ", ".join(map(str, versions[:-1]))
@@ -250,9 +255,9 @@ def _notes(versions: Sequence[int]) -> tuple[str, ...]:
     )
 
 
-def dimensions_of(benchmark: Benchmark) -> list[str]:
+def list_dimensions(benchmark: Benchmark) -> list[str]:
     """Return the possible rows and columns of a report: axes, labels, and those of every trial."""
-    spec = spec_of(latest_definition(benchmark))
+    spec = read_spec(load_latest_definition(benchmark))
     labels = {
         name: None
         for options in spec.options.values()

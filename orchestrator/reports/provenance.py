@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count, Max, Min, QuerySet
 
 from cli.pitwall.units import format_bytes
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.reports.pivot_model import WORDS
@@ -50,7 +50,7 @@ class Provenance:
     missing: tuple[str, ...]
 
 
-def provenance_of(report: Report) -> Provenance:
+def load_provenance(report: Report) -> Provenance:
     """Return the provenance of a report's trials, with a fixed number of queries.
 
     A report for a visitor has no hosts here, in any format.
@@ -58,13 +58,13 @@ def provenance_of(report: Report) -> Provenance:
     counted = Trial.objects.filter(pk__in=report.trials)
     hosts = report.hosts if report.with_host_facts else ()
     return Provenance(
-        facts=tuple(_facts(report, counted)),
+        facts=tuple(_list_facts(report, counted)),
         hosts=tuple(_host(host, counted) for host in hosts),
-        missing=tuple(_missing(report)),
+        missing=tuple(_list_missing(report)),
     )
 
 
-def _facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str, str]]:
+def _list_facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str, str]]:
     benchmark = report.benchmark
     versions = ", ".join(map(str, report.versions)) or str(report.definition.version)
     yield "Benchmark", f"{benchmark.title} (`{benchmark.project.slug}/{benchmark.slug}`)"
@@ -75,19 +75,19 @@ def _facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str, str]
     if times["first"] and times["last"]:
         yield "Measured", f"{times['first']:%Y-%m-%d %H:%M} to {times['last']:%Y-%m-%d %H:%M} UTC"
     yield "Load of the definition", _load(report)
-    yield "Trials", _outcomes(report)
+    yield "Trials", _count_outcomes(report)
     suspect = counted.filter(validity=Validity.SUSPECT).values_list("reasons", flat=True)
     if issues := count_validity_issues(list(suspect)):
         yield "Suspect for", "; ".join(f"{each.title} ({each.trials} trials)" for each in issues)
     for title, key in (("Load tool", "tool"), ("Protocol", "protocol")):
-        told = list(_told(counted, key))
+        told = list(_list_reported_values(counted, key))
         if told:
             yield title, "; ".join(told)
     runs = counted.values_list("job__run_id", flat=True).distinct().order_by("job__run_id")
     yield "Runs", ", ".join(f"`{run}`" for run in runs) or "none"
 
 
-def _outcomes(report: Report) -> str:
+def _count_outcomes(report: Report) -> str:
     """Return `90 valid, 3 suspect, 2 invalid, 5 unsupported; …`."""
     known = (
         "valid", "suspect", "invalid", "failed", "unsupported", "skipped", "not needed", "planned",
@@ -98,31 +98,33 @@ def _outcomes(report: Report) -> str:
 
 def _load(report: Report) -> str:
     """Return the load of the newest definition; options of some cases may differ."""
-    spec = spec_of(report.definition)
+    spec = read_spec(report.definition)
     load = spec.load
-    ends = _amount(load.duration_s, "s")
+    ends = _format_amount(load.duration_s, "s")
     if load.requests is not None:
-        ends = _amount(load.requests, "requests")
+        ends = _format_amount(load.requests, "requests")
     warmup = f"warm-up {load.warmup_s:g} s"
     rounds = "1 round" if spec.rounds == 1 else f"{spec.rounds} rounds"
     return f"{ends}, {warmup}, {rounds}, {spec.cooldown_s:g} s between trials"
 
 
-def _amount(number: float | str | None, unit: str) -> str:
+def _format_amount(number: float | str | None, unit: str) -> str:
     return (
         f"{number:g} {unit}" if isinstance(number, int | float) else f"{unit} depending on the case"
     )
 
 
-def _told(counted: QuerySet[Trial], key: str) -> Iterator[str]:
+def _list_reported_values(counted: QuerySet[Trial], key: str) -> Iterator[str]:
     """Return the texts of the trials' provenance with this key, the most frequent first."""
     rows = counted.values_list(f"provenance__{key}").annotate(trials=Count("pk"))
     for value, trials in sorted(rows, key=lambda row: (-row[1], str(row[0]))):
         if value:
-            yield f"{_tool(value) if isinstance(value, Mapping) else value} ({trials} trials)"
+            yield (
+                f"{_format_tool(value) if isinstance(value, Mapping) else value} ({trials} trials)"
+            )
 
 
-def _tool(tool: Mapping[str, Any]) -> str:
+def _format_tool(tool: Mapping[str, Any]) -> str:
     digest = str(tool.get("sha256") or "")
     words = [str(tool.get("name") or "unknown"), str(tool.get("version") or "")]
     return " ".join(filter(None, [*words, f"SHA-256 {digest}" if digest else ""]))
@@ -138,12 +140,12 @@ def _host(host: Host, counted: QuerySet[Trial]) -> HostProvenance:
     facts = [("Hardware profile", host.profile.name)]
     if snapshot is None:
         return HostProvenance(name=host.name, facts=(*facts, ("Facts", "none were stored")))
-    facts += [(title, _shown(key, snapshot.facts)) for key, title in _FACTS.items()]
+    facts += [(title, _format_fact(key, snapshot.facts)) for key, title in _FACTS.items()]
     facts.append(("Fingerprint", snapshot.fingerprint))
-    return HostProvenance(name=host.name, facts=(*facts, *_programs(snapshot.facts)))
+    return HostProvenance(name=host.name, facts=(*facts, *_list_programs(snapshot.facts)))
 
 
-def _shown(key: str, facts: Mapping[str, Any]) -> str:
+def _format_fact(key: str, facts: Mapping[str, Any]) -> str:
     value = facts.get(key)
     if value is None or value == "":
         why = (facts.get("reasons") or {}).get(key)
@@ -151,14 +153,14 @@ def _shown(key: str, facts: Mapping[str, Any]) -> str:
     return format_bytes(value) if key.endswith("_bytes") else str(value)
 
 
-def _programs(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _list_programs(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for group in ("languages", "programs", "tools"):
-        found = [f"{name} {text}" for name, text in _versions(facts.get(group))]
+        found = [f"{name} {text}" for name, text in _list_versions(facts.get(group))]
         if found:
             yield group.capitalize(), ", ".join(found)
 
 
-def _versions(programs: object) -> Iterator[tuple[str, str]]:
+def _list_versions(programs: object) -> Iterator[tuple[str, str]]:
     """Return (name, version) of the programs of the host."""
     for name, told in sorted(programs.items()) if isinstance(programs, Mapping) else ():
         version = told.get("version") if isinstance(told, Mapping) else told
@@ -166,7 +168,7 @@ def _versions(programs: object) -> Iterator[tuple[str, str]]:
             yield str(name), str(version).splitlines()[0]
 
 
-def _missing(report: Report) -> Iterator[str]:
+def _list_missing(report: Report) -> Iterator[str]:
     """Yield each reason with its rows, or with its columns if the rows are metrics."""
     where: dict[str, dict[str, None]] = {}
     unmeasured = 0

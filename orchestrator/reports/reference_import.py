@@ -11,14 +11,14 @@ from django.db import connection, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Team
-from orchestrator.accounts.quotas import check_storage, load_quotas, note_import
+from orchestrator.accounts.quotas import check_storage, load_quotas, record_import
 from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.core.ids import digest_of
+from orchestrator.core.ids import hash_value
 from orchestrator.importers.registry import format_named
 from orchestrator.importers.rows import Row
-from orchestrator.reports.references import source_for
+from orchestrator.reports.references import load_source
 from orchestrator.results.models import ReferenceResult, ReferenceSource
 
 #: `(done, total)` in rows.
@@ -74,7 +74,7 @@ class NewImport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class ReferenceImport:
     """The result of an import of a file: each row was added, changed, or unchanged."""
 
     source: ReferenceSource
@@ -90,7 +90,7 @@ class Imported:
 
 def import_results(
     *, member: Member, new: NewImport, progress: Progress = lambda done, total: None
-) -> Imported:
+) -> ReferenceImport:
     """Read a whole file and store its reference results, all of them or none.
 
     InvalidRequestError names the position that does not match the format. QuotaExceededError if the
@@ -102,7 +102,7 @@ def import_results(
         raise InvalidRequestError("name the source, in at most 100 characters", field="source")
     if len(new.content) > MAX_BYTES:
         raise InvalidRequestError(f"a file has at most {MAX_BYTES // 1024**2} MiB", field="file")
-    rows = [_completed(row, new) for row in format_named(new.format).read(new.content)]
+    rows = [_complete_row(row, new) for row in format_named(new.format).read(new.content)]
     if not rows:
         raise InvalidRequestError("this file has no reference results", field="file")
     quotas = load_quotas(member.team)
@@ -115,24 +115,26 @@ def import_results(
         )
         added, changed = _store(source, rows, progress)
         if quotas.storage_bytes is not None:
-            note_import(team=member.team, added=added * BYTES_A_FIGURE)
+            record_import(team=member.team, added=added * BYTES_A_FIGURE)
         record_audit(
             member=member, action="references.imported", subject=f"{name}: {len(rows)} figures"
         )
     unknown = sum(row.value is None for row in rows)
-    return Imported(source=source, rows=len(rows), unknown=unknown, added=added, changed=changed)
+    return ReferenceImport(
+        source=source, rows=len(rows), unknown=unknown, added=added, changed=changed
+    )
 
 
 @transaction.atomic
 def remove_source(*, member: Member, source_id: UUID) -> None:
     """Remove a source with all its reference results."""
     member.require(Role.MEMBER, to="remove reference results")
-    source = source_for(member, source_id)
+    source = load_source(member, source_id)
     record_audit(member=member, action="references.removed", subject=source.name)
     source.delete()
 
 
-def _completed(row: Row, new: NewImport) -> Row:
+def _complete_row(row: Row, new: NewImport) -> Row:
     if row.value is not None and row.value in new.unknown:
         row = replace(row, value=None, sentinel=f"{row.value:g}")
     row = replace(
@@ -147,7 +149,7 @@ def _completed(row: Row, new: NewImport) -> Row:
 
 
 def _check(row: Row) -> None:
-    for name, text in _texts(row):
+    for name, text in _list_texts(row):
         longest = getattr(ReferenceResult._meta.get_field(name), "max_length", None)
         if longest is not None and len(text) > longest:
             raise InvalidRequestError(
@@ -158,7 +160,7 @@ def _check(row: Row) -> None:
             raise InvalidRequestError(f"{name}: {text[:60]!r} cannot be stored", field=name)
 
 
-def _texts(row: Row) -> Iterator[tuple[str, str]]:
+def _list_texts(row: Row) -> Iterator[tuple[str, str]]:
     for name in ("suite", "environment", "metric", "unit", "statistic", "sentinel", "commit"):
         yield name, getattr(row, name)
     for axis, value in row.parameters.items():
@@ -168,11 +170,11 @@ def _texts(row: Row) -> Iterator[tuple[str, str]]:
 def _store(source: ReferenceSource, rows: list[Row], progress: Progress) -> tuple[int, int]:
     """Store the rows; return how many were added, and how many changed."""
     # Before the COPY: during it the connection cannot be used for queries.
-    profiles = _profiles(source.team)
+    profiles = _load_profiles(source.team)
     with connection.cursor() as cursor:
         cursor.execute(_MAKE)
         with cursor.copy(f"COPY incoming ({_NAMES}) FROM STDIN") as copy:
-            for done, record in enumerate(_records(source, rows, profiles), 1):
+            for done, record in enumerate(_build_records(source, rows, profiles), 1):
                 copy.write_row(record)
                 if done % STEP == 0 or done == len(rows):
                     progress(done, len(rows))
@@ -182,16 +184,16 @@ def _store(source: ReferenceSource, rows: list[Row], progress: Progress) -> tupl
     return added, changed
 
 
-def _records(
+def _build_records(
     source: ReferenceSource, rows: Iterable[Row], profiles: Mapping[str, int]
 ) -> Iterator[tuple[object, ...]]:
     seen: Counter[str] = Counter()
     for position, row in enumerate(rows):
-        told = _told_apart(row)
-        again = digest_of(told)[:32]
+        told = _build_identity(row)
+        again = hash_value(told)[:32]
         seen[again] += 1
         # The same benchmark can occur twice in one entry; the second is a separate result.
-        key = again if seen[again] == 1 else digest_of([told, seen[again]])[:32]
+        key = again if seen[again] == 1 else hash_value([told, seen[again]])[:32]
         yield (
             source.pk,
             key,
@@ -211,7 +213,7 @@ def _records(
         )
 
 
-def _told_apart(row: Row) -> list[object]:
+def _build_identity(row: Row) -> list[object]:
     moment = row.measured_at.isoformat() if row.measured_at else None
     parameters = dict(row.parameters)
     return [
@@ -219,7 +221,7 @@ def _told_apart(row: Row) -> list[object]:
     ]  # fmt: skip
 
 
-def _profiles(team: Team) -> Mapping[str, int]:
+def _load_profiles(team: Team) -> Mapping[str, int]:
     """Map the team's hardware profiles by their possible names in a file: slug and name."""
     known = list(team.profiles.values_list("pk", "slug", "name"))
     by_name = {name.lower(): pk for pk, _, name in known}

@@ -16,7 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from orchestrator.accounts.members import Member
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.fleet.services import save_profile
-from orchestrator.reports.reference_import import Imported, NewImport, Progress, import_results
+from orchestrator.reports.reference_import import (
+    NewImport,
+    Progress,
+    ReferenceImport,
+    import_results,
+)
 
 SUITES = Path(settings.BASE_DIR) / "agents" / "suites"
 _SUITE = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
@@ -47,38 +52,38 @@ class Profile(_Strict):
     notes: str = ""
 
 
-class Published(_Strict):
+class ReferenceSuite(_Strict):
     """The content of `published.yaml`."""
 
     source: Source
     profiles: dict[str, Profile]
 
 
-def suites_with_figures() -> list[str]:
+def list_reference_suites() -> list[str]:
     """Return the suites of the catalogue that have reference results."""
     return sorted(path.parent.name for path in SUITES.glob("*/published.yaml"))
 
 
-def published_of(suite: str) -> Published:
+def load_reference_suite(suite: str) -> ReferenceSuite:
     """Return the `published.yaml` of a suite; NotFoundError if it has no reference results."""
     path = SUITES / suite / "published.yaml"
     if not _SUITE.fullmatch(suite) or not path.is_file():
-        known = ", ".join(suites_with_figures())
+        known = ", ".join(list_reference_suites())
         raise NotFoundError(f"there are no reference results of {suite!r}; there are of {known}")
     try:
-        return Published.model_validate(yaml.safe_load(path.read_text()))
+        return ReferenceSuite.model_validate(yaml.safe_load(path.read_text()))
     except (yaml.YAMLError, ValidationError) as error:
         raise InvalidRequestError(f"{suite}/published.yaml: {error}") from error
 
 
 def import_published(
     *, member: Member, suite: str, progress: Progress = lambda done, total: None
-) -> Imported:
+) -> ReferenceImport:
     """Import the reference results of a suite, and create their hardware profiles.
 
     An existing profile of the team is not changed.
     """
-    published = published_of(suite)
+    published = load_reference_suite(suite)
     known = set(member.team.profiles.values_list("slug", flat=True))
     with transaction.atomic():
         for slug, profile in published.profiles.items():

@@ -35,7 +35,7 @@ class ReferenceValue:
     source: str
 
 
-def reference_values(
+def load_reference_values(
     team: Team, *, suite: str | None = None, metric: str | None = None
 ) -> list[ReferenceValue]:
     """Return the results of the team's sources for a suite and a metric, in their order."""
@@ -45,10 +45,10 @@ def reference_values(
     if metric is not None:
         found = found.filter(metric=metric)
     found = found.select_related("source", "profile").order_by("source__name", "position")
-    return [_value(each) for each in found]
+    return [_build_value(each) for each in found]
 
 
-def _value(result: ReferenceResult) -> ReferenceValue:
+def _build_value(result: ReferenceResult) -> ReferenceValue:
     return ReferenceValue(
         profile=result.profile.slug if result.profile else result.environment,
         parameters=result.parameters,
@@ -60,30 +60,30 @@ def _value(result: ReferenceResult) -> ReferenceValue:
     )
 
 
-def sources_of(member: Member) -> QuerySet[ReferenceSource]:
+def load_sources(member: Member) -> QuerySet[ReferenceSource]:
     """Return sources with `figures` and `unknown`, the counts of their results."""
     figures, unknown = Count("results"), Count("results", filter=Q(results__value=None))
     sources = ReferenceSource.objects.filter(team=member.team).order_by("name")
     return sources.annotate(figures=figures, unknown=unknown)
 
 
-def source_for(member: Member, source_id: UUID) -> ReferenceSource:
-    source = sources_of(member).filter(pk=source_id).first()
+def load_source(member: Member, source_id: UUID) -> ReferenceSource:
+    source = load_sources(member).filter(pk=source_id).first()
     if source is None:
         raise NotFoundError("there is no such source of reference results in this team")
     return source
 
 
-def results_of(source: ReferenceSource, words: str = "") -> QuerySet[ReferenceResult]:
-    """Return results of a source that contain all these words; get it through `source_for`."""
+def load_reference_results(source: ReferenceSource, words: str = "") -> QuerySet[ReferenceResult]:
+    """Return results of a source that contain all these words; get it through `load_source`."""
     found = source.results.select_related("profile")
     found = found.annotate(case=Cast("parameters", TextField()))
     for word in words.split():
-        found = found.filter(_mentions(word))
+        found = found.filter(_build_word_filter(word))
     return found
 
 
-def _mentions(word: str) -> Q:
+def _build_word_filter(word: str) -> Q:
     anywhere = Q()
     for field in _SEARCHED:
         anywhere |= Q(**{f"{field}__icontains": word})

@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from orchestrator.benchmarks.choice import condition
-from orchestrator.benchmarks.faults import first_fault, yaml_place
+from orchestrator.benchmarks.choice import compile_condition
+from orchestrator.benchmarks.faults import find_first_fault, locate_yaml_error
 from orchestrator.benchmarks.fields import Name, Strict, refuse
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.core.yaml_text import yaml_from
-from orchestrator.loadtools.metrics import Metric, metric_for
-from orchestrator.reports.units import SCALES, units_for
+from orchestrator.core.yaml_text import parse_yaml
+from orchestrator.loadtools.metrics import Metric, find_metric
+from orchestrator.reports.units import SCALES, list_units
 
 MAX_SOURCE_BYTES = 64 * 1024
 #: Dimensions other than the axes and labels of the definition.
@@ -30,23 +30,23 @@ Statistic = Literal["median", "mean", "min", "max", "merged"]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")]
 
 
-def percentile_of(key: str) -> float | None:
+def parse_percentile(key: str) -> float | None:
     """Return 99.5 for `latency.p99.5`; None if the key is not a percentile of the latency."""
     found = _PERCENTILE.match(key)
     return float(found[1]) if found and 0 < float(found[1]) < 100 else None
 
 
-def known_metric(key: str) -> Metric | None:
+def find_known_metric(key: str) -> Metric | None:
     """Return the metric of a key, including any percentile of the latency."""
-    found = metric_for(key)
-    percentile = percentile_of(key)
+    found = find_metric(key)
+    percentile = parse_percentile(key)
     if found is None and percentile is not None:
         title = f"Latency p{percentile:g}"
         return Metric(key=key, title=title, unit="s", better="lower", margin=0.05)
     return found
 
 
-def _named(data: object) -> object:
+def _check_named(data: object) -> object:
     return {"dimension": data} if isinstance(data, str) else data
 
 
@@ -72,7 +72,7 @@ class Measure(Strict):
 
     @property
     def info(self) -> Metric:
-        found = known_metric(self.metric)
+        found = find_known_metric(self.metric)
         assert found is not None, self.metric
         return found
 
@@ -82,7 +82,7 @@ class Measure(Strict):
 
     @model_validator(mode="after")
     def _can_be_shown(self) -> "Measure":
-        if problem := _problem(self.metric, self.statistic, self.unit):
+        if problem := _find_metric_problem(self.metric, self.statistic, self.unit):
             raise ValueError(problem)
         return self
 
@@ -124,7 +124,9 @@ class Column(Strict):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "Column":
-        if self.metric and (problem := _problem(self.metric, self.statistic, self.unit)):
+        if self.metric and (
+            problem := _find_metric_problem(self.metric, self.statistic, self.unit)
+        ):
             raise ValueError(problem)
         if self.difference and (self.metric or self.across or self.where or self.relative):
             raise ValueError("difference: such a column has no metric, across, where or relative")
@@ -157,7 +159,7 @@ class TableSpec(Strict):
     description: Annotated[str, Field(max_length=5000)] = ""
     cases: Expression = ""
     rows: Annotated[
-        list[Annotated[Dimension, BeforeValidator(_named)]], Field(min_length=1, max_length=8)
+        list[Annotated[Dimension, BeforeValidator(_check_named)]], Field(min_length=1, max_length=8)
     ]
     columns: Annotated[list[Column], Field(min_length=1, max_length=40)]
     metrics: Annotated[list[Measure], Field(max_length=40)] = []
@@ -197,7 +199,7 @@ class TableSpec(Strict):
     @property
     def titles(self) -> tuple[str, ...]:
         """Return the titles of the columns without `across`."""
-        return tuple(title_of(each) for each in self.columns if not each.across)
+        return tuple(get_column_title(each) for each in self.columns if not each.across)
 
     def _problem_of(self, column: Column) -> str:
         if column.difference is None:
@@ -244,19 +246,19 @@ class ReportSpec(Strict):
         return self.names.get(dimension, {}).get(shown, shown)
 
 
-def title_of(column: Column) -> str:
+def get_column_title(column: Column) -> str:
     """Return the title; by default that of the metric."""
     return column.title or (column.measure.shown if column.measure else "Value")
 
 
 def parse(source: str) -> ReportSpec:
     """Parse a YAML text with one report."""
-    return from_data(_mapping(source))
+    return from_data(_parse_mapping(source))
 
 
 def parse_all(source: str) -> tuple[ReportSpec, ...]:
     """Parse the reports of a file: one, or the list below `reports`, where each has a name."""
-    data = _mapping(source)
+    data = _parse_mapping(source)
     several = data.get("reports")
     if several is None:
         return (from_data(data),)
@@ -278,7 +280,7 @@ def from_data(data: dict[str, Any]) -> ReportSpec:
     try:
         return ReportSpec.model_validate(data)
     except ValidationError as error:
-        path, problem = first_fault(error, data)
+        path, problem = find_first_fault(error, data)
         inner, colon, rest = problem.partition(": ")
         if colon and path and re.fullmatch(r"[a-z_]+(\[\d+\])?(\.[a-z_]+)*", inner):
             path, problem = f"{path}.{inner}", rest
@@ -294,13 +296,13 @@ def to_yaml(spec: ReportSpec) -> str:
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
 
 
-def _mapping(source: str) -> dict[str, Any]:
+def _parse_mapping(source: str) -> dict[str, Any]:
     if len(source.encode()) > MAX_SOURCE_BYTES:
         raise InvalidRequestError(f"a report has at most {MAX_SOURCE_BYTES // 1024} KiB")
     try:
-        data = yaml_from(source)
+        data = parse_yaml(source)
     except yaml.YAMLError as error:
-        raise InvalidRequestError(f"not valid YAML: {yaml_place(error)}") from error
+        raise InvalidRequestError(f"not valid YAML: {locate_yaml_error(error)}") from error
     except (RecursionError, ValueError) as error:
         raise InvalidRequestError(f"not a usable YAML document: {error}") from error
     if not isinstance(data, dict):
@@ -308,21 +310,21 @@ def _mapping(source: str) -> dict[str, Any]:
     return data
 
 
-def _problem(key: str, statistic: str, unit: str | None) -> str:
+def _find_metric_problem(key: str, statistic: str, unit: str | None) -> str:
     """Return why this metric cannot be shown in this way; empty if it can."""
-    info = known_metric(key)
+    info = find_known_metric(key)
     if info is None:
         return f"metric: there is no metric {key}; percentiles are written as latency.p99.5"
-    if statistic == "merged" and percentile_of(key) is None:
+    if statistic == "merged" and parse_percentile(key) is None:
         return "statistic: only percentiles of the latency can be read from merged trials"
     if unit is not None and unit not in SCALES.get(info.unit, {info.unit: 1}):
-        known = ", ".join(each or '""' for each in units_for(info.unit))
+        known = ", ".join(each or '""' for each in list_units(info.unit))
         return f"unit: expected one of {known}, got {unit!r}"
     return ""
 
 
 def _check_condition(expression: str, where: str) -> None:
     try:
-        condition(expression)
+        compile_condition(expression)
     except InvalidRequestError as error:
         raise ValueError(f"{where}: {str(error).removeprefix('cases: ')}") from error

@@ -10,7 +10,7 @@ from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
-from orchestrator.reports.pivots import benchmark_of
+from orchestrator.reports.pivots import load_report_benchmark
 from orchestrator.reports.report_spec import ReportSpec, parse, parse_all, to_yaml
 from orchestrator.results.models import SavedReport
 
@@ -19,21 +19,21 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}\Z")
 _TAKEN = frozenset({"new", "save"})
 
 
-def saved_reports(member: Member) -> QuerySet[SavedReport]:
+def load_saved_reports(member: Member) -> QuerySet[SavedReport]:
     rows = SavedReport.objects.filter(member.sees("benchmark__project", team="team"))
     return rows.select_related("benchmark__project", "created_by")
 
 
-def saved_report_for(member: Member, slug: str) -> SavedReport:
-    found = saved_reports(member).filter(slug=slug).first()
+def load_saved_report(member: Member, slug: str) -> SavedReport:
+    found = load_saved_reports(member).filter(slug=slug).first()
     if found is None:
         raise NotFoundError(f"the team has no report {slug}")
     return found
 
 
-def spec_of_report(report: SavedReport) -> ReportSpec:
+def read_report_spec(report: SavedReport) -> ReportSpec:
     """Return the specification as it was saved; its benchmark is always named in full."""
-    return _of(parse(report.source), report.benchmark)
+    return _bind_benchmark(parse(report.source), report.benchmark)
 
 
 def save_report(
@@ -52,10 +52,10 @@ def save_report(
             "name: give the report a short name of lower-case letters, digits and dashes",
             field="name",
         )
-    benchmark = benchmark_of(member, spec)
+    benchmark = load_report_benchmark(member, spec)
     with transaction.atomic():
         if replace is not None:
-            return _changed(member, replace, name, spec, benchmark, source)
+            return _store_change(member, replace, name, spec, benchmark, source)
         if member.team.saved_reports.filter(slug=name).exists():
             raise ConflictError(f"the team already has a report {name}; choose another name")
         report = SavedReport.objects.create(
@@ -78,7 +78,7 @@ def save_suite_reports(*, member: Member, benchmark: Benchmark, source: str) -> 
     """
     found = []
     for number, spec in enumerate(parse_all(source), start=1):
-        spec = _of(spec, benchmark)
+        spec = _bind_benchmark(spec, benchmark)
         name = spec.name or (benchmark.slug if number == 1 else f"{benchmark.slug}-{number}")
         before = member.team.saved_reports.filter(slug=name).first()
         if before is not None and before.benchmark != benchmark:
@@ -92,20 +92,20 @@ def save_suite_reports(*, member: Member, benchmark: Benchmark, source: str) -> 
 @transaction.atomic
 def delete_report(*, member: Member, slug: str) -> None:
     member.require(Role.MEMBER, to="delete a report")
-    deleted, _ = saved_reports(member).filter(slug=slug).delete()
+    deleted, _ = load_saved_reports(member).filter(slug=slug).delete()
     if not deleted:
         raise NotFoundError(f"the team has no report {slug}")
     record_audit(member=member, action="report.deleted", subject=slug)
 
 
-def _of(spec: ReportSpec, benchmark: Benchmark) -> ReportSpec:
+def _bind_benchmark(spec: ReportSpec, benchmark: Benchmark) -> ReportSpec:
     return spec.model_copy(update={"benchmark": f"{benchmark.project.slug}/{benchmark.slug}"})
 
 
-def _changed(
+def _store_change(
     member: Member, old: str, new: str, spec: ReportSpec, benchmark: Benchmark, source: str
 ) -> SavedReport:
-    report = saved_reports(member).select_for_update(of=("self",)).filter(slug=old).first()
+    report = load_saved_reports(member).select_for_update(of=("self",)).filter(slug=old).first()
     if report is None:
         raise NotFoundError(f"the team has no report {old}")
     if new != old and member.team.saved_reports.filter(slug=new).exists():

@@ -9,14 +9,14 @@ from django.urls import Resolver404, resolve
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.selectors import benchmark_of_key, project_for
+from orchestrator.benchmarks.selectors import load_benchmark_by_key, load_project
 from orchestrator.benchmarks.sharing import SHAREABLE, SharedPage
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.reports.saved_reports import saved_report_for
-from orchestrator.runs.selectors import run_for
+from orchestrator.reports.saved_reports import load_saved_report
+from orchestrator.runs.selectors import load_run
 
 
-def shared_page(member: Member, address: str) -> SharedPage:
+def resolve_shared_page(member: Member, address: str) -> SharedPage:
     """Find the page of an address.
 
     NotFoundError if the team has no such object, InvalidRequestError if the page cannot be shared.
@@ -33,30 +33,30 @@ def shared_page(member: Member, address: str) -> SharedPage:
             field="page",
         )
     parameters = {key: str(value) for key, value in match.kwargs.items()}
-    project, title = _about(member, name, match.kwargs, QueryDict(parts.query))
+    project, title = _describe_page(member, name, match.kwargs, QueryDict(parts.query))
     return SharedPage(
         project=project, page=name, parameters=parameters, query=parts.query, title=title
     )
 
 
-def _about(
+def _describe_page(
     member: Member, name: str, parameters: Mapping[str, Any], query: QueryDict
 ) -> tuple[Project, str]:
     """Return the project of a page, and its name in lists."""
     if name == "run":
-        run = run_for(member, parameters["run_id"])
+        run = load_run(member, parameters["run_id"])
         benchmark = run.definition.benchmark
         return benchmark.project, f"Run of {benchmark.title}, {run.created_at:%Y-%m-%d %H:%M}"
     if name == "report":
-        report = saved_report_for(member, parameters["slug"])
+        report = load_saved_report(member, parameters["slug"])
         return report.benchmark.project, f"Report {report.title}"
     if name == "compare":
-        return _about_comparison(member, query)
-    project = project_for(member, parameters["project"])
+        return _describe_comparison_page(member, query)
+    project = load_project(member, parameters["project"])
     return project, f"Badge of {project.name}/{parameters['slug']}"
 
 
-def _about_comparison(member: Member, query: QueryDict) -> tuple[Project, str]:
+def _describe_comparison_page(member: Member, query: QueryDict) -> tuple[Project, str]:
     key = query.get("benchmark", "")
     sides = [query.get(each, "").strip()[:10] for each in ("baseline", "contender")]
     if not key or not all(sides):
@@ -64,5 +64,5 @@ def _about_comparison(member: Member, query: QueryDict) -> tuple[Project, str]:
             "choose a benchmark and two commits first: then their comparison can be shared",
             field="page",
         )
-    found = benchmark_of_key(member, key)
+    found = load_benchmark_by_key(member, key)
     return found.project, f"Comparison of {found.title}, {sides[0]} and {sides[1]}"

@@ -25,12 +25,12 @@ SCALES: Mapping[str, Mapping[str, float]] = {
 _USUAL = {"s": "ms", "B/s": "MiB/s", "ratio": "%", "1/s": "1/s", "count": ""}
 
 
-def usual_unit(unit: str) -> str:
+def choose_unit(unit: str) -> str:
     """Return the default unit for a metric of `unit`."""
     return _USUAL.get(unit, unit)
 
 
-def units_for(unit: str) -> tuple[str, ...]:
+def list_units(unit: str) -> tuple[str, ...]:
     return tuple(SCALES.get(unit, {unit: 1.0}))
 
 

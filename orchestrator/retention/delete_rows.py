@@ -16,7 +16,7 @@ from orchestrator.results.models import (
     LoadResult,
     PointHistogram,
     Reading,
-    Removed,
+    RemovalKind,
 )
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import Validity
@@ -30,7 +30,7 @@ LIGHT = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gone:
+class DeletedRows:
     """`bytes` as they were stored; `more`: some rows of this kind remain."""
 
     rows: int
@@ -91,14 +91,14 @@ DELETE FROM results_pointhistogram row WHERE row.commit_id = ANY(%s) AND NOT EXI
 """
 
 
-def remove_files(run: Run) -> Gone:
+def remove_files(run: Run) -> DeletedRows:
     """Delete raw output of the run's trials."""
-    return _removed(_REMOVE_FILES, [run.pk, FILES], limit=FILES)
+    return _record_removal(_REMOVE_FILES, [run.pk, FILES], limit=FILES)
 
 
-def merge_distributions(run: Run) -> Gone:
+def merge_distributions(run: Run) -> DeletedRows:
     """Merge distributions of its trials into those of their points, without those of loads."""
-    rows = _next_distributions(run)
+    rows = _load_next_distributions(run)
     parts: dict[_PointKey, list[tuple[str, bytes]]] = defaultdict(list)
     for _, commit, case, host, kind, validity, encoded in rows:
         parts[_PointKey(commit, case, host, kind)].append((validity, bytes(encoded)))
@@ -108,75 +108,77 @@ def merge_distributions(run: Run) -> Gone:
     Histogram.objects.filter(pk__in=[row[0] for row in rows]).delete()
     size = sum(len(row[-1]) for row in rows)
     if len(rows) == DISTRIBUTIONS:
-        return Gone(rows=len(rows), bytes=size, more=True)
+        return DeletedRows(rows=len(rows), bytes=size, more=True)
     loads = list(
         LoadResult.objects.filter(trial__job__run=run).values_list("pk", "encoded")[:DISTRIBUTIONS]
     )
     LoadResult.objects.filter(pk__in=[pk for pk, _ in loads]).delete()
-    return Gone(
+    return DeletedRows(
         rows=len(rows) + len(loads),
         bytes=size + sum(len(encoded) for _, encoded in loads),
         more=len(loads) == DISTRIBUTIONS,
     )
 
 
-def remove_trials(run: Run) -> Gone:
+def remove_trials(run: Run) -> DeletedRows:
     """Delete single trials with their readings; the points that contain them stay."""
     trials = list(Trial.objects.filter(job__run=run).values_list("pk", flat=True)[:TRIALS])
-    size = _size_of_trials(trials)
+    size = _measure_trials(trials)
     Reading.objects.filter(pk__in=trials).delete()
     Trial.objects.filter(pk__in=trials).delete()
-    return Gone(rows=len(trials), bytes=size, more=len(trials) == TRIALS)
+    return DeletedRows(rows=len(trials), bytes=size, more=len(trials) == TRIALS)
 
 
-def remove_readings(project: Project, cutoff: datetime, kept: Collection[int]) -> Gone:
+def remove_readings(project: Project, cutoff: datetime, kept: Collection[int]) -> DeletedRows:
     """Delete single imported results; the points that contain them stay."""
-    return _removed(_REMOVE_READINGS, [project.pk, cutoff, list(kept), LIGHT], limit=LIGHT)
+    return _record_removal(_REMOVE_READINGS, [project.pk, cutoff, list(kept), LIGHT], limit=LIGHT)
 
 
-def remove_points(commits: Sequence[int], cutoff: datetime) -> Gone:
+def remove_points(commits: Sequence[int], cutoff: datetime) -> DeletedRows:
     """Delete points of these commits, except of commits that were measured again since."""
-    gone = _removed(_REMOVE_POINTS, [list(commits), cutoff, LIGHT], limit=LIGHT)
+    gone = _record_removal(_REMOVE_POINTS, [list(commits), cutoff, LIGHT], limit=LIGHT)
     with connection.cursor() as cursor:
         cursor.execute(_REMOVE_POINT_HISTOGRAMS, [list(commits)])
     return gone
 
 
-def count(what: Removed, runs: Sequence[Run]) -> Gone:
+def count_rows_to_delete(what: RemovalKind, runs: Sequence[Run]) -> DeletedRows:
     """Count the rows and bytes of one kind for these runs."""
     ids = [run.pk for run in runs]
-    if what == Removed.FILES:
-        return _counted(
+    if what == RemovalKind.FILES:
+        return _count_rows(
             "sum(octet_length(row.compressed))", f"results_artifact row {_OF_RUNS}", ids
         )
-    if what == Removed.TRIALS:
+    if what == RemovalKind.TRIALS:
         of_runs = "runs_trial row JOIN runs_job job ON job.id = row.job_id"
-        return _counted("sum(pg_column_size(row.*))", of_runs, ids)
+        return _count_rows("sum(pg_column_size(row.*))", of_runs, ids)
     parts = [
-        _counted("sum(octet_length(row.encoded))", f"{table} row {_OF_RUNS}", ids)
+        _count_rows("sum(octet_length(row.encoded))", f"{table} row {_OF_RUNS}", ids)
         for table in ("results_histogram", "results_loadresult")
     ]
-    return Gone(rows=sum(each.rows for each in parts), bytes=sum(each.bytes for each in parts))
+    return DeletedRows(
+        rows=sum(each.rows for each in parts), bytes=sum(each.bytes for each in parts)
+    )
 
 
-def count_readings(project: Project, cutoff: datetime, kept: Collection[int]) -> Gone:
+def count_readings(project: Project, cutoff: datetime, kept: Collection[int]) -> DeletedRows:
     rows = Reading.objects.filter(
         case__benchmark__project=project, provenance__isnull=False, at__lt=cutoff
     )
-    return Gone(rows=rows.exclude(commit__in=kept).count(), bytes=0)
+    return DeletedRows(rows=rows.exclude(commit__in=kept).count(), bytes=0)
 
 
-def count_points(commits: Sequence[int], cutoff: datetime) -> Gone:
+def count_points(commits: Sequence[int], cutoff: datetime) -> DeletedRows:
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT count(*), coalesce(sum(pg_column_size(row.*)), 0) {_OLD_POINTS}",
             [list(commits), cutoff],
         )
         rows, size = cursor.fetchone()
-    return Gone(rows=rows, bytes=int(size))
+    return DeletedRows(rows=rows, bytes=int(size))
 
 
-def _next_distributions(run: Run) -> list[tuple[Any, ...]]:
+def _load_next_distributions(run: Run) -> list[tuple[Any, ...]]:
     found = Histogram.objects.filter(trial__job__run=run).order_by("trial_id", "kind")
     return list(
         found.values_list(
@@ -218,7 +220,7 @@ def _merge(run: Run, key: _PointKey, parts: Sequence[tuple[str, bytes]]) -> None
     point.save()
 
 
-def _size_of_trials(trials: Sequence[UUID]) -> int:
+def _measure_trials(trials: Sequence[UUID]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT coalesce(sum(pg_column_size(trial.*) + coalesce(pg_column_size(reading.*), 0)),"
@@ -229,18 +231,18 @@ def _size_of_trials(trials: Sequence[UUID]) -> int:
         return int(cursor.fetchone()[0])
 
 
-def _removed(sql: str, values: list[Any], *, limit: int) -> Gone:
+def _record_removal(sql: str, values: list[Any], *, limit: int) -> DeletedRows:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         rows, size = cursor.fetchone()
-    return Gone(rows=rows, bytes=int(size), more=rows == limit)
+    return DeletedRows(rows=rows, bytes=int(size), more=rows == limit)
 
 
-def _counted(size: str, source: str, runs: Sequence[UUID]) -> Gone:
+def _count_rows(size: str, source: str, runs: Sequence[UUID]) -> DeletedRows:
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT count(*), coalesce({size}, 0) FROM {source} WHERE job.run_id = ANY(%s)",
             [list(runs)],
         )
         rows, found = cursor.fetchone()
-    return Gone(rows=rows, bytes=int(found))
+    return DeletedRows(rows=rows, bytes=int(found))

@@ -13,7 +13,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
-from orchestrator.benchmarks.refs import commit_of_ref, repository_of
+from orchestrator.benchmarks.refs import open_repository, resolve_ref
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
 from orchestrator.reports.report_spec import parse
 from orchestrator.results.models import (
@@ -26,7 +26,7 @@ from orchestrator.results.models import (
     SavedReport,
 )
 from orchestrator.runs.models import GoldenCheck, Run, Schedule, Variant
-from orchestrator.runs.selectors import run_for
+from orchestrator.runs.selectors import load_run
 
 #: Number of latest commits that a report of all commits contains.
 REPORTED_COMMITS = 50
@@ -38,7 +38,7 @@ K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class RetainedData:
     """Kept ids with reasons.
 
     All measurements of `commits` are kept, all data of `runs`, and only the points of `points`.
@@ -49,11 +49,11 @@ class Kept:
     points: Mapping[int, tuple[str, ...]]
 
 
-def pins_of(project: Project) -> QuerySet[Pin]:
+def load_pins(project: Project) -> QuerySet[Pin]:
     return project.pins.select_related("commit", "run__definition__benchmark", "pinned_by")
 
 
-def pin_of(run: Run) -> Pin | None:
+def find_pin(run: Run) -> Pin | None:
     """Return the pin of the run itself. The project's page lists other reasons to keep it."""
     return Pin.objects.select_related("pinned_by").filter(run=run).first()
 
@@ -61,14 +61,14 @@ def pin_of(run: Run) -> Pin | None:
 def pin_commit(*, member: Member, project: Project, ref: str, reason: str) -> Pin:
     """Keep the measurements of the commit that a hash, a branch or a tag names now."""
     member.require(Role.MEMBER, to="pin a commit")
-    commit = commit_of_ref(project=project, ref=ref)
+    commit = resolve_ref(project=project, ref=ref)
     return _pin(member, Pin(project=project, commit=commit), reason)
 
 
 def pin_run(*, member: Member, run_id: UUID, reason: str, project: Project | None = None) -> Pin:
     """Keep all data of the run. Raise NotFoundError if it is not a run of `project`."""
     member.require(Role.MEMBER, to="pin a run")
-    run = run_for(member, run_id)
+    run = load_run(member, run_id)
     measured = run.definition.benchmark.project
     if project not in (None, measured):
         raise NotFoundError(f"that run measured {measured.name}, not {project}")
@@ -79,33 +79,37 @@ def pin_run(*, member: Member, run_id: UUID, reason: str, project: Project | Non
 def unpin(*, member: Member, project: Project, pin_id: int) -> None:
     """Apply the project's retention again: data that is past it is deleted soon."""
     member.require(Role.MEMBER, to="remove a pin")
-    pin = pins_of(project).filter(pk=pin_id).first()
+    pin = load_pins(project).filter(pk=pin_id).first()
     if pin is None:
         raise NotFoundError(f"{project.name} has no pin with that number")
     record_audit(member=member, action="pin.removed", subject=pin)
     pin.delete()
 
 
-def kept_of(project: Project) -> Kept:
+def load_kept(project: Project) -> RetainedData:
     """Return all data that the retention of a project must keep, and why."""
     commits: dict[int, list[str]] = defaultdict(list)
     runs: dict[UUID, list[str]] = defaultdict(list)
     points: dict[int, list[str]] = defaultdict(list)
-    for pin in pins_of(project):
+    for pin in load_pins(project):
         if pin.commit_id is not None:
             commits[pin.commit_id].append(f"pinned: {pin.reason}")
         if pin.run is not None:
             runs[pin.run.pk].append(f"pinned: {pin.reason}")
-            _note(points, _commits_of([pin.run.pk]), f"pinned run: {pin.reason}")
+            _add_reason(points, _list_run_commits([pin.run.pk]), f"pinned run: {pin.reason}")
     for report in SavedReport.objects.filter(benchmark__project=project):
-        _note(commits, _reported(report), f"report {report.slug}")
+        _add_reason(commits, _list_report_commits(report), f"report {report.slug}")
     for schedule in Schedule.objects.filter(benchmark__project=project):
-        _note(commits, _baselines_of(schedule), f"baseline of the schedule {schedule.name}")
+        _add_reason(
+            commits, _list_baseline_commits(schedule), f"baseline of the schedule {schedule.name}"
+        )
     for check in GoldenCheck.objects.filter(benchmark__project=project).select_related("host"):
         points[check.commit_id].append(f"golden run of {check.host.name}")
-        _note(runs, _golden_runs(check), f"golden run of {check.host.name}")
-    _note_changes(project, commits, runs)
-    return Kept(commits=_frozen(commits), runs=_frozen(runs), points=_frozen(points))
+        _add_reason(runs, _list_golden_runs(check), f"golden run of {check.host.name}")
+    _add_change_reasons(project, commits, runs)
+    return RetainedData(
+        commits=_freeze_kept(commits), runs=_freeze_kept(runs), points=_freeze_kept(points)
+    )
 
 
 @transaction.atomic
@@ -123,47 +127,47 @@ def _pin(member: Member, pin: Pin, reason: str) -> Pin:
     return pin
 
 
-def _reported(report: SavedReport) -> Iterable[int]:
+def _list_report_commits(report: SavedReport) -> Iterable[int]:
     """Return the commits that a saved report shows."""
-    asked = _commit_asked(report)
-    measured = _measured(report.benchmark)
+    asked = _read_commit_name(report)
+    measured = _select_measured(report.benchmark)
     if asked in ("newest", "all"):
         return measured[: 1 if asked == "newest" else REPORTED_COMMITS]
     project = report.benchmark.project
     try:
-        sha = repository_of(project).resolve(asked)
+        sha = open_repository(project).resolve(asked)
     except InvalidRequestError:
         # The name is ambiguous now: keep all of them.
         return measured
     return project.commits.filter(sha=sha).values_list("pk", flat=True)
 
 
-def _commit_asked(report: SavedReport) -> str:
+def _read_commit_name(report: SavedReport) -> str:
     try:
         return parse(report.source).commit
     except InvalidRequestError:
         return "all"
 
 
-def _measured(benchmark: Benchmark) -> QuerySet[Commit, int]:
+def _select_measured(benchmark: Benchmark) -> QuerySet[Commit, int]:
     points = Point.objects.filter(commit=OuterRef("pk"), series__benchmark=benchmark)
     commits = Commit.objects.filter(Exists(points), project=benchmark.project)
     return commits.order_by("-committed_at").values_list("pk", flat=True)
 
 
-def _baselines_of(schedule: Schedule) -> Iterable[int]:
+def _list_baseline_commits(schedule: Schedule) -> Iterable[int]:
     """Return the commits that its latest run was compared with."""
     newest = schedule.runs.order_by("-created_at").first()
     first = Variant.objects.filter(run=newest, position=0) if newest else Variant.objects.none()
     return first.values_list("commit_id", flat=True)
 
 
-def _golden_runs(check: GoldenCheck) -> Iterable[UUID]:
+def _list_golden_runs(check: GoldenCheck) -> Iterable[UUID]:
     outcomes = GoldenOutcome.objects.filter(host=check.host, is_reference=True).order_by("-at")
     return outcomes.values_list("run_id", flat=True)[:GOLDEN_RUNS]
 
 
-def _note_changes(
+def _add_change_reasons(
     project: Project, commits: dict[int, list[str]], runs: dict[UUID, list[str]]
 ) -> None:
     """Keep both ends of confirmed changes, their confirmation runs, and the starts of histories."""
@@ -178,19 +182,19 @@ def _note_changes(
         if run is not None and run not in runs:
             runs[run].append("confirmed a change")
     baselines = Baseline.objects.filter(commit__project=project)
-    _note(
+    _add_reason(
         commits, baselines.values_list("commit_id", flat=True).distinct(), "a history starts here"
     )
 
 
-def _commits_of(runs: Iterable[UUID]) -> Iterable[int]:
+def _list_run_commits(runs: Iterable[UUID]) -> Iterable[int]:
     return Variant.objects.filter(run__in=runs).values_list("commit_id", flat=True)
 
 
-def _note(found: dict[K, list[str]], keys: Iterable[K], why: str) -> None:
+def _add_reason(found: dict[K, list[str]], keys: Iterable[K], why: str) -> None:
     for key in keys:
         found[key].append(why)
 
 
-def _frozen(found: Mapping[K, list[str]]) -> dict[K, tuple[str, ...]]:
+def _freeze_kept(found: Mapping[K, list[str]]) -> dict[K, tuple[str, ...]]:
     return {key: tuple(reasons) for key, reasons in found.items()}

@@ -15,11 +15,11 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from orchestrator.benchmarks.models import Project
 from orchestrator.comparisons.verdict_cache import store_verdicts
-from orchestrator.results.models import Pin, Removal, Removed, Retention
+from orchestrator.results.models import Pin, Removal, RemovalKind, Retention
 from orchestrator.retention import delete_rows
-from orchestrator.retention.delete_rows import Gone
-from orchestrator.retention.pins import Kept, kept_of
-from orchestrator.retention.thinned_commits import spare_commits
+from orchestrator.retention.delete_rows import DeletedRows
+from orchestrator.retention.pins import RetainedData, load_kept
+from orchestrator.retention.thinned_commits import select_spare_commits
 from orchestrator.runs.models import Run, Variant
 from orchestrator.runs.states import RUN_ENDED
 
@@ -31,18 +31,18 @@ BATCHES = 20
 CHECK_EVERY = timedelta(hours=1)
 
 #: The kinds that are deleted by run, in this order, with the function that deletes a batch.
-_OF_RUNS: dict[Removed, Callable[[Run], Gone]] = {
-    Removed.FILES: delete_rows.remove_files,
-    Removed.DISTRIBUTIONS: delete_rows.merge_distributions,
-    Removed.TRIALS: delete_rows.remove_trials,
+_OF_RUNS: dict[RemovalKind, Callable[[Run], DeletedRows]] = {
+    RemovalKind.FILES: delete_rows.remove_files,
+    RemovalKind.DISTRIBUTIONS: delete_rows.merge_distributions,
+    RemovalKind.TRIALS: delete_rows.remove_trials,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
+class DueRemoval:
     """The runs with data to delete, and its amount."""
 
-    what: Removed
+    what: RemovalKind
     after_days: int
     runs: int
     rows: int
@@ -76,35 +76,38 @@ def prune(
     `progress` is called after each batch.
     """
     Retention.objects.get_or_create(project=project)
-    kept = kept_of(project)
+    kept = load_kept(project)
     done = 0
     while batches is None or done < batches:
-        if not _batch(project, kept, now):
+        if not _prune_batch(project, kept, now):
             break
         done += 1
         progress()
     return done
 
 
-def what_is_due(project: Project, now: datetime) -> list[Due]:
+def list_due(project: Project, now: datetime) -> list[DueRemoval]:
     """Return what `prune` would delete now; nothing is changed."""
     retention = Retention.objects.filter(project=project).first() or Retention(project=project)
-    kept = kept_of(project)
+    kept = load_kept(project)
     found = []
-    for what, days in _days(retention):
+    for what, days in _read_days(retention):
         if what in _OF_RUNS:
-            runs = list(_due_runs(project, what, _cutoff(days, now), kept))
-            gone = delete_rows.count(what, runs)
+            runs = list(_load_due_runs(project, what, _compute_cutoff(days, now), kept))
+            gone = delete_rows.count_rows_to_delete(what, runs)
         else:
-            runs, gone = [], _count_of_project(project, what, _cutoff(days, now), retention, kept)
+            runs, gone = (
+                [],
+                _count_project_rows(project, what, _compute_cutoff(days, now), retention, kept),
+            )
         found.append(
-            Due(what=what, after_days=days, runs=len(runs), rows=gone.rows, bytes=gone.bytes)
+            DueRemoval(what=what, after_days=days, runs=len(runs), rows=gone.rows, bytes=gone.bytes)
         )
     return found
 
 
 @transaction.atomic
-def _batch(project: Project, kept: Kept, now: datetime) -> bool:
+def _prune_batch(project: Project, kept: RetainedData, now: datetime) -> bool:
     """Delete the next batch.
 
     Return False if nothing is left or another worker prunes the project.
@@ -112,36 +115,38 @@ def _batch(project: Project, kept: Kept, now: datetime) -> bool:
     held = Retention.objects.select_for_update(skip_locked=True).filter(project=project).first()
     if held is None:
         return False
-    for what, days in _days(held):
-        cutoff = _cutoff(days, now)
+    for what, days in _read_days(held):
+        cutoff = _compute_cutoff(days, now)
         if what in _OF_RUNS:
-            run = _due_runs(project, what, cutoff, kept).first()
+            run = _load_due_runs(project, what, cutoff, kept).first()
             if run is not None:
-                _take_from_run(run, project, what, days, now)
+                _remove_from_run(run, project, what, days, now)
                 return True
-        elif _take_from_project(project, what, days, held, kept, now):
+        elif _remove_from_project(project, what, days, held, kept, now):
             return True
     Retention.objects.filter(pk=held.pk).update(next_at=now + CHECK_EVERY)
     return False
 
 
-def _days(retention: Retention) -> list[tuple[Removed, int]]:
+def _read_days(retention: Retention) -> list[tuple[RemovalKind, int]]:
     """Return the kinds that this project does not keep permanently, in the order of deletion."""
     asked = (
-        (Removed.FILES, retention.files_days),
-        (Removed.DISTRIBUTIONS, retention.distributions_days),
-        (Removed.TRIALS, retention.trials_days),
-        (Removed.READINGS, retention.trials_days),
-        (Removed.POINTS, retention.points_days),
+        (RemovalKind.FILES, retention.files_days),
+        (RemovalKind.DISTRIBUTIONS, retention.distributions_days),
+        (RemovalKind.TRIALS, retention.trials_days),
+        (RemovalKind.READINGS, retention.trials_days),
+        (RemovalKind.POINTS, retention.points_days),
     )
     return [(what, days) for what, days in asked if days is not None]
 
 
-def _cutoff(days: int, now: datetime) -> datetime:
+def _compute_cutoff(days: int, now: datetime) -> datetime:
     return now - timedelta(days=days)
 
 
-def _due_runs(project: Project, what: Removed, cutoff: datetime, kept: Kept) -> QuerySet[Run]:
+def _load_due_runs(
+    project: Project, what: RemovalKind, cutoff: datetime, kept: RetainedData
+) -> QuerySet[Run]:
     done = Removal.objects.filter(run=OuterRef("pk"), what=what, ended_at__isnull=False)
     variants = Variant.objects.filter(run=OuterRef("pk"))
     pinned = Pin.objects.filter(Q(run=OuterRef("pk")) | Q(commit__variants__run=OuterRef("pk")))
@@ -158,8 +163,10 @@ def _due_runs(project: Project, what: Removed, cutoff: datetime, kept: Kept) -> 
     )
 
 
-def _take_from_run(run: Run, project: Project, what: Removed, days: int, now: datetime) -> None:
-    if what == Removed.TRIALS:
+def _remove_from_run(
+    run: Run, project: Project, what: RemovalKind, days: int, now: datetime
+) -> None:
+    if what == RemovalKind.TRIALS:
         store_verdicts(run)
     gone = _OF_RUNS[what](run)
     removal, _ = Removal.objects.get_or_create(
@@ -168,14 +175,19 @@ def _take_from_run(run: Run, project: Project, what: Removed, days: int, now: da
     _add(removal, gone, ended_at=None if gone.more else now)
 
 
-def _take_from_project(
-    project: Project, what: Removed, days: int, held: Retention, kept: Kept, now: datetime
+def _remove_from_project(
+    project: Project,
+    what: RemovalKind,
+    days: int,
+    held: Retention,
+    kept: RetainedData,
+    now: datetime,
 ) -> bool:
-    cutoff = _cutoff(days, now)
-    if what == Removed.READINGS:
+    cutoff = _compute_cutoff(days, now)
+    if what == RemovalKind.READINGS:
         gone = delete_rows.remove_readings(project, cutoff, kept.commits)
     else:
-        commits = _spare(project, held, cutoff, kept)
+        commits = _select_spare_points(project, held, cutoff, kept)
         gone = delete_rows.remove_points(commits, cutoff)
     if not gone.rows:
         return False
@@ -186,20 +198,22 @@ def _take_from_project(
     return True
 
 
-def _spare(project: Project, held: Retention, cutoff: datetime, kept: Kept) -> tuple[int, ...]:
+def _select_spare_points(
+    project: Project, held: Retention, cutoff: datetime, kept: RetainedData
+) -> tuple[int, ...]:
     assert held.keep_every is not None, "the database refuses points_days without it"
-    return spare_commits(project, held.keep_every, cutoff, {*kept.commits, *kept.points})
+    return select_spare_commits(project, held.keep_every, cutoff, {*kept.commits, *kept.points})
 
 
-def _count_of_project(
-    project: Project, what: Removed, cutoff: datetime, retention: Retention, kept: Kept
-) -> Gone:
-    if what == Removed.READINGS:
+def _count_project_rows(
+    project: Project, what: RemovalKind, cutoff: datetime, retention: Retention, kept: RetainedData
+) -> DeletedRows:
+    if what == RemovalKind.READINGS:
         return delete_rows.count_readings(project, cutoff, kept.commits)
-    return delete_rows.count_points(_spare(project, retention, cutoff, kept), cutoff)
+    return delete_rows.count_points(_select_spare_points(project, retention, cutoff, kept), cutoff)
 
 
-def _add(removal: Removal, gone: Gone, *, ended_at: datetime | None) -> None:
+def _add(removal: Removal, gone: DeletedRows, *, ended_at: datetime | None) -> None:
     removal.rows += gone.rows
     removal.bytes += gone.bytes
     removal.ended_at = ended_at

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from orchestrator.accounts.models import Team
 from orchestrator.accounts.quotas import Quotas, load_quotas
-from orchestrator.benchmarks.selectors import mirrors_bytes_of
+from orchestrator.benchmarks.selectors import sum_mirror_bytes
 from orchestrator.core.clock import utc_now
-from orchestrator.fleet.host_quota import hosts_counted
-from orchestrator.retention.storage import storage_of
+from orchestrator.fleet.host_quota import count_hosts
+from orchestrator.retention.storage import get_storage_bytes
 from orchestrator.runs.selectors import sum_queued_seconds
 
 
@@ -20,11 +20,11 @@ class TeamUse:
     mirrors_bytes: int
 
 
-def use_of(team: Team) -> TeamUse:
+def load_team_use(team: Team) -> TeamUse:
     return TeamUse(
         quotas=load_quotas(team),
-        hosts=hosts_counted(team),
+        hosts=count_hosts(team),
         queued_s=sum_queued_seconds(team),
-        storage_bytes=storage_of(team, utc_now()),
-        mirrors_bytes=mirrors_bytes_of(team),
+        storage_bytes=get_storage_bytes(team, utc_now()),
+        mirrors_bytes=sum_mirror_bytes(team),
     )

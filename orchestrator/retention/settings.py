@@ -24,7 +24,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RetentionSettings:
     """Days after the end of a run; None: permanently. `keep_every` only with `points_days`."""
 
     files_days: int | None
@@ -34,12 +34,12 @@ class Wanted:
     keep_every: int | None
 
 
-def retention_of(project: Project) -> Retention:
+def load_retention(project: Project) -> Retention:
     """Return the current settings; they may not be stored yet."""
     return Retention.objects.filter(project=project).first() or Retention(project=project)
 
 
-def save_retention(*, member: Member, project: Project, wanted: Wanted) -> Retention:
+def save_retention(*, member: Member, project: Project, wanted: RetentionSettings) -> Retention:
     """Store the settings. InvalidRequestError names the field that contradicts the others."""
     member.require(Role.MAINTAINER, to="change how long results are kept")
     _check(wanted)
@@ -56,7 +56,7 @@ def save_retention(*, member: Member, project: Project, wanted: Wanted) -> Reten
     return held
 
 
-def _check(wanted: Wanted) -> None:
+def _check(wanted: RetentionSettings) -> None:
     before: tuple[str, int | None] = ("", 1)
     for name, title in _NAMES.items():
         days = getattr(wanted, name)
@@ -72,7 +72,7 @@ def _check(wanted: Wanted) -> None:
     _check_thinning(wanted)
 
 
-def _check_thinning(wanted: Wanted) -> None:
+def _check_thinning(wanted: RetentionSettings) -> None:
     every = wanted.keep_every
     if (every is None) != (wanted.points_days is None):
         missing = "keep_every" if every is None else "points_days"

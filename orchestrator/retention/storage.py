@@ -6,7 +6,7 @@ from django.db import connection
 from django.db.models import Q
 
 from orchestrator.accounts.models import Team, TeamQuota
-from orchestrator.accounts.quotas import load_quotas, note_storage
+from orchestrator.accounts.quotas import load_quotas, record_storage
 
 #: Maximum age of a count, since counting reads a row of every file. The shorter one applies if more
 #: than half of the quota is used.
@@ -41,11 +41,11 @@ def measure_storage(team: Team) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_BYTES, [team.pk] * 4)
         used = int(cursor.fetchone()[0])
-    note_storage(team=team, used=used)
+    record_storage(team=team, used=used)
     return used
 
 
-def storage_of(team: Team, now: datetime) -> int:
+def get_storage_bytes(team: Team, now: datetime) -> int:
     """Return the count of the last minute, or count now."""
     lately = TeamQuota.objects.filter(team=team, storage_at__gt=now - timedelta(minutes=1)).first()
     return lately.storage_used if lately else measure_storage(team)

@@ -6,12 +6,12 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef
 
 from orchestrator.benchmarks.models import Commit, Project
-from orchestrator.benchmarks.refs import repository_of
+from orchestrator.benchmarks.refs import open_repository
 from orchestrator.results.models import ChangePoint, ChangeState, Point
-from orchestrator.retention.thinning import Place, spare
+from orchestrator.retention.thinning import Place, select_spare
 
 
-def spare_commits(
+def select_spare_commits(
     project: Project, every: int, cutoff: datetime, kept: Collection[int]
 ) -> tuple[int, ...]:
     """Return commits made before `cutoff` whose points may be deleted.
@@ -19,7 +19,7 @@ def spare_commits(
     Tags, `kept` commits and those that `spare` keeps stay. Without a mirror there are none, because
     it is unknown which commits are tagged.
     """
-    tagged = repository_of(project).tagged()
+    tagged = open_repository(project).tagged()
     if tagged is None:
         if project.repository_url:
             return ()
@@ -30,7 +30,7 @@ def spare_commits(
     changes = ChangePoint.objects.filter(series__benchmark__project=project).exclude(
         state__in=[ChangeState.SUPERSEDED, ChangeState.REFUTED]
     )
-    return spare(
+    return select_spare(
         [
             Place(commit=pk, position=position, parents=len(parents))
             for pk, position, parents, _, _ in rows

@@ -13,7 +13,7 @@ class Place:
     parents: int = 1
 
 
-def spare(
+def select_spare(
     line: Sequence[Place],
     *,
     every: int,
@@ -28,7 +28,7 @@ def spare(
     branches, those in `kept`, the first and the last stay as well. So do two neighbours on each
     side of each of the `changes` (the first commits of new levels).
     """
-    stays = {*kept, *_around(line, changes)}
+    stays = {*kept, *_list_neighbours(line, changes)}
     stays.update(place.commit for place in (*line[:1], *line[-1:]))
     return tuple(
         place.commit
@@ -45,7 +45,7 @@ def spare(
 _NEIGHBOURS = 2
 
 
-def _around(line: Sequence[Place], changes: Collection[int]) -> set[int]:
+def _list_neighbours(line: Sequence[Place], changes: Collection[int]) -> set[int]:
     found: set[int] = set()
     for number, place in enumerate(line):
         if place.commit in changes:

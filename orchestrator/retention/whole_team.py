@@ -14,9 +14,9 @@ from django.db.models import Model, QuerySet
 from orchestrator.accounts.memberships import remove_team
 from orchestrator.accounts.models import ApiToken, Membership, Team
 from orchestrator.benchmarks.models import Benchmark, Case, Project, ShareLink
-from orchestrator.benchmarks.refs import mirror_of
+from orchestrator.benchmarks.refs import get_mirror_path
 from orchestrator.core.errors import ConflictError
-from orchestrator.fleet.connect import local_work_dir
+from orchestrator.fleet.connect import get_local_work_dir
 from orchestrator.fleet.models import Host
 from orchestrator.results.models import PointHistogram, Reading, ReferenceSource, Series
 from orchestrator.runs.models import GoldenCheck, Run, Schedule, Trial
@@ -34,7 +34,7 @@ class Holding:
     count: int
 
 
-def holdings_of(team: Team) -> list[Holding]:
+def list_holdings(team: Team) -> list[Holding]:
     """Return what is deleted with a team, by kind; a count may be 0."""
     rows: dict[str, QuerySet[Model]] = {
         "members": Membership.objects.filter(team=team),
@@ -68,7 +68,7 @@ def remove_whole_team(*, team: Team, progress: Progress = lambda done, total, wh
     Users stay, and so do the work folders on hosts that are reached over SSH.
     """
     _close(team)
-    steps = list(_steps(team))
+    steps = list(_iterate_steps(team))
     for done, (what, act) in enumerate(steps):
         progress(done, len(steps), what)
         act()
@@ -87,7 +87,7 @@ def _close(team: Team) -> None:
     check_is_idle(team)
 
 
-def _steps(team: Team) -> Iterator[tuple[str, Callable[[], object]]]:
+def _iterate_steps(team: Team) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield the steps in the order of dependencies."""
     for run in Run.objects.filter(team=team).only("created_at").order_by("pk"):
         yield f"run of {run.created_at:%Y-%m-%d}", partial(_remove_run, run)
@@ -114,13 +114,13 @@ def _remove_case(case: Case) -> None:
 
 
 def _remove_project(project: Project) -> None:
-    mirror = mirror_of(project)
+    mirror = get_mirror_path(project)
     project.delete()
     shutil.rmtree(mirror, ignore_errors=True)
     mirror.with_name(f"{mirror.name}.lock").unlink(missing_ok=True)
 
 
 def _remove_host(host: Host) -> None:
-    work_dir = local_work_dir(host)
+    work_dir = get_local_work_dir(host)
     host.delete()
     shutil.rmtree(work_dir, ignore_errors=True)

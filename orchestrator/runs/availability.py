@@ -9,11 +9,11 @@ from enum import StrEnum
 from orchestrator.accounts.members import Member
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import HELD, UNUSABLE, Host, HostState
-from orchestrator.fleet.selectors import own_hosts_of
+from orchestrator.fleet.selectors import load_own_hosts
 from orchestrator.runs.eta import Waiting, Work, load_queued, work_on
 
 
-class Now(StrEnum):
+class HostAvailability(StrEnum):
     """Whether a host would accept a job at this moment."""
 
     FREE = "free"
@@ -24,11 +24,11 @@ class Now(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostNow:
+class HostStatus:
     """`opens_at` is set only for a closed host; `work` only for a host with a job."""
 
     host: Host
-    now: Now
+    now: HostAvailability
     opens_at: datetime | None = None
     work: Work | None = None
 
@@ -45,7 +45,7 @@ class Choice:
     value: str
     title: str
     detail: str
-    hosts: tuple[HostNow, ...]
+    hosts: tuple[HostStatus, ...]
     waiting: int
     waiting_s: float
 
@@ -54,19 +54,19 @@ class Choice:
         """Return whether a request for it is accepted."""
         if self.kind == "host":
             return self.hosts[0].host.state not in UNUSABLE
-        return any(each.now != Now.HELD for each in self.hosts)
+        return any(each.now != HostAvailability.HELD for each in self.hosts)
 
     @property
-    def counts(self) -> list[tuple[Now, int]]:
+    def counts(self) -> list[tuple[HostAvailability, int]]:
         """Return the numbers of its free, busy, … hosts; states without hosts are omitted."""
         found = Counter(each.now for each in self.hosts)
-        return [(now, found[now]) for now in Now if found[now]]
+        return [(now, found[now]) for now in HostAvailability if found[now]]
 
 
-def choices_for(member: Member) -> list[Choice]:
+def load_choices(member: Member) -> list[Choice]:
     """Return all that a run of the member's team may request: hosts, then profiles, then tags."""
     now = utc_now()
-    rows = list(own_hosts_of(member))
+    rows = list(load_own_hosts(member))
     work = work_on(rows)
     hosts = [_host_now(host, now, work.get(host.pk)) for host in rows]
     waiting = load_queued(member.team)
@@ -75,27 +75,32 @@ def choices_for(member: Member) -> list[Choice]:
     return [
         *(_host_choice(each, waiting) for each in hosts),
         *(
-            _group("profile", slug, f"any {name}", _of_profile(hosts, slug), waiting)
+            _group("profile", slug, f"any {name}", _filter_by_profile(hosts, slug), waiting)
             for slug, name in sorted(profiles.items(), key=lambda item: item[1])
         ),
-        *(_group("tag", tag, f"any tagged {tag}", _tagged(hosts, tag), waiting) for tag in tags),
+        *(
+            _group("tag", tag, f"any tagged {tag}", _filter_by_tag(hosts, tag), waiting)
+            for tag in tags
+        ),
     ]
 
 
-def _host_now(host: Host, now: datetime, work: Work | None) -> HostNow:
+def _host_now(host: Host, now: datetime, work: Work | None) -> HostStatus:
     hours = host.hours
     if host.state in HELD:
-        return HostNow(host=host, now=Now.HELD)
+        return HostStatus(host=host, now=HostAvailability.HELD)
     if getattr(host, "lease", None) is not None:
-        return HostNow(host=host, now=Now.BUSY, work=work)
+        return HostStatus(host=host, now=HostAvailability.BUSY, work=work)
     if hours.seconds_left(now, host.timezone) is None:
-        return HostNow(host=host, now=Now.CLOSED, opens_at=hours.next_open(now, host.timezone))
+        return HostStatus(
+            host=host, now=HostAvailability.CLOSED, opens_at=hours.next_open(now, host.timezone)
+        )
     if host.state == HostState.UNREACHABLE:
-        return HostNow(host=host, now=Now.UNREACHABLE)
-    return HostNow(host=host, now=Now.FREE)
+        return HostStatus(host=host, now=HostAvailability.UNREACHABLE)
+    return HostStatus(host=host, now=HostAvailability.FREE)
 
 
-def _host_choice(each: HostNow, waiting: Waiting) -> Choice:
+def _host_choice(each: HostStatus, waiting: Waiting) -> Choice:
     return Choice(
         kind="host",
         value=each.host.name,
@@ -107,7 +112,9 @@ def _host_choice(each: HostNow, waiting: Waiting) -> Choice:
     )
 
 
-def _group(kind: str, name: str, title: str, hosts: Sequence[HostNow], waiting: Waiting) -> Choice:
+def _group(
+    kind: str, name: str, title: str, hosts: Sequence[HostStatus], waiting: Waiting
+) -> Choice:
     asked = [waiting[f"{kind}:{name}"], *(waiting[f"host:{each.host.pk}"] for each in hosts)]
     return Choice(
         kind=kind,
@@ -120,9 +127,9 @@ def _group(kind: str, name: str, title: str, hosts: Sequence[HostNow], waiting: 
     )
 
 
-def _of_profile(hosts: Iterable[HostNow], slug: str) -> list[HostNow]:
+def _filter_by_profile(hosts: Iterable[HostStatus], slug: str) -> list[HostStatus]:
     return [each for each in hosts if each.host.profile.slug == slug]
 
 
-def _tagged(hosts: Iterable[HostNow], tag: str) -> list[HostNow]:
+def _filter_by_tag(hosts: Iterable[HostStatus], tag: str) -> list[HostStatus]:
     return [each for each in hosts if tag in each.host.tags]

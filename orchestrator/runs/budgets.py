@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import Count, F, Q, Sum
 
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.runs.models import Build, Job, Placement, Run, Trial
 from orchestrator.runs.states import JOB_ENDED, TrialState
 from orchestrator.stats.paired import FEWEST_BLOCKS
@@ -20,10 +20,10 @@ SPENT = "budget spent"
 ENDED = (TrialState.MEASURED, TrialState.FAILED)
 
 
-def spent_s(run: Run) -> float:
+def sum_spent_s(run: Run) -> float:
     """Return the machine seconds of a run's trials and builds so far."""
-    hosts = _hosts_by_job(run)
-    cooldown_s = spec_of(run.definition).cooldown_s
+    hosts = _count_hosts_by_job(run)
+    cooldown_s = read_spec(run.definition).cooldown_s
     times = Q(trials__started_at__isnull=False, trials__ended_at__isnull=False)
     ended = Q(trials__state__in=ENDED)
     rows = run.jobs.annotate(
@@ -39,17 +39,17 @@ def spent_s(run: Run) -> float:
     return float(trials + (builds["took"] or 0.0))
 
 
-def left_s(run: Run) -> float | None:
+def compute_left_s(run: Run) -> float | None:
     """Return the machine seconds left of a run's budget, at least 0; None without a budget."""
-    return None if run.budget_s is None else max(0.0, run.budget_s - spent_s(run))
+    return None if run.budget_s is None else max(0.0, run.budget_s - sum_spent_s(run))
 
 
-def holds(job: Job, number: int) -> bool:
+def allows_round(job: Job, number: int) -> bool:
     """Return whether the budget of the run suffices for this round of the job."""
-    left = left_s(job.run)
+    left = compute_left_s(job.run)
     if left is None:
         return True
-    hosts = _hosts_by_job(job.run)
+    hosts = _count_hosts_by_job(job.run)
     mine = Trial.objects.filter(job=job, state=TrialState.PLANNED, round=number)
     cost_s = (mine.aggregate(cost=Sum("expected_s"))["cost"] or 0.0) * hosts[job.pk]
     others = (
@@ -65,7 +65,7 @@ def holds(job: Job, number: int) -> bool:
     return cost_s + kept_s <= left
 
 
-def _hosts_by_job(run: Run) -> dict[UUID, int]:
+def _count_hosts_by_job(run: Run) -> dict[UUID, int]:
     """Return the number of hosts of each job, as in its plan."""
     rows = Placement.objects.filter(job__run=run).values_list("job").annotate(Count("pk"))
     return dict(rows)

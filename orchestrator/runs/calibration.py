@@ -12,7 +12,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.models import Benchmark, Commit
-from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.refs import resolve_ref
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 from orchestrator.fleet import selectors as fleet
@@ -46,15 +46,15 @@ def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> 
     ConflictError if another calibration of the host with this benchmark has not ended.
     """
     member.require(Role.MEMBER, to="calibrate a host")
-    host = fleet.own_host_for(member, host_id)
+    host = fleet.load_own_host(member, host_id)
     if not MIN_PAIRS <= new.pairs <= MAX_PAIRS:
         raise InvalidRequestError(
             f"expected {MIN_PAIRS} to {MAX_PAIRS} pairs, got {new.pairs}", field="pairs"
         )
     checks = GoldenCheck.objects.select_related("benchmark__project", "commit")
     golden = checks.filter(host=host).first()
-    benchmark = _benchmark(member, new, golden)
-    if under_way(host).filter(definition__benchmark=benchmark).exists():
+    benchmark = _find_benchmark(member, new, golden)
+    if load_calibrations_under_way(host).filter(definition__benchmark=benchmark).exists():
         raise ConflictError(
             f"{host.name} is already being calibrated with {benchmark.slug}: wait for it, or "
             "cancel that run"
@@ -73,22 +73,22 @@ def start_calibration(*, member: Member, host_id: UUID, new: NewCalibration) -> 
     )
 
 
-def under_way(host: Host) -> QuerySet[Run]:
+def load_calibrations_under_way(host: Host) -> QuerySet[Run]:
     """Return the host's calibrations that have not ended yet, newest first."""
     runs = Run.objects.filter(trigger=Trigger.CALIBRATION, jobs__placements__wanted_host=host)
     return runs.exclude(state__in=RUN_ENDED).distinct().order_by("-created_at")
 
 
-def ended_calibrations() -> QuerySet[Run]:
+def load_ended_calibrations() -> QuerySet[Run]:
     """Return all calibrations that have ended, with the data for their evaluation."""
     return Run.objects.filter(trigger=Trigger.CALIBRATION, state__in=RUN_ENDED).select_related(
         "definition__benchmark"
     )
 
 
-def _benchmark(member: Member, new: NewCalibration, golden: GoldenCheck | None) -> Benchmark:
+def _find_benchmark(member: Member, new: NewCalibration, golden: GoldenCheck | None) -> Benchmark:
     if new.benchmark:
-        return benchmarks.benchmark_for(member, new.benchmark, new.project)
+        return benchmarks.load_benchmark(member, new.benchmark, new.project)
     if golden is None:
         raise InvalidRequestError(
             "name a benchmark: the host has no golden run that determines it",
@@ -102,6 +102,6 @@ def _commit(benchmark: Benchmark, new: NewCalibration, golden: GoldenCheck | Non
         return golden.commit
     ref = new.commit or benchmark.project.default_branch
     try:
-        return commit_of_ref(project=benchmark.project, ref=ref)
+        return resolve_ref(project=benchmark.project, ref=ref)
     except InvalidRequestError as error:
         raise InvalidRequestError(str(error), field="commit") from error

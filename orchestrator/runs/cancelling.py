@@ -40,7 +40,7 @@ _WITH_JOB = f"{CANCELLED} with its job"
 def cancel_run(*, member: Member, run_id: UUID) -> Run:
     """Cancel a run: queued jobs end now, active ones at the worker's next poll."""
     member.require(Role.MEMBER, to="cancel a run")
-    run = selectors.run_for(member, run_id)
+    run = selectors.load_run(member, run_id)
     if run.state in RUN_ENDED:
         raise ConflictError(f"this run has already ended: it is {run.state}")
     now = utc_now()
@@ -64,14 +64,16 @@ def cancel_run(*, member: Member, run_id: UUID) -> Run:
 def cancel_case(*, member: Member, run_id: UUID, case_id: int) -> Run:
     """Cancel one case of a run on all its hosts; a running trial ends at the next poll."""
     member.require(Role.MEMBER, to="cancel a case")
-    run = _going_on(member, run_id)
+    run = _load_running(member, run_id)
     with transaction.atomic():
         mine = Trial.objects.filter(job__run=run, case=case_id).values("job")
         jobs = list(run.jobs.select_for_update().filter(pk__in=mine).order_by("pk"))
         if not jobs:
             raise NotFoundError("there is no such case in this run")
         left = Trial.objects.filter(job__in=jobs, case=case_id, state=TrialState.PLANNED)
-        if not left.update(state=TrialState.SKIPPED, message=f"{CANCELLED} by {_who(member)}"):
+        if not left.update(
+            state=TrialState.SKIPPED, message=f"{CANCELLED} by {_name_member(member)}"
+        ):
             raise ConflictError("this case has no trials left to measure")
         _end_emptied(jobs)
         record_audit(member=member, action="case.cancelled", subject=f"{run.pk} case {case_id}")
@@ -82,7 +84,7 @@ def cancel_case(*, member: Member, run_id: UUID, case_id: int) -> Run:
 def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
     """Cancel one job of a run: a queued one ends now, an active one at the worker's next poll."""
     member.require(Role.MEMBER, to="cancel a job")
-    run = _going_on(member, run_id)
+    run = _load_running(member, run_id)
     with transaction.atomic():
         job = run.jobs.select_for_update().filter(pk=job_id).first()
         if job is None:
@@ -90,7 +92,9 @@ def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
         if job.state in JOB_ENDED:
             raise ConflictError(f"this job has already ended: it is {job.state}")
         left = Trial.objects.filter(job=job, state=TrialState.PLANNED)
-        if not left.update(state=TrialState.SKIPPED, message=f"{_WITH_JOB} by {_who(member)}"):
+        if not left.update(
+            state=TrialState.SKIPPED, message=f"{_WITH_JOB} by {_name_member(member)}"
+        ):
             raise ConflictError("this job has no trials left to measure, so it is about to end")
         if job.state in JOB_ACTIVE:
             Job.objects.filter(pk=job.pk).update(poll_at=Now())
@@ -103,39 +107,39 @@ def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
 def is_cancelled(job: Job) -> bool:
     """Return whether the job or its run, as read with it, was cancelled: the job ends now."""
     of_run = job.run.cancel_requested_at is not None
-    return of_run or _cancelled(job).filter(message__startswith=_WITH_JOB).exists()
+    return of_run or _filter_cancelled(job).filter(message__startswith=_WITH_JOB).exists()
 
 
 def must_stop(job: Job) -> bool:
     """Return whether the current trial was cancelled, so that the host must stop immediately."""
     at_once = Q(message__startswith=_WITH_JOB) | Q(pk=job.current_trial)
     run = Run.objects.filter(pk=job.run_id, cancel_requested_at__isnull=False)
-    return run.exists() or _cancelled(job).filter(at_once).exists()
+    return run.exists() or _filter_cancelled(job).filter(at_once).exists()
 
 
-def cancelled_trials(job: Job) -> list[str]:
+def load_cancelled_trials(job: Job) -> list[str]:
     """Return the ids of the cancelled trials in the current round of the job."""
-    found = _cancelled(job).filter(round=job.round).order_by("position")
+    found = _filter_cancelled(job).filter(round=job.round).order_by("position")
     return [str(pk) for pk in found.values_list("pk", flat=True)]
 
 
-def cancelled_cases(job: Job) -> dict[int, str]:
+def load_cancelled_cases(job: Job) -> dict[int, str]:
     """Map the keys of cases with cancelled trials to the reason."""
-    return dict(_cancelled(job).order_by("position").values_list("case", "message"))
+    return dict(_filter_cancelled(job).order_by("position").values_list("case", "message"))
 
 
-def _cancelled(job: Job) -> QuerySet[Trial]:
+def _filter_cancelled(job: Job) -> QuerySet[Trial]:
     return Trial.objects.filter(job=job.pk, state=TrialState.SKIPPED, message__startswith=CANCELLED)
 
 
-def _going_on(member: Member, run_id: UUID) -> Run:
-    run = selectors.run_for(member, run_id)
+def _load_running(member: Member, run_id: UUID) -> Run:
+    run = selectors.load_run(member, run_id)
     if run.state in RUN_ENDED:
         raise ConflictError(f"this run has already ended: it is {run.state}")
     return run
 
 
-def _who(member: Member) -> str:
+def _name_member(member: Member) -> str:
     return member.user.get_username()
 
 
@@ -144,7 +148,7 @@ def _end_emptied(jobs: list[Job]) -> None:
     cancelled."""
     now = utc_now()
     for job in jobs:
-        if job.state == JobState.QUEUED and not _planned(job):
+        if job.state == JobState.QUEUED and not _has_planned_trials(job):
             Job.objects.filter(pk=job.pk).update(
                 state=JobState.CANCELLED, message="cancelled before it began", ended_at=now
             )
@@ -153,5 +157,5 @@ def _end_emptied(jobs: list[Job]) -> None:
             Job.objects.filter(pk=job.pk).update(poll_at=Now())
 
 
-def _planned(job: Job) -> bool:
+def _has_planned_trials(job: Job) -> bool:
     return Trial.objects.filter(job=job, state=TrialState.PLANNED).exists()

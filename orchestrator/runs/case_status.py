@@ -13,7 +13,7 @@ from orchestrator.runs.models import InterimAnalysis, Job, Run, Trial
 from orchestrator.runs.states import TrialState
 from orchestrator.stats.paired import FEWEST_BLOCKS
 from orchestrator.stats.power import MOST_BLOCKS
-from orchestrator.stats.stopping import BlocksLeft, blocks_left
+from orchestrator.stats.stopping import BlocksLeft, estimate_blocks_left
 
 ENDED = (TrialState.MEASURED, TrialState.FAILED)
 
@@ -91,20 +91,21 @@ def load_case_statuses(run: Run, jobs: Iterable[Job] | None = None) -> list[Case
         .order_by("job__created_at", "job_id", "case_id")
     )
     found = list(rows)
-    analyses = latest_analyses(shown)
+    analyses = load_latest_analyses(shown)
     cases = Case.objects.in_bulk({row["case_id"] for row in found})
     return [
-        _case_status(row, shown[row["job_id"]], cases[row["case_id"]], analyses) for row in found
+        _build_case_status(row, shown[row["job_id"]], cases[row["case_id"]], analyses)
+        for row in found
     ]
 
 
-def latest_analyses(jobs: Iterable[UUID]) -> dict[tuple[UUID, int], InterimAnalysis]:
+def load_latest_analyses(jobs: Iterable[UUID]) -> dict[tuple[UUID, int], InterimAnalysis]:
     """Return the newest analysis of each case of these jobs by (job id, case id)."""
     rows = InterimAnalysis.objects.filter(job__in=list(jobs)).order_by("job", "case", "blocks")
     return {(analysis.job_id, analysis.case_id): analysis for analysis in rows}
 
 
-def _case_status(
+def _build_case_status(
     row: Mapping[str, Any], job: Job, case: Case, analyses: dict[tuple[UUID, int], InterimAnalysis]
 ) -> CaseStatus:
     analysis = analyses.get((job.pk, case.pk))
@@ -118,7 +119,7 @@ def _case_status(
         analysis=analysis,
         rounds=done,
         block_s=row["all_s"] / row["planned"],
-        left=blocks_left(
+        left=estimate_blocks_left(
             done=clean,
             analysed_at=analysis.blocks if analysis else 0,
             most=int(row["left"]),

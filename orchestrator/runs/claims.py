@@ -17,7 +17,7 @@ from django.db.models.expressions import CombinedExpression, Expression
 from django.db.models.functions import Now
 
 from orchestrator.core.heartbeat import Claim, ClaimLost
-from orchestrator.database.row_claims import claim_of_row
+from orchestrator.database.row_claims import build_row_claim
 from orchestrator.fleet.models import HELD, Host, HostState
 from orchestrator.runs.cancelling import CANCELLED, must_stop
 from orchestrator.runs.leasing import release
@@ -33,15 +33,15 @@ class JobClaimLost(ClaimLost):
     """Another worker advances this job now, or the job has ended."""
 
 
-def in_seconds(seconds: float) -> CombinedExpression:
+def build_deadline(seconds: float) -> CombinedExpression:
     """Return the time in this many seconds by the clock of the database."""
     return Now() + timedelta(seconds=seconds)
 
 
-def due_jobs(*, late_by_s: float = 0.0) -> list[uuid.UUID]:
+def load_due_jobs(*, late_by_s: float = 0.0) -> list[uuid.UUID]:
     """Return active jobs whose poll is overdue by `late_by_s` and that no live worker has
     claimed."""
-    since = in_seconds(-late_by_s)
+    since = build_deadline(-late_by_s)
     free = Q(claim=None) | Q(claimed_until__lt=since)
     due = Job.objects.filter(free, state__in=JOB_ACTIVE, poll_at__lte=since)
     return list(due.order_by("poll_at").values_list("pk", flat=True))
@@ -56,7 +56,9 @@ def claim_job(job_id: uuid.UUID) -> Job | None:
     claim = uuid.uuid4()
     free = Q(claim=None) | Q(claimed_until__lt=Now())
     mine = Job.objects.filter(free, pk=job_id, state__in=JOB_ACTIVE, poll_at__lte=Now())
-    if not mine.update(claim=claim, claimed_until=in_seconds(CLAIM_S), failures=F("failures") + 1):
+    if not mine.update(
+        claim=claim, claimed_until=build_deadline(CLAIM_S), failures=F("failures") + 1
+    ):
         return None
     return (
         Job.objects.select_related(
@@ -72,12 +74,12 @@ def claim_job(job_id: uuid.UUID) -> Job | None:
 def build_claim(job: Job, *, since: float) -> Claim:
     """Return the caller's claim for a heartbeat; `since`: monotonic time before it was taken."""
     held = Job.objects.filter(pk=job.pk, claim=job.claim)
-    return claim_of_row(held, until="claimed_until", lasts_s=CLAIM_S, since=since)
+    return build_row_claim(held, until="claimed_until", lasts_s=CLAIM_S, since=since)
 
 
 def update_job(job: Job, **changes: Any) -> None:
     """Write `changes` to a job claimed by the caller, and renew the claim."""
-    changes.setdefault("claimed_until", in_seconds(CLAIM_S))
+    changes.setdefault("claimed_until", build_deadline(CLAIM_S))
     held = Job.objects.filter(pk=job.pk, claim=job.claim, state=job.state, attempt=job.attempt)
     if not held.update(**changes):
         raise JobClaimLost
@@ -99,11 +101,13 @@ def release_claim(job: Job, *, poll_in_s: float, failures: int = 0) -> float:
     meantime, the job is polled immediately.
     """
     delay = 0.0 if must_stop(job) else poll_in_s
-    update_job(job, claim=None, claimed_until=None, poll_at=in_seconds(delay), failures=failures)
+    update_job(
+        job, claim=None, claimed_until=None, poll_at=build_deadline(delay), failures=failures
+    )
     return delay
 
 
-def transition_job(job: Job, state: JobState, **changes: Any) -> None:
+def change_job_state(job: Job, state: JobState, **changes: Any) -> None:
     """Move the job to `state`, and update the state of its run."""
     if state not in JOB_TRANSITIONS[JobState(job.state)]:
         raise JobClaimLost
@@ -121,7 +125,7 @@ def end_job(job: Job, state: JobState, message: str) -> None:
         why = CANCELLED if state == JobState.CANCELLED else ""
         left.update(state=TrialState.SKIPPED, message=why)
         release(job)
-        transition_job(
+        change_job_state(
             job,
             state,
             message=message[:4000],
@@ -198,7 +202,7 @@ def requeue_job(
         for placement in Placement.objects.filter(job=job, wanted_host=None):
             _reset_placement(placement, avoid)
         named = Placement.objects.filter(job=job, role=HostRole.TARGET, wanted_host__isnull=False)
-        transition_job(
+        change_job_state(
             job,
             JobState.QUEUED,
             **({} if named.exists() else {"host": None}),
@@ -212,11 +216,11 @@ def requeue_job(
             claim=None,
             claimed_until=None,
             poll_at=None,
-            not_before=in_seconds(wait_s),
+            not_before=build_deadline(wait_s),
         )
 
 
-def fail_jobs_of_retired_hosts() -> int:
+def fail_jobs_on_retired_hosts() -> int:
     """Fail queued jobs that name a retired host, which is never leased; return their number."""
     waiting = Job.objects.filter(
         state=JobState.QUEUED, placements__wanted_host__state=HostState.RETIRED
@@ -245,7 +249,7 @@ def _fail_queued(job: Job) -> bool:
 def has_other_hosts(job: Job, host: Host) -> bool:
     """Return whether another host could play a role that this host has in the job."""
     return any(
-        _candidates(placement) - {*placement.avoid, host.pk}
+        _find_candidates(placement) - {*placement.avoid, host.pk}
         for placement in Placement.objects.filter(job=job, host=host, wanted_host=None)
     )
 
@@ -253,12 +257,12 @@ def has_other_hosts(job: Job, host: Host) -> bool:
 def _reset_placement(placement: Placement, avoid: Collection[uuid.UUID]) -> None:
     """Free a flexible placement; if all its hosts have failed, all are allowed again."""
     kept = {*placement.avoid, *avoid}
-    placement.avoid = sorted(kept) if _candidates(placement) - kept else []
+    placement.avoid = sorted(kept) if _find_candidates(placement) - kept else []
     placement.host = None
     placement.save(update_fields=["avoid", "host"])
 
 
-def _candidates(placement: Placement) -> set[uuid.UUID]:
+def _find_candidates(placement: Placement) -> set[uuid.UUID]:
     """Return the hosts that a flexible placement may use, including busy ones."""
     hosts = placement.candidates().exclude(state__in=HELD)
     return set(hosts.values_list("pk", flat=True))

@@ -11,7 +11,7 @@ from django.db.models import Q, Sum
 from orchestrator.accounts.models import Team
 from orchestrator.fleet.models import Host
 from orchestrator.runs.models import HostLease, Placement, Run
-from orchestrator.runs.placements import Wanted
+from orchestrator.runs.placements import PlacementChoice
 from orchestrator.runs.plans import RunPlan
 from orchestrator.runs.states import JobState, TrialState
 
@@ -25,13 +25,13 @@ class Work:
 
 
 @dataclass(slots=True)
-class Queued:
+class QueuedWork:
     jobs: int = 0
     seconds: float = 0.0
 
 
 #: Queued jobs by the request: `host:ID`, `profile:SLUG` or `tag:NAME`.
-Waiting = Mapping[str, Queued]
+Waiting = Mapping[str, QueuedWork]
 
 
 def work_on(hosts: Iterable[Host]) -> dict[UUID, Work]:
@@ -56,7 +56,7 @@ def load_queued(team: Team, *, priority: int | None = None) -> Waiting:
     rows: Iterable[tuple[UUID | None, str | None, str, float]] = queued.values_list(
         "wanted_host_id", "wanted_profile__slug", "wanted_tag", "job__expected_s"
     )
-    found: dict[str, Queued] = defaultdict(Queued)
+    found: dict[str, QueuedWork] = defaultdict(QueuedWork)
     for host, profile, tag, seconds in rows:
         key = f"host:{host}" if host else f"profile:{profile}" if profile else f"tag:{tag}"
         found[key].jobs += 1
@@ -71,7 +71,7 @@ def estimate_finish(plan: RunPlan, team: Team, now: datetime) -> datetime:
     The estimate assumes that queued jobs need all their rounds, and that a host opens once and
     stays open.
     """
-    hosts = {host.pk: host for host in _hosts_of(plan)}
+    hosts = {host.pk: host for host in _iterate_hosts(plan)}
     work = work_on(hosts.values())
     waiting = load_queued(team, priority=plan.priority)
     starts = {pk: _free_at(host, work.get(pk), waiting, now) for pk, host in hosts.items()}
@@ -90,8 +90,8 @@ def estimate_finish(plan: RunPlan, team: Team, now: datetime) -> datetime:
     return max(ends)
 
 
-def _hosts_of(plan: RunPlan) -> Iterable[Host]:
-    wanted: Iterable[Wanted] = (one for roles in plan.placements for one in roles.values())
+def _iterate_hosts(plan: RunPlan) -> Iterable[Host]:
+    wanted: Iterable[PlacementChoice] = (one for roles in plan.placements for one in roles.values())
     return (host for one in wanted for host in one.candidates)
 
 

@@ -13,10 +13,10 @@ from django.db.models import Q, QuerySet
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks import selectors as benchmarks
-from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.refs import resolve_ref
 from orchestrator.core.errors import InvalidRequestError, PitwallError
 from orchestrator.fleet import selectors as fleet
 from orchestrator.fleet.models import HostState
@@ -47,11 +47,11 @@ def set_golden(*, member: Member, host_id: UUID, new: NewGolden) -> GoldenCheck:
     not evaluated.
     """
     member.require(Role.MEMBER, to="set a host's golden run")
-    host = fleet.own_host_for(member, host_id)
+    host = fleet.load_own_host(member, host_id)
     _check_often(new)
-    benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
-    benchmarks.latest_definition(benchmark)
-    commit = commit_of_ref(project=benchmark.project, ref=new.commit)
+    benchmark = benchmarks.load_benchmark(member, new.benchmark, new.project)
+    benchmarks.load_latest_definition(benchmark)
+    commit = resolve_ref(project=benchmark.project, ref=new.commit)
     known = GoldenCheck.objects.filter(host=host).first()
     changes: dict[str, Any] = {
         "benchmark": benchmark,
@@ -72,19 +72,19 @@ def set_golden(*, member: Member, host_id: UUID, new: NewGolden) -> GoldenCheck:
 def remove_golden(*, member: Member, host_id: UUID) -> None:
     """Remove the golden run of the host; results of its runs are kept."""
     member.require(Role.MEMBER, to="remove a host's golden run")
-    host = fleet.host_for(member, host_id)
+    host = fleet.load_host(member, host_id)
     with transaction.atomic():
         if GoldenCheck.objects.filter(host=host).delete()[0]:
             record_audit(member=member, action="golden.removed", subject=host)
 
 
-def due_golden_checks(now: datetime) -> list[GoldenCheck]:
+def load_due_golden_checks(now: datetime) -> list[GoldenCheck]:
     """Return the checks that need a run now: the host is ready, and no run is under way."""
     ready = GoldenCheck.objects.filter(judged=True, host__state=HostState.READY)
     return [check for check in _with_parts(ready) if _is_due(check, now)]
 
 
-def waiting_golden_checks() -> list[GoldenCheck]:
+def load_waiting_golden_checks() -> list[GoldenCheck]:
     """Return the checks whose run is under way, or was not evaluated yet."""
     return list(_with_parts(GoldenCheck.objects.filter(judged=False)))
 
@@ -112,7 +112,7 @@ def _start(check: GoldenCheck, now: datetime) -> Run | None:
     if mine.first() is None:
         return None
     run = create_run(
-        member=member_for_user(check.created_by, check.host.team.slug),
+        member=load_member(check.created_by, check.host.team.slug),
         request=RunRequest(
             benchmark=check.benchmark.slug,
             project=check.benchmark.project.slug,
@@ -138,10 +138,10 @@ def _is_due(check: GoldenCheck, now: datetime) -> bool:
         return True
     if check.every_hours and now - check.last_at >= timedelta(hours=check.every_hours):
         return True
-    return bool(check.every_jobs) and _jobs_since(check) >= (check.every_jobs or 0)
+    return bool(check.every_jobs) and _count_jobs_since(check) >= (check.every_jobs or 0)
 
 
-def _jobs_since(check: GoldenCheck) -> int:
+def _count_jobs_since(check: GoldenCheck) -> int:
     """Count the jobs that the host has finished, in any role, since the last golden run."""
     jobs = Job.objects.filter(
         Q(host=check.host) | Q(placements__host=check.host),

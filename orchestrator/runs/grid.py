@@ -119,15 +119,15 @@ class Grid:
     by_host: bool
 
 
-def grid_of(progress: RunProgress) -> Grid:
+def build_grid(progress: RunProgress) -> Grid:
     """Return the grid with three queries, for a run of any size."""
     jobs = {part.job.pk: part.job for part in progress.jobs}
-    hosts = _columns_of_hosts(jobs.values())
+    hosts = _build_host_columns(jobs.values())
     by_host = len(hosts) > 1
-    columns = hosts if by_host else _columns_of_commits(progress.run)
+    columns = hosts if by_host else _build_commit_columns(progress.run)
     place = {column.key: at for at, column in enumerate(columns)}
     cells: dict[int, dict[int, Cell]] = defaultdict(lambda: defaultdict(Cell))
-    for case, job, variant, state, number in _counted(progress.run):
+    for case, job, variant, state, number in _count_trials(progress.run):
         at = place[host_key(jobs[job]) if by_host else variant]
         cells[case][at].counts[state] += number
     for part in progress.jobs:
@@ -137,7 +137,7 @@ def grid_of(progress: RunProgress) -> Grid:
         for each in part.case_statuses:
             for at in [place[host_key(part.job)]] if by_host else list(cells[each.case.pk]):
                 cells[each.case.pk][at].status = each
-    return Grid(columns=columns, rows=_rows(cells, len(columns)), by_host=by_host)
+    return Grid(columns=columns, rows=_build_rows(cells, len(columns)), by_host=by_host)
 
 
 def host_key(job: Job) -> object:
@@ -151,15 +151,15 @@ def _is_wanted(trial: Trial) -> bool:
     return trial.state == TrialState.PLANNED
 
 
-def _columns_of_hosts(jobs: Iterable[Job]) -> tuple[Column, ...]:
+def _build_host_columns(jobs: Iterable[Job]) -> tuple[Column, ...]:
     found: dict[object, Column] = {}
     for job in jobs:
-        title = job.host.name if job.host else asked_for(job)
+        title = job.host.name if job.host else describe_request(job)
         found.setdefault(host_key(job), Column(key=host_key(job), short=title, title=title))
     return tuple(found.values())
 
 
-def asked_for(job: Job) -> str:
+def describe_request(job: Job) -> str:
     """Describe what a job without a host waits for; `placements` and profiles are prefetched."""
     place = next((each for each in job.placements.all() if each.role == "target"), None)
     if place is None:
@@ -169,14 +169,14 @@ def asked_for(job: Job) -> str:
     return f"any tagged {place.wanted_tag}"
 
 
-def _columns_of_commits(run: Run) -> tuple[Column, ...]:
+def _build_commit_columns(run: Run) -> tuple[Column, ...]:
     return tuple(
         Column(key=each.pk, short=each.commit.sha[:7], title=each.commit.subject)
         for each in run.variants.all()
     )
 
 
-def _counted(run: Run) -> Sequence[tuple[int, UUID, int, str, int]]:
+def _count_trials(run: Run) -> Sequence[tuple[int, UUID, int, str, int]]:
     """Return (case, job, variant, state, count); cancelled trials have a separate state."""
     cancelled = Q(state=TrialState.SKIPPED, message__startswith=CANCELLED)
     rows = (
@@ -193,7 +193,7 @@ def _counted(run: Run) -> Sequence[tuple[int, UUID, int, str, int]]:
     return found
 
 
-def _rows(cells: Mapping[int, Mapping[int, Cell]], width: int) -> tuple[Row, ...]:
+def _build_rows(cells: Mapping[int, Mapping[int, Cell]], width: int) -> tuple[Row, ...]:
     """Return rows in the order in which the cases were created: that of the definition's matrix."""
     cases = Case.objects.in_bulk(cells)
     return tuple(

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from orchestrator.fleet.models import Host
-from orchestrator.runs.grid import asked_for, host_key
+from orchestrator.runs.grid import describe_request, host_key
 from orchestrator.runs.selectors import JobProgress, SecondsLeft
 from orchestrator.runs.states import JOB_ENDED, JobState
 
@@ -28,7 +28,7 @@ class HostProgress:
 
     @property
     def title(self) -> str:
-        return self.host.name if self.host else asked_for(self.parts[0].job)
+        return self.host.name if self.host else describe_request(self.parts[0].job)
 
     @property
     def others(self) -> list[JobProgress]:
@@ -65,7 +65,7 @@ class HostProgress:
         return sum(each.typical for each in left) if left else None
 
 
-def hosts_live(parts: Iterable[JobProgress]) -> list[HostProgress]:
+def build_hosts_live(parts: Iterable[JobProgress]) -> list[HostProgress]:
     """Group the jobs by host, in the order in which the run names the hosts."""
     found: dict[object, list[JobProgress]] = {}
     for part in parts:

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken
 from orchestrator.core.errors import ConflictError
-from orchestrator.core.ids import digest_of
+from orchestrator.core.ids import hash_value
 from orchestrator.runs.models import IdempotencyKey
 
 #: A request may be repeated with its key for this long.
@@ -31,9 +31,9 @@ def answer_once(
     The key is stored in the transaction of `make`: a simultaneous request waits for it, and a
     failed one stores nothing. ConflictError if the key came with another request.
     """
-    digest = digest_of(list(request))
+    digest = hash_value(list(request))
     with transaction.atomic():
-        taken = _take(member, token, key, digest)
+        taken = _claim_key(member, token, key, digest)
         if taken is not None:
             answer = make()
             IdempotencyKey.objects.filter(pk=taken.pk).update(answer=answer)
@@ -58,7 +58,7 @@ def check_same(found: IdempotencyKey, digest: str) -> None:
         )
 
 
-def _take(member: Member, token: ApiToken, key: str, digest: str) -> IdempotencyKey | None:
+def _claim_key(member: Member, token: ApiToken, key: str, digest: str) -> IdempotencyKey | None:
     try:
         with transaction.atomic():
             return IdempotencyKey.objects.create(

@@ -13,7 +13,7 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import NotFoundError
 from orchestrator.runs.models import Build, HostRole, Job, Placement
 from orchestrator.runs.states import JobState
-from orchestrator.runs.wait_reasons import Candidates, waiting_reason
+from orchestrator.runs.wait_reasons import Candidates, describe_wait
 
 #: How much of a build log is read to show its last lines.
 TAIL_CHARS = 2_000
@@ -41,7 +41,7 @@ def load_job_details(jobs: Sequence[Job]) -> dict[UUID, JobDetails]:
     places = Placement.objects.select_related("host", "wanted_host", "wanted_profile")
     prefetch_related_objects(list(jobs), Prefetch("placements", queryset=places))
     builds: dict[UUID, list[Build]] = defaultdict(list)
-    for build in _builds().filter(job__in=jobs):
+    for build in _load_builds().filter(job__in=jobs):
         builds[build.job_id].append(build)
     reasons: dict[object, str] = {}
     hosts = Candidates()
@@ -49,13 +49,13 @@ def load_job_details(jobs: Sequence[Job]) -> dict[UUID, JobDetails]:
         job.pk: JobDetails(
             placements=tuple(sorted(job.placements.all(), key=lambda row: ROLES.index(row.role))),
             builds=tuple(builds[job.pk]),
-            waiting=_waiting(job, reasons, hosts),
+            waiting=_describe_waiting(job, reasons, hosts),
         )
         for job in jobs
     }
 
 
-def _waiting(job: Job, known: dict[object, str], hosts: Candidates) -> str:
+def _describe_waiting(job: Job, known: dict[object, str], hosts: Candidates) -> str:
     """Return why a job waits; `known` caches the reasons of jobs with the same placements."""
     if job.state != JobState.QUEUED or (job.not_before and job.not_before > utc_now()):
         return ""
@@ -64,7 +64,7 @@ def _waiting(job: Job, known: dict[object, str], hosts: Candidates) -> str:
         *sorted((row.role, row.wanted, str(row.avoid)) for row in job.placements.all()),
     )
     if asked not in known:
-        known[asked] = waiting_reason(job, hosts)
+        known[asked] = describe_wait(job, hosts)
     return known[asked]
 
 
@@ -78,7 +78,7 @@ def build_for(member: Member, build_id: int) -> Build:
     return build
 
 
-def _builds() -> QuerySet[Build]:
+def _load_builds() -> QuerySet[Build]:
     return (
         Build.objects.select_related("host", "commit")
         .defer("log")

@@ -20,10 +20,10 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce, Greatest, Now
 
-from orchestrator.database.clock import database_now
+from orchestrator.database.clock import read_database_time
 from orchestrator.fleet import selectors as fleet
 from orchestrator.runs.models import HostLease, HostRole, Job, Placement, Run
-from orchestrator.runs.queue import Ask, FreeHost, Grant, Waiting, grants
+from orchestrator.runs.queue import FreeHost, Grant, PlacementRequest, WaitingJob, choose_grants
 from orchestrator.runs.run_state import sync_run_state
 from orchestrator.runs.states import JOB_ENDED, JobState
 
@@ -38,15 +38,15 @@ def lease_queued_jobs() -> list[uuid.UUID]:
 
     Several pumps may run in parallel: the unique constraint on leases of a host resolves races.
     """
-    now = database_now()
+    now = read_database_time()
     free = _free_hosts(now)
     if not free:
         return []
-    waiting = _waiting(now, free)
+    waiting = _load_waiting(now, free)
     if not waiting:
         return []
-    granted = grants(waiting, free, _used_s({job.team for job in waiting}, now))
-    return [grant.job for grant in granted if _take(grant)]
+    granted = choose_grants(waiting, free, _sum_used_s({job.team for job in waiting}, now))
+    return [grant.job for grant in granted if _lease_hosts(grant)]
 
 
 def release(job: Job) -> None:
@@ -58,7 +58,7 @@ def release_stale_leases() -> int:
     return HostLease.objects.filter(job__state__in=JOB_ENDED).delete()[0]
 
 
-def _take(grant: Grant) -> bool:
+def _lease_hosts(grant: Grant) -> bool:
     """Create all leases of a job in one transaction, in the order of hosts, or none of them."""
     try:
         with transaction.atomic():
@@ -71,13 +71,13 @@ def _take(grant: Grant) -> bool:
                 return False
             for host in sorted(set(grant.hosts.values())):
                 HostLease.objects.create(host_id=host, job=job)
-            _begin(job, grant.hosts)
+            _begin_job(job, grant.hosts)
     except IntegrityError:
         return False
     return True
 
 
-def _begin(job: Job, hosts: Mapping[str, uuid.UUID]) -> None:
+def _begin_job(job: Job, hosts: Mapping[str, uuid.UUID]) -> None:
     for role, host in hosts.items():
         Placement.objects.filter(job=job, role=role).update(host=host)
     Job.objects.filter(pk=job.pk).update(
@@ -91,16 +91,16 @@ def _begin(job: Job, hosts: Mapping[str, uuid.UUID]) -> None:
     sync_run_state(job.run_id)
 
 
-def _waiting(now: datetime, free: list[FreeHost]) -> list[Waiting]:
+def _load_waiting(now: datetime, free: list[FreeHost]) -> list[WaitingJob]:
     """Return the queued jobs that could use one of the free hosts of their team."""
     of_team: dict[int, list[FreeHost]] = defaultdict(list)
     for host in free:
         of_team[host.team].append(host)
-    rows = [row for team in sorted(of_team) for row in _rows(now, team, of_team[team])]
-    asks = _asks([row[0] for row in rows])
-    newest = _newest_commits({row[6] for row in rows})
+    rows = [row for team in sorted(of_team) for row in _load_team_jobs(now, team, of_team[team])]
+    asks = _load_asks([row[0] for row in rows])
+    newest = _load_newest_positions({row[6] for row in rows})
     return [
-        Waiting(
+        WaitingJob(
             job=pk,
             team=team,
             benchmark=benchmark,
@@ -115,7 +115,7 @@ def _waiting(now: datetime, free: list[FreeHost]) -> list[Waiting]:
     ]
 
 
-def _rows(now: datetime, team: int, free: list[FreeHost]) -> list[tuple[Any, ...]]:
+def _load_team_jobs(now: datetime, team: int, free: list[FreeHost]) -> list[tuple[Any, ...]]:
     """Return the first JOBS_PER_TICK of a team's jobs.
 
     Each team has a separate limit, so the jobs of one never hide those of another.
@@ -123,7 +123,7 @@ def _rows(now: datetime, team: int, free: list[FreeHost]) -> list[tuple[Any, ...
     return list(
         Job.objects.filter(
             Q(not_before=None) | Q(not_before__lte=now),
-            Exists(_placements_on(free).filter(job=OuterRef("pk"))),
+            Exists(_filter_placements(free).filter(job=OuterRef("pk"))),
             state=JobState.QUEUED,
             run__team=team,
         )
@@ -135,7 +135,7 @@ def _rows(now: datetime, team: int, free: list[FreeHost]) -> list[tuple[Any, ...
     )  # fmt: skip
 
 
-def _placements_on(free: list[FreeHost]) -> QuerySet[Placement]:
+def _filter_placements(free: list[FreeHost]) -> QuerySet[Placement]:
     tags = {tag for host in free for tag in host.tags}
     return Placement.objects.filter(
         Q(wanted_host__in=[host.host for host in free])
@@ -144,18 +144,20 @@ def _placements_on(free: list[FreeHost]) -> QuerySet[Placement]:
     )
 
 
-def _asks(jobs: list[uuid.UUID]) -> dict[uuid.UUID, list[Ask]]:
-    found: dict[uuid.UUID, list[Ask]] = defaultdict(list)
+def _load_asks(jobs: list[uuid.UUID]) -> dict[uuid.UUID, list[PlacementRequest]]:
+    found: dict[uuid.UUID, list[PlacementRequest]] = defaultdict(list)
     rows = Placement.objects.filter(job__in=jobs).values_list(
         "job_id", "role", "wanted_host_id", "wanted_profile_id", "wanted_tag", "avoid"
     )
     for job, role, host, profile, tag, avoid in rows:
-        ask = Ask(role=role, host=host, profile=profile, tag=tag, avoid=frozenset(avoid))
+        ask = PlacementRequest(
+            role=role, host=host, profile=profile, tag=tag, avoid=frozenset(avoid)
+        )
         found[job].append(ask)
     return found
 
 
-def _newest_commits(runs: set[uuid.UUID]) -> dict[uuid.UUID, int | None]:
+def _load_newest_positions(runs: set[uuid.UUID]) -> dict[uuid.UUID, int | None]:
     """Return the position of each run's newest commit in the history."""
     rows = Run.objects.filter(pk__in=runs)
     return dict(rows.values_list("pk").annotate(Max("variants__commit__position")))
@@ -169,7 +171,7 @@ def _free_hosts(now: datetime) -> list[FreeHost]:
         return []
     leased = set(HostLease.objects.values_list("host_id", flat=True))
     found = []
-    for host in fleet.usable_hosts(teams):
+    for host in fleet.load_usable_hosts(teams):
         if host.id in leased:
             continue
         left = host.hours.seconds_left(now, host.timezone)
@@ -186,7 +188,7 @@ def _free_hosts(now: datetime) -> list[FreeHost]:
     return found
 
 
-def _used_s(teams: set[int], now: datetime) -> dict[int, float]:
+def _sum_used_s(teams: set[int], now: datetime) -> dict[int, float]:
     """Return the machine seconds of each team within MEMORY_S: past use and current leases."""
     if len(teams) == 1:
         return {}

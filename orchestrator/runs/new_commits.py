@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.refs import check_fetched, commit_of_ref, repository_of
+from orchestrator.benchmarks.refs import check_fetched, open_repository, resolve_ref
 from orchestrator.benchmarks.repository import Repository
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.runs.models import Schedule
@@ -26,12 +26,12 @@ def load_tip(project: Project, branch: str) -> str:
 
     InvalidRequestError if there is no such branch, FetchRunningError if a fetch has to end first.
     """
-    repository = repository_of(project)
+    repository = open_repository(project)
     check_fetched(project, known=branch in repository.branches())
-    return _tip(repository, branch)
+    return _resolve_tip(repository, branch)
 
 
-def new_commits(schedule: Schedule) -> NewCommits:
+def find_new_commits(schedule: Schedule) -> NewCommits:
     """Return the new commits in the branch's line of first parents.
 
     None at the first check. After a rewrite of the history all commits of the new line are new.
@@ -39,8 +39,8 @@ def new_commits(schedule: Schedule) -> NewCommits:
     """
     project = schedule.benchmark.project
     check_fetched(project, known=True)
-    repository = repository_of(project)
-    tip = _tip(repository, schedule.branch)
+    repository = open_repository(project)
+    tip = _resolve_tip(repository, schedule.branch)
     if schedule.seen_sha in ("", tip):
         return NewCommits(tip=tip, shas=())
     found = [tip]
@@ -49,12 +49,12 @@ def new_commits(schedule: Schedule) -> NewCommits:
         found = [sha for sha in repository.first_parents(tip) if sha in new]
     if found:
         # This stores all of them.
-        commit_of_ref(project=project, ref=tip)
+        resolve_ref(project=project, ref=tip)
     taken = found[:MOST_AT_ONCE]
     return NewCommits(tip=tip, shas=tuple(reversed(taken)), left_out=len(found) - len(taken))
 
 
-def _tip(repository: Repository, branch: str) -> str:
+def _resolve_tip(repository: Repository, branch: str) -> str:
     found = dict(repository.tips()).get(branch)
     if found is None:
         raise InvalidRequestError(

@@ -13,7 +13,7 @@ KINDS = ("host", "profile", "tag")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class PlacementChoice:
     """A requested host, profile or tag; `candidates` are the hosts that may be used."""
 
     host: Host | None = None
@@ -30,10 +30,10 @@ class Wanted:
 
 
 #: The named roles of one job; the target's host plays the others.
-Roles = Mapping[str, Wanted]
+Roles = Mapping[str, PlacementChoice]
 
 
-def roles_asked(
+def parse_placements(
     member: Member,
     hosts: Sequence[str],
     placements: Sequence[Mapping[str, str]],
@@ -44,16 +44,16 @@ def roles_asked(
     `hosts` are placements with one host for all roles. `known_roles` are those of the definition.
     """
     found: list[Roles] = [
-        {HostRole.TARGET: wanted(member, text, "hosts")} for text in dict.fromkeys(hosts)
+        {HostRole.TARGET: parse_choice(member, text, "hosts")} for text in dict.fromkeys(hosts)
     ]
     for at, roles in enumerate(placements):
-        found.append(_named_roles(member, roles, known_roles, f"placements[{at}]"))
+        found.append(_parse_roles(member, roles, known_roles, f"placements[{at}]"))
     if not found:
         raise InvalidRequestError("choose at least one host", field="hosts")
     return tuple(found)
 
 
-def wanted(member: Member, text: str, field: str) -> Wanted:
+def parse_choice(member: Member, text: str, field: str) -> PlacementChoice:
     """Resolve `text` in the member's team, if one of its hosts can be used."""
     kind, colon, name = text.strip().partition(":")
     if not colon:
@@ -65,9 +65,13 @@ def wanted(member: Member, text: str, field: str) -> Wanted:
     if kind == "host":
         return _host(member, name, field)
     if kind == "profile":
-        profile = _profile(member, name, field)
-        return Wanted(profile=profile, candidates=_usable(member, field, text, profile=profile))
-    return Wanted(tag=name, candidates=_usable(member, field, text, tags__contains=[name]))
+        profile = _load_profile(member, name, field)
+        return PlacementChoice(
+            profile=profile, candidates=_find_usable_hosts(member, field, text, profile=profile)
+        )
+    return PlacementChoice(
+        tag=name, candidates=_find_usable_hosts(member, field, text, tags__contains=[name])
+    )
 
 
 def place_job(job: Job, roles: Roles) -> list[Placement]:
@@ -84,7 +88,7 @@ def place_job(job: Job, roles: Roles) -> list[Placement]:
     ]
 
 
-def _named_roles(
+def _parse_roles(
     member: Member, roles: Mapping[str, str], known: frozenset[str], field: str
 ) -> Roles:
     for role in roles:
@@ -96,7 +100,7 @@ def _named_roles(
     if HostRole.TARGET not in roles:
         raise InvalidRequestError("name at least the target", field=field)
     found = {
-        role: wanted(member, roles[role], f"{field}.{role}")
+        role: parse_choice(member, roles[role], f"{field}.{role}")
         for role in HostRole.values
         if role in roles
     }
@@ -122,27 +126,27 @@ def _check_reach(roles: Roles, field: str) -> None:
                 )
 
 
-def _host(member: Member, name: str, field: str) -> Wanted:
+def _host(member: Member, name: str, field: str) -> PlacementChoice:
     try:
-        host = fleet.hosts_named(member, [name])[0]
+        host = fleet.load_hosts_by_name(member, [name])[0]
     except InvalidRequestError as error:
         raise InvalidRequestError(str(error), field=field) from error
     if host.state in UNUSABLE:
         raise InvalidRequestError(
             f"{host.name} cannot be used: {host.get_state_display().lower()}", field=field
         )
-    return Wanted(host=host, candidates=(host,))
+    return PlacementChoice(host=host, candidates=(host,))
 
 
-def _profile(member: Member, name: str, field: str) -> HardwareProfile:
+def _load_profile(member: Member, name: str, field: str) -> HardwareProfile:
     try:
-        return fleet.profile_for(member, name)
+        return fleet.load_profile(member, name)
     except InvalidRequestError as error:
         raise InvalidRequestError(str(error), field=field) from error
 
 
-def _usable(member: Member, field: str, text: str, **which: object) -> tuple[Host, ...]:
-    hosts = tuple(fleet.hosts_of(member).filter(**which).exclude(state__in=HELD))
+def _find_usable_hosts(member: Member, field: str, text: str, **which: object) -> tuple[Host, ...]:
+    hosts = tuple(fleet.load_hosts(member).filter(**which).exclude(state__in=HELD))
     if not hosts:
         raise InvalidRequestError(f"no host of {text} can be used now", field=field)
     return hosts

@@ -9,20 +9,20 @@ from cli.pitwall.units import format_duration
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.benchmarks.choice import choose
-from orchestrator.benchmarks.matrix import CaseSpec, pairwise
+from orchestrator.benchmarks.matrix import CaseSpec, select_pairwise
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
-from orchestrator.benchmarks.refs import Refs, baseline_of, is_rule
-from orchestrator.benchmarks.resolved import why_unsupported
+from orchestrator.benchmarks.refs import Refs, is_rule, resolve_baseline
+from orchestrator.benchmarks.resolved import find_unsupported_reason
 from orchestrator.benchmarks.selectors import stored_spec
-from orchestrator.benchmarks.services import definition_at
+from orchestrator.benchmarks.services import load_definition_at
 from orchestrator.benchmarks.spec import MAX_ROUNDS, Spec
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.fleet.models import HELD, HostState
 from orchestrator.runs.models import Priority, Until
-from orchestrator.runs.placements import Roles, roles_asked
+from orchestrator.runs.placements import Roles, parse_placements
 from orchestrator.stats.interim import INTERIM_BLOCKS
 from orchestrator.stats.paired import FEWEST_BLOCKS
-from orchestrator.stats.stopping import BlocksLeft, blocks_left
+from orchestrator.stats.stopping import BlocksLeft, estimate_blocks_left
 
 #: The target duration of a job; other jobs get the host in between.
 JOB_S = 600.0
@@ -101,7 +101,7 @@ class RunPlan:
     @property
     def newest(self) -> Commit:
         """Return the commit whose definition is used, if it is stored in the repository."""
-        return _newest(self.commits)
+        return _find_newest_contender(self.commits)
 
     @property
     def job_count(self) -> int:
@@ -120,7 +120,7 @@ class RunPlan:
     @property
     def blocks(self) -> BlocksLeft:
         """Return the minimum, typical and maximum rounds of a case."""
-        return blocks_of(self.until, self.rounds)
+        return estimate_blocks(self.until, self.rounds)
 
     @property
     def looks(self) -> list[int]:
@@ -145,15 +145,15 @@ class RunPlan:
 
 def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
     """Plan a request; NotFoundError or InvalidRequestError if it is not possible."""
-    benchmark = benchmarks.benchmark_for(member, request.benchmark, request.project)
-    commits = _commits(benchmark, request)
-    definition = definition_at(benchmark, _newest(commits))
+    benchmark = benchmarks.load_benchmark(member, request.benchmark, request.project)
+    commits = _resolve_commits(benchmark, request)
+    definition = load_definition_at(benchmark, _find_newest_contender(commits))
     whole = stored_spec(definition)
     spec = whole.spec
     until = parse_until(request.until, alone=len(commits) == 1)
     rounds = resolve_rounds(until, request.rounds, spec.rounds)
-    placements = roles_asked(member, request.hosts, request.placements, whole.roles)
-    cases = _chosen(spec, whole.cases, request)
+    placements = parse_placements(member, request.hosts, request.placements, whole.roles)
+    cases = _select_cases(spec, whole.cases, request)
     times = tuple(whole.trial_s[case.key] for case in cases)
     trial_count = len(times) * len(commits) * rounds * len(placements)
     _check_trials(trial_count)
@@ -168,16 +168,16 @@ def plan_run(*, member: Member, request: RunRequest) -> RunPlan:
         rounds=rounds,
         until=until,
         budget_s=request.budget_s,
-        priority=_priority(request.priority),
+        priority=_parse_priority(request.priority),
         cases=tuple(cases),
         cases_in_all=len(whole.cases),
         trial_s=times,
-        parts=_parts(case_s, until, rounds),
+        parts=_split_jobs(case_s, until, rounds),
         trial_count=trial_count,
         job_s=sum(case_s),
         warnings=(
-            *_few_rounds(rounds, request.budget_s, round_s, alone=len(commits) == 1),
-            *_unusable_now(placements),
+            *_warn_of_few_rounds(rounds, request.budget_s, round_s, alone=len(commits) == 1),
+            *_warn_of_unusable_hosts(placements),
         ),
     )
 
@@ -190,38 +190,38 @@ def _check_trials(count: int) -> None:
         )
 
 
-def _parts(case_s: Sequence[float], until: Until, rounds: int) -> tuple[range, ...]:
+def _split_jobs(case_s: Sequence[float], until: Until, rounds: int) -> tuple[range, ...]:
     """Split the cases of a placement into jobs, sized by the typical number of rounds.
 
     `case_s`: seconds of all rounds of each case.
     """
-    typical = blocks_of(until, rounds).typical
+    typical = estimate_blocks(until, rounds).typical
     return tuple(split_cases([each * typical / rounds for each in case_s]))
 
 
-def _chosen(spec: Spec, every: Sequence[CaseSpec], request: RunRequest) -> list[CaseSpec]:
+def _select_cases(spec: Spec, every: Sequence[CaseSpec], request: RunRequest) -> list[CaseSpec]:
     """Return the selected cases; with `pairwise`, unsupported cases cover no pair of values."""
     cases = choose(spec, every, request.cases)
     if not request.pairwise:
         return cases
-    lost = {case.key for case in cases if why_unsupported(spec, case.parameters)}
+    lost = {case.key for case in cases if find_unsupported_reason(spec, case.parameters)}
     kept = {
         case.key
         for group in (
             [case for case in cases if case.key not in lost],
             [case for case in cases if case.key in lost],
         )
-        for case in pairwise(group)
+        for case in select_pairwise(group)
     }
     return [case for case in cases if case.key in kept]
 
 
-def _newest(commits: Sequence[Commit]) -> Commit:
+def _find_newest_contender(commits: Sequence[Commit]) -> Commit:
     """Return the newest contender; its definition applies to all commits of the run."""
     return max(commits[1:] or commits, key=lambda commit: commit.committed_at)
 
 
-def _priority(name: str) -> int:
+def _parse_priority(name: str) -> int:
     try:
         return Priority[name.upper()].value
     except KeyError as error:
@@ -231,7 +231,7 @@ def _priority(name: str) -> int:
         ) from error
 
 
-def _commits(benchmark: Benchmark, request: RunRequest) -> tuple[Commit, ...]:
+def _resolve_commits(benchmark: Benchmark, request: RunRequest) -> tuple[Commit, ...]:
     if not request.contenders and not request.baseline:
         raise InvalidRequestError(
             "name a contender, or a baseline alone to measure just that", field="contenders"
@@ -239,11 +239,11 @@ def _commits(benchmark: Benchmark, request: RunRequest) -> tuple[Commit, ...]:
     refs = Refs(benchmark.project)
     contenders = [_commit(refs, ref, "contenders") for ref in request.contenders]
     if is_rule(request.baseline):
-        found = [baseline_of(benchmark, request.baseline, contenders, refs)]
+        found = [resolve_baseline(benchmark, request.baseline, contenders, refs)]
     elif request.baseline:
         found = [_commit(refs, request.baseline, "baseline")]
     else:
-        found = [_parent(refs, contenders[0])]
+        found = [_resolve_parent(refs, contenders[0])]
     for ref, commit in zip(request.contenders, contenders, strict=True):
         if commit in found:
             raise InvalidRequestError(
@@ -254,7 +254,7 @@ def _commits(benchmark: Benchmark, request: RunRequest) -> tuple[Commit, ...]:
     return tuple(found)
 
 
-def _parent(refs: Refs, commit: Commit) -> Commit:
+def _resolve_parent(refs: Refs, commit: Commit) -> Commit:
     if not commit.parents:
         raise InvalidRequestError(
             f"{commit.short_sha} is the first commit and has no parent; name a baseline",
@@ -270,8 +270,10 @@ def _commit(refs: Refs, ref: str, field: str) -> Commit:
         raise InvalidRequestError(str(error), field=field) from error
 
 
-def _few_rounds(rounds: int, budget_s: float | None, round_s: float, *, alone: bool) -> list[str]:
-    found = [budget_warning(budget_s, round_s, rounds, alone=alone)]
+def _warn_of_few_rounds(
+    rounds: int, budget_s: float | None, round_s: float, *, alone: bool
+) -> list[str]:
+    found = [build_budget_warning(budget_s, round_s, rounds, alone=alone)]
     if rounds < FEWEST_BLOCKS and not alone:
         found.append(
             f"with {rounds} rounds no verdict is possible; 5 is the minimum, 7 or more is better"
@@ -279,7 +281,7 @@ def _few_rounds(rounds: int, budget_s: float | None, round_s: float, *, alone: b
     return [warning for warning in found if warning]
 
 
-def _unusable_now(placements: tuple[Roles, ...]) -> list[str]:
+def _warn_of_unusable_hosts(placements: tuple[Roles, ...]) -> list[str]:
     found = []
     named = [one.host for roles in placements for one in roles.values() if one.host is not None]
     for host in dict.fromkeys(named):
@@ -346,11 +348,11 @@ def check_rounds(until: Until, asked: int | None) -> None:
         )
 
 
-def blocks_of(until: Until, rounds: int) -> BlocksLeft:
+def estimate_blocks(until: Until, rounds: int) -> BlocksLeft:
     """Return how many blocks each case of a new run takes."""
     if until == Until.ROUNDS:
         return BlocksLeft(least=rounds, typical=rounds, most=rounds)
-    return blocks_left(done=0, analysed_at=0, most=rounds, needed=None)
+    return estimate_blocks_left(done=0, analysed_at=0, most=rounds, needed=None)
 
 
 def check_budget(budget_s: float | None, round_s: float = 0.0) -> None:
@@ -368,7 +370,9 @@ def check_budget(budget_s: float | None, round_s: float = 0.0) -> None:
         )
 
 
-def budget_warning(budget_s: float | None, round_s: float, rounds: int, *, alone: bool) -> str:
+def build_budget_warning(
+    budget_s: float | None, round_s: float, rounds: int, *, alone: bool
+) -> str:
     """Return a warning if the budget is too small for a verdict; empty otherwise."""
     least = min(rounds, FEWEST_BLOCKS)
     if alone or budget_s is None or budget_s >= least * round_s:

@@ -19,7 +19,7 @@ HOLD_AFTER_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class PlacementRequest:
     """The request of one role: a host, a profile or a tag; never a host of `avoid`."""
 
     role: str
@@ -30,7 +30,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class WaitingJob:
     """A queued job. `commit` is the position of its newest commit in the history, if known."""
 
     job: UUID
@@ -39,7 +39,7 @@ class Waiting:
     priority: int
     waited_s: float
     expected_s: float
-    asks: tuple[Ask, ...]
+    asks: tuple[PlacementRequest, ...]
     commit: int | None = None
 
     @property
@@ -66,8 +66,8 @@ class Grant:
     hosts: Mapping[str, UUID] = field(default_factory=dict)
 
 
-def grants(
-    waiting: Iterable[Waiting], free: Iterable[FreeHost], used_s: Mapping[int, float]
+def choose_grants(
+    waiting: Iterable[WaitingJob], free: Iterable[FreeHost], used_s: Mapping[int, float]
 ) -> list[Grant]:
     """Return the jobs that may start now, in the order of the queue.
 
@@ -75,7 +75,7 @@ def grants(
     """
     left = {host.host: host for host in free}
     found = []
-    for job in in_order(waiting, used_s, placed := set()):
+    for job in iterate_queue(waiting, used_s, placed := set()):
         if not left:
             break
         hosts = place(job, left.values())
@@ -83,22 +83,22 @@ def grants(
             found.append(Grant(job=job.job, hosts=hosts))
             placed.add(job.job)
         elif len(job.asks) > 1 and job.waited_s >= HOLD_AFTER_S:
-            hosts = _held(job, left.values())
+            hosts = _reserve_hosts(job, left.values())
         for host in (hosts or {}).values():
             left.pop(host, None)
     return found
 
 
-def in_order(
-    waiting: Iterable[Waiting], used_s: Mapping[int, float], placed: set[UUID]
-) -> Iterable[Waiting]:
+def iterate_queue(
+    waiting: Iterable[WaitingJob], used_s: Mapping[int, float], placed: set[UUID]
+) -> Iterable[WaitingJob]:
     """Yield the queue from its head; a team whose job was `placed` falls back accordingly."""
-    levels: dict[int, dict[int, list[Waiting]]] = defaultdict(lambda: defaultdict(list))
+    levels: dict[int, dict[int, list[WaitingJob]]] = defaultdict(lambda: defaultdict(list))
     for job in waiting:
         levels[job.level][job.team].append(job)
     used = defaultdict(float, used_s)
     for level in sorted(levels, reverse=True):
-        queues = {team: parents_first(jobs)[::-1] for team, jobs in levels[level].items()}
+        queues = {team: sort_parents_first(jobs)[::-1] for team, jobs in levels[level].items()}
         heap = [(used[team], team) for team in queues]
         heapq.heapify(heap)
         while heap:
@@ -111,7 +111,7 @@ def in_order(
                 heapq.heappush(heap, (used[team], team))
 
 
-def parents_first(jobs: Sequence[Waiting]) -> list[Waiting]:
+def sort_parents_first(jobs: Sequence[WaitingJob]) -> list[WaitingJob]:
     """Order by age, but sort the positions of each benchmark's jobs by commit."""
     aged = sorted(jobs, key=lambda job: -job.waited_s)
     places: dict[int, list[int]] = defaultdict(list)
@@ -126,17 +126,17 @@ def parents_first(jobs: Sequence[Waiting]) -> list[Waiting]:
     return result
 
 
-def place(job: Waiting, free: Iterable[FreeHost]) -> dict[str, UUID] | None:
+def place(job: WaitingJob, free: Iterable[FreeHost]) -> dict[str, UUID] | None:
     """Assign a host to every role; None if impossible. A host is used twice only if named twice.
 
     Roles with fewer candidates choose first; a role never takes another's only candidate.
     """
     hosts = list(free)
-    wishes = {ask.role: [h.host for h in hosts if fits(job, ask, h)] for ask in job.asks}
+    wishes = {ask.role: [h.host for h in hosts if can_play_role(job, ask, h)] for ask in job.asks}
     return _assign(sorted(job.asks, key=lambda ask: len(wishes[ask.role])), wishes, {})
 
 
-def fits(job: Waiting, ask: Ask, host: FreeHost) -> bool:
+def can_play_role(job: WaitingJob, ask: PlacementRequest, host: FreeHost) -> bool:
     """Return whether this host may play this role of the job now."""
     if host.team != job.team or host.host in ask.avoid or host.closes_in_s < job.expected_s:
         return False
@@ -146,7 +146,7 @@ def fits(job: Waiting, ask: Ask, host: FreeHost) -> bool:
 
 
 def _assign(
-    asks: Sequence[Ask], wishes: Mapping[str, list[UUID]], taken: dict[str, UUID]
+    asks: Sequence[PlacementRequest], wishes: Mapping[str, list[UUID]], taken: dict[str, UUID]
 ) -> dict[str, UUID] | None:
     """Search depth first; there are at most three roles."""
     if not asks:
@@ -161,12 +161,16 @@ def _assign(
     return None
 
 
-def _held(job: Waiting, free: Iterable[FreeHost]) -> dict[str, UUID]:
+def _reserve_hosts(job: WaitingJob, free: Iterable[FreeHost]) -> dict[str, UUID]:
     """Return the free hosts that a job keeps while it waits for the others."""
     kept: dict[str, UUID] = {}
     for host in free:
         for ask in job.asks:
-            if ask.role not in kept and host.host not in kept.values() and fits(job, ask, host):
+            if (
+                ask.role not in kept
+                and host.host not in kept.values()
+                and can_play_role(job, ask, host)
+            ):
                 kept[ask.role] = host.host
                 break
     return kept

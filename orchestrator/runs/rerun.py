@@ -6,7 +6,7 @@ from orchestrator.runs.plans import RunRequest
 
 def request_again(run: Run) -> RunRequest:
     """Return a request with the same commits, cases and placements; get the run through
-    `run_for`."""
+    `load_run`."""
     shas = [variant.commit.sha for variant in run.variants.all()]
     benchmark = run.definition.benchmark
     return RunRequest(
@@ -16,7 +16,7 @@ def request_again(run: Run) -> RunRequest:
         contenders=tuple(shas[1:]),
         cases=run.cases,
         pairwise=run.pairwise,
-        placements=tuple(asked_of(run)),
+        placements=tuple(load_requested_placements(run)),
         rounds=run.rounds,
         until=run.until,
         budget_s=run.budget_s,
@@ -24,17 +24,17 @@ def request_again(run: Run) -> RunRequest:
     )
 
 
-def asked_of(run: Run) -> list[dict[str, str]]:
+def load_requested_placements(run: Run) -> list[dict[str, str]]:
     """Return the request of each placement of a run; jobs of the same placement count once."""
-    found = [_asked(job) for job in jobs_in_order(run)]
+    found = [_describe_requested_placement(job) for job in load_ordered_jobs(run)]
     return list({tuple(sorted(each.items())): each for each in found if each}.values())
 
 
-def jobs_in_order(run: Run) -> list[Job]:
+def load_ordered_jobs(run: Run) -> list[Job]:
     return sorted(run.jobs.all(), key=lambda job: (job.created_at, job.pk))
 
 
-def _asked(job: Job) -> dict[str, str]:
+def _describe_requested_placement(job: Job) -> dict[str, str]:
     wanted = {place.role: place.wanted.removeprefix("host:") for place in job.placements.all()}
     if not wanted and job.host is not None:
         return {HostRole.TARGET.value: job.host.name}

@@ -16,7 +16,7 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.benchmarks import selectors as benchmarks
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError
-from orchestrator.database.clock import database_now
+from orchestrator.database.clock import read_database_time
 from orchestrator.fleet import selectors as fleet
 from orchestrator.runs import selectors
 from orchestrator.runs.models import HostRole, Schedule
@@ -59,12 +59,12 @@ class NewSchedule:
     project: str | None = None
 
 
-def times_in_words(cron: str) -> str:
+def describe_times(cron: str) -> str:
     """Describe the cron fields of a schedule, for example "At 03:00 every day"."""
     return str(CronSim(cron, utc_now()).explain())
 
 
-def next_time(cron: str, after: datetime) -> datetime:
+def compute_next_time(cron: str, after: datetime) -> datetime:
     """Return the first time after `after` (aware, UTC) that matches the five cron fields."""
     try:
         return next(CronSim(cron, after))
@@ -78,9 +78,9 @@ def next_time(cron: str, after: datetime) -> datetime:
 def create_schedule(*, member: Member, new: NewSchedule) -> Schedule:
     """Create a schedule; InvalidRequestError if its run could not be planned now."""
     member.require(Role.MEMBER, to="make a schedule")
-    fields = _checked(member, new)
+    fields = _check_fields(member, new)
     schedule = Schedule(team=member.team, created_by=member.user, **fields)
-    return _saved(member, schedule, new, "schedule.created")
+    return _save_schedule(member, schedule, new, "schedule.created")
 
 
 def change_schedule(*, member: Member, schedule_id: UUID, new: NewSchedule) -> Schedule:
@@ -89,18 +89,18 @@ def change_schedule(*, member: Member, schedule_id: UUID, new: NewSchedule) -> S
     Its future runs have the permissions of the user who changed it.
     """
     member.require(Role.MEMBER, to="change a schedule")
-    schedule = selectors.schedule_for(member, schedule_id)
-    fields = _checked(member, new)
+    schedule = selectors.load_schedule(member, schedule_id)
+    fields = _check_fields(member, new)
     if schedule.branch == new.branch and schedule.benchmark == fields["benchmark"]:
         # Commits since the last check must still be measured.
         fields.pop("seen_sha")
     for name, value in fields.items():
         setattr(schedule, name, value)
     schedule.created_by = member.user
-    return _saved(member, schedule, new, "schedule.changed")
+    return _save_schedule(member, schedule, new, "schedule.changed")
 
 
-def _checked(member: Member, new: NewSchedule) -> dict[str, Any]:
+def _check_fields(member: Member, new: NewSchedule) -> dict[str, Any]:
     """Return the fields of the row, if its run could be planned now."""
     now = utc_now()
     if not new.name.strip():
@@ -111,10 +111,10 @@ def _checked(member: Member, new: NewSchedule) -> dict[str, Any]:
             field="branch",
         )
     # Before any lookup: an invalid time is the most likely mistake.
-    next_at = now + LOOK_EVERY if new.branch else next_time(new.cron, now)
-    benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
+    next_at = now + LOOK_EVERY if new.branch else compute_next_time(new.cron, now)
+    benchmark = benchmarks.load_benchmark(member, new.benchmark, new.project)
     seen = load_tip(benchmark.project, new.branch) if new.branch else ""
-    plan = plan_run(member=member, request=_request_of_new(new, seen))
+    plan = plan_run(member=member, request=_build_request_at_tip(new, seen))
     elsewhere = [{HostRole.TARGET.value: name} for name in new.hosts if ":" in name]
     return {
         "benchmark": benchmark,
@@ -137,19 +137,19 @@ def _checked(member: Member, new: NewSchedule) -> dict[str, Any]:
     }
 
 
-def _saved(member: Member, schedule: Schedule, new: NewSchedule, action: str) -> Schedule:
+def _save_schedule(member: Member, schedule: Schedule, new: NewSchedule, action: str) -> Schedule:
     names = [name for name in new.hosts if ":" not in name]
     try:
         with transaction.atomic():
             schedule.save()
-            schedule.hosts.set(fleet.hosts_named(member, names))
+            schedule.hosts.set(fleet.load_hosts_by_name(member, names))
             record_audit(member=member, action=action, subject=schedule)
     except IntegrityError as error:
         raise ConflictError(f"the team already has a schedule named {new.name}") from error
-    return selectors.schedule_for(member, schedule.pk)
+    return selectors.load_schedule(member, schedule.pk)
 
 
-def request_of(schedule: Schedule, *, contender: str = "") -> RunRequest:
+def build_request(schedule: Schedule, *, contender: str = "") -> RunRequest:
     """Return the request for a run; `contender` is the new commit of its branch."""
     named = (schedule.contender_ref, schedule.second_contender_ref)
     return RunRequest(
@@ -170,9 +170,9 @@ def request_of(schedule: Schedule, *, contender: str = "") -> RunRequest:
 
 def set_schedule_enabled(*, member: Member, schedule_id: UUID, enabled: bool) -> None:
     member.require(Role.MEMBER, to="change a schedule")
-    schedule = selectors.schedule_for(member, schedule_id)
+    schedule = selectors.load_schedule(member, schedule_id)
     # Commits from the time when it was disabled are skipped: it starts with the next check.
-    next_at = utc_now() if schedule.branch else next_time(schedule.cron, utc_now())
+    next_at = utc_now() if schedule.branch else compute_next_time(schedule.cron, utc_now())
     Schedule.objects.filter(pk=schedule.pk).update(enabled=enabled, next_at=next_at, seen_sha="")
     action = "schedule.enabled" if enabled else "schedule.disabled"
     record_audit(member=member, action=action, subject=schedule)
@@ -180,7 +180,7 @@ def set_schedule_enabled(*, member: Member, schedule_id: UUID, enabled: bool) ->
 
 def delete_schedule(*, member: Member, schedule_id: UUID) -> None:
     member.require(Role.MEMBER, to="delete a schedule")
-    schedule = selectors.schedule_for(member, schedule_id)
+    schedule = selectors.load_schedule(member, schedule_id)
     with transaction.atomic():
         record_audit(member=member, action="schedule.deleted", subject=schedule)
         schedule.delete()
@@ -198,9 +198,9 @@ def lock_due(*, now: datetime, without: Collection[UUID] = ()) -> Schedule | Non
     return due.select_for_update(skip_locked=True, of=("self",)).first()
 
 
-def note_outcome(*, schedule: Schedule, now: datetime, message: str = "") -> None:
+def record_outcome(*, schedule: Schedule, now: datetime, message: str = "") -> None:
     """Move the schedule to its next time; several missed times cause one start."""
-    later = now + LOOK_EVERY if schedule.branch else next_time(schedule.cron, now)
+    later = now + LOOK_EVERY if schedule.branch else compute_next_time(schedule.cron, now)
     changes: dict[str, Any] = {
         "next_at": later,
         "not_before": None,
@@ -218,7 +218,7 @@ def wait_for_fetch(schedule: Schedule, *, now: datetime, problem: str = "") -> N
     """Keep the schedule due and check it again soon; `problem`: why the newest fetch failed."""
     changes: dict[str, Any] = {
         "not_before": now + LOOK_AGAIN,
-        "fetch_requested_at": schedule.fetch_requested_at or database_now(),
+        "fetch_requested_at": schedule.fetch_requested_at or read_database_time(),
     }
     if problem:
         message = f"{_WAITING}; the last attempt failed: {problem}"
@@ -232,12 +232,12 @@ def end_waits(project_id: int) -> None:
     waiting.exclude(fetch_requested_at=None).update(not_before=None)
 
 
-def put_back(schedule: Schedule, *, now: datetime) -> None:
+def reschedule(schedule: Schedule, *, now: datetime) -> None:
     """Try again later after an internal error; after the last attempt, wait for its next time."""
     failures = schedule.failures + 1
     if failures > len(PAUSES):
         message = "failed after several internal errors; the server's log has the details"
-        note_outcome(schedule=schedule, now=now, message=message)
+        record_outcome(schedule=schedule, now=now, message=message)
         return
     Schedule.objects.filter(pk=schedule.pk).update(
         not_before=now + PAUSES[failures - 1],
@@ -248,13 +248,13 @@ def put_back(schedule: Schedule, *, now: datetime) -> None:
     )
 
 
-def request_of_new(member: Member, new: NewSchedule) -> RunRequest:
+def build_new_request(member: Member, new: NewSchedule) -> RunRequest:
     """Return the request for a run that it would start now."""
-    benchmark = benchmarks.benchmark_for(member, new.benchmark, new.project)
-    return _request_of_new(new, load_tip(benchmark.project, new.branch) if new.branch else "")
+    benchmark = benchmarks.load_benchmark(member, new.benchmark, new.project)
+    return _build_request_at_tip(new, load_tip(benchmark.project, new.branch) if new.branch else "")
 
 
-def _request_of_new(new: NewSchedule, tip: str) -> RunRequest:
+def _build_request_at_tip(new: NewSchedule, tip: str) -> RunRequest:
     contenders = (tip,) if tip else (new.contender_ref, new.second_contender_ref)
     return RunRequest(
         benchmark=new.benchmark,

@@ -100,7 +100,7 @@ class _Trials:
     left_s: float = 0.0
 
 
-def runs_of(member: Member) -> QuerySet[Run]:
+def load_runs(member: Member) -> QuerySet[Run]:
     return (
         Run.objects.filter(member.sees(RUNS_PROJECT, team="team"))
         .select_related(
@@ -116,15 +116,15 @@ def runs_of(member: Member) -> QuerySet[Run]:
     )
 
 
-def run_for(member: Member, run_id: UUID) -> Run:
-    run = runs_of(member).filter(pk=run_id).first()
+def load_run(member: Member, run_id: UUID) -> Run:
+    run = load_runs(member).filter(pk=run_id).first()
     if run is None:
         raise NotFoundError("there is no such run in this team")
     return run
 
 
 def run_alone_for(member: Member, run_id: UUID) -> Run:
-    """`run_for` without jobs, for `progress_of`, which reads them."""
+    """`load_run` without jobs, for `load_progress`, which reads them."""
     run = (
         Run.objects.filter(member.sees(RUNS_PROJECT, team="team"), pk=run_id)
         .select_related("definition__benchmark__project")
@@ -146,7 +146,7 @@ def run_state_for(member: Member, run_id: UUID) -> str:
     return state
 
 
-def trial_for(member: Member, trial_id: UUID) -> Trial:
+def load_trial(member: Member, trial_id: UUID) -> Trial:
     trial = (
         Trial.objects.select_related(
             "job__run__definition", "job__host", "host", "variant__commit", "case"
@@ -159,34 +159,38 @@ def trial_for(member: Member, trial_id: UUID) -> Trial:
     return trial
 
 
-def trials_of(run: Run) -> QuerySet[Trial]:
+def load_trials(run: Run) -> QuerySet[Trial]:
     return Trial.objects.filter(job__run=run).select_related(
         "case", "variant__commit", "job__host", "host"
     )
 
 
-def progress_of(run: Run) -> RunProgress:
+def load_progress(run: Run) -> RunProgress:
     """Return the progress of a run of any size, with a fixed number of queries."""
     jobs = list(run.jobs.select_related("host").order_by("created_at", "pk"))
-    return _progress(run, jobs, _trials_by_job(run))
+    return _assemble_progress(run, jobs, _load_trials_by_job(run))
 
 
-def progress_of_new(run: Run, planned: Mapping[Job, int]) -> RunProgress:
-    """`progress_of` for a new run, from its jobs and the number of trials of each."""
+def build_progress(run: Run, planned: Mapping[Job, int]) -> RunProgress:
+    """`load_progress` for a new run, from its jobs and the number of trials of each."""
     prefetch_related_objects([run], _VARIANTS)
     trials = {
         job.pk: _Trials(count=Counter({TrialState.PLANNED: count}), left_s=job.expected_s)
         for job, count in planned.items()
     }
-    return _progress(run, list(planned), trials)
+    return _assemble_progress(run, list(planned), trials)
 
 
-def _progress(run: Run, jobs: Sequence[Job], trials: Mapping[UUID, _Trials]) -> RunProgress:
+def _assemble_progress(
+    run: Run, jobs: Sequence[Job], trials: Mapping[UUID, _Trials]
+) -> RunProgress:
     on = [job.current_trial for job in jobs if job.current_trial]
     current = Trial.objects.select_related("case", "variant__commit").in_bulk(on) if on else {}
-    case_statuses = _statuses_by_job(run, jobs)
+    case_statuses = _load_statuses_by_job(run, jobs)
     parts = tuple(
-        _job_progress(job, trials[job.pk], current.get(job.current_trial), case_statuses[job.pk])
+        _build_job_progress(
+            job, trials[job.pk], current.get(job.current_trial), case_statuses[job.pk]
+        )
         for job in jobs
     )
     active = [part.job.phase for part in parts if part.job.state not in JOB_ENDED]
@@ -197,12 +201,12 @@ def _progress(run: Run, jobs: Sequence[Job], trials: Mapping[UUID, _Trials]) -> 
         trials_done=sum(part.trials_done for part in parts),
         trials_not_needed=sum(part.trials_not_needed for part in parts),
         trials_skipped=sum(part.trials_skipped for part in parts),
-        left=None if run.state in RUN_ENDED else _longest(run, parts),
+        left=None if run.state in RUN_ENDED else _find_longest(run, parts),
         phase=next((phase for phase in active if phase), run.state),
     )
 
 
-def _trials_by_job(run: Run) -> dict[UUID, _Trials]:
+def _load_trials_by_job(run: Run) -> dict[UUID, _Trials]:
     found: dict[UUID, _Trials] = defaultdict(_Trials)
     rows = Trial.objects.filter(job__run=run).order_by().values_list("job_id", "state")
     for job, state, count, seconds in rows.annotate(Count("pk"), Sum("expected_s")):
@@ -212,7 +216,7 @@ def _trials_by_job(run: Run) -> dict[UUID, _Trials]:
     return found
 
 
-def _statuses_by_job(run: Run, jobs: Sequence[Job]) -> dict[UUID, list[CaseStatus]]:
+def _load_statuses_by_job(run: Run, jobs: Sequence[Job]) -> dict[UUID, list[CaseStatus]]:
     found: dict[UUID, list[CaseStatus]] = defaultdict(list)
     if run.until != Until.ROUNDS:
         for each in load_case_statuses(run, jobs):
@@ -220,7 +224,7 @@ def _statuses_by_job(run: Run, jobs: Sequence[Job]) -> dict[UUID, list[CaseStatu
     return found
 
 
-def _longest(run: Run, parts: Iterable[JobProgress]) -> SecondsLeft | None:
+def _find_longest(run: Run, parts: Iterable[JobProgress]) -> SecondsLeft | None:
     """Return the longest time: jobs of a host run in sequence, jobs without host in parallel."""
     by_host: dict[UUID, list[SecondsLeft]] = defaultdict(list)
     for part in parts:
@@ -228,7 +232,7 @@ def _longest(run: Run, parts: Iterable[JobProgress]) -> SecondsLeft | None:
             by_host[part.job.host_id or part.job.pk].append(part.left)
     if not by_host:
         return None
-    budget = budgets.left_s(run)
+    budget = budgets.compute_left_s(run)
 
     def longest(of: Callable[[SecondsLeft], float]) -> float:
         seconds = max(sum(map(of, jobs)) for jobs in by_host.values())
@@ -241,7 +245,7 @@ def _longest(run: Run, parts: Iterable[JobProgress]) -> SecondsLeft | None:
     )
 
 
-def schedules_of(member: Member) -> QuerySet[Schedule]:
+def load_schedules(member: Member) -> QuerySet[Schedule]:
     return (
         Schedule.objects.filter(member.sees("benchmark__project", team="team"))
         .select_related("benchmark__project", "created_by")
@@ -249,14 +253,14 @@ def schedules_of(member: Member) -> QuerySet[Schedule]:
     )
 
 
-def schedule_for(member: Member, schedule_id: UUID) -> Schedule:
-    schedule = schedules_of(member).filter(pk=schedule_id).first()
+def load_schedule(member: Member, schedule_id: UUID) -> Schedule:
+    schedule = load_schedules(member).filter(pk=schedule_id).first()
     if schedule is None:
         raise NotFoundError("there is no such schedule in this team")
     return schedule
 
 
-def _job_progress(
+def _build_job_progress(
     job: Job, trials: _Trials, current: Trial | None, case_statuses: Sequence[CaseStatus]
 ) -> JobProgress:
     count = trials.count
@@ -268,15 +272,19 @@ def _job_progress(
         trials_unsupported=count[TrialState.UNSUPPORTED],
         trials_not_needed=count[TrialState.NOT_NEEDED],
         trials_skipped=count[TrialState.SKIPPED],
-        left=None if job.state in JOB_ENDED else _left(trials.left_s, current, case_statuses),
+        left=None
+        if job.state in JOB_ENDED
+        else _estimate_seconds_left(trials.left_s, current, case_statuses),
         current=current,
         case_statuses=tuple(case_statuses),
     )
 
 
-def _left(most: float, current: Trial | None, case_statuses: Sequence[CaseStatus]) -> SecondsLeft:
+def _estimate_seconds_left(
+    most: float, current: Trial | None, case_statuses: Sequence[CaseStatus]
+) -> SecondsLeft:
     """Return the seconds left without the elapsed part of the current trial."""
-    begun = _begun_s(current)
+    begun = _sum_begun_s(current)
     if not case_statuses:
         return SecondsLeft(least=most - begun, typical=most - begun, most=most - begun)
     open_ = [each for each in case_statuses if each.left.most]
@@ -289,15 +297,15 @@ def _left(most: float, current: Trial | None, case_statuses: Sequence[CaseStatus
     )
 
 
-def _begun_s(current: Trial | None) -> float:
+def _sum_begun_s(current: Trial | None) -> float:
     if current is None or current.started_at is None or current.state != TrialState.PLANNED:
         return 0.0
     spent = (utc_now() - current.started_at).total_seconds()
     return min(max(spent, 0.0), current.expected_s)
 
 
-def jobs_on(host: Host) -> QuerySet[Job]:
-    """Return the jobs on a host, newest first; get the host through `host_for`."""
+def load_jobs(host: Host) -> QuerySet[Job]:
+    """Return the jobs on a host, newest first; get the host through `load_host`."""
     return (
         Job.objects.filter(Q(host=host) | Q(placements__host=host))
         .distinct()
@@ -306,7 +314,7 @@ def jobs_on(host: Host) -> QuerySet[Job]:
     )
 
 
-def queued_by_host(member: Member, hosts: Sequence[Host]) -> Counter[UUID]:
+def count_queued_by_host(member: Member, hosts: Sequence[Host]) -> Counter[UUID]:
     """Count the queued jobs of each host; a job for a profile or a tag counts for all its hosts."""
     waiting = Placement.objects.filter(
         job__state=JobState.QUEUED, job__run__team=member.team

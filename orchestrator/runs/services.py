@@ -16,8 +16,8 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import ApiToken, Role
 from orchestrator.accounts.quotas import check_queue, check_storage, lock_quotas
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.services import case_ids_of, store_definition
-from orchestrator.core.ids import digest_of, new_ids
+from orchestrator.benchmarks.services import store_case_rows, store_definition
+from orchestrator.core.ids import hash_value, new_ids
 from orchestrator.core.spans import mark_span, span
 from orchestrator.runs import selectors
 from orchestrator.runs.idempotency import check_same
@@ -72,7 +72,7 @@ def create_run(
 
 def start_run(*, member: Member, request: RunRequest) -> selectors.RunProgress:
     """`create_run` for the API; return the initial progress."""
-    return selectors.progress_of_new(*_create_run(member, request, Trigger.API))
+    return selectors.build_progress(*_create_run(member, request, Trigger.API))
 
 
 def _create_run(
@@ -109,7 +109,7 @@ def _create_run(
             Variant(run=run, commit=commit, position=place)
             for place, commit in enumerate(plan.commits)
         )
-        cases = case_ids_of(benchmark=plan.definition.benchmark, cases=plan.cases)
+        cases = store_case_rows(benchmark=plan.definition.benchmark, cases=plan.cases)
         jobs = _plan_jobs(run, plan, cases, [variant.pk for variant in variants])
         added_s = sum(job.expected_s for job in jobs)
         check_queue(team=member.team, quotas=quotas, queued_s=queued_s, added_s=added_s)
@@ -130,7 +130,7 @@ def start_run_once(
     `asked` is the request of the client; `request` was computed from it. Return the progress of
     the run and whether it is new. ConflictError if the key came with another request.
     """
-    digest = digest_of([asked or str(request)])
+    digest = hash_value([asked or str(request)])
     try:
         with transaction.atomic():
             progress = start_run(member=member, request=request)
@@ -141,19 +141,19 @@ def start_run_once(
     except IntegrityError:
         known = IdempotencyKey.objects.select_related("run").filter(team=member.team, key=key)
         found = known.first()
-        run_before = _same_request(found, digest) if found else None
+        run_before = _check_same_request(found, digest) if found else None
         if run_before is None:
             raise
-        return selectors.progress_of(selectors.run_alone_for(member, run_before.pk)), False
+        return selectors.load_progress(selectors.run_alone_for(member, run_before.pk)), False
 
 
-def run_of_key(*, member: Member, asked: str, key: str) -> Run | None:
+def find_run_by_key(*, member: Member, asked: str, key: str) -> Run | None:
     """Return the run of this key, if any; ConflictError for another request."""
     found = IdempotencyKey.objects.select_related("run").filter(team=member.team, key=key).first()
-    return _same_request(found, digest_of([asked])) if found else None
+    return _check_same_request(found, hash_value([asked])) if found else None
 
 
-def _same_request(found: IdempotencyKey, digest: str) -> Run | None:
+def _check_same_request(found: IdempotencyKey, digest: str) -> Run | None:
     check_same(found, digest)
     return found.run
 
@@ -169,7 +169,7 @@ def _plan_jobs(run: Run, plan: RunPlan, cases: list[int], variants: list[int]) -
     for roles in plan.placements:
         for number, part in enumerate(plan.parts):
             job = Job(run=run, host=roles[HostRole.TARGET].host)
-            mine = _planned_trials(job.pk, plan, cases, variants, part, run.seed + number)
+            mine = _plan_trials(job.pk, plan, cases, variants, part, run.seed + number)
             job.expected_s = sum(trial.expected_s for trial in mine)
             jobs[job] = len(mine)
             placements += place_job(job, roles)
@@ -180,10 +180,10 @@ def _plan_jobs(run: Run, plan: RunPlan, cases: list[int], variants: list[int]) -
     return jobs
 
 
-def _planned_trials(
+def _plan_trials(
     job: UUID, plan: RunPlan, cases: list[int], variants: list[int], part: range, seed: int
 ) -> list[PlannedTrial]:
-    slots = trial_order(len(part), len(variants), plan.rounds, seed)
+    slots = shuffle_trials(len(part), len(variants), plan.rounds, seed)
     return [
         PlannedTrial(
             job,
@@ -216,7 +216,7 @@ class Slot(NamedTuple):
     variant: int
 
 
-def trial_order(cases: int, variants: int, rounds: int, seed: int) -> list[Slot]:
+def shuffle_trials(cases: int, variants: int, rounds: int, seed: int) -> list[Slot]:
     """Return the trials of rounds 1 to `rounds`: one block per case, in random order.
 
     A block holds every variant once in random order, adjacent in time, so that drift of the machine
@@ -225,11 +225,11 @@ def trial_order(cases: int, variants: int, rounds: int, seed: int) -> list[Slot]
     chance = random.Random(seed)
     order = []
     for round_number in range(1, rounds + 1):
-        for case in _shuffled(range(cases), chance):
-            for variant in _shuffled(range(variants), chance):
+        for case in _shuffle_items(range(cases), chance):
+            for variant in _shuffle_items(range(variants), chance):
                 order.append(Slot(round_number, case, variant))
     return order
 
 
-def _shuffled(items: Sequence[int], chance: random.Random) -> list[int]:
+def _shuffle_items(items: Sequence[int], chance: random.Random) -> list[int]:
     return chance.sample(items, len(items))

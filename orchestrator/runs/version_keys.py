@@ -39,7 +39,7 @@ FROM runs_run run WHERE run.id = %s AND run.team_id = %s
 """
 
 
-def mark_of_run(member: Member, run_id: UUID) -> str | None:
+def read_run_version(member: Member, run_id: UUID) -> str | None:
     """Return the key of a run that has ended, including late trials, or that has not begun.
 
     None if it is under way, does not exist, or waits for a time of day.

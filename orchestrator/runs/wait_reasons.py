@@ -31,7 +31,7 @@ class Candidates:
         return self._busy[key]
 
 
-def waiting_reason(job: Job, known: Candidates | None = None) -> str:
+def describe_wait(job: Job, known: Candidates | None = None) -> str:
     """Return one sentence; empty for a job that is not queued. `known`: shared by several jobs."""
     if job.state != JobState.QUEUED:
         return ""
@@ -39,24 +39,26 @@ def waiting_reason(job: Job, known: Candidates | None = None) -> str:
     if job.not_before is not None and job.not_before > now:
         return f"tried again in {format_duration((job.not_before - now).total_seconds())}"
     known = known or Candidates()
-    reasons = [_placement_waits(job, placement, known) for placement in job.placements.all()]
+    reasons = [
+        _describe_placement_wait(job, placement, known) for placement in job.placements.all()
+    ]
     return next((reason for reason in reasons if reason), "next in the queue of its hosts")
 
 
-def _placement_waits(job: Job, placement: Placement, known: Candidates) -> str:
+def _describe_placement_wait(job: Job, placement: Placement, known: Candidates) -> str:
     hosts = known.hosts(placement)
     usable = [host for host in hosts if host.state not in HELD]
     if not usable:
-        return _none_usable(placement, hosts)
+        return _explain_none_usable(placement, hosts)
     open_now = [host for host in usable if _is_open(host, job.expected_s)]
     if not open_now:
-        return f"{_names(usable)} closed until the open hours begin"
+        return f"{_format_names(usable)} closed until the open hours begin"
     if known.busy(open_now) == len(open_now):
-        return f"{_names(open_now)} busy with another job"
+        return f"{_format_names(open_now)} busy with another job"
     return ""
 
 
-def _none_usable(placement: Placement, hosts: list[Host]) -> str:
+def _explain_none_usable(placement: Placement, hosts: list[Host]) -> str:
     if not hosts:
         return f"there is no host of {placement.wanted}"
     host = hosts[0]
@@ -68,7 +70,7 @@ def _is_open(host: Host, for_s: float) -> bool:
     return left is not None and left >= for_s
 
 
-def _names(hosts: list[Host]) -> str:
+def _format_names(hosts: list[Host]) -> str:
     if len(hosts) == 1:
         return f"{hosts[0].name} is"
     return f"all {len(hosts)} hosts are"

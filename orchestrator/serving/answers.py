@@ -10,7 +10,7 @@ MOST_LINE_BYTES = 8190
 RETRY_AFTER_S = 5
 
 
-def problem(
+def build_problem(
     status: HTTPStatus, title: str, detail: str, *, retry_after_s: int | None = None
 ) -> bytes:
     """Return the whole response; the connection is closed after it."""
@@ -21,7 +21,7 @@ def problem(
     return _answer(status, title, headers, json.dumps(document).encode())
 
 
-def busy_page(html: str) -> bytes:
+def build_busy_page(html: str) -> bytes:
     """Return the response for browsers that corresponds to BUSY."""
     headers = {
         "Content-Type": "text/html; charset=utf-8",
@@ -38,25 +38,25 @@ def _answer(status: HTTPStatus, title: str, headers: Mapping[str, str], body: by
     return "\r\n".join([f"HTTP/1.1 {int(status)} {title}", *lines, "", ""]).encode() + body
 
 
-TOO_LONG = problem(
+TOO_LONG = build_problem(
     HTTPStatus.REQUEST_URI_TOO_LONG,
     "URI Too Long",
     f"the first line of this request has more than {MOST_LINE_BYTES} bytes: "
     "request less at once, or send long values in the body",
 )
-TOO_SLOW = problem(
+TOO_SLOW = build_problem(
     HTTPStatus.REQUEST_TIMEOUT,
     "Request Timeout",
     "this request arrived too slowly and was not processed: send it again",
 )
-BUSY = problem(
+BUSY = build_problem(
     HTTPStatus.SERVICE_UNAVAILABLE,
     "Service Unavailable",
     "too many requests are waiting, and this one was not processed: send it again after the "
     "time in Retry-After",
     retry_after_s=RETRY_AFTER_S,
 )
-TOO_MANY_UPLOADS = problem(
+TOO_MANY_UPLOADS = build_problem(
     HTTPStatus.SERVICE_UNAVAILABLE,
     "Service Unavailable",
     "too many requests with long or chunked bodies are sent at once, and this one was not "

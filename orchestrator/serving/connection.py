@@ -12,7 +12,7 @@ from gunicorn import http
 from orchestrator.core.waits import Wait
 from orchestrator.operations.stuck_threads import BUSY
 from orchestrator.serving import pace
-from orchestrator.serving.framing import CONTINUE, Frame, Stage, frame_of
+from orchestrator.serving.framing import CONTINUE, Frame, Stage, parse_frame
 from orchestrator.serving.shares import Share, Shares
 
 _PIECE_BYTES = 64 * 1024
@@ -82,7 +82,7 @@ class Connection:
             return 0
         self.incoming += data
         if self.frame is not None and self.frame.has_head:
-            self.deadline = pace.later(self.deadline, len(data))
+            self.deadline = pace.extend_deadline(self.deadline, len(data))
         return len(data)
 
     def stage(self) -> Stage:
@@ -94,7 +94,7 @@ class Connection:
         """
         before = self.frame
         if before is None or len(self.incoming) >= before.size:
-            self.frame = before = frame_of(self.incoming)
+            self.frame = before = parse_frame(self.incoming)
             if before.has_head and before.stage is Stage.INCOMPLETE:
                 self.deadline = pace.now() + pace.GRACE_S
                 if before.expects:
@@ -223,7 +223,7 @@ class Channel:
         while True:
             with contextlib.suppress(BlockingIOError, InterruptedError):
                 data = raw.recv(size)
-                self._patience_s = pace.later(until, len(data)) - pace.now()
+                self._patience_s = pace.extend_deadline(until, len(data)) - pace.now()
                 BUSY.note_progress()
                 return data
             left = until - pace.now()
@@ -266,7 +266,7 @@ class Channel:
                 if not _is_ready(connection.raw, select.POLLOUT, until - pace.now()):
                     raise BrokenPipeError(errno.EPIPE, "the client reads its answer too slowly")
                 connection.flush()
-                until = pace.later(until, unsent - len(connection.outgoing))
+                until = pace.extend_deadline(until, unsent - len(connection.outgoing))
                 BUSY.note_progress()
         finally:
             self._patience_s = until - pace.now()

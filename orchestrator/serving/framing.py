@@ -49,7 +49,7 @@ class Frame:
     expects: bool = False
 
 
-def frame_of(received: bytes | bytearray) -> Frame:
+def parse_frame(received: bytes | bytearray) -> Frame:
     """Return the frame of the first request in `received`."""
     end = received.find(b"\r\n\r\n")
     if end < 0 or end + 4 > MOST_HEAD_BYTES:
@@ -74,7 +74,7 @@ def frame_of(received: bytes | bytearray) -> Frame:
     return Frame(stage=stage, size=size, has_head=True, expects=expects)
 
 
-def client_of(received: bytes | bytearray, peer: str, proxies: int) -> str:
+def find_client(received: bytes | bytearray, peer: str, proxies: int) -> str:
     """Return the address of the client: the one that the outermost of `proxies` own proxies saw."""
     end = received.find(b"\r\n\r\n")
     if not proxies or end < 0:
@@ -84,7 +84,7 @@ def client_of(received: bytes | bytearray, peer: str, proxies: int) -> str:
     return addresses[-proxies].strip() if lines and len(addresses) >= proxies else peer
 
 
-def path_of(received: bytes | bytearray) -> bytes:
+def read_path(received: bytes | bytearray) -> bytes:
     """Return the path of the request line without its query; empty if there is none."""
     words = bytes(received[:256]).lstrip(b"\r\n").split(b" ", 2)
     return words[1].partition(b"?")[0] if len(words) > 1 else b""

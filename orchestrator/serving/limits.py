@@ -10,7 +10,7 @@ from orchestrator.core.waits import WaitLimits
 _OTHER_FILES = 100
 
 
-def most_connections(wanted: int) -> int:
+def limit_connections(wanted: int) -> int:
     """Raise the limit of open files if possible. Return `wanted`, or fewer if it is too low."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY or hard >= wanted + _OTHER_FILES:

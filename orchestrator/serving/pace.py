@@ -30,7 +30,7 @@ def now() -> float:
     return time.monotonic()
 
 
-def later(deadline: float, moved: int) -> float:
+def extend_deadline(deadline: float, moved: int) -> float:
     """Return the deadline of a transfer after `moved` bytes.
 
     Bytes extend it by the time that they need at the lowest rate, but never beyond GRACE_S from

@@ -11,11 +11,11 @@ from django.conf import settings
 from django.template.loader import render_to_string
 from gunicorn.workers.gthread import ThreadWorker
 
-from orchestrator.core.addresses import network_of
+from orchestrator.core.addresses import mask_address
 from orchestrator.serving import answers, pace
 from orchestrator.serving.connection import Connection, State
-from orchestrator.serving.framing import Stage, accepts_html, client_of
-from orchestrator.serving.limits import most_connections
+from orchestrator.serving.framing import Stage, accepts_html, find_client
+from orchestrator.serving.limits import limit_connections
 from orchestrator.serving.shares import Shares
 
 #: Interval at which deadlines are checked.
@@ -30,13 +30,13 @@ class Poller(ThreadWorker):
     def init_process(self) -> None:
         self.shares = Shares.for_threads(self.cfg.threads)
         self.connections: set[Connection] = set()
-        self.worker_connections = most_connections(self.cfg.worker_connections)
+        self.worker_connections = limit_connections(self.cfg.worker_connections)
         self.checked_at = self.accepts_from = 0.0
         super().init_process()
 
     def load_wsgi(self) -> None:
         super().load_wsgi()
-        self.busy_page = answers.busy_page(render_to_string("503_busy.html"))
+        self.busy_page = answers.build_busy_page(render_to_string("503_busy.html"))
 
     def _begin(self, connection: Connection) -> None:
         raise NotImplementedError
@@ -117,7 +117,7 @@ class Poller(ThreadWorker):
                 self._close_a_silent_one()
                 self.set_accept_enabled(False)
             return
-        owner = network_of(_peer_of(client))
+        owner = mask_address(_find_peer(client))
         connection = Connection(self.cfg, raw, client, listener.getsockname(), self.shares, owner)
         self.connections.add(connection)
         self._read(connection)
@@ -225,8 +225,8 @@ class Poller(ThreadWorker):
     def _come(self, connection: Connection) -> None:
         """Handle a complete request."""
         proxies = settings.ALLAUTH_TRUSTED_PROXY_COUNT
-        peer = _peer_of(connection.client)
-        connection.owner = network_of(client_of(connection.incoming, peer, proxies))
+        peer = _find_peer(connection.client)
+        connection.owner = mask_address(find_client(connection.incoming, peer, proxies))
         self._begin(connection)
 
     def _flush(self, connection: Connection) -> None:
@@ -239,7 +239,9 @@ class Poller(ThreadWorker):
     def _on_writable(self, connection: Connection) -> None:
         unsent = len(connection.outgoing)
         is_sent = connection.flush()
-        connection.deadline = pace.later(connection.deadline, unsent - len(connection.outgoing))
+        connection.deadline = pace.extend_deadline(
+            connection.deadline, unsent - len(connection.outgoing)
+        )
         if is_sent:
             self._unwatch(connection)
             self._after_answer(connection)
@@ -262,7 +264,7 @@ class Poller(ThreadWorker):
             self._close(connection)
 
 
-def _peer_of(client: Any) -> str:
+def _find_peer(client: Any) -> str:
     """Return the address of a socket's other end; empty for a UNIX socket."""
     return str(client[0]) if isinstance(client, tuple) and client else ""
 

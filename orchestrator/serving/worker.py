@@ -20,7 +20,7 @@ from orchestrator.operations.listening import Listener
 from orchestrator.operations.stuck_threads import BUSY
 from orchestrator.serving import answers, pace
 from orchestrator.serving.connection import Connection, State
-from orchestrator.serving.framing import Stage, path_of
+from orchestrator.serving.framing import Stage, read_path
 from orchestrator.serving.lanes import Lane, Lanes
 from orchestrator.serving.limits import wait_limits
 from orchestrator.serving.poller import Poller
@@ -74,7 +74,7 @@ class Worker(Poller):
     def _begin(self, connection: Connection) -> None:
         connection.state = State.QUEUED
         if connection.stage() is not Stage.STREAMED:
-            lane = self.lanes.lane_for(path_of(connection.incoming), connection.owner)
+            lane = self.lanes.lane_for(read_path(connection.incoming), connection.owner)
             self._enter(connection, lane)
         elif connection.take_place(self.shares.uploads):
             self._enter(connection, self.lanes.requests)

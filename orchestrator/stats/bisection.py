@@ -37,14 +37,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class NextMeasurement:
     """The next step is to measure the commit at `index`."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Culprit:
     """The culprit is between `first` and `last` (both included), with this probability.
 
     They are equal if the culprit is a single commit; otherwise those before `last` cannot be built.
@@ -55,38 +55,38 @@ class Found:
     probability: float
 
 
-def next_step(
+def plan_step(
     commits: int,
     answers: Sequence[Answer],
     *,
     effect: float,
     effect_error: float,
     unbuildable: Collection[int] = (),
-) -> Ask | Found:
+) -> NextMeasurement | Culprit:
     """Return the next step of a search over `commits` commits; the last one has the effect.
 
     `effect`: ln(last / good), not 0, with its standard error. Indices count from the first commit
     after the good one. Commits in `unbuildable` are never chosen.
     """
-    chances = culprit_chances(commits, answers, effect=effect, effect_error=effect_error)
-    groups = _groups(commits, unbuildable)
+    chances = compute_culprit_chances(commits, answers, effect=effect, effect_error=effect_error)
+    groups = _group_commits(commits, unbuildable)
     best = max(groups, key=lambda group: sum(chances[group.start : group.stop]))
     chance = sum(chances[best.start : best.stop])
     askable = [group.stop - 1 for group in groups[:-1]]
     if chance >= SURE or not askable:
-        return Found(first=best.start, last=best.stop - 1, probability=chance)
+        return Culprit(first=best.start, last=best.stop - 1, probability=chance)
     until = [sum(chances[: index + 1]) for index in askable]
     _, index = min((abs(share - 0.5), index) for share, index in zip(until, askable, strict=True))
-    return Ask(index=index)
+    return NextMeasurement(index=index)
 
 
-def culprit_chances(
+def compute_culprit_chances(
     commits: int, answers: Sequence[Answer], *, effect: float, effect_error: float
 ) -> tuple[float, ...]:
     """Return the probability of each commit to be the culprit, with a uniform prior."""
     logs = [0.0] * commits
     for answer in answers:
-        bad, good = _evidence(answer, effect, effect_error)
+        bad, good = _compute_evidence(answer, effect, effect_error)
         for culprit in range(commits):
             logs[culprit] += bad if culprit <= answer.index else good
     top = max(logs)
@@ -97,11 +97,11 @@ def culprit_chances(
 
 def has_effect(answer: Answer, *, effect: float, effect_error: float) -> bool:
     """Return whether the answer is more likely with the effect than without it."""
-    bad, good = _evidence(answer, effect, effect_error)
+    bad, good = _compute_evidence(answer, effect, effect_error)
     return bad > good
 
 
-def blocks_to_ask(whole: Answer) -> int:
+def count_blocks_to_ask(whole: Answer) -> int:
     """Return the number of blocks for a step, from the confirmation run of both ends (`whole`).
 
     Half the effect, the threshold between presence and absence, is then three standard errors, so a
@@ -114,7 +114,7 @@ def blocks_to_ask(whole: Answer) -> int:
     return min(max(needed, FEWEST_BLOCKS), MOST_BLOCKS)
 
 
-def credible(chances: Sequence[float], share: float = 0.95) -> range:
+def find_credible_range(chances: Sequence[float], share: float = 0.95) -> range:
     """Return the shortest range of commits with the culprit with at least this probability."""
     spans = (
         range(first, last + 1)
@@ -125,7 +125,7 @@ def credible(chances: Sequence[float], share: float = 0.95) -> range:
     return min(spans, key=len, default=range(len(chances)))
 
 
-def _evidence(answer: Answer, effect: float, effect_error: float) -> tuple[float, float]:
+def _compute_evidence(answer: Answer, effect: float, effect_error: float) -> tuple[float, float]:
     """Return the log likelihoods with and without the effect; their difference is bounded."""
     degrees = max(answer.blocks - 1, 1)
     error = max(answer.error, 1e-6)
@@ -144,7 +144,7 @@ def _log_density(x: float, degrees: int) -> float:
     return -(degrees + 1) / 2 * math.log1p(x * x / degrees)
 
 
-def _groups(commits: int, unbuildable: Collection[int]) -> list[range]:
+def _group_commits(commits: int, unbuildable: Collection[int]) -> list[range]:
     """Group commits that no answer can separate: those that cannot be built, with the next one."""
     groups = []
     first = 0

@@ -19,14 +19,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.stats.search import shifts_of
+from orchestrator.stats.search import find_shifts
 from orchestrator.stats.shifts import Noise, Shift
 from orchestrator.stats.spikes import (
-    correlation_of_neighbours,
-    noise_of_neighbours,
-    spikes_of,
+    estimate_neighbour_correlation,
+    estimate_neighbour_noise,
+    find_spikes,
 )
-from orchestrator.stats.summary import t_quantile
+from orchestrator.stats.summary import compute_t_quantile
 
 Floats = NDArray[np.float64]
 
@@ -139,18 +139,18 @@ class _Series:
     def __init__(self, places: NDArray[np.intp], level: Floats, breaks: list[int], floor: float):
         self._places, self._level = places, level
         borders = np.searchsorted(places, breaks).tolist()
-        self._pieces = _pieces([0, *borders, places.size])
+        self._pieces = _list_pieces([0, *borders, places.size])
         steps = self._steps(level, np.zeros(level.size, dtype=np.bool_))
         self.spikes = np.zeros(level.size, dtype=np.bool_)
-        limit = max(noise_of_neighbours(steps) / math.sqrt(2), floor)
+        limit = max(estimate_neighbour_noise(steps) / math.sqrt(2), floor)
         for start, end in self._pieces:
-            self.spikes[start:end] = spikes_of(level[start:end], limit)
+            self.spikes[start:end] = find_spikes(level[start:end], limit)
         self.noise = self._noise(floor)
 
     def _noise(self, floor: float) -> Noise:
         steps = self._steps(self._level, self.spikes)
-        sigma = noise_of_neighbours(steps)
-        correlation = correlation_of_neighbours(steps, sigma)
+        sigma = estimate_neighbour_noise(steps)
+        correlation = estimate_neighbour_correlation(steps, sigma)
         apart = math.sqrt(2 * (1 - correlation))
         return Noise(sigma=max(sigma / apart, floor), floor=floor, correlation=correlation)
 
@@ -162,7 +162,7 @@ class _Series:
         found = []
         for start, end in self._pieces:
             kept = np.flatnonzero(~self.spikes[start:end]) + start
-            for at, shift in shifts_of(self._level[kept], self.noise, least):
+            for at, shift in find_shifts(self._level[kept], self.noise, least):
                 found.append((self._index(int(kept[at]), shift), shift))
         return found
 
@@ -175,7 +175,7 @@ class _Series:
         return int(self._places[at])
 
 
-def _pieces(borders: list[int]) -> list[tuple[int, int]]:
+def _list_pieces(borders: list[int]) -> list[tuple[int, int]]:
     ends = sorted(set(borders))
     return list(pairwise(ends))
 
@@ -194,7 +194,7 @@ def _is_unstable(shifts: list[Shift], sigma: float, n: int) -> bool:
 def _change(
     index: int, shift: Shift, scale: _Scale, lower_is_better: bool, unstable: bool
 ) -> Change:
-    reach = t_quantile(CONFIDENCE, shift.degrees) * shift.error
+    reach = compute_t_quantile(CONFIDENCE, shift.degrees) * shift.error
     bounds = [scale.change(shift.before, shift.difference + side) for side in (-reach, 0.0, reach)]
     low, change, high = sorted(bounds)
     sure = shift.cautious_p <= ALERT and not unstable

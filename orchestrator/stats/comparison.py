@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cli.pitwall.units import format_percent
-from orchestrator.stats.paired import FEWEST_BLOCKS, PairedTest, paired_test
-from orchestrator.stats.signed_rank import FEWEST_PAIRS, hodges_lehmann
+from orchestrator.stats.paired import FEWEST_BLOCKS, PairedTest, test_pairs
+from orchestrator.stats.signed_rank import FEWEST_PAIRS, estimate_hodges_lehmann
 
 Better = Literal["higher", "lower"]
 #: The exponential of a larger logarithm overflows.
@@ -106,11 +106,11 @@ def compare_blocks(
         raise ValueError(f"margin {margin}: expected a share between 0 and 1")
     if better not in ("higher", "lower"):
         raise ValueError(f"better {better!r}: expected 'higher' or 'lower'")
-    pairs = _pairs(baseline, contender)
+    pairs = _select_pairs(baseline, contender)
     blocks = len(pairs)
     unknown = Comparison(
         verdict=Verdict.INCONCLUSIVE,
-        reasons=_obstacles(pairs),
+        reasons=_find_obstacles(pairs),
         better=better,
         margin=margin,
         confidence=confidence,
@@ -118,24 +118,24 @@ def compare_blocks(
         excluded=len(baseline) - blocks,
         needed_blocks=None if blocks else FEWEST_BLOCKS,
     )
-    return unknown if unknown.reasons else _judged(unknown, pairs, alpha, equivalence_alpha)
+    return unknown if unknown.reasons else _judge_pairs(unknown, pairs, alpha, equivalence_alpha)
 
 
-def _judged(
+def _judge_pairs(
     unknown: Comparison, pairs: NDArray[np.float64], alpha: float, equivalence_alpha: float
 ) -> Comparison:
     """Compare the pairs, which all have a ratio."""
     better, margin, confidence = unknown.better, unknown.margin, unknown.confidence
     logs = np.log(pairs)
     differences = logs[:, 1] - logs[:, 0]
-    test = paired_test(differences, margin=margin, confidence=confidence)
-    verdict = verdict_of(test, better, alpha, equivalence_alpha)
-    robust = _robust(differences, confidence)
-    fragile = robust is not None and disagrees(robust, verdict, better, margin)
+    test = test_pairs(differences, margin=margin, confidence=confidence)
+    verdict = derive_verdict(test, better, alpha, equivalence_alpha)
+    robust = _estimate_robust(differences, confidence)
+    fragile = robust is not None and contradicts_verdict(robust, verdict, better, margin)
     return replace(
         unknown,
         verdict=verdict,
-        reasons=reasons_of(test.n, verdict, margin, test.half_width, fragile),
+        reasons=build_reasons(test.n, verdict, margin, test.half_width, fragile),
         baseline=float(np.exp(logs[:, 0].mean())),
         contender=float(np.exp(logs[:, 1].mean())),
         change=as_change(test.mean),
@@ -151,7 +151,7 @@ def _judged(
     )
 
 
-def _pairs(
+def _select_pairs(
     baseline: Sequence[float | None], contender: Sequence[float | None]
 ) -> NDArray[np.float64]:
     if len(baseline) != len(contender):
@@ -167,7 +167,7 @@ def _pairs(
     return pairs
 
 
-def _obstacles(pairs: NDArray[np.float64]) -> tuple[str, ...]:
+def _find_obstacles(pairs: NDArray[np.float64]) -> tuple[str, ...]:
     if not len(pairs):
         return ("no block has both values",)
     return ("a value of zero has no ratio",) if (pairs == 0).any() else ()
@@ -182,28 +182,30 @@ def _change(log_ratio: float | None) -> float | None:
     return None if log_ratio is None else as_change(log_ratio)
 
 
-def verdict_of(test: PairedTest, better: Better, alpha: float, equivalence_alpha: float) -> Verdict:
+def derive_verdict(
+    test: PairedTest, better: Better, alpha: float, equivalence_alpha: float
+) -> Verdict:
     """Return the verdict of a paired or unpaired test by the rules of `compare_blocks`."""
     if test.n < FEWEST_BLOCKS or test.p_value is None or test.equivalence_p is None:
         return Verdict.INCONCLUSIVE
     if test.p_value < alpha:
-        return direction(as_change(test.mean), better, test.margin)
+        return derive_direction(as_change(test.mean), better, test.margin)
     if test.equivalence_p < equivalence_alpha:
         return Verdict.EQUIVALENT
     return Verdict.INCONCLUSIVE
 
 
-def direction(change: float, better: Better, margin: float) -> Verdict:
+def derive_direction(change: float, better: Better, margin: float) -> Verdict:
     """Return the verdict for a significant change."""
     if abs(change) <= margin:
         return Verdict.TRIVIAL
     return Verdict.IMPROVED if (change > 0) == (better == "higher") else Verdict.REGRESSED
 
 
-def _robust(differences: NDArray[np.float64], confidence: float) -> RobustChange | None:
+def _estimate_robust(differences: NDArray[np.float64], confidence: float) -> RobustChange | None:
     if differences.size < FEWEST_PAIRS:
         return None
-    centre = hodges_lehmann(differences.tolist(), confidence=confidence)
+    centre = estimate_hodges_lehmann(differences.tolist(), confidence=confidence)
     return RobustChange(
         change=as_change(centre.estimate),
         low=as_change(centre.low),
@@ -211,17 +213,19 @@ def _robust(differences: NDArray[np.float64], confidence: float) -> RobustChange
     )
 
 
-def disagrees(robust: RobustChange, verdict: Verdict, better: Better, margin: float) -> bool:
+def contradicts_verdict(
+    robust: RobustChange, verdict: Verdict, better: Better, margin: float
+) -> bool:
     """Return whether the robust interval contradicts a decided verdict."""
     if verdict is Verdict.INCONCLUSIVE:
         return False
     if verdict is Verdict.EQUIVALENT:
         return not (-margin < robust.low and robust.high < margin)
     excludes_zero = robust.low > 0 or robust.high < 0
-    return not excludes_zero or direction(robust.change, better, margin) is not verdict
+    return not excludes_zero or derive_direction(robust.change, better, margin) is not verdict
 
 
-def reasons_of(
+def build_reasons(
     n: int,
     verdict: Verdict,
     margin: float,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.stats.levels import level_starts
+from orchestrator.stats.levels import find_level_starts
 
 Floats = NDArray[np.float64]
 
@@ -14,7 +14,7 @@ PRICE_OF_DRIFT = 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class Trend:
     """`starts` of all levels except the first, on a line with `slope` per value; the total
     `cost`."""
 
@@ -23,39 +23,39 @@ class Course:
     cost: float
 
 
-def course_of(series: Floats, penalty: float) -> Course:
+def fit_trend(series: Floats, penalty: float) -> Trend:
     """Return the trend of lowest cost: residual squares plus `penalty` per further level or drift.
 
     `series` is in units of its noise. Two drifts are tried: the line through all values, and the
     common slope of the levels that are found without a drift.
     """
-    plain = _course(series, 0.0, penalty)
-    if not plain.starts and _saving(series) < PRICE_OF_DRIFT * penalty:
+    plain = _build_trend(series, 0.0, penalty)
+    if not plain.starts and _compute_saving(series) < PRICE_OF_DRIFT * penalty:
         return plain
     tried = [plain]
-    for slope in {_slope(series, []), _slope(series, plain.starts)}:
-        first = _course(series, slope, penalty)
+    for slope in {_fit_slope(series, []), _fit_slope(series, plain.starts)}:
+        first = _build_trend(series, slope, penalty)
         if first.starts:
-            first = _course(series, _slope(series, first.starts), penalty)
+            first = _build_trend(series, _fit_slope(series, first.starts), penalty)
         tried.append(first)
     return min(tried, key=lambda course: course.cost)
 
 
-def _saving(series: Floats) -> float:
+def _compute_saving(series: Floats) -> float:
     """Return the reduction of the sum of squares by a line through all values."""
     place = np.arange(series.size) - (series.size - 1) / 2
     return float(np.dot(place, series) ** 2 / np.dot(place, place))
 
 
-def _course(series: Floats, slope: float, penalty: float) -> Course:
+def _build_trend(series: Floats, slope: float, penalty: float) -> Trend:
     flat = series - slope * np.arange(series.size)
-    starts = level_starts(flat, penalty)
+    starts = find_level_starts(flat, penalty)
     left = sum(float(np.sum((level - level.mean()) ** 2)) for level in np.split(flat, starts))
     price = penalty * (len(starts) + (PRICE_OF_DRIFT if slope else 0.0))
-    return Course(slope=slope, starts=starts, cost=left + price)
+    return Trend(slope=slope, starts=starts, cost=left + price)
 
 
-def _slope(series: Floats, starts: list[int]) -> float:
+def _fit_slope(series: Floats, starts: list[int]) -> float:
     """Return the common slope of the levels, by least squares."""
     along = across = 0.0
     for level in np.split(series, starts):

@@ -33,7 +33,7 @@ class Drift:
         return abs(self.change) > self.allowed
 
 
-def drift_of(value: float, earlier: Sequence[float], *, tolerance: float) -> Drift | None:
+def measure_drift(value: float, earlier: Sequence[float], *, tolerance: float) -> Drift | None:
     """Return the deviation of `value` from the median of the earlier values.
 
     The allowed deviation is `tolerance`, or NOISE_SD robust standard deviations of the earlier

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from orchestrator.stats.summary import summarise, t_quantile
+from orchestrator.stats.summary import compute_t_quantile, summarise
 
 Statistic = Literal["median", "mean", "min", "max"]
 #: Fewer trials have no interval: with two, the t quantile of 12.7 spans powers of ten.
@@ -39,10 +39,10 @@ def estimate(values: Sequence[float], statistic: Statistic) -> Estimate | None:
     summary = summarise(values)
     mean = summary.mean if summary else float(np.mean(values))
     centre = float(np.median(values)) if statistic == "median" else mean
-    return around(centre, values)
+    return estimate_around(centre, values)
 
 
-def around(centre: float, values: Sequence[float]) -> Estimate:
+def estimate_around(centre: float, values: Sequence[float]) -> Estimate:
     """Return `centre` with the t interval on logs of the values, widened to contain it."""
     summary = summarise(values)
     if summary is None or summary.low is None or summary.high is None or summary.n < LEAST_TRIALS:
@@ -64,12 +64,12 @@ def change_against(
     change = value / base - 1
     if n < LEAST_TRIALS or min(*values, *base_values) <= 0:
         return Estimate(value=change, low=None, high=None, n=n)
-    middle, reach = _welch(np.log(values), np.log(base_values))
+    middle, reach = _compare_means(np.log(values), np.log(base_values))
     low, high = math.expm1(middle - reach), math.expm1(middle + reach)
     return Estimate(value=change, low=min(low, change), high=max(high, change), n=n)
 
 
-def difference_to(
+def estimate_difference(
     value: float, values: Sequence[float], base: float, base_values: Sequence[float]
 ) -> Estimate:
     """Return value - base, with Welch's t interval. `n` counts the trials of the smaller side."""
@@ -77,11 +77,11 @@ def difference_to(
     difference = value - base
     if n < LEAST_TRIALS:
         return Estimate(value=difference, low=None, high=None, n=n)
-    _, reach = _welch(np.asarray(values, dtype=float), np.asarray(base_values, dtype=float))
+    _, reach = _compare_means(np.asarray(values, dtype=float), np.asarray(base_values, dtype=float))
     return Estimate(value=difference, low=difference - reach, high=difference + reach, n=n)
 
 
-def _welch(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+def _compare_means(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
     """Return the difference of two means and half its 95 % interval (Welch 1947)."""
     middle = float(one.mean() - other.mean())
     first, second = (float(side.var(ddof=1)) / side.size for side in (one, other))
@@ -90,4 +90,4 @@ def _welch(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
         return middle, 0.0
     share = first / both
     degrees = 1 / (share**2 / (one.size - 1) + (1 - share) ** 2 / (other.size - 1))
-    return middle, t_quantile(0.95, degrees) * math.sqrt(both)
+    return middle, compute_t_quantile(0.95, degrees) * math.sqrt(both)

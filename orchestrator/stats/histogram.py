@@ -56,7 +56,7 @@ class Histogram:
             )
         if counts.size and counts.min() < 0:
             raise ValueError(f"a negative count: {counts.min()}")
-        return cls(*_gather(_slot_of(values), counts))
+        return cls(*_gather(_find_slots(values), counts))
 
     @classmethod
     def merged(cls, histograms: Iterable["Histogram"]) -> Self:
@@ -91,19 +91,19 @@ class Histogram:
     @property
     def min(self) -> float | None:
         """Return the lower end of the lowest counter, µs; None if empty."""
-        return float(_lowest(self._index[0])) if self._index.size else None
+        return float(_compute_lowest(self._index[0])) if self._index.size else None
 
     @property
     def max(self) -> float | None:
         """Return the upper end of the highest counter, µs; None if empty."""
-        return float(_highest(self._index[-1])) if self._index.size else None
+        return float(_compute_highest(self._index[-1])) if self._index.size else None
 
     @property
     def mean(self) -> float | None:
         """Return the mean of the middles of the counters, µs; None if empty."""
         if not self._index.size:
             return None
-        return float(np.dot(_middle(self._index), self._count) / self.total_count)
+        return float(np.dot(_compute_middle(self._index), self._count) / self.total_count)
 
     def percentile(self, percentile: float) -> float:
         """Return the upper end, µs, of the counter with the value of rank ⌈percentile/100 · n⌉.
@@ -117,20 +117,20 @@ class Histogram:
         if not self._index.size:
             raise ValueError("an empty histogram has no percentiles")
         if percentile == 0:
-            return float(_lowest(self._index[0]))
+            return float(_compute_lowest(self._index[0]))
         # Round first: 99.9 / 100 · 1000 is slightly more than 999 in floating point.
         rank = max(1, math.ceil(round(percentile * self.total_count / 100, 6)))
-        return float(_highest(self._index[np.searchsorted(self._running, rank)]))
+        return float(_compute_highest(self._index[np.searchsorted(self._running, rank)]))
 
     def percentiles(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
         """Return `percentile` of each, µs; each is above 0 and at most 100."""
-        return _highest(self._at(percentiles)).astype(np.float64)
+        return _compute_highest(self._at(percentiles)).astype(np.float64)
 
     def widths(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
         """Return the widths of the counters of `percentiles`, µs: the resolution of the
         percentiles."""
         index = self._at(percentiles)
-        return (_highest(index) - _lowest(index) + 1).astype(np.float64)
+        return (_compute_highest(index) - _compute_lowest(index) + 1).astype(np.float64)
 
     def _at(self, percentiles: Sequence[float]) -> Int64Array:
         wanted = np.asarray(percentiles, dtype=np.float64)
@@ -174,7 +174,7 @@ def _gather(index: Int64Array, count: Int64Array) -> tuple[Int64Array, Int64Arra
     return filled, slots[filled].astype(np.int64)
 
 
-def _slot_of(values: Int64Array) -> Int64Array:
+def _find_slots(values: Int64Array) -> Int64Array:
     # frexp's exponent is the bit length, exact below 2^53.
     bits = np.frexp((values | _MASK).astype(np.float64))[1].astype(np.int64)
     bucket = bits - (_HALF_BITS + 1)
@@ -186,14 +186,14 @@ def _shift(index: Int64Array) -> Int64Array:
     return shift
 
 
-def _lowest(index: Int64Array) -> Int64Array:
+def _compute_lowest(index: Int64Array) -> Int64Array:
     shift = _shift(index)
     return (index - (shift << _HALF_BITS)) << shift
 
 
-def _highest(index: Int64Array) -> Int64Array:
-    return _lowest(index) + (1 << _shift(index)) - 1
+def _compute_highest(index: Int64Array) -> Int64Array:
+    return _compute_lowest(index) + (1 << _shift(index)) - 1
 
 
-def _middle(index: Int64Array) -> Int64Array:
-    return _lowest(index) + ((1 << _shift(index)) >> 1)
+def _compute_middle(index: Int64Array) -> Int64Array:
+    return _compute_lowest(index) + ((1 << _shift(index)) >> 1)

@@ -25,7 +25,7 @@ def encode_counts(
     index: Int64Array, count: Int64Array, *, lowest: int, highest: int, digits: int
 ) -> bytes:
     """Encode a histogram from its non-zero counters (`index` ascending, `count` > 0)."""
-    payload = _leb128(_zigzag(_with_zero_runs(index, count)))
+    payload = _encode_leb128(_encode_zigzag(_with_zero_runs(index, count)))
     header = _INNER.pack(_COUNTS_COOKIE, len(payload), 0, digits, lowest, highest, 1.0)
     packed = zlib.compress(header + payload)
     return _OUTER.pack(_COMPRESSED_COOKIE, len(packed)) + packed
@@ -38,7 +38,7 @@ def decode_counts(
 
     Raises ValueError with the fault of the bytes; a different range or precision is also a fault.
     """
-    body = _inflate(data, limit=_INNER.size + slots * _MAX_LEB128_BYTES)
+    body = _decompress(data, limit=_INNER.size + slots * _MAX_LEB128_BYTES)
     if len(body) < _INNER.size:
         raise ValueError("not a histogram: its header is cut short")
     cookie, length, offset, *found, ratio = _INNER.unpack_from(body)
@@ -55,7 +55,7 @@ def decode_counts(
     return _without_zero_runs(_from_leb128(payload), slots)
 
 
-def _inflate(data: bytes, *, limit: int) -> bytes:
+def _decompress(data: bytes, *, limit: int) -> bytes:
     if len(data) < _OUTER.size:
         raise ValueError(f"not a histogram: only {len(data)} bytes")
     cookie, length = _OUTER.unpack_from(data)
@@ -95,11 +95,11 @@ def _without_zero_runs(values: Int64Array, slots: int) -> tuple[Int64Array, Int6
     return index, values[filled]
 
 
-def _zigzag(values: Int64Array) -> NDArray[np.uint64]:
+def _encode_zigzag(values: Int64Array) -> NDArray[np.uint64]:
     return ((values << 1) ^ (values >> 63)).astype(np.uint64)
 
 
-def _leb128(values: NDArray[np.uint64]) -> bytes:
+def _encode_leb128(values: NDArray[np.uint64]) -> bytes:
     shifts = np.arange(_MAX_LEB128_BYTES, dtype=np.uint64) * np.uint64(7)
     rest = values[:, None] >> shifts
     used = rest > 0

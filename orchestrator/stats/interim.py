@@ -17,7 +17,9 @@ EQUIVALENCE_ALPHA = 0.02
 PENALTY = 4.0
 
 
-def next_analysis(comparison: Comparison, planned: tuple[int, ...] = INTERIM_BLOCKS) -> int | None:
+def compute_next_analysis(
+    comparison: Comparison, planned: tuple[int, ...] = INTERIM_BLOCKS
+) -> int | None:
     """The number of blocks at the next analysis; None if measuring may stop.
 
     It may stop when a verdict is reached that is not fragile, or when no analysis is left.
@@ -25,21 +27,21 @@ def next_analysis(comparison: Comparison, planned: tuple[int, ...] = INTERIM_BLO
     decided = comparison.verdict is not Verdict.INCONCLUSIVE and not comparison.fragile
     if decided:
         return None
-    return analysis_after(comparison.blocks, planned)
+    return find_analysis_after(comparison.blocks, planned)
 
 
-def analysis_after(blocks: int, planned: tuple[int, ...] = INTERIM_BLOCKS) -> int | None:
+def find_analysis_after(blocks: int, planned: tuple[int, ...] = INTERIM_BLOCKS) -> int | None:
     """The next planned analysis of a case with this many clean blocks; None after the last."""
     return next((count for count in planned if count > blocks), None)
 
 
-def analysis_is_due(blocks: int, analysed_at: int, *, last: bool) -> bool:
+def is_analysis_due(blocks: int, analysed_at: int, *, last: bool) -> bool:
     """Return whether a case with `blocks` clean blocks is due for an analysis.
 
     `analysed_at`: its clean blocks at the last analysis, 0 before the first. A missed analysis is
     done once; none is repeated. `last`: the case will not be measured further.
     """
-    planned = analysis_after(analysed_at)
+    planned = find_analysis_after(analysed_at)
     if planned is None or blocks <= analysed_at:
         return False
     return blocks >= planned or (last and blocks >= INTERIM_BLOCKS[0])

@@ -9,7 +9,7 @@ Floats = NDArray[np.float64]
 FEWEST_OF_LEVEL = 2
 
 
-def level_starts(series: Floats, penalty: float) -> list[int]:
+def find_level_starts(series: Floats, penalty: float) -> list[int]:
     """Return the starts of all levels except the first: least squares plus `penalty` per level.
 
     `series` is in units of its noise. Exact; the time is proportional to the length of the series
@@ -35,10 +35,10 @@ def level_starts(series: Floats, penalty: float) -> list[int]:
         kept = open_[whole <= cost[end]]
         count = kept.size
         starts[:count] = kept
-    return _traced(last)
+    return _trace_back(last)
 
 
-def _traced(last: NDArray[np.int64]) -> list[int]:
+def _trace_back(last: NDArray[np.int64]) -> list[int]:
     found = []
     at = int(last[-1])
     while at > 0:

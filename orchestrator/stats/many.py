@@ -20,26 +20,26 @@ from orchestrator.stats.comparison import (
     RobustChange,
     Verdict,
     as_change,
+    build_reasons,
     compare_blocks,
-    direction,
-    disagrees,
-    reasons_of,
+    contradicts_verdict,
+    derive_direction,
 )
 from orchestrator.stats.paired import (
     FEWEST_BLOCKS,
     POWER_CONFIDENCE,
     ROUNDING,
-    blocks_to_conclude,
+    estimate_blocks_to_conclude,
 )
-from orchestrator.stats.signed_rank import FEWEST_PAIRS, rank_of
-from orchestrator.stats.summary import t_quantile
+from orchestrator.stats.signed_rank import FEWEST_PAIRS, compute_rank
+from orchestrator.stats.summary import compute_t_quantile
 
 Floats = NDArray[np.float64]
 _BETTER = ("higher", "lower")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToCompare:
+class ComparisonInput:
     """One metric of one case: `baseline[i]` and `contender[i]` were measured in block i."""
 
     baseline: Sequence[float | None]
@@ -72,7 +72,7 @@ class _Rules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Tested:
+class _TestResults:
     """Columns with a row per cell: logs of means, their differences, and the results of tests."""
 
     before: Floats
@@ -86,7 +86,7 @@ class _Tested:
 
 
 def compare_many(
-    cells: Sequence[ToCompare],
+    cells: Sequence[ComparisonInput],
     *,
     alpha: float = 0.015,
     equivalence_alpha: float = 0.02,
@@ -99,20 +99,20 @@ def compare_many(
     """
     rules = _Rules(alpha=alpha, equivalence_alpha=equivalence_alpha, confidence=confidence)
     found: list[Comparison | None] = [None] * len(cells)
-    for n, places in _by_length(cells).items():
-        before, after = _matrix(cells, places)
-        plain = _plain(before) & _plain(after)
+    for n, places in _group_by_length(cells).items():
+        before, after = _build_matrix(cells, places)
+        plain = _find_plain_rows(before) & _find_plain_rows(after)
         chosen = np.array(places)[plain].tolist()
         if n < 2 or not chosen:
             continue
         logs = np.log(before[plain]), np.log(after[plain])
         group = [cells[place] for place in chosen]
-        for place, comparison in zip(chosen, _judged(group, logs, rules), strict=True):
+        for place, comparison in zip(chosen, _judge_cells(group, logs, rules), strict=True):
             found[place] = comparison
-    return [each or _alone(cell, rules) for each, cell in zip(found, cells, strict=True)]
+    return [each or _compare_alone(cell, rules) for each, cell in zip(found, cells, strict=True)]
 
 
-def _alone(cell: ToCompare, rules: _Rules) -> Comparison:
+def _compare_alone(cell: ComparisonInput, rules: _Rules) -> Comparison:
     return compare_blocks(
         cell.baseline,
         cell.contender,
@@ -124,7 +124,7 @@ def _alone(cell: ToCompare, rules: _Rules) -> Comparison:
     )
 
 
-def _by_length(cells: Sequence[ToCompare]) -> dict[int, list[int]]:
+def _group_by_length(cells: Sequence[ComparisonInput]) -> dict[int, list[int]]:
     """Group the indices of the cells by their number of blocks, without invalid cells."""
     places: dict[int, list[int]] = defaultdict(list)
     for place, cell in enumerate(cells):
@@ -134,55 +134,59 @@ def _by_length(cells: Sequence[ToCompare]) -> dict[int, list[int]]:
     return places
 
 
-def _matrix(cells: Sequence[ToCompare], places: Sequence[int]) -> tuple[Floats, Floats]:
+def _build_matrix(cells: Sequence[ComparisonInput], places: Sequence[int]) -> tuple[Floats, Floats]:
     """Return baselines and contenders with a row per cell; None is NaN."""
     before = np.array([cells[place].baseline for place in places], dtype=np.float64)
     after = np.array([cells[place].contender for place in places], dtype=np.float64)
     return before, after
 
 
-def _plain(values: Floats) -> NDArray[np.bool_]:
+def _find_plain_rows(values: Floats) -> NDArray[np.bool_]:
     return np.asarray((np.isfinite(values) & (values > 0)).all(axis=1))
 
 
-def _judged(
-    cells: Sequence[ToCompare], logs: tuple[Floats, Floats], rules: _Rules
+def _judge_cells(
+    cells: Sequence[ComparisonInput], logs: tuple[Floats, Floats], rules: _Rules
 ) -> list[Comparison]:
     """Compare cells with equal numbers of blocks; `logs` are of baselines and contenders."""
     differences = logs[1] - logs[0]
     margins = np.array([cell.margin for cell in cells])
-    tested = _tested(logs, differences, margins, rules)
-    verdicts = _verdicts(cells, tested, rules)
-    robust = _robust(differences, rules.confidence)
+    tested = _test_cells(logs, differences, margins, rules)
+    verdicts = _derive_verdicts(cells, tested, rules)
+    robust = _estimate_robust(differences, rules.confidence)
     return [
-        _comparison(cell, row, verdict, second, rules)
-        for cell, row, verdict, second in zip(cells, _rows(tested), verdicts, robust, strict=True)
+        _build_comparison(cell, row, verdict, second, rules)
+        for cell, row, verdict, second in zip(
+            cells, _iterate_rows(tested), verdicts, robust, strict=True
+        )
     ]
 
 
-def _tested(
+def _test_cells(
     logs: tuple[Floats, Floats], differences: Floats, margins: Floats, rules: _Rules
-) -> _Tested:
+) -> _TestResults:
     n = differences.shape[1]
     mean = differences.mean(axis=1)
     error = differences.std(axis=1, ddof=1) / math.sqrt(n)
     low, high = np.log1p(-margins), np.log1p(margins)
-    detecting = t_quantile(1 - rules.alpha, n - 1) + t_quantile(POWER_CONFIDENCE, n - 1)
-    return _Tested(
+    detecting = compute_t_quantile(1 - rules.alpha, n - 1) + compute_t_quantile(
+        POWER_CONFIDENCE, n - 1
+    )
+    return _TestResults(
         before=logs[0].mean(axis=1),
         after=logs[1].mean(axis=1),
         mean=mean,
-        half_width=t_quantile(rules.confidence, n - 1) * error,
+        half_width=compute_t_quantile(rules.confidence, n - 1) * error,
         reach=detecting * error,
-        p_value=np.minimum(1.0, 2 * _tails(np.abs(mean), error, n - 1)),
+        p_value=np.minimum(1.0, 2 * _compute_tails(np.abs(mean), error, n - 1)),
         equivalence_p=np.maximum(
-            _tails(mean - low, error, n - 1), _tails(high - mean, error, n - 1)
+            _compute_tails(mean - low, error, n - 1), _compute_tails(high - mean, error, n - 1)
         ),
         n=n,
     )
 
 
-def _tails(distance: Floats, error: Floats, degrees: int) -> Floats:
+def _compute_tails(distance: Floats, error: Floats, degrees: int) -> Floats:
     """Compute `paired._tail` for arrays."""
     exact = error < ROUNDING
     tails = stdtr(degrees, -distance / np.where(exact, 1.0, error))
@@ -190,18 +194,20 @@ def _tails(distance: Floats, error: Floats, degrees: int) -> Floats:
     return np.where(np.abs(distance) < ROUNDING, 0.5, tails)
 
 
-def _changes(logs: Floats) -> Floats:
+def _compute_changes(logs: Floats) -> Floats:
     return np.asarray(np.expm1(np.minimum(logs, LARGEST_LOG)))
 
 
-def _verdicts(cells: Sequence[ToCompare], tested: _Tested, rules: _Rules) -> list[Verdict]:
+def _derive_verdicts(
+    cells: Sequence[ComparisonInput], tested: _TestResults, rules: _Rules
+) -> list[Verdict]:
     if tested.n < FEWEST_BLOCKS:
         return [Verdict.INCONCLUSIVE] * len(cells)
     changed = (tested.p_value < rules.alpha).tolist()
     same = (tested.equivalence_p < rules.equivalence_alpha).tolist()
     means = tested.mean.tolist()
     return [
-        direction(as_change(mean), cell.better, cell.margin)
+        derive_direction(as_change(mean), cell.better, cell.margin)
         if is_changed
         else Verdict.EQUIVALENT
         if is_same
@@ -210,41 +216,45 @@ def _verdicts(cells: Sequence[ToCompare], tested: _Tested, rules: _Rules) -> lis
     ]
 
 
-def _robust(differences: Floats, confidence: float) -> list[RobustChange | None]:
+def _estimate_robust(differences: Floats, confidence: float) -> list[RobustChange | None]:
     """Return the Hodges-Lehmann estimate of each row, as in `signed_rank`."""
     count, n = differences.shape
     if n < FEWEST_PAIRS:
         return [None] * count
     first, second = np.triu_indices(n)
     walsh = np.sort((differences[:, first] + differences[:, second]) / 2, axis=1)
-    rank = rank_of(n, (1 - confidence) / 2)
+    rank = compute_rank(n, (1 - confidence) / 2)
     middle = (walsh[:, (first.size - 1) // 2] + walsh[:, first.size // 2]) / 2
-    columns = (_changes(each).tolist() for each in (middle, walsh[:, rank - 1], walsh[:, -rank]))
+    columns = (
+        _compute_changes(each).tolist() for each in (middle, walsh[:, rank - 1], walsh[:, -rank])
+    )
     return [
         RobustChange(change=change, low=low, high=high)
         for change, low, high in zip(*columns, strict=True)
     ]
 
 
-def _rows(tested: _Tested) -> Iterator[_Row]:
+def _iterate_rows(tested: _TestResults) -> Iterator[_Row]:
     columns = (
-        np.exp(tested.before), np.exp(tested.after), _changes(tested.mean),
-        _changes(tested.mean - tested.half_width), _changes(tested.mean + tested.half_width),
-        tested.p_value, tested.equivalence_p, tested.half_width, _changes(tested.half_width),
-        _changes(tested.reach),
+        np.exp(tested.before), np.exp(tested.after), _compute_changes(tested.mean),
+        _compute_changes(tested.mean - tested.half_width),
+        _compute_changes(tested.mean + tested.half_width),
+        tested.p_value, tested.equivalence_p, tested.half_width,
+        _compute_changes(tested.half_width),
+        _compute_changes(tested.reach),
     )  # fmt: skip
     lists = (column.tolist() for column in columns)
     return (_Row(tested.n, *values) for values in zip(*lists, strict=True))
 
 
-def _comparison(
-    cell: ToCompare, row: _Row, verdict: Verdict, robust: RobustChange | None, rules: _Rules
+def _build_comparison(
+    cell: ComparisonInput, row: _Row, verdict: Verdict, robust: RobustChange | None, rules: _Rules
 ) -> Comparison:
     undecided = verdict is Verdict.INCONCLUSIVE
-    fragile = robust is not None and disagrees(robust, verdict, cell.better, cell.margin)
+    fragile = robust is not None and contradicts_verdict(robust, verdict, cell.better, cell.margin)
     return Comparison(
         verdict=verdict,
-        reasons=reasons_of(row.n, verdict, cell.margin, row.half_log, fragile),
+        reasons=build_reasons(row.n, verdict, cell.margin, row.half_log, fragile),
         better=cell.better,
         margin=cell.margin,
         confidence=rules.confidence,
@@ -258,7 +268,9 @@ def _comparison(
         equivalence_p=row.equivalence_p,
         half_width=row.half_width,
         detectable=row.detectable,
-        needed_blocks=blocks_to_conclude(row.n, row.half_log, cell.margin) if undecided else None,
+        needed_blocks=estimate_blocks_to_conclude(row.n, row.half_log, cell.margin)
+        if undecided
+        else None,
         robust=robust,
         fragile=fragile,
     )

@@ -70,7 +70,7 @@ def adjust(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
+def find_worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict that needs attention most; inconclusive without verdicts."""
     return min(verdicts, key=_WORST_FIRST.__getitem__, default=Verdict.INCONCLUSIVE)
 
@@ -95,46 +95,46 @@ def judge_matrix(
         for metric, comparison in metrics.items()
         if metric in primary
     }
-    adjusted = adjust([_p_value(comparison, counted) for comparison in compared.values()])
+    adjusted = adjust([_select_p_value(comparison, counted) for comparison in compared.values()])
     q_values = dict(zip(compared, adjusted, strict=True))
     cells = {
-        cell: _corrected(comparison.verdict, q_values[cell], false_discovery_rate)
+        cell: _correct_verdict(comparison.verdict, q_values[cell], false_discovery_rate)
         for cell, comparison in compared.items()
     }
     by_case: dict[str, list[Verdict]] = {case: [] for case in cases}
     for (case, _), verdict in cells.items():
         by_case[case].append(verdict)
-    verdicts = {case: worst(found) for case, found in by_case.items()}
+    verdicts = {case: find_worst_verdict(found) for case, found in by_case.items()}
     return MatrixVerdict(
-        verdict=worst(verdicts.values()),
+        verdict=find_worst_verdict(verdicts.values()),
         cases=verdicts,
         cells=cells,
         q_values=q_values,
         changed=sum(compared[cell].verdict in _CLAIMS for cell in cells),
         survived=sum(verdict in _CLAIMS for verdict in cells.values()),
-        headline=_headline(verdicts, cells, compared),
+        headline=_build_headline(verdicts, cells, compared),
     )
 
 
-def _p_value(comparison: Comparison, counted: float) -> float | None:
+def _select_p_value(comparison: Comparison, counted: float) -> float | None:
     """Return None if the cell cannot be a change at any p: it must not count for the others."""
     if comparison.p_value is None or comparison.blocks < FEWEST_BLOCKS:
         return None
     return min(1.0, counted * comparison.p_value)
 
 
-def _corrected(verdict: Verdict, q_value: float | None, rate: float) -> Verdict:
+def _correct_verdict(verdict: Verdict, q_value: float | None, rate: float) -> Verdict:
     if verdict in _CLAIMS and q_value is not None and q_value > rate:
         return Verdict.INCONCLUSIVE
     return verdict
 
 
-def _headline(
+def _build_headline(
     cases: Mapping[str, Verdict],
     cells: Mapping[Cell, Verdict],
     compared: Mapping[Cell, Comparison],
 ) -> Headline:
-    verdict = worst(cases.values())
+    verdict = find_worst_verdict(cases.values())
     candidates = [cell for cell, found in cells.items() if found is verdict]
     cell = max(candidates, key=lambda cell: abs(compared[cell].change or 0.0), default=None)
     named = compared[cell] if cell else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtri
 
-from orchestrator.stats.summary import t_quantile
+from orchestrator.stats.summary import compute_t_quantile
 
 #: With fewer pairs the uncertainty of a standard deviation exceeds a factor of three.
 FEWEST_PAIRS = 5
@@ -38,7 +38,7 @@ class Noise:
         return abs(self.mean) > _ROUNDING and not self.mean_low <= 0 <= self.mean_high
 
 
-def noise_of(differences: Sequence[float], *, confidence: float = 0.95) -> Noise | None:
+def estimate_noise(differences: Sequence[float], *, confidence: float = 0.95) -> Noise | None:
     """Return the noise of the pairs' ln(second / first); None with fewer than FEWEST_PAIRS.
 
     The order of each pair is kept, and signs are not randomised. In an A/A test the sign has no
@@ -49,7 +49,7 @@ def noise_of(differences: Sequence[float], *, confidence: float = 0.95) -> Noise
         return None
     degrees = known.size - 1
     sigma, mean = float(known.std(ddof=1)), float(known.mean())
-    reach = t_quantile(confidence, degrees) * sigma / math.sqrt(known.size)
+    reach = compute_t_quantile(confidence, degrees) * sigma / math.sqrt(known.size)
     tail = (1 - confidence) / 2
     return Noise(
         pairs=known.size,

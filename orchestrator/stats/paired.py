@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from orchestrator.stats.summary import t_quantile
+from orchestrator.stats.summary import compute_t_quantile
 
 #: With fewer blocks, a single block can dominate a t test.
 FEWEST_BLOCKS = 5
@@ -46,15 +46,17 @@ class PairedTest:
         if self.standard_error is None:
             return None
         degrees = self.n - 1 if self.degrees is None else self.degrees
-        reach = t_quantile(1 - alpha, degrees) + t_quantile(POWER_CONFIDENCE, degrees)
+        reach = compute_t_quantile(1 - alpha, degrees) + compute_t_quantile(
+            POWER_CONFIDENCE, degrees
+        )
         return reach * self.standard_error
 
     def needed_blocks(self) -> int:
-        """See `blocks_to_conclude`."""
-        return blocks_to_conclude(self.n, self.half_width, self.margin)
+        """See `estimate_blocks_to_conclude`."""
+        return estimate_blocks_to_conclude(self.n, self.half_width, self.margin)
 
 
-def blocks_to_conclude(n: int, half_width: float | None, margin: float) -> int:
+def estimate_blocks_to_conclude(n: int, half_width: float | None, margin: float) -> int:
     """Return the total blocks until the interval is about as narrow as the margin: ⌈n · (h/L)²⌉.
 
     At least n + 1, and at least 5. `half_width` is a log.
@@ -65,9 +67,7 @@ def blocks_to_conclude(n: int, half_width: float | None, margin: float) -> int:
     return max(wanted, n + 1, FEWEST_BLOCKS)
 
 
-def paired_test(
-    differences: NDArray[np.float64], *, margin: float, confidence: float
-) -> PairedTest:
+def test_pairs(differences: NDArray[np.float64], *, margin: float, confidence: float) -> PairedTest:
     """Test the mean of `differences` (logs of ratios) against 0 and against the margin.
 
     Equivalence means a ratio between 1 − margin and 1 + margin; its p is the larger of the two
@@ -85,10 +85,10 @@ def paired_test(
             margin=margin,
         )
     error = float(differences.std(ddof=1)) / math.sqrt(n)
-    return tested(n, mean, error, n - 1, margin=margin, confidence=confidence)
+    return test_mean(n, mean, error, n - 1, margin=margin, confidence=confidence)
 
 
-def tested(
+def test_mean(
     n: int, mean: float, error: float, degrees: float, *, margin: float, confidence: float
 ) -> PairedTest:
     """Test a mean, given its standard error and the degrees of freedom."""
@@ -97,7 +97,7 @@ def tested(
     return PairedTest(
         n=n,
         mean=mean,
-        half_width=t_quantile(confidence, degrees) * error,
+        half_width=compute_t_quantile(confidence, degrees) * error,
         standard_error=error,
         p_value=min(1.0, 2 * _tail(abs(mean), error, degrees)),
         equivalence_p=max(above, below),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from orchestrator.stats.histogram import Histogram
 from orchestrator.stats.paired import FEWEST_BLOCKS
-from orchestrator.stats.summary import is_supported, t_quantile
+from orchestrator.stats.summary import compute_t_quantile, is_supported
 
 PERCENTILES = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9)
 #: Simulated comparisons for a critical value: the error of the value is about 3 %.
@@ -59,7 +59,7 @@ class QuantileChanges:
     points: tuple[QuantileChange, ...]
 
 
-def quantile_changes(
+def compute_quantile_changes(
     blocks: Sequence[tuple[Histogram, Histogram]],
     *,
     percentiles: Sequence[float] = PERCENTILES,
@@ -77,38 +77,44 @@ def quantile_changes(
     values = np.array([[side.percentiles(supported) for side in pair] for pair in blocks])
     widths = np.array([[side.widths(supported) for side in pair] for pair in blocks])
     kept = (values > 0).all(axis=(0, 1))
-    points = _points(np.array(supported)[kept], values[..., kept], widths[..., kept], confidence)
+    points = _build_points(
+        np.array(supported)[kept], values[..., kept], widths[..., kept], confidence
+    )
     return QuantileChanges(blocks=len(blocks), confidence=confidence, points=points)
 
 
-def critical_value(differences: Floats, *, confidence: float = 0.95, draws: int = DRAWS) -> float:
+def bootstrap_critical_value(
+    differences: Floats, *, confidence: float = 0.95, draws: int = DRAWS
+) -> float:
     """Return the half width, in standard errors, of a band that contains all columns' means.
 
     `differences`: blocks × percentiles, at least two blocks. The result is between the t quantile
     of one column and the Bonferroni quantile of all. It is seeded: equal data give an equal band.
     """
     blocks, columns = differences.shape
-    single = t_quantile(confidence, blocks - 1)
+    single = compute_t_quantile(confidence, blocks - 1)
     if columns == 1:
         return single
-    root = _root(_shrunken_correlation(differences))
+    root = _compute_root(_shrink_correlation(differences))
     generator = np.random.default_rng(_SEED)
     drawn = generator.standard_normal((draws, blocks, columns)) @ root.T
     means = drawn.mean(axis=1)
     errors = drawn.std(axis=1, ddof=1) / math.sqrt(blocks)
     largest = (np.abs(means) / errors).max(axis=1)
-    bonferroni = t_quantile(1 - (1 - confidence) / columns, blocks - 1)
+    bonferroni = compute_t_quantile(1 - (1 - confidence) / columns, blocks - 1)
     return float(np.clip(np.quantile(largest, confidence), single, bonferroni))
 
 
-def _points(
+def _build_points(
     percentiles: Floats, values: Floats, widths: Floats, confidence: float
 ) -> tuple[QuantileChange, ...]:
     """`values` and `widths`: blocks × sides × percentiles, µs."""
     logs = np.log(values)
     differences = logs[:, 1] - logs[:, 0]
     blocks = len(differences)
-    reach, band = _reaches(differences, _resolution(values, widths), confidence)
+    reach, band = _compute_half_widths(
+        differences, _estimate_resolution(values, widths), confidence
+    )
     means = differences.mean(axis=0)
     sides = np.exp(logs.mean(axis=0)) / 1e6
     return tuple(
@@ -127,7 +133,7 @@ def _points(
     )
 
 
-def _reaches(
+def _compute_half_widths(
     differences: Floats, resolution: Floats, confidence: float
 ) -> tuple[Floats | None, Floats | None]:
     """Return the half widths of the pointwise intervals and of the band, as logs."""
@@ -136,20 +142,20 @@ def _reaches(
         return None, None
     spread = np.maximum(differences.std(axis=0, ddof=1), resolution)
     error = spread / math.sqrt(blocks)
-    reach = t_quantile(confidence, blocks - 1) * error
+    reach = compute_t_quantile(confidence, blocks - 1) * error
     if blocks < FEWEST_BLOCKS:
         return reach, None
-    return reach, critical_value(differences, confidence=confidence) * error
+    return reach, bootstrap_critical_value(differences, confidence=confidence) * error
 
 
-def _resolution(values: Floats, widths: Floats) -> Floats:
+def _estimate_resolution(values: Floats, widths: Floats) -> Floats:
     """Return the standard deviation, as a log, of a difference due to the width of counters."""
     share = (widths / values).mean(axis=0)
     resolution: Floats = np.sqrt((share**2).sum(axis=0)) * _UNIFORM_SD
     return resolution
 
 
-def _shrunken_correlation(differences: Floats) -> Floats:
+def _shrink_correlation(differences: Floats) -> Floats:
     """Shrink the correlation towards zero, with the share of least expected squared error."""
     blocks, columns = differences.shape
     centred = differences - differences.mean(axis=0)
@@ -166,7 +172,7 @@ def _shrunken_correlation(differences: Floats) -> Floats:
     return shrunken
 
 
-def _root(correlation: Floats) -> Floats:
+def _compute_root(correlation: Floats) -> Floats:
     """Return a matrix whose product with its transpose is `correlation`."""
     values, vectors = np.linalg.eigh(correlation)
     return np.asarray(vectors * np.sqrt(np.clip(values, 0.0, None)))

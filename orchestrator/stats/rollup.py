@@ -36,7 +36,7 @@ class Bands:
     high: Floats
 
 
-def rolled_up(values: Sequence[float]) -> Rollup:
+def roll_up(values: Sequence[float]) -> Rollup:
     """Return the sums of finite values; logs only if all of them are positive."""
     if not values:
         return Rollup(n=0, mean=None, mean_log=None, m2_log=None)
@@ -51,7 +51,7 @@ def rolled_up(values: Sequence[float]) -> Rollup:
     return Rollup(n=n, mean=mean, mean_log=centre, m2_log=m2)
 
 
-def bands(
+def compute_bands(
     n: ArrayLike,
     mean: ArrayLike,
     mean_log: ArrayLike,

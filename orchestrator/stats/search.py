@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.stats.courses import course_of
+from orchestrator.stats.courses import fit_trend
 from orchestrator.stats.shifts import FEWEST_BESIDE, Noise, Shift, Sums, shift_at
 from orchestrator.stats.spikes import MOST_CORRELATION
 
@@ -24,7 +24,7 @@ NEWEST = 12
 BIAS = 4.0
 
 
-def shifts_of(calm: Floats, noise: Noise, least: float) -> list[tuple[int, Shift]]:
+def find_shifts(calm: Floats, noise: Noise, least: float) -> list[tuple[int, Shift]]:
     """Return the shifts of a stretch without outliers, each with its position.
 
     `least`: the smallest difference of interest. Fewer than 6 values have no shifts.
@@ -32,7 +32,7 @@ def shifts_of(calm: Floats, noise: Noise, least: float) -> list[tuple[int, Shift
     if calm.size < 2 * FEWEST_BESIDE:
         return []
     unit = noise.sigma * math.sqrt(noise.inflation(calm.size))
-    course = course_of(calm / unit, PENALTY * math.log(calm.size))
+    course = fit_trend(calm / unit, PENALTY * math.log(calm.size))
     slope = course.slope * unit
     search = _Search(calm - slope * np.arange(calm.size), noise, least)
     starts = course.starts
@@ -105,20 +105,20 @@ class _Search:
         standard error less.
         """
         bounds = [0, *starts, self._n]
-        whole = _Left.of(self._sums, list(pairwise(bounds)), self._n)
+        whole = _Remainder.of(self._sums, list(pairwise(bounds)), self._n)
         with_it = whole.correlation()
         error = 1 / math.sqrt(self._n)
         found = []
         for a, at, b in zip(bounds, starts, bounds[2:], strict=False):
-            one = _Left.of(self._sums, [(a, b)], self._n)
-            two = _Left.of(self._sums, [(a, at), (at, b)], self._n)
+            one = _Remainder.of(self._sums, [(a, b)], self._n)
+            two = _Remainder.of(self._sums, [(a, at), (at, b)], self._n)
             likely = (with_it + (whole - two + one).correlation()) / 2
             found.append((max(0.0, likely - error), likely))
         return found
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class _Remainder:
     """The residuals of levels: squares, products of neighbours, and levels per value."""
 
     scatter: float
@@ -126,17 +126,17 @@ class _Left:
     levels: float
 
     @classmethod
-    def of(cls, sums: Sums, levels: list[tuple[int, int]], n: int) -> "_Left":
+    def of(cls, sums: Sums, levels: list[tuple[int, int]], n: int) -> "_Remainder":
         scatter = sum(sums.scatter(*level) for level in levels)
         return cls(scatter, sum(sums.lagged(*level) for level in levels), len(levels) / n)
 
-    def __add__(self, other: "_Left") -> "_Left":
-        return _Left(
+    def __add__(self, other: "_Remainder") -> "_Remainder":
+        return _Remainder(
             self.scatter + other.scatter, self.lagged + other.lagged, self.levels + other.levels
         )
 
-    def __sub__(self, other: "_Left") -> "_Left":
-        return _Left(
+    def __sub__(self, other: "_Remainder") -> "_Remainder":
+        return _Remainder(
             self.scatter - other.scatter, self.lagged - other.lagged, self.levels - other.levels
         )
 

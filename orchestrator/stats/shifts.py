@@ -130,8 +130,10 @@ def shift_at(sums: Sums, stretch: tuple[int, int, int], noise: Noise, likely: fl
     if few or not sums.is_split(*near):
         error, degrees, p_value, cautious_p = math.inf, 1.0, 1.0, 1.0
     else:
-        error, degrees, p_value = _tested(sums, near, noise, 0.0)
-        *_, cautious_p = _tested(sums, near, replace(noise, correlation=likely), AHEAD_OF_A_LINE)
+        error, degrees, p_value = _test_shift(sums, near, noise, 0.0)
+        *_, cautious_p = _test_shift(
+            sums, near, replace(noise, correlation=likely), AHEAD_OF_A_LINE
+        )
     return Shift(
         before=before,
         after=after,
@@ -142,7 +144,7 @@ def shift_at(sums: Sums, stretch: tuple[int, int, int], noise: Noise, likely: fl
     )
 
 
-def _tested(
+def _test_shift(
     sums: Sums, stretch: tuple[int, int, int], noise: Noise, ahead: float
 ) -> tuple[float, float, float]:
     """Return the standard error, its degrees of freedom, and p."""
@@ -150,24 +152,28 @@ def _tested(
     before, after = at - start, end - at
     scatter = sums.scatter(start, at) + sums.scatter(at, end)
     inflated = noise.inflation(before), noise.inflation(after)
-    sigma = _moderated(scatter, before + after - sum(inflated), noise)
+    sigma = _moderate_scatter(scatter, before + after - sum(inflated), noise)
     error = sigma * math.sqrt(inflated[0] / before + inflated[1] / after)
     degrees = before / inflated[0] + after / inflated[1] - 2 + PRIOR_DEGREES
-    p_value = _p(sums.mean(at, end) - sums.mean(start, at), error, degrees)
-    return error, degrees, max(p_value, _p_beside_drift(sums, stretch, scatter, noise, ahead))
+    p_value = _compute_p(sums.mean(at, end) - sums.mean(start, at), error, degrees)
+    return (
+        error,
+        degrees,
+        max(p_value, _compute_p_given_drift(sums, stretch, scatter, noise, ahead)),
+    )
 
 
-def _moderated(scatter: float, degrees: float, noise: Noise) -> float:
+def _moderate_scatter(scatter: float, degrees: float, noise: Noise) -> float:
     degrees = max(0.0, degrees)
     variance = (scatter + PRIOR_DEGREES * noise.sigma**2) / (degrees + PRIOR_DEGREES)
     return max(math.sqrt(variance), noise.floor)
 
 
-def _p(difference: float, error: float, degrees: float) -> float:
+def _compute_p(difference: float, error: float, degrees: float) -> float:
     return float(2 * stdtr(degrees, -abs(difference) / error))
 
 
-def _p_beside_drift(
+def _compute_p_given_drift(
     sums: Sums, stretch: tuple[int, int, int], scatter: float, noise: Noise, ahead: float
 ) -> float:
     """Return 0 if a step fits the stretch better than a line; else the p of a step with a line."""
@@ -189,7 +195,7 @@ def _p_beside_drift(
     step = along / own
     left = max(0.0, beside_line - step * along)
     inflated = noise.inflation(n // 2)
-    sigma = _moderated(left, n - 3 * inflated, noise)
+    sigma = _moderate_scatter(left, n - 3 * inflated, noise)
     error = sigma * math.sqrt(inflated / own)
     degrees = max(0.0, n / inflated - 3) + PRIOR_DEGREES
-    return _p(step, error, degrees)
+    return _compute_p(step, error, degrees)

@@ -20,7 +20,7 @@ class Centre:
     high: float
 
 
-def hodges_lehmann(differences: Sequence[float], *, confidence: float = 0.95) -> Centre:
+def estimate_hodges_lehmann(differences: Sequence[float], *, confidence: float = 0.95) -> Centre:
     """Return the median of the pairwise (Walsh) averages, with the interval of Wilcoxon's test.
 
     For any symmetric distribution the coverage is exact and at least `confidence`. With too few
@@ -32,23 +32,23 @@ def hodges_lehmann(differences: Sequence[float], *, confidence: float = 0.95) ->
         raise ValueError(f"{values.size} differences: at least {FEWEST_PAIRS} are needed")
     first, second = np.triu_indices(values.size)
     walsh = np.sort((values[first] + values[second]) / 2)
-    rank = rank_of(values.size, (1 - confidence) / 2)
+    rank = compute_rank(values.size, (1 - confidence) / 2)
     return Centre(
         estimate=float(np.median(walsh)), low=float(walsh[rank - 1]), high=float(walsh[-rank])
     )
 
 
 @lru_cache(maxsize=256)
-def rank_of(n: int, tail: float) -> int:
+def compute_rank(n: int, tail: float) -> int:
     """Return the rank, from 1, of the Walsh average that bounds the interval.
 
     It is the last k with P(W < k) ≤ tail.
     """
-    below = np.cumsum(_signed_rank_probabilities(n))
+    below = np.cumsum(_compute_rank_probabilities(n))
     return max(1, int(np.searchsorted(below, tail, side="right")))
 
 
-def _signed_rank_probabilities(n: int) -> NDArray[np.float64]:
+def _compute_rank_probabilities(n: int) -> NDArray[np.float64]:
     """Return P(W = w) for w = 0 … n(n+1)/2; each rank is counted with probability one half."""
     probability = np.zeros(n * (n + 1) // 2 + 1)
     probability[0] = 1.0

@@ -17,7 +17,7 @@ MOST_SPIKES, SOME_SPIKES = 0.05, 2
 MOST_CORRELATION = 0.7
 
 
-def noise_of_neighbours(steps: Floats) -> float:
+def estimate_neighbour_noise(steps: Floats) -> float:
     """Return the standard deviation of the differences of neighbours; levels hardly affect it.
 
     It is estimated from the smaller differences. Unlike a median, it works for series with two, or
@@ -30,7 +30,7 @@ def noise_of_neighbours(steps: Floats) -> float:
     return float(np.sqrt(np.mean(kept**2))) / OF_TRIMMED
 
 
-def correlation_of_neighbours(steps: Floats, sigma: float) -> float:
+def estimate_neighbour_correlation(steps: Floats, sigma: float) -> float:
     """Return the lag-1 autocorrelation of the noise, 0 to 0.7, from differences of deviation
     `sigma`.
 
@@ -45,7 +45,7 @@ def correlation_of_neighbours(steps: Floats, sigma: float) -> float:
     return float(np.clip(1 + 2 * lag - 1 / math.sqrt(steps.size), 0.0, MOST_CORRELATION))
 
 
-def spikes_of(level: Floats, sigma: float) -> NDArray[np.bool_]:
+def find_spikes(level: Floats, sigma: float) -> NDArray[np.bool_]:
     """Find values off the median of their neighbourhood, alone or in pairs (Hampel 1974)."""
     if level.size <= 2 * NEIGHBOURS or sigma <= 0:
         return np.zeros(level.size, dtype=np.bool_)

@@ -36,7 +36,7 @@ class Steady:
     reason: Reason | None = None
 
 
-def mser5(values: Sequence[float]) -> Steady:
+def compute_mser5(values: Sequence[float]) -> Steady:
     """Return how many leading one-second slices are warm-up, a multiple of 5, by MSER-5 (White
     1997).
 
@@ -48,24 +48,24 @@ def mser5(values: Sequence[float]) -> Steady:
     series of noise alone has the result "no steady state" in 24 % of all cases with 30 slices, 15 %
     with 40, 6 % with 200: it is a hint, not a proof. ValueError for values that are not finite.
     """
-    series = _finite(values)
+    series = _drop_infinite(values)
     count = series.size // BATCH
     if count < FEWEST_BATCHES:
         return Steady(reason="too short")
     batches = series[: count * BATCH].reshape(count, BATCH).mean(axis=1)
-    cut = _best_cut(batches, _furthest(count))
+    cut = _find_best_cut(batches, _compute_last_cut(count))
     if 2 * cut >= count:
         return Steady(reason="no steady state")
     return Steady(cut=cut * BATCH)
 
 
-def drift(values: Sequence[float]) -> float | None:
+def compute_drift(values: Sequence[float]) -> float | None:
     """Return the median of the last third relative to that of the first, as a share: 0.1 is +10 %.
 
     None with fewer than 9 values, or if the first median is not positive and so has no share.
     ValueError for values that are not finite.
     """
-    series = _finite(values)
+    series = _drop_infinite(values)
     third = series.size // 3
     if third < FEWEST_IN_THIRD:
         return None
@@ -73,14 +73,14 @@ def drift(values: Sequence[float]) -> float | None:
     return last / first - 1 if first > 0 else None
 
 
-def _furthest(count: int) -> int:
+def _compute_last_cut(count: int) -> int:
     """Return the last cut to consider, in batches."""
     if count < FEWEST_TO_DENY:
         return (count - 1) // 2
     return count - min(TAIL, count // 2)
 
 
-def _best_cut(batches: NDArray[np.float64], furthest: int) -> int:
+def _find_best_cut(batches: NDArray[np.float64], furthest: int) -> int:
     errors = np.array(
         [batches[cut:].var() / (batches.size - cut) for cut in range(furthest + 1)],
         dtype=np.float64,
@@ -89,7 +89,7 @@ def _best_cut(batches: NDArray[np.float64], furthest: int) -> int:
     return int(np.argmax(errors <= errors.min() + tolerance))
 
 
-def _finite(values: Sequence[float]) -> NDArray[np.float64]:
+def _drop_infinite(values: Sequence[float]) -> NDArray[np.float64]:
     series = np.array(values, dtype=np.float64)
     if not np.isfinite(series).all():
         raise ValueError(f"a value that is not a number: {series.tolist()}")

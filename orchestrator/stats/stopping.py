@@ -14,8 +14,8 @@ from typing import TypeVar
 from scipy.special import ndtri
 
 from orchestrator.stats.comparison import Comparison, Verdict
-from orchestrator.stats.interim import INTERIM_BLOCKS, PENALTY, analysis_after
-from orchestrator.stats.matrix import FALSE_DISCOVERY_RATE, adjust, worst
+from orchestrator.stats.interim import INTERIM_BLOCKS, PENALTY, find_analysis_after
+from orchestrator.stats.matrix import FALSE_DISCOVERY_RATE, adjust, find_worst_verdict
 from orchestrator.stats.power import MOST_BLOCKS
 
 #: After this many blocks a screened case continues only if a metric has a p value below this.
@@ -87,13 +87,13 @@ def decide_cases(
     `elsewhere`: the newest p values of the other cases of the run; `cells`: the number of cells of
     the run, including those without a p value yet.
     """
-    bound = believed_below(
+    bound = compute_belief_threshold(
         [*elsewhere, *(p for each in seen.values() for p in each.p_values)], cells
     )
     return {case: _decide(each, bound, screen) for case, each in seen.items()}
 
 
-def believed_below(p_values: Sequence[float], cells: int) -> float:
+def compute_belief_threshold(p_values: Sequence[float], cells: int) -> float:
     """Return the largest p value at which an analysis accepts a change among `cells` cells.
 
     Without such a p value, return the bound for the smallest one.
@@ -106,12 +106,14 @@ def believed_below(p_values: Sequence[float], cells: int) -> float:
     return FALSE_DISCOVERY_RATE * min(family, believed + 1) / family / PENALTY
 
 
-def blocks_left(*, done: int, analysed_at: int, most: int, needed: int | None) -> BlocksLeft:
+def estimate_blocks_left(
+    *, done: int, analysed_at: int, most: int, needed: int | None
+) -> BlocksLeft:
     """Return the blocks left of a case with `done` clean blocks, analysed at `analysed_at`.
 
     It may have at most `most` more. `needed`: the total from its last analysis, if known.
     """
-    following = analysis_after(analysed_at)
+    following = find_analysis_after(analysed_at)
     least = most if following is None else min(most, max(0, following - done))
     wanted = needed if needed is not None else max(TYPICAL_BLOCKS, done + 1)
     analysis = next((each for each in INTERIM_BLOCKS if each >= wanted), INTERIM_BLOCKS[-1])
@@ -119,10 +121,10 @@ def blocks_left(*, done: int, analysed_at: int, most: int, needed: int | None) -
 
 
 def _decide(seen: CaseData, bound: float, screen: bool) -> Decision:
-    obstacles = [_obstacle(each, bound) for each in seen.comparisons]
-    verdict = worst(each.verdict for each in seen.comparisons)
+    obstacles = [_find_obstacle(each, bound) for each in seen.comparisons]
+    verdict = find_worst_verdict(each.verdict for each in seen.comparisons)
     blocked = [at for at, why in enumerate(obstacles) if why]
-    obstacle = _too_many_excluded(seen) or next((why for why in obstacles if why), "")
+    obstacle = _explain_too_many_excluded(seen) or next((why for why in obstacles if why), "")
     if not seen.comparisons:
         obstacle = "no primary metric was measured on both sides"
     decided = not obstacle
@@ -130,20 +132,20 @@ def _decide(seen: CaseData, bound: float, screen: bool) -> Decision:
         decided=decided,
         futile=screen and not decided and _is_futile(seen),
         verdict=verdict,
-        cell=blocked[0] if blocked else _worst_cell(seen.comparisons, verdict),
-        needed_blocks=None if decided else _needed(seen, obstacles, bound),
+        cell=blocked[0] if blocked else _find_worst_cell(seen.comparisons, verdict),
+        needed_blocks=None if decided else _estimate_needed(seen, obstacles, bound),
         obstacle=obstacle,
     )
 
 
-def _too_many_excluded(seen: CaseData) -> str:
+def _explain_too_many_excluded(seen: CaseData) -> str:
     share = seen.excluded / max(1, seen.blocks + seen.excluded)
     return f"{seen.excluded} blocks are excluded, too many to trust the rest" * (
         share > MAX_EXCLUDED
     )
 
 
-def _obstacle(cell: Comparison, bound: float) -> str:
+def _find_obstacle(cell: Comparison, bound: float) -> str:
     """Return why this cell is not decided; empty if it is."""
     if cell.verdict is Verdict.INCONCLUSIVE:
         return "; ".join(cell.reasons) or "nothing is proven yet"
@@ -158,14 +160,14 @@ def _is_futile(seen: CaseData) -> bool:
     return seen.blocks >= SCREEN_BLOCKS and min(seen.p_values, default=1.0) >= SCREEN_P
 
 
-def _worst_cell(cells: Sequence[Comparison], verdict: Verdict) -> int | None:
+def _find_worst_cell(cells: Sequence[Comparison], verdict: Verdict) -> int | None:
     places = [at for at, cell in enumerate(cells) if cell.verdict is verdict]
     return max(places, key=lambda at: abs(cells[at].change or 0.0), default=None)
 
 
-def _needed(seen: CaseData, obstacles: Sequence[str], bound: float) -> int | None:
+def _estimate_needed(seen: CaseData, obstacles: Sequence[str], bound: float) -> int | None:
     wanted = [
-        _needed_by(cell, bound)
+        _estimate_needed_by_cell(cell, bound)
         for cell, obstacle in zip(seen.comparisons, obstacles, strict=True)
         if obstacle
     ]
@@ -175,7 +177,7 @@ def _needed(seen: CaseData, obstacles: Sequence[str], bound: float) -> int | Non
     return min(MOST_BLOCKS, max(*known, seen.blocks + 1))
 
 
-def _needed_by(cell: Comparison, bound: float) -> int | None:
+def _estimate_needed_by_cell(cell: Comparison, bound: float) -> int | None:
     """Return the total blocks until the cell is decided, if the observed effect continues."""
     if cell.verdict is Verdict.INCONCLUSIVE:
         return cell.needed_blocks

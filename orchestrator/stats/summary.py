@@ -49,7 +49,9 @@ def summarise(values: Sequence[float | None], *, confidence: float = 0.95) -> Su
     logs = np.log(known)
     n, mean = known.size, float(logs.mean())
     spread = float(logs.std(ddof=1)) if n > 1 else None
-    reach = None if spread is None else t_quantile(confidence, n - 1) * spread / math.sqrt(n)
+    reach = (
+        None if spread is None else compute_t_quantile(confidence, n - 1) * spread / math.sqrt(n)
+    )
     return Summary(
         n=n,
         mean=math.exp(mean),
@@ -62,6 +64,6 @@ def summarise(values: Sequence[float | None], *, confidence: float = 0.95) -> Su
     )
 
 
-def t_quantile(confidence: float, degrees: float) -> float:
+def compute_t_quantile(confidence: float, degrees: float) -> float:
     """Return the half width, in standard errors, of a two-sided t interval."""
     return float(stdtrit(degrees, (1 + confidence) / 2))

@@ -16,10 +16,10 @@ from orchestrator.stats.comparison import (
     Comparison,
     Verdict,
     as_change,
-    reasons_of,
-    verdict_of,
+    build_reasons,
+    derive_verdict,
 )
-from orchestrator.stats.paired import FEWEST_BLOCKS, tested
+from orchestrator.stats.paired import FEWEST_BLOCKS, test_mean
 
 #: The first reason of each such comparison.
 UNPAIRED = "not measured in the same blocks: drift of the machine is not removed"
@@ -45,10 +45,10 @@ def compare_unpaired(
         raise ValueError(f"margin {margin}: expected a share between 0 and 1")
     if better not in ("higher", "lower"):
         raise ValueError(f"better {better!r}: expected 'higher' or 'lower'")
-    before, after = _known(baseline), _known(contender)
+    before, after = _drop_unknown(baseline), _drop_unknown(contender)
     unknown = Comparison(
         verdict=Verdict.INCONCLUSIVE,
-        reasons=(UNPAIRED, *_obstacles(before, after)),
+        reasons=(UNPAIRED, *_find_obstacles(before, after)),
         better=better,
         margin=margin,
         confidence=confidence,
@@ -57,10 +57,10 @@ def compare_unpaired(
     )
     if len(unknown.reasons) > 1:
         return unknown
-    return _judged(unknown, np.log(before), np.log(after), alpha, equivalence_alpha)
+    return _judge_sides(unknown, np.log(before), np.log(after), alpha, equivalence_alpha)
 
 
-def _judged(
+def _judge_sides(
     unknown: Comparison,
     before: NDArray[np.float64],
     after: NDArray[np.float64],
@@ -77,13 +77,15 @@ def _judged(
         change=as_change(second - first),
     )
     if n < 2:
-        why = reasons_of(n, unknown.verdict, margin, None, False, unit="trials")
+        why = build_reasons(n, unknown.verdict, margin, None, False, unit="trials")
         return replace(known, reasons=(UNPAIRED, *why), needed_blocks=FEWEST_BLOCKS)
-    error, degrees = welch(before, after)
-    test = tested(n, second - first, error, degrees, margin=margin, confidence=unknown.confidence)
-    verdict = verdict_of(test, unknown.better, alpha, equivalence_alpha)
+    error, degrees = compute_welch(before, after)
+    test = test_mean(
+        n, second - first, error, degrees, margin=margin, confidence=unknown.confidence
+    )
+    verdict = derive_verdict(test, unknown.better, alpha, equivalence_alpha)
     half_width = test.half_width or 0.0
-    why = reasons_of(n, verdict, margin, half_width, False, unit="trials")
+    why = build_reasons(n, verdict, margin, half_width, False, unit="trials")
     return replace(
         known,
         verdict=verdict,
@@ -98,7 +100,7 @@ def _judged(
     )
 
 
-def welch(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, float]:
+def compute_welch(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, float]:
     """Return the standard error of the difference of two means, and Welch–Satterthwaite degrees.
 
     At least two values a side. Without any spread the degrees are those of a pooled test.
@@ -112,14 +114,14 @@ def welch(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, 
     return math.sqrt(both), degrees
 
 
-def _known(values: Sequence[float | None]) -> NDArray[np.float64]:
+def _drop_unknown(values: Sequence[float | None]) -> NDArray[np.float64]:
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     if not np.isfinite(known).all() or (known < 0).any():
         raise ValueError("values to compare must be finite and not negative")
     return known
 
 
-def _obstacles(before: NDArray[np.float64], after: NDArray[np.float64]) -> tuple[str, ...]:
+def _find_obstacles(before: NDArray[np.float64], after: NDArray[np.float64]) -> tuple[str, ...]:
     if not before.size or not after.size:
         return ("one side has no value",)
     return ("a value of zero has no ratio",) if min(before.min(), after.min()) == 0 else ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.transport.base import checked_work_dir
+from orchestrator.transport.base import check_work_dir
 
 _LINE = re.compile(r"([a-z0-9@.-]+)[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t].*)?", re.ASCII)
 
@@ -70,7 +70,7 @@ class SshAddress:
     networks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        checked_work_dir(self.work_dir)
+        check_work_dir(self.work_dir)
 
     def __str__(self) -> str:
         return f"{self.user}@{place(self.host, self.port)}"

@@ -26,7 +26,7 @@ class TooLargeError(HostError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Completed:
+class CommandResult:
     """A command that ended. `exit_status` is 0 to 255, as in a shell: 128 + n after signal n."""
 
     exit_status: int
@@ -46,7 +46,7 @@ class Transport(Protocol):
     raised. Every verb may raise a HostError, whose `transient` says whether a retry may help.
     """
 
-    def run(self, argv: Sequence[str], *, timeout_s: float) -> Completed:
+    def run(self, argv: Sequence[str], *, timeout_s: float) -> CommandResult:
         """Run a program in the work directory, without stdin or terminal, until its output ends.
 
         A missing program ends with status 127, as in a shell; a status other than 0 is no error
@@ -87,7 +87,7 @@ class Transport(Protocol):
     ) -> None: ...
 
 
-def size_of(content: Content) -> int:
+def measure_content(content: Content) -> int:
     """Return the size in bytes; of an open file, the rest from its present position."""
     if isinstance(content, bytes):
         return len(content)
@@ -97,14 +97,14 @@ def size_of(content: Content) -> int:
     return size
 
 
-def pieces_of(content: Content) -> Iterator[bytes]:
+def iterate_pieces(content: Content) -> Iterator[bytes]:
     """Yield the content in pieces of at most 1 MiB."""
     source = io.BytesIO(content) if isinstance(content, bytes) else content
     while piece := source.read(_PIECE_BYTES):
         yield piece
 
 
-class Closing:
+class ClosingTransport:
     """The context manager half of a Transport."""
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ class Output:
             )
 
 
-def checked_path(path: str) -> str:
+def check_path(path: str) -> str:
     """Return the path if it is relative, plain and below the work directory."""
     if path.startswith("/"):
         raise InvalidRequestError(
@@ -148,13 +148,13 @@ def checked_path(path: str) -> str:
     return path
 
 
-def checked_work_dir(path: str) -> str:
+def check_work_dir(path: str) -> str:
     """Return the work directory if it is plain: absolute, or relative to the login's home."""
     _check_parts(path, path.removeprefix("/").split("/"))
     return path
 
 
-def checked_argv(argv: Sequence[str]) -> list[str]:
+def check_argv(argv: Sequence[str]) -> list[str]:
     """Return the command as a list if a program can be started with it."""
     if isinstance(argv, str) or not argv or not argv[0]:
         raise InvalidRequestError("A command needs a program: a list of its name and arguments.")

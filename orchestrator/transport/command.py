@@ -19,7 +19,7 @@ class DeadlineError(Exception):
     """The command did not end in time."""
 
 
-def command_line(argv: Sequence[str], work_dir: str) -> str:
+def build_command_line(argv: Sequence[str], work_dir: str) -> str:
     """Return the line that runs `argv` in `work_dir`, for any login shell.
 
     It first prints the process group, so that the command can be stopped. This mark also separates

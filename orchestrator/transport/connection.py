@@ -49,8 +49,8 @@ def scan_host_key(
     networks that the host may be in, see `transport.networks`.
     """
     sock = _connect(host, port, timeout_s, networks)
-    with contextlib.closing(_handshake(sock, place(host, port), timeout_s, None)) as connection:
-        return _shown_key(connection)
+    with contextlib.closing(_run_handshake(sock, place(host, port), timeout_s, None)) as connection:
+        return _format_key(connection)
 
 
 def open_connection(
@@ -66,9 +66,9 @@ def open_connection(
     own = parse_private_key(address.private_key)
     sock = _connect(address.host, address.port, timeout_s, address.networks)
     where = place(address.host, address.port)
-    connection = _handshake(sock, where, timeout_s, prefer=pinned.type)
+    connection = _run_handshake(sock, where, timeout_s, prefer=pinned.type)
     try:
-        _check_host_key(address, pinned, _shown_key(connection))
+        _check_host_key(address, pinned, _format_key(connection))
         _log_in(connection, address, own, timeout_s)
         connection.set_keepalive(_KEEPALIVE_S)
     except BaseException:
@@ -77,10 +77,10 @@ def open_connection(
     return connection, sock
 
 
-def _handshake(
+def _run_handshake(
     sock: MeteredSocket, where: str, timeout_s: float, prefer: str | None
 ) -> paramiko.Transport:
-    with _handshake_errors(where), contextlib.ExitStack() as undo:
+    with _translate_handshake_errors(where), contextlib.ExitStack() as undo:
         undo.callback(sock.close)
         connection = paramiko.Transport(
             cast(socket.socket, sock), packetizer_class=BoundedPacketizer
@@ -112,7 +112,7 @@ def _connect(host: str, port: int, timeout_s: float, networks: Sequence[str]) ->
 
 
 @contextlib.contextmanager
-def _handshake_errors(where: str) -> Iterator[None]:
+def _translate_handshake_errors(where: str) -> Iterator[None]:
     try:
         yield
     except paramiko.ssh_exception.IncompatiblePeer as error:
@@ -138,7 +138,7 @@ def _ask_first_for(connection: paramiko.Transport, key_type: str) -> None:
     options.key_types = first + tuple(name for name in known if name not in first)
 
 
-def _shown_key(connection: paramiko.Transport) -> HostKey:
+def _format_key(connection: paramiko.Transport) -> HostKey:
     key = connection.get_remote_server_key()
     return HostKey.from_blob(key.get_name(), key.asbytes())
 
@@ -158,20 +158,20 @@ def _log_in(
     connection: paramiko.Transport, address: SshAddress, own: KeyPair, timeout_s: float
 ) -> None:
     try:
-        connection.auth_publickey(address.user, _paramiko_key(own))
+        connection.auth_publickey(address.user, _build_paramiko_key(own))
     except paramiko.AuthenticationException as error:
         if "timeout" in str(error).lower() or "transport shut down" in str(error):
             raise UnreachableError(
                 f"{address} did not complete the login within {timeout_s} s: {error}"
             ) from error
-        raise _refused(address, own) from error
+        raise _build_refused_error(address, own) from error
     except (paramiko.SSHException, EOFError, OSError) as error:
         raise UnreachableError(f"{address} hung up during the login: {error}") from error
     if not connection.is_authenticated():
-        raise _refused(address, own)
+        raise _build_refused_error(address, own)
 
 
-def _refused(address: SshAddress, own: KeyPair) -> LoginRefusedError:
+def _build_refused_error(address: SshAddress, own: KeyPair) -> LoginRefusedError:
     return LoginRefusedError(
         f"{place(address.host, address.port)} refused to log in {address.user!r} with the key "
         f"{own.fingerprint}. Check the user, and add this line to its ~/.ssh/authorized_keys: "
@@ -179,6 +179,6 @@ def _refused(address: SshAddress, own: KeyPair) -> LoginRefusedError:
     )
 
 
-def _paramiko_key(own: KeyPair) -> paramiko.PKey:
+def _build_paramiko_key(own: KeyPair) -> paramiko.PKey:
     key_class = _KEY_CLASSES.get(own.public_openssh.split()[0], paramiko.ECDSAKey)
     return key_class.from_private_key(io.StringIO(own.private_openssh))

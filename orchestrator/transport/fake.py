@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 from orchestrator.core.errors import HostError, NotFoundError
 from orchestrator.transport.base import (
-    Closing,
-    Completed,
+    ClosingTransport,
+    CommandResult,
     Content,
     TooLargeError,
-    checked_argv,
-    checked_path,
-    pieces_of,
+    check_argv,
+    check_path,
+    iterate_pieces,
 )
 
-Answer = Completed | HostError
+Answer = CommandResult | HostError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Call:
     what: tuple[str, ...]
 
 
-class FakeTransport(Closing):
+class FakeTransport(ClosingTransport):
     """A Transport with prepared answers.
 
     `files` maps paths to contents, `modes` paths to modes; `calls` lists all calls in order. While
@@ -47,9 +47,9 @@ class FakeTransport(Closing):
         """
         self._answers.insert(0, (tuple(start), list(answers)))
 
-    def run(self, argv: Sequence[str], *, timeout_s: float) -> Completed:
+    def run(self, argv: Sequence[str], *, timeout_s: float) -> CommandResult:
         """Return the next answer for this command. Raise AssertionError if there is none."""
-        command = tuple(checked_argv(argv))
+        command = tuple(check_argv(argv))
         self._note("run", *command)
         answer = self._next_answer(command)
         if isinstance(answer, HostError):
@@ -58,13 +58,13 @@ class FakeTransport(Closing):
 
     def put(self, content: Content, path: str, *, mode: int = 0o644) -> None:
         """Keep the content and the mode."""
-        self._note("put", checked_path(path))
-        self.files[path] = b"".join(pieces_of(content))
+        self._note("put", check_path(path))
+        self.files[path] = b"".join(iterate_pieces(content))
         self.modes[path] = mode
 
     def get(self, path: str, *, limit: int) -> bytes:
         """Return the content that was put or that the test added to `files`."""
-        self._note("get", checked_path(path))
+        self._note("get", check_path(path))
         if path not in self.files:
             raise NotFoundError(f"There is no file {path} on the fake host.")
         if len(self.files[path]) > limit:
@@ -92,6 +92,6 @@ class FakeTransport(Closing):
         raise AssertionError(f"no answer was given for {command}")
 
 
-def succeeded(stdout: bytes = b"", stderr: bytes = b"") -> Completed:
+def succeeded(stdout: bytes = b"", stderr: bytes = b"") -> CommandResult:
     """Return the answer of a command that succeeded."""
-    return Completed(exit_status=0, stdout=stdout, stderr=stderr)
+    return CommandResult(exit_status=0, stdout=stdout, stderr=stderr)

@@ -78,8 +78,8 @@ def refuse_internal(url: str, *, allowed: Sequence[str] = ()) -> None:
     """
     parts = urlsplit(url)
     with contextlib.suppress(UnresolvedError):
-        port = parts.port or _port(parts.scheme)
-        checked_addresses(parts.hostname or "", port, allowed, flags=socket.AI_NUMERICHOST)
+        port = parts.port or _default_port(parts.scheme)
+        resolve_addresses(parts.hostname or "", port, allowed, flags=socket.AI_NUMERICHOST)
 
 
 def send(
@@ -102,8 +102,8 @@ def send(
     check_web_address(url)
     parts = urlsplit(url)
     deadline = time.monotonic() + timeout_s
-    port = parts.port or _port(parts.scheme)
-    addresses = checked_addresses(parts.hostname or "", port, allowed, timeout_s=timeout_s)
+    port = parts.port or _default_port(parts.scheme)
+    addresses = resolve_addresses(parts.hostname or "", port, allowed, timeout_s=timeout_s)
     encrypted = parts.scheme == "https"
     connection = _Connection(parts.hostname or "", port, encrypted, addresses, deadline)
     late = threading.Timer(max(0.0, deadline - time.monotonic()), connection.cut)
@@ -118,14 +118,18 @@ def send(
             raise TimeoutError
         return Answer(status=answer.status, body=start)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        why = f"no whole answer within {timeout_s:g} s" if connection.was_cut else _words(error)
+        why = (
+            f"no whole answer within {timeout_s:g} s"
+            if connection.was_cut
+            else _describe_error(error)
+        )
         raise DeliveryError(f"{parts.hostname}: {why}") from error
     finally:
         late.cancel()
         connection.close()
 
 
-def checked_addresses(
+def resolve_addresses(
     host: str,
     port: int,
     allowed: Sequence[str],
@@ -141,7 +145,7 @@ def checked_addresses(
     try:
         found = _resolve(host, port, flags, timeout_s)
     except (OSError, UnicodeError) as error:
-        raise UnresolvedError(f"{host} cannot be resolved: {_words(error)}") from error
+        raise UnresolvedError(f"{host} cannot be resolved: {_describe_error(error)}") from error
     networks = [ipaddress.ip_network(each, strict=False) for each in allowed]
     for each in map(ipaddress.ip_address, found):
         if is_internal(each) and not any(each in network for network in networks):
@@ -177,14 +181,14 @@ def _resolve(host: str, port: int, flags: int, timeout_s: float) -> list[str]:
 
 def is_internal(address: _Address) -> bool:
     """Return whether it is not public: loopback, private, link-local, metadata, multicast, …"""
-    inner = embedded_ipv4(address)
+    inner = extract_ipv4(address)
     if inner is not None:
         return is_internal(inner)
     is_site_local = getattr(address, "is_site_local", False)
     return not address.is_global or address.is_multicast or address.is_reserved or is_site_local
 
 
-def embedded_ipv4(address: _Address) -> ipaddress.IPv4Address | None:
+def extract_ipv4(address: _Address) -> ipaddress.IPv4Address | None:
     """Return the IPv4 address that is embedded in an IPv6 one."""
     if isinstance(address, ipaddress.IPv4Address):
         return None
@@ -245,9 +249,9 @@ class _Connection(http.client.HTTPConnection):
         raise problem
 
 
-def _port(scheme: str) -> int:
+def _default_port(scheme: str) -> int:
     return 443 if scheme == "https" else 80
 
 
-def _words(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return str(error)[:300] or type(error).__name__

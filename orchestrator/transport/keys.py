@@ -39,20 +39,28 @@ def parse_private_key(text: str, passphrase: str | None = None) -> KeyPair:
     _check_looks_private(data)
     key = _load(data, passphrase)
     if not isinstance(key, SupportedKey):
-        raise _invalid(f"Keys of the type {type(key).__name__} are not supported; use ed25519.")
+        raise _build_key_error(
+            f"Keys of the type {type(key).__name__} are not supported; use ed25519."
+        )
     if isinstance(key, rsa.RSAPrivateKey) and key.key_size < _MIN_RSA_BITS:
-        raise _invalid(f"The RSA key has {key.key_size} bits; use ed25519, or RSA of 2048 or more.")
+        raise _build_key_error(
+            f"The RSA key has {key.key_size} bits; use ed25519, or RSA of 2048 or more."
+        )
     try:
         return _pair(key)
     except ValueError as error:
-        raise _invalid(f"The private key is not supported ({error}); use ed25519.") from error
+        raise _build_key_error(
+            f"The private key is not supported ({error}); use ed25519."
+        ) from error
 
 
 def _check_looks_private(data: bytes) -> None:
     if data.startswith((b"ssh-", b"ecdsa-")):
-        raise _invalid("This is a public key; the private one is in the file without '.pub'.")
+        raise _build_key_error(
+            "This is a public key; the private one is in the file without '.pub'."
+        )
     if not (data.startswith(b"-----BEGIN ") and b"PRIVATE KEY-----" in data):
-        raise _invalid(
+        raise _build_key_error(
             "This is not a private key file: it must start with '-----BEGIN … PRIVATE KEY-----'."
         )
 
@@ -67,7 +75,7 @@ def _load(data: bytes, passphrase: str | None) -> object:
             message = "The private key is encrypted; give its passphrase."
             raise InvalidRequestError(message, field="passphrase") from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise _invalid(
+        raise _build_key_error(
             f"The private key cannot be read ({error}). Paste the whole file."
         ) from error
     try:
@@ -77,7 +85,7 @@ def _load(data: bytes, passphrase: str | None) -> object:
         raise InvalidRequestError(message, field="passphrase") from error
 
 
-def _invalid(message: str) -> InvalidRequestError:
+def _build_key_error(message: str) -> InvalidRequestError:
     return InvalidRequestError(message, field="private_key")
 
 

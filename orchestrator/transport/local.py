@@ -14,15 +14,15 @@ from pathlib import Path
 
 from orchestrator.core.errors import HostError, HostSetupError, NotFoundError
 from orchestrator.transport.base import (
-    Closing,
+    ClosingTransport,
+    CommandResult,
     CommandTimedOutError,
-    Completed,
     Content,
     Output,
     TooLargeError,
-    checked_argv,
-    checked_path,
-    pieces_of,
+    check_argv,
+    check_path,
+    iterate_pieces,
 )
 
 _CHUNK_BYTES = 65536
@@ -34,7 +34,7 @@ _KEPT = re.compile(
 )
 
 
-class LocalTransport(Closing):
+class LocalTransport(ClosingTransport):
     """A Transport to this machine.
 
     Raises HostSetupError if the work directory cannot be created.
@@ -43,20 +43,20 @@ class LocalTransport(Closing):
     def __init__(self, work_dir: Path) -> None:
         self._work_dir = work_dir
         self._running: subprocess.Popen[bytes] | None = None
-        with _file_errors(f"make the folder {work_dir}"):
+        with _translate_file_errors(f"make the folder {work_dir}"):
             work_dir.parent.mkdir(parents=True, exist_ok=True)
             _make_folders(work_dir)
 
-    def run(self, argv: Sequence[str], *, timeout_s: float) -> Completed:
+    def run(self, argv: Sequence[str], *, timeout_s: float) -> CommandResult:
         """See Transport.run."""
-        argv = checked_argv(argv)
+        argv = check_argv(argv)
         try:
             process = self._start(argv)
         except OSError as error:
-            return _not_started(argv, error)
+            return _build_not_started(argv, error)
         with process, self._as_running(process):
             try:
-                return _wait(process, time.monotonic() + timeout_s)
+                return _wait_for_exit(process, time.monotonic() + timeout_s)
             except HostError:
                 _stop(process)
                 raise
@@ -68,24 +68,24 @@ class LocalTransport(Closing):
 
     def put(self, content: Content, path: str, *, mode: int = 0o644) -> None:
         """See Transport.put."""
-        target = self._work_dir / checked_path(path)
+        target = self._work_dir / check_path(path)
         unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-        with _file_errors(f"write {path}"):
+        with _translate_file_errors(f"write {path}"):
             _make_folders(target.parent)
             try:
                 unfinished.touch(mode=0o600)
                 unfinished.chmod(mode)
                 with unfinished.open("wb") as file:
-                    file.writelines(pieces_of(content))
+                    file.writelines(iterate_pieces(content))
                 unfinished.replace(target)
             finally:
                 unfinished.unlink(missing_ok=True)
 
     def get(self, path: str, *, limit: int) -> bytes:
         """See Transport.get."""
-        with _file_errors(f"read {path}"):
+        with _translate_file_errors(f"read {path}"):
             try:
-                return self._read(self._work_dir / checked_path(path), limit)
+                return self._read(self._work_dir / check_path(path), limit)
             except (FileNotFoundError, NotADirectoryError) as error:
                 raise NotFoundError(f"There is no file {path} on this machine.") from error
 
@@ -111,7 +111,7 @@ class LocalTransport(Closing):
         return subprocess.Popen(
             argv,
             cwd=self._work_dir,
-            env=_environment(),
+            env=_build_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -129,7 +129,7 @@ class LocalTransport(Closing):
         return content
 
 
-def _environment() -> dict[str, str]:
+def _build_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
 
 
@@ -140,17 +140,17 @@ def _make_folders(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def _not_started(argv: Sequence[str], error: OSError) -> Completed:
+def _build_not_started(argv: Sequence[str], error: OSError) -> CommandResult:
     status = 127 if isinstance(error, FileNotFoundError) else 126
     said = f"{argv[0]}: {error.strerror}\n"
-    return Completed(exit_status=status, stdout=b"", stderr=said.encode())
+    return CommandResult(exit_status=status, stdout=b"", stderr=said.encode())
 
 
-def _wait(process: subprocess.Popen[bytes], deadline: float) -> Completed:
+def _wait_for_exit(process: subprocess.Popen[bytes], deadline: float) -> CommandResult:
     output = Output()
     _read_all(process, output, deadline)
     status = process.wait(max(deadline - time.monotonic(), 0))
-    return Completed(
+    return CommandResult(
         exit_status=status if status >= 0 else 128 - status,
         stdout=bytes(output.stdout),
         stderr=bytes(output.stderr),
@@ -189,7 +189,7 @@ def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
 
 
 @contextlib.contextmanager
-def _file_errors(doing: str) -> Iterator[None]:
+def _translate_file_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

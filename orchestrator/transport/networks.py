@@ -5,7 +5,7 @@ import socket
 from collections.abc import Sequence
 
 from orchestrator.core.errors import HostSetupError
-from orchestrator.transport.http import embedded_ipv4
+from orchestrator.transport.http import extract_ipv4
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -24,7 +24,7 @@ def connect_to_host(
     OSError as `socket.create_connection` does.
     """
     last: OSError | None = None
-    for address in _checked_addresses(host, port, networks):
+    for address in _check_addresses(host, port, networks):
         try:
             return socket.create_connection((address, port), timeout=timeout_s)
         except OSError as error:
@@ -42,7 +42,7 @@ def check_literal(host: str, networks: Sequence[str]) -> None:
     _check(host, address, networks)
 
 
-def _checked_addresses(host: str, port: int, networks: Sequence[str]) -> list[str]:
+def _check_addresses(host: str, port: int, networks: Sequence[str]) -> list[str]:
     """Return all addresses of the host; each must be permitted."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
@@ -53,7 +53,7 @@ def _checked_addresses(host: str, port: int, networks: Sequence[str]) -> list[st
 
 
 def _check(host: str, address: _Address, networks: Sequence[str]) -> None:
-    inner = embedded_ipv4(address) or address
+    inner = extract_ipv4(address) or address
     if networks:
         allowed = any(inner in ipaddress.ip_network(each, strict=False) for each in networks)
     else:

@@ -31,14 +31,16 @@ class NotSshError(UnreachableError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
+class ReachedAddress:
     """The IP address that answered, and the identification of its SSH server."""
 
     ip: str
     server: str
 
 
-def reach(host: str, port: int, timeout_s: float, *, networks: Sequence[str] = ()) -> Reached:
+def reach(
+    host: str, port: int, timeout_s: float, *, networks: Sequence[str] = ()
+) -> ReachedAddress:
     """Return the SSH server that answers there, or raise one of the errors above.
 
     Raise ForbiddenHostError if hosts must not be there: see `transport.networks`.
@@ -47,18 +49,22 @@ def reach(host: str, port: int, timeout_s: float, *, networks: Sequence[str] = (
     deadline = time.monotonic() + timeout_s
     try:
         with connect_to_host(host, port, timeout_s=timeout_s, networks=networks) as sock:
-            return Reached(ip=sock.getpeername()[0], server=_server(sock, where, deadline))
+            return ReachedAddress(
+                ip=sock.getpeername()[0], server=_read_banner(sock, where, deadline)
+            )
     except (socket.gaierror, UnicodeError) as error:
-        raise NoSuchNameError(f"The name {host} has no address: {_reason(error)}.") from error
+        raise NoSuchNameError(
+            f"The name {host} has no address: {_describe_error(error)}."
+        ) from error
     except ConnectionRefusedError as error:
         raise PortRefusedError(f"{where} refused: nothing listens on this port.") from error
     except TimeoutError as error:
         raise NoAnswerError(f"{where} did not answer within {timeout_s:g} s.") from error
     except OSError as error:
-        raise NoAnswerError(f"{where} cannot be reached: {_reason(error)}.") from error
+        raise NoAnswerError(f"{where} cannot be reached: {_describe_error(error)}.") from error
 
 
-def _server(sock: socket.socket, where: str, deadline: float) -> str:
+def _read_banner(sock: socket.socket, where: str, deadline: float) -> str:
     received = b""
     while len(received) < _MOST_BYTES:
         for line in received.split(b"\n")[:-1][:_MOST_LINES]:
@@ -77,5 +83,5 @@ def _server(sock: socket.socket, where: str, deadline: float) -> str:
     raise NotSshError(f"{where} took the connection, but is not an SSH server: {says}.")
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)

@@ -50,7 +50,7 @@ class Relay:
         idle_s: float = IDLE_S,
         slow_s: float | None = SLOW_S,
     ) -> None:
-        self._wanted = (_plain(host), host_port)
+        self._wanted = (_normalise_host(host), host_port)
         self._addresses, self._socks = list(addresses), socks
         self._idle_s, self._slow_s = idle_s, slow_s
         self._sockets: set[socket.socket] = set()
@@ -114,17 +114,17 @@ class Relay:
 
     def _is_asked_for(self, client: socket.socket) -> bool:
         """Return whether the program asks for the one host, by SOCKS5 (RFC 1928)."""
-        version, methods = _exactly(client, 2)
-        _exactly(client, methods)
+        version, methods = _read_exactly(client, 2)
+        _read_exactly(client, methods)
         if version != 5:
             return False
         client.sendall(b"\x05\x00")
-        _, command, _, kind = _exactly(client, 4)
+        _, command, _, kind = _read_exactly(client, 4)
         length = {1: 4, 4: 16}.get(kind)
-        name = _exactly(client, length if length else _exactly(client, 1)[0])
-        (port,) = struct.unpack(">H", _exactly(client, 2))
+        name = _read_exactly(client, length if length else _read_exactly(client, 1)[0])
+        (port,) = struct.unpack(">H", _read_exactly(client, 2))
         host = str(ipaddress.ip_address(name)) if length else name.decode("ascii", "replace")
-        asked = (_plain(host), port)
+        asked = (_normalise_host(host), port)
         if asked != self._wanted:
             self.problem = f"git asked for {host[:100]}:{port}, which is not the repository's host"
         return command == 1 and asked == self._wanted
@@ -226,7 +226,7 @@ def _send(target: socket.socket, data: bytes, traffic: _Traffic) -> None:
             traffic.add(count)
 
 
-def _exactly(sock: socket.socket, size: int) -> bytes:
+def _read_exactly(sock: socket.socket, size: int) -> bytes:
     data = b""
     while len(data) < size:
         more = sock.recv(size - len(data))
@@ -236,7 +236,7 @@ def _exactly(sock: socket.socket, size: int) -> bytes:
     return data
 
 
-def _plain(host: str) -> str:
+def _normalise_host(host: str) -> str:
     """Return a normalised form of a name or address, for comparison."""
     name = host.strip("[]").rstrip(".").lower()
     try:

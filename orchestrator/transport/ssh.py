@@ -14,20 +14,20 @@ from orchestrator.core.spans import span
 from orchestrator.transport.address import HostKey, SshAddress
 from orchestrator.transport.base import (
     OUTPUT_LIMIT_BYTES,
-    Closing,
+    ClosingTransport,
+    CommandResult,
     CommandTimedOutError,
-    Completed,
     Content,
     Output,
     TooLargeError,
-    checked_argv,
-    checked_path,
-    pieces_of,
-    size_of,
+    check_argv,
+    check_path,
+    iterate_pieces,
+    measure_content,
 )
 from orchestrator.transport.command import (
     DeadlineError,
-    command_line,
+    build_command_line,
     read_all,
     split_mark,
     stop_line,
@@ -46,7 +46,7 @@ _DYING_S = 0.5
 _FILE_ERRORS = (OSError, EOFError, paramiko.SSHException)
 
 
-class SshTransport(Closing):
+class SshTransport(ClosingTransport):
     """A Transport over one SSH connection, open from construction on.
 
     The constructor raises the errors of `open_connection`, and HostSetupError if the host offers no
@@ -67,12 +67,12 @@ class SshTransport(Closing):
                 self._connection.close()
                 raise
 
-    def run(self, argv: Sequence[str], *, timeout_s: float) -> Completed:
+    def run(self, argv: Sequence[str], *, timeout_s: float) -> CommandResult:
         """See Transport.run."""
-        argv = checked_argv(argv)
+        argv = check_argv(argv)
         deadline = time.monotonic() + timeout_s
         output = Output()
-        line = command_line(argv, self._address.work_dir)
+        line = build_command_line(argv, self._address.work_dir)
         with (
             span("ssh run", address=self._address),
             self._receiving(_OUTPUT_BYTES),
@@ -95,7 +95,7 @@ class SshTransport(Closing):
         with (
             span("ssh put", address=self._address, path=path),
             # The host answers each part.
-            self._receiving(size_of(content) // 64),
+            self._receiving(measure_content(content) // 64),
             self._file_errors(f"write {path}"),
         ):
             self._make_folders(folder)
@@ -168,7 +168,7 @@ class SshTransport(Closing):
             "(MaxSessions); try again."
         )
 
-    def _completed(self, argv: Sequence[str], status: int, output: Output) -> Completed:
+    def _completed(self, argv: Sequence[str], status: int, output: Output) -> CommandResult:
         group, stdout = split_mark(bytes(output.stdout))
         stderr = bytes(output.stderr)
         if status == -1:
@@ -181,7 +181,7 @@ class SshTransport(Closing):
                 f"{self._address} did not run {argv[0]} in {self._address.work_dir} (exit status "
                 f"{status}): {said or 'no message'}. It needs a login with a shell."
             )
-        return Completed(exit_status=status, stdout=stdout, stderr=stderr)
+        return CommandResult(exit_status=status, stdout=stdout, stderr=stderr)
 
     def _timed_out(self, argv: Sequence[str], output: Output, timeout_s: float) -> HostError:
         if not self._connection.is_active():
@@ -204,7 +204,7 @@ class SshTransport(Closing):
     # Files
 
     def _at(self, path: str) -> str:
-        return posixpath.join(self._address.work_dir, checked_path(path))
+        return posixpath.join(self._address.work_dir, check_path(path))
 
     def _open_sftp(self) -> paramiko.SFTPClient:
         try:
@@ -242,7 +242,7 @@ class SshTransport(Closing):
         with self._sftp.open(path, "wb") as file:
             file.set_pipelined(True)
             file.chmod(mode)
-            for piece in pieces_of(content):
+            for piece in iterate_pieces(content):
                 file.write(piece)
                 size += len(piece)
         if self._sftp.stat(path).st_size != size:

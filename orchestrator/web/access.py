@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import User
 from orchestrator.accounts.permissions import check_page
-from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.visitors import Visitor
 
 P = ParamSpec("P")
@@ -20,7 +20,7 @@ View = TypeVar("View", bound=Callable[..., HttpResponse])
 CHOSEN_TEAM = "team"
 
 
-def member_of(request: HttpRequest) -> Member:
+def get_member(request: HttpRequest) -> Member:
     """Return the requesting member, cached per request.
 
     Raise PermissionRefusedError without a team.
@@ -28,12 +28,12 @@ def member_of(request: HttpRequest) -> Member:
     member = getattr(request, "pitwall_member", None)
     if member is None:
         chosen = request.session.get(CHOSEN_TEAM, "")
-        member = member_for_user(cast(User, request.user), chosen=chosen)
+        member = load_member(cast(User, request.user), chosen=chosen)
         request.pitwall_member = member  # type: ignore[attr-defined]
     return member
 
 
-def visitor_of(request: HttpRequest) -> Visitor | None:
+def get_visitor(request: HttpRequest) -> Visitor | None:
     """Return the visitor of a public project or of a shared link; None for others.
 
     A visitor's request stays one even if its user is signed in (`web/visitors.py`).
@@ -54,14 +54,14 @@ def for_member(
 
     @login_required
     def signed_in(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        member = member_of(request)
+        member = get_member(request)
         match = request.resolver_match
         check_page(member, (match and match.url_name) or "", request.method or "")
         return view(request, member, *args, **kwargs)
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        visitor = visitor_of(request)
+        visitor = get_visitor(request)
         if visitor is not None:
             return view(request, visitor, *args, **kwargs)
         if request.headers.get("HX-Request") and not request.user.is_authenticated:

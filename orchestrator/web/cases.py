@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.fields import shown_value
+from orchestrator.benchmarks.fields import format_axis_value
 from orchestrator.benchmarks.matrix import CaseSpec, is_baseline
-from orchestrator.benchmarks.resolved import why_unsupported
-from orchestrator.benchmarks.selectors import latest_definition, spec_of
+from orchestrator.benchmarks.resolved import find_unsupported_reason
+from orchestrator.benchmarks.selectors import load_latest_definition, read_spec
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.core.errors import NotFoundError
 from orchestrator.runs.plans import RunPlan
-from orchestrator.web.refs import chosen_benchmark
+from orchestrator.web.refs import load_chosen_benchmark
 
 #: The most cases that are listed; the others are counted.
 SHOWN = 100
@@ -40,7 +40,7 @@ class CaseList:
 
 
 def list_cases(spec: Spec, cases: Sequence[CaseSpec]) -> CaseList:
-    reasons = [why_unsupported(spec, case.parameters) for case in cases]
+    reasons = [find_unsupported_reason(spec, case.parameters) for case in cases]
     return CaseList(
         shown=tuple(
             CaseItem(
@@ -60,25 +60,29 @@ def list_planned_cases(plan: RunPlan) -> CaseList:
     return list_cases(plan.spec, plan.cases)
 
 
-def expression_names(spec: Spec) -> list[tuple[str, list[str]]]:
+def list_expression_names(spec: Spec) -> list[tuple[str, list[str]]]:
     """Return the names for an expression with their values, axes first."""
-    axes = [(axis, [shown_value(value) for value in spec.values_of(axis)]) for axis in spec.matrix]
+    axes = [
+        (axis, [format_axis_value(value) for value in spec.values_of(axis)]) for axis in spec.matrix
+    ]
     labels: dict[str, dict[str, None]] = {}
     for axis, options in spec.options.items():
-        for value in map(shown_value, spec.values_of(axis)):
+        for value in map(format_axis_value, spec.values_of(axis)):
             for name, text in options[value].labels.items() if value in options else ():
                 labels.setdefault(name, {})[text] = None
     return [*axes, *((name, list(values)) for name, values in labels.items())]
 
 
-def expression_names_of_benchmark(
+def load_expression_names(
     member: Member, key: str, plan: RunPlan | None
 ) -> list[tuple[str, list[str]]]:
     """Return those of the benchmark that a form names; none if it names no existing one."""
     if plan is not None:
-        return expression_names(plan.spec)
+        return list_expression_names(plan.spec)
     try:
-        benchmark = chosen_benchmark(member, key)
-        return expression_names(spec_of(latest_definition(benchmark))) if benchmark else []
+        benchmark = load_chosen_benchmark(member, key)
+        return (
+            list_expression_names(read_spec(load_latest_definition(benchmark))) if benchmark else []
+        )
     except NotFoundError:
         return []

@@ -9,10 +9,10 @@ from django.urls import get_script_prefix, reverse
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.accounts.selectors import teams_of
-from orchestrator.alerts.selectors import open_alerts
+from orchestrator.accounts.selectors import load_memberships
+from orchestrator.alerts.selectors import count_open_alerts
 from orchestrator.core.errors import PermissionRefusedError
-from orchestrator.web.access import member_of, visitor_of
+from orchestrator.web.access import get_member, get_visitor
 
 #: Items of the navigation that visitors of a public project see.
 _FOR_VISITORS = frozenset({"overview", "runs", "compare", "history", "reports"})
@@ -52,8 +52,8 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     For a visitor return `visitor` and the `project`, with its open pages.
     """
     if hasattr(request, "pitwall_place"):
-        return _of_visitor(request)
-    member = _member(request)
+        return _build_visitor_context(request)
+    member = _find_member(request)
     if member is None:
         return {"member": None, "navigation": ()}
     match = getattr(request, "resolver_match", None)
@@ -62,27 +62,27 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         "member": member,
         "navigation": tuple(
             NavigationItem(
-                url=_url(name, get_script_prefix()),
+                url=_build_url(name, get_script_prefix()),
                 title=title,
                 active=here.startswith(prefixes),
-                count=open_alerts(member.team) if name == "alerts" else 0,
+                count=count_open_alerts(member.team) if name == "alerts" else 0,
             )
             for name, title, prefixes in _ITEMS
         ),
         "may_write": member.has(Role.MEMBER),
         "may_administrate": member.has(Role.MAINTAINER),
-        "memberships": teams_of(member.user),
+        "memberships": load_memberships(member.user),
     }
 
 
 @cache
-def _url(name: str, prefix: str) -> str:
+def _build_url(name: str, prefix: str) -> str:
     """Return the address of a page behind a prefix, cached since every page needs it."""
     return reverse(name)
 
 
-def _of_visitor(request: HttpRequest) -> dict[str, Any]:
-    visitor = visitor_of(request)
+def _build_visitor_context(request: HttpRequest) -> dict[str, Any]:
+    visitor = get_visitor(request)
     match = getattr(request, "resolver_match", None)
     here = (match.url_name or "") if match else ""
     shown = _ITEMS if visitor is not None and visitor.page is None else ()
@@ -93,7 +93,9 @@ def _of_visitor(request: HttpRequest) -> dict[str, Any]:
         "visited": getattr(request, "pitwall_project", None),
         "navigation": tuple(
             NavigationItem(
-                url=_url(name, get_script_prefix()), title=title, active=here.startswith(prefixes)
+                url=_build_url(name, get_script_prefix()),
+                title=title,
+                active=here.startswith(prefixes),
             )
             for name, title, prefixes in shown
             if name in _FOR_VISITORS
@@ -101,11 +103,11 @@ def _of_visitor(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _member(request: HttpRequest) -> Member | None:
+def _find_member(request: HttpRequest) -> Member | None:
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return None
     try:
-        return member_of(request)
+        return get_member(request)
     except PermissionRefusedError:
         return None

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from cli.bundle import build_command
-from orchestrator.benchmarks.json_schema import schema_text
+from orchestrator.benchmarks.json_schema import render_definition_schema
 
 
 @require_safe
@@ -18,4 +18,6 @@ def command_line(request: HttpRequest) -> HttpResponse:
 def definition_schema(request: HttpRequest) -> HttpResponse:
     """Return the JSON Schema of benchmark definitions."""
     headers = {"Access-Control-Allow-Origin": "*", "Cache-Control": "public, max-age=3600"}
-    return HttpResponse(schema_text(), content_type="application/schema+json", headers=headers)
+    return HttpResponse(
+        render_definition_schema(), content_type="application/schema+json", headers=headers
+    )

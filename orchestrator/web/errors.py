@@ -21,7 +21,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.issued_secrets import has_secret
 from orchestrator.operations.database_away import is_away, is_cut_off, to_be_asked_again
-from orchestrator.operations.fetch_waits import ask_again, wait_of
+from orchestrator.operations.fetch_waits import ask_again, build_fetch_wait
 from orchestrator.web.middleware import (
     GetResponse,
 )
@@ -55,16 +55,16 @@ def translate_errors(get_response: GetResponse) -> GetResponse:
     def middleware(request: HttpRequest) -> HttpResponse:
         return get_response(request)
 
-    middleware.process_exception = error_page  # type: ignore[attr-defined]
+    middleware.process_exception = render_error_page  # type: ignore[attr-defined]
     return middleware
 
 
-def status_of(error: PitwallError) -> tuple[int, str]:
+def find_status(error: PitwallError) -> tuple[int, str]:
     """Return the HTTP status of an error and its headline."""
     return next((status, title) for kind, status, title in STATUS if isinstance(error, kind))
 
 
-def came_from(request: HttpRequest) -> str:
+def find_referring_page(request: HttpRequest) -> str:
     """Return the page of ours with the link or button that led here; empty if there is none."""
     page = request.headers.get("Referer", "")
     ours = url_has_allowed_host_and_scheme(page, {request.get_host()})
@@ -74,31 +74,31 @@ def came_from(request: HttpRequest) -> str:
     return page if ours and page != here and not bare else ""
 
 
-def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
+def render_error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
     if not isinstance(error, PitwallError):
         return None
     if isinstance(error, FetchRunningError):
         return _fetch_page(request, error)
-    status, title = status_of(error)
+    status, title = find_status(error)
     partial = "#message" if request.headers.get("HX-Request") else ""
     context = {
         "title": title,
         "message": str(error),
         "status": status,
-        "back": came_from(request),
+        "back": find_referring_page(request),
     }
     return render(request, f"error.html{partial}", context, status=status)
 
 
 def _fetch_page(request: HttpRequest, error: FetchRunningError) -> HttpResponse:
     """Show the progress of the fetch. When it has ended, the page repeats the request by itself."""
-    fetch = wait_of(request).hold(error)
+    fetch = build_fetch_wait(request).hold(error)
     sent = request.GET if request.method == "GET" else request.POST
     context = {
         "project": error.project,
         "fetch": fetch,
         "is_awaited": True,
-        "wait": wait_of(request).key,
+        "wait": build_fetch_wait(request).key,
         "method": "get" if request.method == "GET" else "post",
         "address": request.path if request.method == "GET" else request.get_full_path(),
         "values": [

@@ -8,7 +8,7 @@ from django.core.exceptions import NON_FIELD_ERRORS
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.benchmarks.selectors import benchmarks_of
+from orchestrator.benchmarks.selectors import load_benchmarks
 from orchestrator.core.errors import ConflictError, HostError, InvalidRequestError
 
 #: Errors that a form shows at its fields; all others become an error page.
@@ -38,18 +38,18 @@ class TeamForm(forms.Form):
         self.add_error(place or NON_FIELD_ERRORS, str(error))
 
 
-def benchmark_choices(member: Member) -> list[tuple[str, str]]:
-    return choices_among(benchmarks_of(member))
+def load_benchmark_choices(member: Member) -> list[tuple[str, str]]:
+    return build_choices(load_benchmarks(member))
 
 
-def choices_among(benchmarks: Iterable[Benchmark]) -> list[tuple[str, str]]:
-    return [(benchmark_key(each), _label(each)) for each in benchmarks]
+def build_choices(benchmarks: Iterable[Benchmark]) -> list[tuple[str, str]]:
+    return [(build_benchmark_key(each), _label(each)) for each in benchmarks]
 
 
-def benchmark_key(benchmark: Benchmark) -> str:
+def build_benchmark_key(benchmark: Benchmark) -> str:
     """Return `project/slug`, the name of a benchmark in forms and addresses."""
     return f"{benchmark.project.slug}/{benchmark.slug}"
 
 
 def _label(benchmark: Benchmark) -> str:
-    return f"{benchmark.title} ({benchmark_key(benchmark)})"
+    return f"{benchmark.title} ({build_benchmark_key(benchmark)})"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from orchestrator.loadtools.thresholds import THRESHOLDS
-from orchestrator.measurements.validity_issues import code_of, title_of
+from orchestrator.measurements.validity_issues import get_issue_title, parse_code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,17 +21,17 @@ class ReasonView:
     known: bool
 
 
-def reason_views(reasons: Iterable[str]) -> list[ReasonView]:
+def build_reason_views(reasons: Iterable[str]) -> list[ReasonView]:
     """Return views of `reasons` in the stored form `code: what was found`."""
-    return [_reason_view(str(each)) for each in reasons]
+    return [_build_reason_view(str(each)) for each in reasons]
 
 
-def _reason_view(text: str) -> ReasonView:
-    code = code_of(text)
+def _build_reason_view(text: str) -> ReasonView:
+    code = parse_code(text)
     rule = THRESHOLDS.get(code)
     return ReasonView(
         code=code,
-        title=title_of(code),
+        title=get_issue_title(code),
         message=text.partition(":")[2].strip(),
         level=str(rule.level) if rule else "",
         known=rule is not None,

@@ -5,7 +5,7 @@ from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
 
 
-def back_from(request: HttpRequest, otherwise: str) -> HttpResponse:
+def redirect_back(request: HttpRequest, otherwise: str) -> HttpResponse:
     """Return a redirect to the page in the form's field `back`, if it is a page of ours."""
     back = request.POST.get("back", "")
     if not url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}):

@@ -6,11 +6,11 @@ from uuid import UUID
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.benchmarks.refs import repository_of
-from orchestrator.benchmarks.selectors import benchmark_of_key, benchmarks_of, found_commits
+from orchestrator.benchmarks.refs import open_repository
+from orchestrator.benchmarks.selectors import load_benchmark_by_key, load_benchmarks, search_commits
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.runs.models import Run
-from orchestrator.runs.selectors import run_for
+from orchestrator.runs.selectors import load_run
 
 #: The most branches and the most tags that are offered; typing finds the others.
 MOST_NAMES = 30
@@ -22,12 +22,14 @@ class RefChoice:
     label: str
 
 
-def chosen_benchmark(member: Member, key: str) -> Benchmark | None:
+def load_chosen_benchmark(member: Member, key: str) -> Benchmark | None:
     """Return the benchmark of an address; by default the team's first, if it has any."""
-    return benchmark_of_key(member, key) if key else benchmarks_of(member).first()
+    return load_benchmark_by_key(member, key) if key else load_benchmarks(member).first()
 
 
-def chosen_of(benchmarks: Sequence[Benchmark], member: Member, key: str) -> Benchmark | None:
+def find_chosen_benchmark(
+    benchmarks: Sequence[Benchmark], member: Member, key: str
+) -> Benchmark | None:
     """Return the same if all of the member's benchmarks are loaded already."""
     if not key:
         return next(iter(benchmarks), None)
@@ -35,26 +37,26 @@ def chosen_of(benchmarks: Sequence[Benchmark], member: Member, key: str) -> Benc
     found = [
         each for each in benchmarks if each.slug == slug and project in ("", each.project.slug)
     ]
-    return found[0] if len(found) == 1 else benchmark_of_key(member, key)
+    return found[0] if len(found) == 1 else load_benchmark_by_key(member, key)
 
 
-def chosen_run(member: Member, text: str) -> Run | None:
+def load_chosen_run(member: Member, text: str) -> Run | None:
     """Return the run of an address, if it names one."""
     if not text:
         return None
     try:
-        return run_for(member, UUID(text))
+        return load_run(member, UUID(text))
     except ValueError as error:
         raise NotFoundError("there is no such run in this team") from error
 
 
-def ref_choices(member: Member, key: str, text: str = "") -> list[RefChoice]:
+def load_ref_choices(member: Member, key: str, text: str = "") -> list[RefChoice]:
     """Return branches, tags and the latest known commits of a benchmark's project.
 
     With `text`, return those with the text in name, hash, subject or author, also old commits.
     """
     try:
-        benchmark = chosen_benchmark(member, key)
+        benchmark = load_chosen_benchmark(member, key)
     except NotFoundError:
         return []
     if benchmark is None:
@@ -63,19 +65,19 @@ def ref_choices(member: Member, key: str, text: str = "") -> list[RefChoice]:
     return [
         *(
             RefChoice(value=name, label=kind)
-            for kind, names in _names(benchmark).items()
+            for kind, names in _list_names(benchmark).items()
             for name in [name for name in names if text.lower() in name.lower()][:MOST_NAMES]
         ),
         *(
             RefChoice(value=commit.short_sha, label=commit.subject)
-            for commit in found_commits(benchmark.project, text)
+            for commit in search_commits(benchmark.project, text)
         ),
     ]
 
 
-def _names(benchmark: Benchmark) -> dict[str, list[str]]:
+def _list_names(benchmark: Benchmark) -> dict[str, list[str]]:
     """Return the names in the local mirror; none if it was not fetched yet."""
-    repository = repository_of(benchmark.project)
+    repository = open_repository(benchmark.project)
     try:
         return {"branch": repository.branches(), "tag": repository.tags()}
     except InvalidRequestError:

@@ -26,7 +26,7 @@ class Sparkline:
     height: int = HEIGHT
 
 
-def sparkline(values: Sequence[float]) -> Sparkline | None:
+def build_sparkline(values: Sequence[float]) -> Sparkline | None:
     """Return a sparkline; None for fewer than two values.
 
     The baseline is zero, so that a steady history looks flat.
@@ -57,7 +57,7 @@ class CpuSparkline:
     text: str
 
 
-def cpu_sparkline(traces: Sequence[CpuTrace]) -> CpuSparkline | None:
+def build_cpu_sparkline(traces: Sequence[CpuTrace]) -> CpuSparkline | None:
     """Return the sparkline; None if no trial has CPU samples."""
     every = [value for trace in traces for _, value in (*trace.server, *trace.tool)]
     if not every:
@@ -67,8 +67,8 @@ def cpu_sparkline(traces: Sequence[CpuTrace]) -> CpuSparkline | None:
     per_s = (CPU_WIDTH - CPU_GAP * (len(traces) - 1)) / seconds
     server, tool, left = [], [], 0.0
     for trace in traces:
-        server.append(_cpu_points(trace.server, left, per_s, cores))
-        tool.append(_cpu_points(trace.tool, left, per_s, cores))
+        server.append(_build_cpu_points(trace.server, left, per_s, cores))
+        tool.append(_build_cpu_points(trace.tool, left, per_s, cores))
         left += trace.seconds * per_s + CPU_GAP
     return CpuSparkline(
         width=CPU_WIDTH,
@@ -77,11 +77,11 @@ def cpu_sparkline(traces: Sequence[CpuTrace]) -> CpuSparkline | None:
         tool=tuple(filter(None, tool)),
         cores=cores,
         trials=len(traces),
-        text=_cpu_text(traces[-1]),
+        text=_format_cpu(traces[-1]),
     )
 
 
-def _cpu_points(line: Line, left: float, per_s: float, cores: int) -> str:
+def _build_cpu_points(line: Line, left: float, per_s: float, cores: int) -> str:
     """Return the points of a step line: one step for each interval between two samples."""
     points, since = [], left
     for second, value in line:
@@ -91,12 +91,12 @@ def _cpu_points(line: Line, left: float, per_s: float, cores: int) -> str:
     return " ".join(points)
 
 
-def _cpu_text(newest: CpuTrace) -> str:
+def _format_cpu(newest: CpuTrace) -> str:
     said = [("server", newest.server), ("load tool", newest.tool)]
-    return ", ".join(f"{name} {_cores(line)}" for name, line in said if line)
+    return ", ".join(f"{name} {_read_cores(line)}" for name, line in said if line)
 
 
-def _cores(line: Line) -> str:
+def _read_cores(line: Line) -> str:
     return f"{format_number(_mean(line))} cores"
 
 

@@ -16,7 +16,7 @@ def is_open(visitor: Visitor, view: object, name: str, arguments: Mapping[str, A
     return getattr(view, "open_to_visitors", False) and visitor.may_open(name, texts)
 
 
-def leads_to_open_page(visitor: Visitor, address: str) -> bool:
+def is_open_to_visitor(visitor: Visitor, address: str) -> bool:
     """Return whether a visitor may follow a link.
 
     Addresses without a path stay on the same page.
@@ -26,12 +26,12 @@ def leads_to_open_page(visitor: Visitor, address: str) -> bool:
         return True
     if not path.startswith(visitor.place):
         return False
-    view, name, arguments = _resolved(path[len(visitor.place) - 1 :])
+    view, name, arguments = _resolve_path(path[len(visitor.place) - 1 :])
     return is_open(visitor, view, name, arguments)
 
 
 @lru_cache(maxsize=4096)
-def _resolved(path: str) -> tuple[object, str, Mapping[str, Any]]:
+def _resolve_path(path: str) -> tuple[object, str, Mapping[str, Any]]:
     try:
         match = resolve(path)
     except Resolver404:

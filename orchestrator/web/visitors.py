@@ -15,10 +15,10 @@ from django.urls import get_script_prefix, set_script_prefix
 
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import ShareLink
-from orchestrator.benchmarks.sharing import SHAREABLE, public_project, shared_by
+from orchestrator.benchmarks.sharing import SHAREABLE, load_public_project, load_share_link
 from orchestrator.core.errors import NotFoundError
 from orchestrator.web.comparisons.view_options import ViewOptions
-from orchestrator.web.errors import error_page
+from orchestrator.web.errors import render_error_page
 from orchestrator.web.middleware import GetResponse
 from orchestrator.web.visitor_links import is_open
 
@@ -51,11 +51,11 @@ def visiting(get_response: GetResponse) -> GetResponse:
         finally:
             set_script_prefix(before)
 
-    middleware.process_view = _admit  # type: ignore[attr-defined]
+    middleware.process_view = _admit_visitor  # type: ignore[attr-defined]
     return middleware
 
 
-def _admit(
+def _admit_visitor(
     request: HttpRequest, view: Callable[..., HttpResponse], args: Any, given: Mapping[str, Any]
 ) -> HttpResponse | None:
     place = getattr(request, "pitwall_place", None)
@@ -69,18 +69,18 @@ def _admit(
         if request.method not in ("GET", "HEAD") or not is_open(visitor, view, name, given):
             raise NotFoundError("visitors do not see this page; log in as a member of the team")
     except NotFoundError as error:
-        return error_page(request, error)
+        return render_error_page(request, error)
     return None
 
 
 def _identify_visitor(request: HttpRequest, place: str, named: Mapping[str, str]) -> Visitor:
     if "secret" not in named:
-        project = public_project(named["team"], named["project"])
+        project = load_public_project(named["team"], named["project"])
         request.pitwall_project = project  # type: ignore[attr-defined]
         return Visitor(project=project.pk, place=place)
-    link = shared_by(named["secret"])
+    link = load_share_link(named["secret"])
     request.pitwall_project = link.project  # type: ignore[attr-defined]
-    request.GET = _shared_query(request.GET, link)  # type: ignore[assignment]
+    request.GET = _build_shared_query(request.GET, link)  # type: ignore[assignment]
     return Visitor(
         project=link.project_id,
         place=place,
@@ -89,7 +89,7 @@ def _identify_visitor(request: HttpRequest, place: str, named: Mapping[str, str]
     )
 
 
-def _shared_query(asked: QueryDict, link: ShareLink) -> QueryDict:
+def _build_shared_query(asked: QueryDict, link: ShareLink) -> QueryDict:
     """Return the shared query, in which a visitor may change only view options."""
     query = QueryDict(link.query, mutable=True)
     options = _VIEW_OPTIONS.get(link.page, frozenset())

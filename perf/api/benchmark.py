@@ -19,18 +19,18 @@ from perf.api import requests
 from perf.api.dataset import Dataset, make
 from perf.api.long_polls import LIMITS, page_seconds, waiting
 from perf.api.requests import TimedRequests, counting_s
-from perf.harness.machine import machine
-from perf.harness.report import Wanted, keep, table, verdict
-from perf.harness.web_servers import collect_static, serving, serving_bare
+from perf.harness.machine import describe_machine
+from perf.harness.report import Requirement, judge_requirements, keep, table
+from perf.harness.web_servers import collect_static, serve_bare, serve_web
 
 NAME = "api"
 SITE = "orchestrator.config.wsgi"
 WANTED = {
-    "read_run_ms": Wanted(relation="<", limit=5),
-    "read_queued_run_ms": Wanted(relation="<", limit=5),
-    "start_200_cases_ms": Wanted(relation="<", limit=100),
-    "count_request_ms": Wanted(relation="<", limit=0.3),
-    "page_p95_waiting_to_alone": Wanted(relation="<", limit=2),
+    "read_run_ms": Requirement(relation="<", limit=5),
+    "read_queued_run_ms": Requirement(relation="<", limit=5),
+    "start_200_cases_ms": Requirement(relation="<", limit=100),
+    "count_request_ms": Requirement(relation="<", limit=0.3),
+    "page_p95_waiting_to_alone": Requirement(relation="<", limit=2),
 }
 
 
@@ -48,11 +48,11 @@ ALONE, WAITING = "page, alone", "page, others wait"
 
 def main() -> None:
     options = parse()
-    came_from, began = machine(), time.monotonic()
+    came_from, began = describe_machine(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pwb-") as name:
         found, counted = measure(SHORT if options.short else FULL, Path(name))
-    figures = figures_of(found, counted)
-    answer = verdict(NAME, figures, {key: WANTED.get(key) for key in figures})
+    figures = build_report_data(found, counted)
+    answer = judge_requirements(NAME, figures, {key: WANTED.get(key) for key in figures})
     print(f"\n{text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         details = {name: _spread(each) for name, each in found.items()}
@@ -73,8 +73,8 @@ def measure(extent: Extent, folder: Path) -> tuple[dict[str, list[float]], float
     connections.close_all()
     local = {"PITWALL_ALLOW_LOCAL_REPOSITORIES": "1", **LIMITS}
     with (
-        serving(SITE, folder, local) as site,
-        serving_bare(folder) as bare,
+        serve_web(SITE, folder, local) as site,
+        serve_bare(folder) as bare,
     ):
         timed = TimedRequests(site, bare, dataset)
         timed.warm_up()
@@ -96,7 +96,7 @@ def pages_alone_and_waiting(port: int, dataset: Dataset, extent: Extent) -> dict
     return found
 
 
-def figures_of(found: dict[str, list[float]], counted: float) -> dict[str, float]:
+def build_report_data(found: dict[str, list[float]], counted: float) -> dict[str, float]:
     typical = {name: median(each) for name, each in found.items()}
     bare = typical[requests.BARE]
     return {

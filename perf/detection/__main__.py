@@ -15,8 +15,8 @@ from perf.detection.comparisons import comparisons
 from perf.detection.detectors import detectors, otava_version
 from perf.detection.evaluation import FULL, SHORT, Evaluation, Extent
 from perf.detection.summary import WANTED, Measurements
-from perf.harness.machine import machine
-from perf.harness.report import keep, verdict
+from perf.harness.machine import describe_machine
+from perf.harness.report import judge_requirements, keep
 
 NAME = "detection"
 SEED = 6
@@ -24,10 +24,10 @@ SEED = 6
 
 def main() -> None:
     options = parse()
-    came_from = machine()
+    came_from = describe_machine()
     began = time.monotonic()
     found = measure(SHORT if options.short else FULL, options.seed)
-    answer = verdict(NAME, summary.measured(found), WANTED)
+    answer = judge_requirements(NAME, summary.measured(found), WANTED)
     print(f"\n{summary.text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         more = {"machine": came_from, "versions": {"apache-otava": otava_version()}}

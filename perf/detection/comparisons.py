@@ -9,8 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.stats.comparison import Comparison, Verdict
-from orchestrator.stats.interim import ALPHA, EQUIVALENCE_ALPHA, INTERIM_BLOCKS, next_analysis
-from orchestrator.stats.many import ToCompare, compare_many
+from orchestrator.stats.interim import (
+    ALPHA,
+    EQUIVALENCE_ALPHA,
+    INTERIM_BLOCKS,
+    compute_next_analysis,
+)
+from orchestrator.stats.many import ComparisonInput, compare_many
 
 MARGIN = 0.03
 NOISES = (0.01, 0.02, 0.03, 0.05)
@@ -61,7 +66,7 @@ def _ends(before: NDArray[np.float64], after: NDArray[np.float64]) -> list[Compa
     open_ = list(range(len(before)))
     for look in INTERIM_BLOCKS:
         cells = [
-            ToCompare(
+            ComparisonInput(
                 baseline=before[at, :look].tolist(),
                 contender=after[at, :look].tolist(),
                 better="lower",
@@ -71,5 +76,5 @@ def _ends(before: NDArray[np.float64], after: NDArray[np.float64]) -> list[Compa
         ]
         found = compare_many(cells, alpha=ALPHA, equivalence_alpha=EQUIVALENCE_ALPHA)
         ends.update(zip(open_, found, strict=True))
-        open_ = [at for at in open_ if next_analysis(ends[at]) is not None]
+        open_ = [at for at in open_ if compute_next_analysis(ends[at]) is not None]
     return [ends[at] for at in range(len(before))]

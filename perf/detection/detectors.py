@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.stats.changes import find_changes
-from perf.harness.environments import alternatives_venv, version_of
+from perf.harness.environments import build_alternatives_venv, read_version
 
 OTAVA = "apache-otava"
 RIVALS = "detection"
@@ -27,7 +27,7 @@ Alarms = list[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Detection:
     """The alarms of each series, which of them are certain, and the CPU seconds for each."""
 
     alarms: list[Alarms]
@@ -40,38 +40,38 @@ class Detector:
     """`title` for tables, and a function that finds changes in many series."""
 
     title: str
-    find: Callable[[Sequence[Series]], Found]
+    find: Callable[[Sequence[Series]], Detection]
 
 
 def detectors() -> list[Detector]:
     """Return Pitwall's detector and then the alternatives. Otava is installed if it is missing."""
-    python = alternatives_venv(RIVALS) / "python"
+    python = build_alternatives_venv(RIVALS) / "python"
     return [
         Detector("Pitwall", _pitwall),
         Detector(f"Otava {otava_version()}", lambda many: _otava(python, many)),
-        Detector("t-test, Perfherder", _each(_perfherder)),
-        Detector("5 % to the previous", _each(_threshold)),
+        Detector("t-test, Perfherder", _build_timed_run(_perfherder)),
+        Detector("5 % to the previous", _build_timed_run(_threshold)),
     ]
 
 
 def otava_version() -> str:
-    return version_of(OTAVA, RIVALS)
+    return read_version(OTAVA, RIVALS)
 
 
-def _each(find: Callable[[Series], Alarms]) -> Callable[[Sequence[Series]], Found]:
-    def run(many: Sequence[Series]) -> Found:
+def _build_timed_run(find: Callable[[Series], Alarms]) -> Callable[[Sequence[Series]], Detection]:
+    def run(many: Sequence[Series]) -> Detection:
         alarms, seconds = [], []
         for values in many:
             began = time.process_time()
             alarms.append(find(values))
             seconds.append(time.process_time() - began)
-        return Found(alarms, alarms, seconds)
+        return Detection(alarms, alarms, seconds)
 
     return run
 
 
-def _pitwall(many: Sequence[Series]) -> Found:
-    found = Found([], [], [])
+def _pitwall(many: Sequence[Series]) -> Detection:
+    found = Detection([], [], [])
     for values in many:
         began = time.process_time()
         points = find_changes(values).points
@@ -81,7 +81,7 @@ def _pitwall(many: Sequence[Series]) -> Found:
     return found
 
 
-def _otava(python: Path, many: Sequence[Series]) -> Found:
+def _otava(python: Path, many: Sequence[Series]) -> Detection:
     """Use one separate process for all series, so that its imports are not counted."""
     done = subprocess.run(
         [python, WORKER],
@@ -91,7 +91,7 @@ def _otava(python: Path, many: Sequence[Series]) -> Found:
         check=True,
     )
     answer = json.loads(done.stdout)
-    return Found(answer["alarms"], answer["alarms"], answer["seconds"])
+    return Detection(answer["alarms"], answer["alarms"], answer["seconds"])
 
 
 def _perfherder(values: Series) -> Alarms:

@@ -8,9 +8,9 @@ from statistics import median
 
 import numpy as np
 
-from perf.detection.detectors import Alarms, Detector, Found
+from perf.detection.detectors import Alarms, Detection, Detector
 from perf.detection.labelled import labelled
-from perf.detection.scores import TOLERANCE, Score, score_of
+from perf.detection.scores import TOLERANCE, Score, compute_score
 from perf.detection.synthetic import Labelled, one_step, planted, quiet
 
 #: For the series that measure the delay: noise, size of the step.
@@ -88,7 +88,7 @@ class Evaluation:
             self._result((made.alerts, real.alerts, silent.alerts, cut.alerts), ms),
         )
 
-    def _found(self, detector: Detector, many: Sequence[Labelled]) -> Found:
+    def _found(self, detector: Detector, many: Sequence[Labelled]) -> Detection:
         return detector.find([series.values for series in many])
 
     def _result(self, alarms: tuple[list[Alarms], ...], ms_per_1000: float) -> Result:
@@ -124,5 +124,7 @@ def _hits(series: Labelled, alarms: Sequence[int]) -> bool:
 
 
 def _score(many: Sequence[Labelled], alarms: Sequence[Sequence[int]]) -> Score:
-    scores = [score_of(series.changes, found) for series, found in zip(many, alarms, strict=True)]
+    scores = [
+        compute_score(series.changes, found) for series, found in zip(many, alarms, strict=True)
+    ]
     return sum(scores, Score())

@@ -33,7 +33,7 @@ class Score:
         return _share(2 * self.found, 2 * self.found + self.false + self.missed)
 
 
-def score_of(expected: Sequence[int], alarms: Sequence[int]) -> Score:
+def compute_score(expected: Sequence[int], alarms: Sequence[int]) -> Score:
     """Each change takes the nearest unused alarm within TOLERANCE."""
     left = sorted(alarms)
     found = 0

@@ -10,25 +10,25 @@ from typing import Any
 from perf.detection.comparisons import MARGIN, Comparisons
 from perf.detection.evaluation import CONFIRMING, MORE, WATCHED, Result
 from perf.detection.scores import TOLERANCE, Score
-from perf.harness.report import Wanted, table
+from perf.harness.report import Requirement, table
 
 PITWALL, ALERTS, OTAVA = "Pitwall", "Pitwall, alerts alone", "Otava"
 IN_TIME = CONFIRMING + MORE
-WANTED: dict[str, Wanted | None] = {
-    "histories_without_a_change_that_alert": Wanted(relation="<", limit=0.01),
+WANTED: dict[str, Requirement | None] = {
+    "histories_without_a_change_that_alert": Requirement(relation="<", limit=0.01),
     "histories_without_a_change_with_a_candidate": None,
-    "step_of_5_percent_found_in_time": Wanted(relation=">=", limit=0.95),
+    "step_of_5_percent_found_in_time": Requirement(relation=">=", limit=0.95),
     "step_of_5_percent_alerted_in_time": None,
     "made_f1": None,
-    "made_f1_to_otava": Wanted(relation=">", limit=1),
-    "made_f1_of_alerts_to_otava": Wanted(relation=">", limit=1),
+    "made_f1_to_otava": Requirement(relation=">", limit=1),
+    "made_f1_of_alerts_to_otava": Requirement(relation=">", limit=1),
     "real_f1": None,
-    "real_f1_to_otava": Wanted(relation=">", limit=1),
-    "real_f1_of_alerts_to_otava": Wanted(relation=">", limit=1),
+    "real_f1_to_otava": Requirement(relation=">", limit=1),
+    "real_f1_of_alerts_to_otava": Requirement(relation=">", limit=1),
     "time_of_1000_points_to_otava": None,
-    "comparisons_that_see_a_change_without_one": Wanted(relation="<=", limit=0.05),
-    "comparisons_that_call_the_margin_equivalent": Wanted(relation="<=", limit=0.05),
-    "comparisons_that_find_5_percent_at_2_percent_noise": Wanted(relation=">=", limit=0.95),
+    "comparisons_that_see_a_change_without_one": Requirement(relation="<=", limit=0.05),
+    "comparisons_that_call_the_margin_equivalent": Requirement(relation="<=", limit=0.05),
+    "comparisons_that_find_5_percent_at_2_percent_noise": Requirement(relation=">=", limit=0.95),
 }
 
 

@@ -5,9 +5,9 @@
 
 import sys
 
-from perf.harness.environments import alternatives_venv
+from perf.harness.environments import build_alternatives_venv
 from perf.harness.servers import run_with_servers
 
 if __name__ == "__main__":
-    alternatives_venv()
+    build_alternatives_venv()
     sys.exit(run_with_servers("dispatch", "perf.dispatch.benchmark", tools=True, application=True))

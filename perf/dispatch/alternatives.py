@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perf.dispatch.workload import FILE_BYTES, Form, Work
-from perf.harness.environments import alternatives_venv, version_of
+from perf.harness.environments import build_alternatives_venv, read_version
 from perf.harness.ssh_hosts import PYTHON, Fleet, SshHost
 
 HERE = Path(__file__).resolve().parent
@@ -65,7 +65,7 @@ class Alternatives:
     def __init__(self, fleet: Fleet, folder: Path) -> None:
         self._fleet = fleet
         self._folder = folder
-        self._programs = alternatives_venv()
+        self._programs = build_alternatives_venv()
         self._source = folder / "source.bin"
         self._source.write_bytes(os.urandom(FILE_BYTES))
         # Short, since the path of a socket must be short.
@@ -78,9 +78,9 @@ class Alternatives:
         return [
             Alternative(name="ssh", version=ssh, argv=self._ssh, forms=each),
             Alternative(name="ssh, ControlMaster", version=ssh, argv=self._ssh_master, forms=each),
-            Alternative(name="fabric", version=version_of("fabric"), argv=self._fabric),
-            Alternative(name="pyinfra", version=version_of("pyinfra"), argv=self._pyinfra),
-            Alternative(name="ansible", version=version_of("ansible-core"), argv=self._ansible),
+            Alternative(name="fabric", version=read_version("fabric"), argv=self._fabric),
+            Alternative(name="pyinfra", version=read_version("pyinfra"), argv=self._pyinfra),
+            Alternative(name="ansible", version=read_version("ansible-core"), argv=self._ansible),
         ]
 
     def environment(self) -> dict[str, str]:

@@ -25,11 +25,11 @@ from perf.dispatch.service_cpu import Services
 from perf.dispatch.summary import PITWALL, WANTED, Candidate, Measurements
 from perf.dispatch.throughput import Throughput
 from perf.dispatch.workload import Form, Work
-from perf.harness.machine import machine
-from perf.harness.report import keep, verdict
-from perf.harness.repositories import server_repository
+from perf.harness.machine import describe_machine
+from perf.harness.report import judge_requirements, keep
+from perf.harness.repositories import build_server_repository
 from perf.harness.seed import Account, add_benchmark, add_fleet, make_account
-from perf.harness.ssh_hosts import running_fleet
+from perf.harness.ssh_hosts import run_fleet
 
 NAME = "dispatch"
 
@@ -49,7 +49,7 @@ class Bench:
         self._services = Services(os.getppid())
         add_fleet(self._account.member, throughput.fleet)
         self._queue = Queue(self._account.member, throughput.fleet, self._services, folder)
-        self._shas = server_repository(folder / "server")
+        self._shas = build_server_repository(folder / "server")
         self._client = Client(os.environ["PITWALL_BASE_URL"], self._account.token)
 
     def run(self) -> None:
@@ -144,12 +144,12 @@ class Bench:
 
 def main() -> None:
     options = parse()
-    came_from = machine()
+    came_from = describe_machine()
     began = time.monotonic()
     with ready_bench(SHORT if options.short else FULL) as bench:
         bench.run()
     found = bench.found
-    answer = verdict(NAME, summary.measured(found), WANTED)
+    answer = judge_requirements(NAME, summary.measured(found), WANTED)
     print(f"\n{summary.text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         versions = {alternative.name: alternative.version for alternative in bench.alternatives}
@@ -170,7 +170,7 @@ def ready_bench(extent: Extent) -> Iterator[Bench]:
     """Yield the hosts, the alternatives and Pitwall, set up; remove hosts and files at the end."""
     with tempfile.TemporaryDirectory(prefix="pwb-") as name:
         folder = Path(name)
-        with running_fleet(folder / "hosts", extent.hosts) as fleet:
+        with run_fleet(folder / "hosts", extent.hosts) as fleet:
             (folder / "alternatives").mkdir()
             alternatives = Alternatives(fleet, folder / "alternatives")
             throughput = Throughput(

@@ -48,23 +48,23 @@ def measure_matrix(
     """Measure Pitwall first; the loop then repeats the plans of its rounds."""
     asked = ask(client, benchmark, shas, host.name, rounds)
     run = finished(client, asked, limit_s=limit_s)
-    plans = plans_of(host, [job["id"] for job in run["jobs"]])
+    plans = build_plans(host, [job["id"] for job in run["jobs"]])
     trials = [trial for plan in plans for trial in plan["trials"]]
     return MatrixTimes(
         trials=len(trials),
         pitwall_s=ended_at(run) - asked.posted_at,
-        loop_s=_run_loop(loop_of(trials, host.work_dir), host.work_dir / "loop", limit_s),
+        loop_s=_run_loop(build_loop(trials, host.work_dir), host.work_dir / "loop", limit_s),
     )
 
 
-def plans_of(host: SshHost, jobs: Sequence[str]) -> list[dict[str, Any]]:
+def build_plans(host: SshHost, jobs: Sequence[str]) -> list[dict[str, Any]]:
     """Return the plans that the host received for these jobs, in order."""
     paths = [path for job in jobs for path in (host.work_dir / "jobs" / job).glob("*/plan.json")]
     paths.sort(key=lambda path: path.stat().st_mtime)
     return [json.loads(path.read_text()) for path in paths]
 
 
-def loop_of(trials: Sequence[Mapping[str, Any]], root: Path) -> str:
+def build_loop(trials: Sequence[Mapping[str, Any]], root: Path) -> str:
     """Return the shell script that runs the trials' commands one after the other."""
     return "set -u\n" + "".join(_trial(trial, root, root / "loop") for trial in trials)
 

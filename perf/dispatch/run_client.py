@@ -18,14 +18,14 @@ class RunFailedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PostedRun:
     """A run, and the time (Unix seconds) just before its request."""
 
     id: str
     posted_at: float
 
 
-def ask(client: Client, benchmark: str, shas: Sequence[str], host: str, rounds: int) -> Asked:
+def ask(client: Client, benchmark: str, shas: Sequence[str], host: str, rounds: int) -> PostedRun:
     """POST /api/v1/runs of the first commit against the others."""
     wanted = {
         "benchmark": benchmark,
@@ -35,10 +35,10 @@ def ask(client: Client, benchmark: str, shas: Sequence[str], host: str, rounds: 
         "rounds": rounds,
     }
     posted_at = time.time()
-    return Asked(id=client.post("/api/v1/runs", wanted)["id"], posted_at=posted_at)
+    return PostedRun(id=client.post("/api/v1/runs", wanted)["id"], posted_at=posted_at)
 
 
-def finished(client: Client, asked: Asked, *, limit_s: float) -> dict[str, Any]:
+def finished(client: Client, asked: PostedRun, *, limit_s: float) -> dict[str, Any]:
     """Return the run once it has finished. Raise RunFailedError if it fails or takes too long."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:

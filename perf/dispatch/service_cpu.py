@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from perf.harness.processes import children_of, tree_cpu_s
+from perf.harness.processes import list_children, sum_tree_cpu_s
 
 #: Patterns that identify the process of each service by its command line.
 SIGNS = {
@@ -24,7 +24,7 @@ class Services:
     """The services below the process that started them; external ones are not included."""
 
     def __init__(self, stack_pid: int) -> None:
-        children = children_of(stack_pid)
+        children = list_children(stack_pid)
         self._pids = {
             name: pid
             for name, signs in SIGNS.items()
@@ -34,7 +34,7 @@ class Services:
 
     def cpu_s(self) -> dict[str, float]:
         """Return the CPU seconds so far, including ended processes below a service."""
-        return {name: tree_cpu_s(pid) for name, pid in self._pids.items()}
+        return {name: sum_tree_cpu_s(pid) for name, pid in self._pids.items()}
 
     def idle(self, seconds: float) -> dict[str, float]:
         """Return the CPU seconds per second of each service while nothing is to be done."""

@@ -11,17 +11,17 @@ from perf.dispatch.latency import Latency
 from perf.dispatch.matrix import MatrixTimes
 from perf.dispatch.throughput import Score
 from perf.dispatch.workload import Form, Work
-from perf.harness.report import Wanted, table
+from perf.harness.report import Requirement, table
 
 PITWALL = "Pitwall"
 #: The first of the alternatives' two forms is realistic: jobs arrive one by one.
-WANTED: dict[str, Wanted | None] = {
-    "jobs_a_minute_to_ansible_one_by_one": Wanted(relation=">", limit=5),
+WANTED: dict[str, Requirement | None] = {
+    "jobs_a_minute_to_ansible_one_by_one": Requirement(relation=">", limit=5),
     "jobs_a_minute_to_ansible_in_batches": None,
-    "copy_cpu_to_pyinfra_one_by_one": Wanted(relation="<=", limit=1),
-    "copy_cpu_to_pyinfra_in_batches": Wanted(relation="<=", limit=1),
+    "copy_cpu_to_pyinfra_one_by_one": Requirement(relation="<=", limit=1),
+    "copy_cpu_to_pyinfra_in_batches": Requirement(relation="<=", limit=1),
     "first_process_to_ansible_alone": None,
-    "matrix_to_shell_loop": Wanted(relation="<=", limit=1.05),
+    "matrix_to_shell_loop": Requirement(relation="<=", limit=1.05),
 }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from perf.dispatch.alternatives import Alternative
 from perf.dispatch.workload import Form, Work
-from perf.harness.meter import metered
+from perf.harness.meter import measure_child
 from perf.harness.ssh_hosts import Fleet, SshHost
 
 #: An alternative that exceeds its window by this time is broken.
@@ -54,7 +54,7 @@ class Throughput:
         hosts = self.fleet.hosts
         groups = [hosts] if form is Form.BATCH else [(host,) for host in hosts]
         start = next(_numbers) * 1_000_000
-        done = metered(
+        done = measure_child(
             lambda: self._keep_busy(alternative, work, groups, window_s, start),
             limit_s=window_s + GRACE_S,
         )
@@ -71,7 +71,7 @@ class Throughput:
             self._invoke(alternative.argv(Work.EMPTY, (host,), "none"))
             return time.monotonic() - began
 
-        return float(metered(once, limit_s=GRACE_S).value)
+        return float(measure_child(once, limit_s=GRACE_S).value)
 
     def _keep_busy(
         self,

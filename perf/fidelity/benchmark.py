@@ -20,13 +20,13 @@ import perf.harness.django_setup  # noqa: F401
 from perf.fidelity import summary
 from perf.fidelity.direct import DirectRunError, run_directly
 from perf.fidelity.extent import FULL, SHORT, Extent
-from perf.fidelity.loads import LOADS, PACKAGES, Load, program_of
+from perf.fidelity.loads import LOADS, PACKAGES, Load, find_load_program
 from perf.fidelity.pitwall import Pitwall, PitwallError, Reading
 from perf.fidelity.summary import Pair
 from perf.fidelity.target import TargetError, built_target
 from perf.fidelity.tool_output import Figures
-from perf.harness.machine import machine
-from perf.harness.report import keep, verdict
+from perf.harness.machine import describe_machine
+from perf.harness.report import judge_requirements, keep
 from perf.harness.seed import make_account
 
 NAME = "fidelity"
@@ -54,7 +54,7 @@ class Bench:
             for load in self._loads:
                 pair = self._pair(load, first[load], order)
                 found[load].append(pair)
-                tell(number + 1, load, pair)
+                print_progress(number + 1, load, pair)
         return found
 
     def _first(self, load: Load) -> Reading:
@@ -89,7 +89,7 @@ def main() -> int:
         print(f"{NAME}: {lacking(missing)}", file=sys.stderr)
         return 1
     here = [load for load in loads if load.tool in programs]
-    came_from = machine()
+    came_from = describe_machine()
     began = time.monotonic()
     seed = random.randrange(2**32)
     with tempfile.TemporaryDirectory(prefix="pwf-") as name:
@@ -98,7 +98,7 @@ def main() -> int:
         except (TargetError, DirectRunError, PitwallError) as error:
             print(f"{NAME}: {error}", file=sys.stderr)
             return 1
-    answer = verdict(NAME, summary.measured(found), summary.wanted(found))
+    answer = judge_requirements(NAME, summary.measured(found), summary.list_requirements(found))
     print(f"\n{summary.text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         more = {"machine": came_from, "details": summary.details(found), "seed": seed}
@@ -121,7 +121,7 @@ def parse() -> argparse.Namespace:
 
 def tools(loads: Sequence[Load]) -> tuple[dict[str, Path], list[str]]:
     """Return the tools that were found, and the names of the missing ones."""
-    found = {load.tool: program_of(load.tool, os.environ) for load in loads}
+    found = {load.tool: find_load_program(load.tool, os.environ) for load in loads}
     here = {tool: path for tool, path in found.items() if path is not None}
     return here, [tool for tool in found if tool not in here]
 
@@ -133,7 +133,7 @@ def lacking(missing: Sequence[str]) -> str:
     return f"there is no {', no '.join(missing)} here: {', '.join(ways)}"
 
 
-def tell(number: int, load: Load, pair: Pair) -> None:
+def print_progress(number: int, load: Load, pair: Pair) -> None:
     ratios = [getattr(pair.comparable, each) / getattr(pair.hand, each) for each in summary.METRICS]
     shown = ", ".join(f"{ratio:.3f}" for ratio in ratios)
     print(f"  {number}: {load.title}: {shown} ({pair.pitwall.validity})", flush=True)

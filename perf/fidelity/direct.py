@@ -21,7 +21,7 @@ from pathlib import Path
 
 from devstack.processes import die_with_parent
 from perf.fidelity.extent import Extent
-from perf.fidelity.loads import Load, files_of
+from perf.fidelity.loads import Load, list_files
 from perf.fidelity.target import Target
 from perf.fidelity.tool_output import Figures, PrintedValues
 
@@ -35,7 +35,7 @@ class DirectRunError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pinned:
+class PinnedCpus:
     """The CPUs of the server and of the tool."""
 
     server: tuple[int, ...]
@@ -43,12 +43,12 @@ class Pinned:
 
 
 def run_directly(
-    load: Load, program: Path, target: Target, extent: Extent, pinned: Pinned, folder: Path
+    load: Load, program: Path, target: Target, extent: Extent, pinned: PinnedCpus, folder: Path
 ) -> Figures:
     """Start the server, warm it up, measure, and read the output of the tool."""
     with tempfile.TemporaryDirectory(dir=folder) as name, _serving(target, pinned) as port:
         here = Path(name)
-        for file, text in files_of(load).items():
+        for file, text in list_files(load).items():
             (here / file).write_text(text)
         words = {
             "tool": str(program),
@@ -66,10 +66,10 @@ def run_directly(
 
 
 def _run(
-    load: Load, words: Mapping[str, str], pinned: Pinned, here: Path, seconds: float
+    load: Load, words: Mapping[str, str], pinned: PinnedCpus, here: Path, seconds: float
 ) -> PrintedValues:
     times = {"ms": f"{seconds * 1000:.0f}", "s": f"{seconds:.0f}"}
-    argv = [_filled(word, {**words, **times}) for word in load.typed]
+    argv = [_fill_command(word, {**words, **times}) for word in load.typed]
     try:
         done = subprocess.run(
             [*_taskset(pinned.tool), *argv],
@@ -90,7 +90,7 @@ def _run(
     )
 
 
-def _filled(word: str, words: Mapping[str, str]) -> str:
+def _fill_command(word: str, words: Mapping[str, str]) -> str:
     for name, text in words.items():
         word = word.replace(f"{{{name}}}", text)
     return word
@@ -101,7 +101,7 @@ def _taskset(cpus: Sequence[int]) -> list[str]:
 
 
 @contextmanager
-def _serving(target: Target, pinned: Pinned) -> Iterator[int]:
+def _serving(target: Target, pinned: PinnedCpus) -> Iterator[int]:
     """Yield the port of a server that answers; stop it at the end."""
     port = _free_port()
     server = subprocess.Popen(

@@ -114,12 +114,12 @@ LOADS = (
 )  # fmt: skip
 
 
-def files_of(load: Load) -> dict[str, str]:
+def list_files(load: Load) -> dict[str, str]:
     """Return the files that the tool reads in {trial_dir}."""
     return {"grpc-data.json": json.dumps(MESSAGE)} if load.tool == "ghz" else {}
 
 
-def program_of(tool: str, environment: Mapping[str, str]) -> Path | None:
+def find_load_program(tool: str, environment: Mapping[str, str]) -> Path | None:
     """Return the binary that Pitwall uses: from its setting, otherwise from the PATH."""
     found = environment.get(f"PITWALL_{tool.upper()}") or shutil.which(tool)
     return Path(found) if found else None

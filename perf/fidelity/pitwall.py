@@ -15,12 +15,12 @@ from orchestrator.benchmarks.fetching import finish_fetch
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.services import save_definition
 from orchestrator.fleet.services import add_local_host, save_profile
-from orchestrator.measurements.readings import values_of
-from orchestrator.measurements.selectors import artifact_content
+from orchestrator.measurements.readings import load_values
+from orchestrator.measurements.selectors import load_artifact
 from orchestrator.runs.models import Run, Trial, Trigger
 from orchestrator.runs.services import RunRequest, create_run
 from orchestrator.runs.states import RUN_ENDED, TrialState
-from perf.fidelity.direct import Pinned
+from perf.fidelity.direct import PinnedCpus
 from perf.fidelity.extent import Extent
 from perf.fidelity.loads import Load
 from perf.fidelity.target import Target
@@ -51,7 +51,7 @@ class Reading:
     sampler_share: float | None
     validity: str
     reasons: tuple[str, ...]
-    pinned: Pinned
+    pinned: PinnedCpus
     program: str
 
 
@@ -107,7 +107,7 @@ class Pitwall:
             raise PitwallError(
                 f"the trial of {load.title} is {trial.state}: {trial.message or run.message}"
             )
-        values = values_of([trial.pk])[trial.pk]
+        values = load_values([trial.pk])[trial.pk]
         result = self._file(trial, "result.json")
         loaded = result["loads"][0]
         return Reading(
@@ -127,7 +127,7 @@ class Pitwall:
         return as_wrk_prints(values["requests.rate"], report, rows)
 
     def _file(self, trial: Trial, name: str) -> dict[str, Any]:
-        content: dict[str, Any] = json.loads(artifact_content(self._member, trial.pk, name))
+        content: dict[str, Any] = json.loads(load_artifact(self._member, trial.pk, name))
         return content
 
 
@@ -168,6 +168,6 @@ def _sampler_share(loaded: dict[str, Any]) -> float | None:
     return None if used is None else used / (loaded["load_ended_at"] - loaded["load_started_at"])
 
 
-def _pinned(result: dict[str, Any]) -> Pinned:
+def _pinned(result: dict[str, Any]) -> PinnedCpus:
     limits = result["limits"]
-    return Pinned(server=tuple(limits["server"]["cpus"]), tool=tuple(limits["tool"]["cpus"]))
+    return PinnedCpus(server=tuple(limits["server"]["cpus"]), tool=tuple(limits["tool"]["cpus"]))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from orchestrator.stats.signed_rank import FEWEST_PAIRS, hodges_lehmann
+from orchestrator.stats.signed_rank import FEWEST_PAIRS, estimate_hodges_lehmann
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class Ratio:
         return 0.0 if self.low <= 1 <= self.high else abs(self.estimate - 1)
 
 
-def ratio_of(ratios: Sequence[float]) -> Ratio:
+def estimate_ratio(ratios: Sequence[float]) -> Ratio:
     """Return the ratio of pairs in random order, whose logs are symmetric if nothing differs.
 
     It is the median of the pairwise geometric means (Hodges and Lehmann), with the interval that
@@ -33,7 +33,7 @@ def ratio_of(ratios: Sequence[float]) -> Ratio:
     """
     if len(ratios) < FEWEST_PAIRS:
         return Ratio(estimate=median(ratios), low=min(ratios), high=max(ratios))
-    centre = hodges_lehmann([math.log(ratio) for ratio in ratios])
+    centre = estimate_hodges_lehmann([math.log(ratio) for ratio in ratios])
     return Ratio(
         estimate=math.exp(centre.estimate), low=math.exp(centre.low), high=math.exp(centre.high)
     )

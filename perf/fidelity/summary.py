@@ -10,9 +10,9 @@ from typing import Any
 
 from perf.fidelity.loads import Load
 from perf.fidelity.pitwall import Reading
-from perf.fidelity.ratios import Ratio, ratio_of
+from perf.fidelity.ratios import Ratio, estimate_ratio
 from perf.fidelity.tool_output import Figures
-from perf.harness.report import Wanted, table
+from perf.harness.report import Requirement, table
 
 METRICS = ("rate", "p50", "p99")
 TITLES = {"rate": "requests/s", "p50": "p50", "p99": "p99"}
@@ -56,10 +56,10 @@ def measured(found: Pairs) -> dict[str, float]:
     return {**values, SAMPLER: median(shares), SAMPLER_MAX: max(shares)}
 
 
-def wanted(found: Pairs) -> dict[str, Wanted | None]:
+def list_requirements(found: Pairs) -> dict[str, Requirement | None]:
     """Return limits with the same keys; None is only reported."""
-    limits = {"_deviation": Wanted(relation="<=", limit=TOLERANCE)}
-    limits[SAMPLER] = Wanted(relation="<", limit=SAMPLER_LIMIT)
+    limits = {"_deviation": Requirement(relation="<=", limit=TOLERANCE)}
+    limits[SAMPLER] = Requirement(relation="<", limit=SAMPLER_LIMIT)
     return {
         key: next((limit for end, limit in limits.items() if key.endswith(end)), None)
         for key in measured(found)
@@ -88,7 +88,9 @@ def details(found: Pairs) -> dict[str, Any]:
 
 
 def _ratio(pairs: Sequence[Pair], metric: str, of: Callable[[Pair], Figures]) -> Ratio:
-    return ratio_of([getattr(of(pair), metric) / getattr(pair.hand, metric) for pair in pairs])
+    return estimate_ratio(
+        [getattr(of(pair), metric) / getattr(pair.hand, metric) for pair in pairs]
+    )
 
 
 def _differs(pairs: Sequence[Pair]) -> bool:
@@ -121,12 +123,12 @@ def _pair(pair: Pair) -> dict[str, Any]:
 
 def _ratios_table(found: Pairs) -> str:
     rows = [
-        _row(load.title, metric, pairs, lambda pair: pair.comparable)
+        _build_row(load.title, metric, pairs, lambda pair: pair.comparable)
         for load, pairs in found.items()
         for metric in METRICS
     ]
     rows += [
-        _row(
+        _build_row(
             f"{load.title}, as Pitwall defines it,",
             metric,
             pairs,
@@ -139,7 +141,7 @@ def _ratios_table(found: Pairs) -> str:
     return table(("Pitwall ÷ by hand", "by hand", "ratio", "95 % from", "to", "sure"), rows)
 
 
-def _row(
+def _build_row(
     title: str, metric: str, pairs: Sequence[Pair], of: Callable[[Pair], Figures]
 ) -> tuple[str, ...]:
     ratio = _ratio(pairs, metric, of)

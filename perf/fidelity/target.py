@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.demo_repository import FIRST, commit, git
+from devstack.demo_repository import FIRST, commit, run_git
 from perf.fidelity.loads import HERE, WORK
 
 SOURCE = HERE / "server"
@@ -34,10 +34,10 @@ class Target:
 def built_target(folder: Path) -> Target:
     repository = folder / "repository"
     repository.mkdir()
-    git(repository, "init", "--quiet", "--initial-branch=main")
+    run_git(repository, "init", "--quiet", "--initial-branch=main")
     shutil.copy(SOURCE / PROTO, repository)
     commit(repository, FIRST)
-    sha = git(repository, "rev-parse", "main").strip()
+    sha = run_git(repository, "rev-parse", "main").strip()
     return Target(binary=_built(folder / "server"), repository=repository, sha=sha)
 
 

@@ -6,36 +6,38 @@ import sys
 from importlib.metadata import distributions
 from pathlib import Path
 
-from devstack.bootstrap import answers, fingerprint, run, uv_of_ours, uv_on_path
-from devstack.filelock import waiting_for_lock
+from devstack.bootstrap import answers, compute_fingerprint, find_uv_on_path, install_uv, run
+from devstack.filelock import wait_for_lock
 from devstack.places import CHECKOUT, STATE
 
 FOLDER = STATE / "bench"
 
 
-def alternatives_venv(which: str = "") -> Path:
+def build_alternatives_venv(which: str = "") -> Path:
     """Return the folder of the environment's programs; create it if it is not up to date.
 
     `which`: the benchmark, if its alternatives cannot be installed together with the others.
     """
-    return venv_of(_name("venv", which), CHECKOUT / "requirements" / f"{_name('bench', which)}.txt")
+    return build_venv(
+        _name("venv", which), CHECKOUT / "requirements" / f"{_name('bench', which)}.txt"
+    )
 
 
-def venv_of(name: str, lock: Path) -> Path:
+def build_venv(name: str, lock: Path) -> Path:
     """Return the folder of the programs of an environment with the content of `lock`."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     stamp = FOLDER / f"{name}.installed"
-    with waiting_for_lock(
+    with wait_for_lock(
         FOLDER / f"{name}.lock", "pitwall: another process installs alternatives; waiting."
     ):
-        if not stamp.exists() or stamp.read_text() != fingerprint(lock):
+        if not stamp.exists() or stamp.read_text() != compute_fingerprint(lock):
             stamp.unlink(missing_ok=True)
             _fill(FOLDER / name, lock)
-            stamp.write_text(fingerprint(lock))
+            stamp.write_text(compute_fingerprint(lock))
     return FOLDER / name / "bin"
 
 
-def version_of(package: str, which: str = "") -> str:
+def read_version(package: str, which: str = "") -> str:
     """Return the installed version from the package's metadata."""
     places = [
         str(path) for path in FOLDER.glob(f"{_name('venv', which)}/lib/python*/site-packages")
@@ -53,7 +55,7 @@ def _fill(venv: Path, lock: Path) -> None:
     print("pitwall: installing the alternatives of the benchmark", file=sys.stderr, flush=True)
     python = str(venv / "bin" / "python")
     base = str(getattr(sys, "_base_executable", sys.executable))
-    uv = uv_on_path() or uv_of_ours()
+    uv = find_uv_on_path() or install_uv()
     if uv is not None:
         run([uv, "venv", "--quiet", "--clear", "--python", base, str(venv)])
         # Compile now, and not in the first measured invocation.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 
-def machine() -> dict[str, Any]:
+def describe_machine() -> dict[str, Any]:
     """Return the properties of this machine that matter for the results."""
     return {
         "cpu": _cpu_model(),

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from devstack.processes import descendants
+from devstack.processes import find_descendants
 
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -29,14 +29,14 @@ class WorkFailedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metered:
+class MeterReading:
     """The return value of the work, and the CPU seconds of all processes that it started."""
 
     value: Any
     cpu_s: float
 
 
-def metered(work: Callable[[], Any], *, limit_s: float) -> Metered:
+def measure_child(work: Callable[[], Any], *, limit_s: float) -> MeterReading:
     """Run `work` in a separate process; all its processes are ended afterwards."""
     read_end, write_end = os.pipe()
     pid = os.fork()
@@ -52,14 +52,14 @@ def metered(work: Callable[[], Any], *, limit_s: float) -> Metered:
     value, cpu_s, trouble = pickle.loads(answer)
     if trouble:
         raise WorkFailedError(trouble)
-    return Metered(value=value, cpu_s=cpu_s)
+    return MeterReading(value=value, cpu_s=cpu_s)
 
 
 def _work_and_leave(work: Callable[[], Any], answers: int, limit_s: float) -> None:
     value, trouble = None, ""
     try:
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        signal.signal(signal.SIGALRM, _out_of_time)
+        signal.signal(signal.SIGALRM, _raise_timeout)
         signal.setitimer(signal.ITIMER_REAL, limit_s)
         value = work()
     except BaseException:
@@ -75,14 +75,14 @@ def _work_and_leave(work: Callable[[], Any], answers: int, limit_s: float) -> No
         os._exit(0)
 
 
-def _out_of_time(_number: int, _frame: object) -> None:
+def _raise_timeout(_number: int, _frame: object) -> None:
     raise TimeoutError("the work took longer than it may")
 
 
 def _end_descendants() -> None:
     """SIGTERM first, so that a master of ssh removes its socket."""
     for signum in (signal.SIGTERM, signal.SIGKILL):
-        for pid in descendants(os.getpid()):
+        for pid in find_descendants(os.getpid()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signum)
         deadline = time.monotonic() + 3

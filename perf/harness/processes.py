@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.processes import descendants
+from devstack.processes import find_descendants
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -24,7 +24,7 @@ class Memory:
     anonymous: int = 0
 
 
-def memory_of(pid: int) -> Memory:
+def read_memory(pid: int) -> Memory:
     """Return the memory of a process; zeros if it has ended."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
@@ -36,15 +36,15 @@ def memory_of(pid: int) -> Memory:
     return Memory(pss=size["Pss"], rss=size["Rss"], anonymous=size["Pss_Anon"])
 
 
-def tree_cpu_s(pid: int) -> float:
+def sum_tree_cpu_s(pid: int) -> float:
     """Return CPU seconds of a process and of all below it, including reaped ones."""
-    return sum(_cpu_s(each) for each in [pid, *descendants(pid)])
+    return sum(_cpu_s(each) for each in [pid, *find_descendants(pid)])
 
 
-def children_of(pid: int) -> dict[int, str]:
+def list_children(pid: int) -> dict[int, str]:
     """Return the living children of a process, with their command lines."""
     found = {}
-    for child in descendants(pid):
+    for child in find_descendants(pid):
         with contextlib.suppress(OSError):
             words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
             if _fields(child)[1] == str(pid):

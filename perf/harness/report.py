@@ -15,7 +15,7 @@ _RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": opera
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Requirement:
     """The target of a value: a relation and a limit, or None if it is only reported."""
 
     relation: str
@@ -28,8 +28,8 @@ class Wanted:
         return f"{self.relation} {self.limit:g}"
 
 
-def verdict(
-    name: str, measured: dict[str, float], wanted: dict[str, Wanted | None]
+def judge_requirements(
+    name: str, measured: dict[str, float], wanted: dict[str, Requirement | None]
 ) -> dict[str, Any]:
     """Return the object of the last line; both mappings have the same keys."""
     if measured.keys() != wanted.keys():

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from devstack.demo_repository import commit, git
+from devstack.demo_repository import commit, run_git
 from devstack.places import CHECKOUT
 from perf.dispatch.workload import FILE_BYTES
 
@@ -14,15 +14,15 @@ SERVER = CHECKOUT / "agents" / "suites" / "hello" / "server.py"
 DATES = ("Serve a greeting", "Say in the README how to start it")
 
 
-def server_repository(folder: Path) -> tuple[str, str]:
+def build_server_repository(folder: Path) -> tuple[str, str]:
     """Commit the small server of the `hello` suite twice. Return the hashes."""
     folder.mkdir(parents=True)
-    git(folder, "init", "--quiet", "--initial-branch=main")
+    run_git(folder, "init", "--quiet", "--initial-branch=main")
     (folder / "server.py").write_text(SERVER.read_text(encoding="utf-8"))
     commit(folder, DATES[0])
     (folder / "README.md").write_text("# Hello\n")
     commit(folder, DATES[1])
-    first, second = git(folder, "rev-list", "--reverse", "main").split()
+    first, second = run_git(folder, "rev-list", "--reverse", "main").split()
     return first, second
 
 
@@ -36,9 +36,9 @@ class FileRepository:
         self._folder = folder
         self._made = 0
         folder.mkdir(parents=True)
-        git(folder, "init", "--quiet", "--bare", "--initial-branch=main")
+        run_git(folder, "init", "--quiet", "--bare", "--initial-branch=main")
         self._import("commit refs/heads/main\n" + _WHO + "data 5\nfirst\n")
-        self.first = git(folder, "rev-parse", "main").strip()
+        self.first = run_git(folder, "rev-parse", "main").strip()
 
     def more(self, count: int) -> list[str]:
         """Create `count` commits, each on a separate branch. Return the hashes."""
@@ -48,7 +48,7 @@ class FileRepository:
             head = f"commit {name}\n{_WHO}data 4\nmore\nfrom {self.first}\n"
             file = f"M 100644 inline file.bin\ndata {FILE_BYTES}\n"
             self._import(head + file, os.urandom(FILE_BYTES) + b"\n")
-        return git(self._folder, "rev-parse", *names).split()
+        return run_git(self._folder, "rev-parse", *names).split()
 
     def _import(self, text: str, content: bytes = b"") -> None:
         subprocess.run(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.services import create_team, create_token, create_user
 from orchestrator.benchmarks.fetching import finish_fetch
 from orchestrator.benchmarks.projects import create_project
@@ -51,7 +51,7 @@ class Account:
 def make_account() -> Account:
     team = create_team(slug="bench", name="Bench")
     user = create_user(username="bench", password=new_hex(), team=team, role=Role.OWNER)
-    member = member_for_user(user)
+    member = load_member(user)
     return Account(member=member, token=create_token(member=member, name="bench").secret)
 
 

@@ -9,7 +9,7 @@ from devstack.__main__ import run
 from devstack.errors import DevstackError
 from devstack.instance import Instance, hold_free_instance
 from devstack.interrupts import StopRequested
-from devstack.stack import stack_of
+from devstack.stack import build_stack
 from devstack.supervisor import say
 
 
@@ -34,7 +34,7 @@ def run_with_servers(
 
 
 def _run(instance: Instance, module: str, *, tools: bool, application: bool) -> int:
-    with stack_of(instance, careless=False) as stack:
+    with build_stack(instance, careless=False) as stack:
         try:
             if tools:
                 stack.provide_tools()

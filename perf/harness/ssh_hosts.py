@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devstack.processes import descendants
+from devstack.processes import find_descendants
 from devstack.programs import find_program
 from orchestrator.transport.keys import KeyPair, generate_key
 from perf.harness.sshd import start_sshd, write_private
@@ -51,7 +51,7 @@ class Fleet:
 
 
 @contextlib.contextmanager
-def running_fleet(folder: Path, count: int) -> Iterator[Fleet]:
+def run_fleet(folder: Path, count: int) -> Iterator[Fleet]:
     """Yield `count` hosts; their servers and sessions end with the block."""
     if find_program("sshd") is None:
         raise RuntimeError("there is no sshd here: install openssh-server")
@@ -87,7 +87,7 @@ def _running_host(folder: Path, client: KeyPair, name: str) -> Iterator[SshHost]
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """End the listener and the sessions below it."""
-    for pid in [process.pid, *descendants(process.pid)]:
+    for pid in [process.pid, *find_descendants(process.pid)]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
     try:

@@ -52,7 +52,7 @@ def start_sshd(
         port = _free_port()
         write_sshd_files(folder, host_keys, client, address="127.0.0.1", port=port)
         process = subprocess.Popen(
-            sshd_command(folder), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+            build_sshd_command(folder), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
         if _answers(process, port):
             return process, port
@@ -64,7 +64,8 @@ def start_sshd(
 def write_sshd_files(
     folder: Path, host_keys: Mapping[str, KeyPair], client: KeyPair, *, address: str, port: int
 ) -> None:
-    """Write all files for the command of `sshd_command`. `host_keys`: by the name of their file."""
+    """Write all files for the command of `build_sshd_command`. `host_keys`: by the name of their
+    file."""
     (folder / "authorized_keys").write_text(client.public_openssh + "\n")
     for name, key in host_keys.items():
         write_private(folder / name, key.private_openssh)
@@ -74,7 +75,7 @@ def write_sshd_files(
     _make_privilege_separation_folder(folder)
 
 
-def sshd_command(folder: Path) -> list[str]:
+def build_sshd_command(folder: Path) -> list[str]:
     # Full paths, because sshd changes to / and calls itself again for each connection.
     files = ["-f", str(folder / "sshd_config"), "-E", str(folder / "log")]
     return [str(find_program("sshd")), "-D", *files]

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.instance import any_port
+from devstack.instance import choose_port
 from devstack.places import CHECKOUT
 from devstack.stack import answers
-from perf.harness.processes import children_of, memory_of
+from perf.harness.processes import list_children, read_memory
 
 WORKERS = 2
 #: All clients have one user and one address.
@@ -51,8 +51,8 @@ class Server:
 
     def memory_bytes(self) -> int:
         """Return the memory of all its processes, with their share of common pages."""
-        pids = [self.pid, *children_of(self.pid)]
-        return sum(memory_of(pid).pss for pid in pids)
+        pids = [self.pid, *list_children(self.pid)]
+        return sum(read_memory(pid).pss for pid in pids)
 
 
 def collect_static() -> None:
@@ -61,16 +61,16 @@ def collect_static() -> None:
 
 
 @contextmanager
-def serving_bare(folder: Path) -> Iterator[Server]:
+def serve_bare(folder: Path) -> Iterator[Server]:
     """Serve the view of `bare_app.py` as Pitwall is served."""
     settings = {"DJANGO_SETTINGS_MODULE": "perf.harness.bare_settings"}
     config = "perf.harness.bare_gunicorn"
-    with serving("perf.harness.bare_app", folder, settings, config=config) as server:
+    with serve_web("perf.harness.bare_app", folder, settings, config=config) as server:
         yield server
 
 
 @contextmanager
-def serving(
+def serve_web(
     application: str,
     folder: Path,
     environment: Mapping[str, str],
@@ -78,7 +78,7 @@ def serving(
     config: str = "orchestrator.config.serving",
 ) -> Iterator[Server]:
     """Start a gunicorn on loopback; yield it when it answers, and stop it afterwards."""
-    port = any_port()
+    port = choose_port()
     log = folder / f"access-{port}.log"
     log.touch()
     url = f"http://127.0.0.1:{port}"

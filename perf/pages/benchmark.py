@@ -22,9 +22,9 @@ from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 
-from perf.harness.machine import machine
-from perf.harness.report import keep, verdict
-from perf.harness.web_servers import collect_static, serving
+from perf.harness.machine import describe_machine
+from perf.harness.report import judge_requirements, keep
+from perf.harness.web_servers import collect_static, serve_web
 from perf.pages import live_run, summary
 from perf.pages.lighthouse import MissingError, audits, install, programs
 from tests.browser.screens import screens_of
@@ -61,16 +61,18 @@ class Measurements:
 
 def main() -> int:
     options = parse()
-    came_from, began = machine(), time.monotonic()
+    came_from, began = describe_machine(), time.monotonic()
     try:
-        found = measure_pages(plan_of(options))
+        found = measure_pages(build_plan(options))
     except MissingError as error:
         print(error, file=sys.stderr)
         return 1
-    medians = summary.medians_of(found.audits)
+    medians = summary.compute_medians(found.audits)
     audit_values, wait_values = summary.measured(medians), live_run.measured(found.waits)
-    wanted = summary.wanted(audit_values) | {key: live_run.wanted(key) for key in wait_values}
-    answer = verdict(NAME, audit_values | wait_values, wanted)
+    wanted = summary.list_requirements(audit_values) | {
+        key: live_run.list_requirements(key) for key in wait_values
+    }
+    answer = judge_requirements(NAME, audit_values | wait_values, wanted)
     tables = [summary.text(medians)] if found.audits else []
     tables += [live_run.text(found.waits)] if found.waits else []
     print("", *tables, f"{time.monotonic() - began:.0f} s in all\n", sep="\n\n")
@@ -95,7 +97,7 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def plan_of(options: argparse.Namespace) -> Plan:
+def build_plan(options: argparse.Namespace) -> Plan:
     asked = options.only or [*(MAIN[:1] if options.short else MAIN), LIVE]
     return Plan(
         names=tuple(each for each in asked if each != LIVE),
@@ -115,14 +117,16 @@ def measure_pages(plan: Plan) -> Measurements:
     call_command("migrate", verbosity=0)
     with tempfile.TemporaryDirectory(prefix="pwb-") as folder:
         demo_team = make_demo_team(Path(folder))
-        cookie = cookie_of(demo_team)
-        with serving(SITE, Path(folder), {}) as server:
+        cookie = build_cookie(demo_team)
+        with serve_web(SITE, Path(folder), {}) as server:
             base = f"http://127.0.0.1:{server.port}"
             wanted = addresses(plan, demo_team, base)
             visit = live_run.LoggedIn(chromium=found["chromium"], base=base, cookie=cookie)
             return Measurements(
                 audits=list(print_scores(audits(wanted, cookie=cookie, **found))) if wanted else [],
-                waits=live_run.waits(demo_team, visit, short=plan.short) if plan.live else {},
+                waits=live_run.measure_waits(demo_team, visit, short=plan.short)
+                if plan.live
+                else {},
             )
 
 
@@ -145,7 +149,7 @@ def print_scores(audits: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield audit
 
 
-def cookie_of(demo_team: DemoTeam) -> str:
+def build_cookie(demo_team: DemoTeam) -> str:
     client = Client()
     client.force_login(demo_team.personas.alice.user)
     return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from devstack.bootstrap import fingerprint
-from devstack.filelock import waiting_for_lock
+from devstack.bootstrap import compute_fingerprint
+from devstack.filelock import wait_for_lock
 from devstack.places import STATE
 from tests.browser.chromium import ARGUMENTS, find_chromium
 
@@ -39,8 +39,8 @@ def install(npm: str) -> None:
     """Install exactly what the lock file names, by hash, without running install scripts."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     stamp = FOLDER / "installed"
-    wanted = fingerprint(HERE / "package-lock.json")
-    with waiting_for_lock(FOLDER.parent / "lighthouse.lock", "pitwall: another npm runs; waiting."):
+    wanted = compute_fingerprint(HERE / "package-lock.json")
+    with wait_for_lock(FOLDER.parent / "lighthouse.lock", "pitwall: another npm runs; waiting."):
         for name in FILES:
             shutil.copy(HERE / name, FOLDER / name)
         if stamp.exists() and stamp.read_text() == wanted:

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, sync_playwright
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
 from orchestrator.runs.models import Job, Run, Trial
-from perf.harness.report import Wanted, table
+from perf.harness.report import Requirement, table
 from tests.browser.chromium import ARGUMENTS
 from tests.support.demo_team import DemoTeam
 from tests.support.factories import DEFINITION, make_definition, make_run, record_trial
@@ -50,7 +50,7 @@ class LoggedIn:
     cookie: str
 
 
-def waits(demo_team: DemoTeam, visit: LoggedIn, *, short: bool) -> dict[str, list[float]]:
+def measure_waits(demo_team: DemoTeam, visit: LoggedIn, *, short: bool) -> dict[str, list[float]]:
     """Return by the size of the run how long each of its trials took to be shown."""
     # Playwright keeps an event loop in this thread, so Django would refuse database access.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
@@ -63,7 +63,7 @@ def waits(demo_team: DemoTeam, visit: LoggedIn, *, short: bool) -> dict[str, lis
         context.add_cookies([{"name": name, "value": value, "url": visit.base}])
         found = {}
         for size, run in runs.items():
-            found[size] = list(_waits_of(context.new_page(), run, trials))
+            found[size] = list(_measure_page_waits(context.new_page(), run, trials))
             print_scores = " ".join(f"{each:.2f}" for each in found[size])
             print(f"  {size} run, shown after: {print_scores} s", flush=True)
         browser.close()
@@ -78,8 +78,8 @@ def measured(found: Waits) -> dict[str, float]:
     }
 
 
-def wanted(key: str) -> Wanted | None:
-    return Wanted(relation="<", limit=LIMIT_S) if key.endswith("_longest_s") else None
+def list_requirements(key: str) -> Requirement | None:
+    return Requirement(relation="<", limit=LIMIT_S) if key.endswith("_longest_s") else None
 
 
 def text(found: Waits) -> str:
@@ -108,7 +108,7 @@ def _source(cases: int) -> str:
     return DEFINITION.replace("[4]", axes).replace("path: /hello\n", 'path: "/{page}"\n')
 
 
-def _waits_of(page: Page, run: Run, trials: int) -> Iterator[float]:
+def _measure_page_waits(page: Page, run: Run, trials: int) -> Iterator[float]:
     page.goto(f"/runs/{run.pk}/")
     page.evaluate(WATCH)
     job = run.jobs.order_by("created_at", "pk")[0]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from perf.harness.report import Wanted, table
+from perf.harness.report import Requirement, table
 
 SCORES = ("performance", "accessibility", "best_practices")
 FIGURES = (*SCORES, "shift", "blocked_ms", "first_ms", "largest_ms", "bytes")
@@ -16,7 +16,7 @@ FIGURES = (*SCORES, "shift", "blocked_ms", "first_ms", "largest_ms", "bytes")
 Medians = dict[tuple[str, str], dict[str, float]]
 
 
-def medians_of(audits: Sequence[dict[str, Any]]) -> Medians:
+def compute_medians(audits: Sequence[dict[str, Any]]) -> Medians:
     found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for audit in audits:
         found[audit["name"], audit["form"]].append(audit)
@@ -37,18 +37,18 @@ def measured(medians: Medians) -> dict[str, float]:
     return worst
 
 
-def wanted(measured: dict[str, float]) -> dict[str, Wanted | None]:
-    return {key: _wanted(key) for key in measured}
+def list_requirements(measured: dict[str, float]) -> dict[str, Requirement | None]:
+    return {key: _build_requirement(key) for key in measured}
 
 
-def _wanted(key: str) -> Wanted | None:
+def _build_requirement(key: str) -> Requirement | None:
     figure = key.partition("_")[2].removesuffix("_worst")
     if figure in SCORES:
-        return Wanted(relation=">=", limit=95)
+        return Requirement(relation=">=", limit=95)
     # Lighthouse rounds nothing: a caret or a late font may cost half a thousandth.
-    limits = {"shift": Wanted(relation="<=", limit=0.0005)}
+    limits = {"shift": Requirement(relation="<=", limit=0.0005)}
     return limits.get(figure) or (
-        Wanted(relation="<", limit=150_000) if figure == "bytes" else None
+        Requirement(relation="<", limit=150_000) if figure == "bytes" else None
     )
 
 
@@ -90,5 +90,5 @@ def details(audits: Sequence[dict[str, Any]]) -> dict[str, Any]:
                 for audit in audit["failed"]
             }),
         }
-        for (name, form), figures in sorted(medians_of(audits).items())
+        for (name, form), figures in sorted(compute_medians(audits).items())
     }  # fmt: skip

@@ -13,9 +13,9 @@ from pathlib import Path
 import perf.harness.django_setup  # noqa: F401
 
 # isort: split
-from perf.harness.machine import machine
-from perf.harness.report import keep, verdict
-from perf.harness.web_servers import Server, collect_static, serving, serving_bare
+from perf.harness.machine import describe_machine
+from perf.harness.report import judge_requirements, keep
+from perf.harness.web_servers import Server, collect_static, serve_bare, serve_web
 from perf.scale import summary
 from perf.scale.databases import Postgres, fill
 from perf.scale.extent import FULL, SHORT, Extent
@@ -38,10 +38,10 @@ LOADS = {
 def main() -> None:
     options = parse()
     extent = SHORT if options.short else FULL
-    came_from, began = machine(), time.monotonic()
+    came_from, began = describe_machine(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pwb-") as name:
         found = measured(extent, Path(name))
-    answer = verdict(NAME, summary.measured(found), summary.wanted(found))
+    answer = judge_requirements(NAME, summary.measured(found), summary.list_requirements(found))
     print(f"\n{summary.text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         more = {"machine": came_from, "details": summary.details(found)}
@@ -62,7 +62,7 @@ def measured(extent: Extent, folder: Path) -> Measurements:
     urls = {size: postgres.database(f"scale_{size.lower()}") for size in extent.sizes}
     dataset = fill_databases(postgres, urls)
     found = Measurements(sites=dataset)
-    with sites_of(dataset, urls, folder) as sites, serving_bare(folder) as bare:
+    with list_sites(dataset, urls, folder) as sites, serve_bare(folder) as bare:
         timings = PageTimings(sites, bare, postgres, clients=extent.clients)
         say("warming up")
         timings.warm_up()
@@ -89,12 +89,12 @@ def fill_databases(postgres: Postgres, urls: dict[str, str]) -> dict[str, Datase
 
 
 @contextmanager
-def sites_of(
+def list_sites(
     dataset: dict[str, Dataset], urls: dict[str, str], folder: Path
 ) -> Iterator[dict[str, tuple[Dataset, Server]]]:
     with ExitStack() as stack:
         yield {
-            size: (each, stack.enter_context(serving(SITE, folder, {"DATABASE_URL": urls[size]})))
+            size: (each, stack.enter_context(serve_web(SITE, folder, {"DATABASE_URL": urls[size]})))
             for size, each in dataset.items()
         }
 

@@ -9,16 +9,16 @@ from datetime import UTC, datetime, timedelta
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.services import create_team, create_token, create_user
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition, Project
-from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.benchmarks.services import case_ids_of, save_definition
+from orchestrator.benchmarks.selectors import read_spec
+from orchestrator.benchmarks.services import save_definition, store_case_rows
 from orchestrator.core.ids import new_hex
 from orchestrator.fleet.models import Host, HostState, HostTransport
 from orchestrator.fleet.services import save_profile
-from orchestrator.measurements.metrics import metric_ids
+from orchestrator.measurements.metrics import store_metrics
 from orchestrator.results.models import Series
 from perf.scale.extent import (
     METRICS,
@@ -92,7 +92,7 @@ class Catalog:
 def make_catalog(size: Size) -> Catalog:
     team = create_team(slug="bench", name="Bench")
     user = create_user(username="bench", password=new_hex(), team=team, role=Role.OWNER)
-    member = member_for_user(user)
+    member = load_member(user)
     profile = save_profile(member=member, slug="made", name="Made machine")
     hosts = [
         Host.objects.create(
@@ -101,7 +101,7 @@ def make_catalog(size: Size) -> Catalog:
         )
         for name in ("alpha", "beta", "gamma")
     ]  # fmt: skip
-    ids = metric_ids(team.pk, METRICS)
+    ids = store_metrics(team.pk, METRICS)
     metrics = [ids[key] for key in METRICS]
     wide = _part(
         member, "wide", hosts[:1], metrics, size.commits,
@@ -137,7 +137,9 @@ def _part(
     definition = save_definition(
         member=member, project=project, slug=slug, source=_definition(slug, axes)
     )
-    ids = case_ids_of(benchmark=definition.benchmark, cases=expand(spec_of(definition))[:cases])
+    ids = store_case_rows(
+        benchmark=definition.benchmark, cases=expand(read_spec(definition))[:cases]
+    )
     cells = [(case, host) for host in hosts for case in ids]
     return Part(
         benchmark=definition.benchmark,

@@ -15,7 +15,7 @@ import psycopg
 from psycopg import sql
 
 from devstack.places import CHECKOUT
-from perf.harness.processes import children_of, tree_cpu_s
+from perf.harness.processes import list_children, sum_tree_cpu_s
 from perf.harness.web_servers import ServerError
 from perf.scale.loading import Dataset
 
@@ -29,7 +29,7 @@ class Postgres:
 
     @classmethod
     def ours(cls) -> Postgres:
-        found = children_of(os.getppid())
+        found = list_children(os.getppid())
         pid = next((pid for pid, line in found.items() if "postgres" in line), None)
         if pid is None:
             raise ServerError("the benchmark needs its own PostgreSQL: unset DATABASE_URL")
@@ -44,7 +44,7 @@ class Postgres:
         return urlunsplit(parts._replace(path=f"/{name}"))
 
     def cpu_s(self) -> float:
-        return tree_cpu_s(self.pid)
+        return sum_tree_cpu_s(self.pid)
 
     @contextmanager
     def loading(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ from django.db.models import F
 from numpy.typing import NDArray
 
 from orchestrator.core.ids import new_id
-from orchestrator.measurements.comparability import block_of
+from orchestrator.measurements.comparability import hash_block
 from orchestrator.runs.models import HostRole, Job, Placement, Run, Trial, Variant
 from perf.scale.catalog import BEGAN, EVERY, Catalog, Part
 from perf.scale.copy_rows import reading_ids
@@ -36,7 +36,7 @@ class Runs:
     def blocks(self, trials: int) -> NDArray[np.int64]:
         """Return `[place, trial]`: half in the rounds of its own run, half in the next one."""
         rounds = range(1, trials // 2 + 1)
-        numbers = np.array([[block_of(job, each) for each in rounds] for job in self.jobs])
+        numbers = np.array([[hash_block(job, each) for each in rounds] for job in self.jobs])
         return np.hstack([numbers[:-1], numbers[1:]])
 
 
@@ -82,7 +82,7 @@ def trial_lines(part: Part, runs: Runs) -> Iterator[str]:
             for cell in range(cells):
                 for variant in (0, 1):
                     number = cell * part.trials + round_number + (0 if variant else half)
-                    yield _line(
+                    yield _format_line(
                         fixed,
                         id=ids[variant][number],
                         job_id=runs.jobs[place],
@@ -137,7 +137,7 @@ def _fixed() -> dict[str, str]:
     }
 
 
-def _line(fixed: dict[str, str], **own: Any) -> str:
+def _format_line(fixed: dict[str, str], **own: Any) -> str:
     return "\t".join({**fixed, **{name: str(value) for name, value in own.items()}}.values()) + "\n"
 
 

@@ -32,7 +32,7 @@ class Answer:
 
 
 @dataclass(slots=True, kw_only=True)
-class Asked:
+class RequestTimes:
     """Seconds of each request, of all together, and the bytes of the last answer on the wire."""
 
     seconds: list[float] = field(default_factory=list)
@@ -65,9 +65,9 @@ class Connection:
         self._http.close()
 
 
-def ask_many(port: int, requests: Sequence[Request], *, clients: int) -> Asked:
+def ask_many(port: int, requests: Sequence[Request], *, clients: int) -> RequestTimes:
     """Send all these requests by several clients at once, each on its connection, in turns."""
-    found = Asked()
+    found = RequestTimes()
     lock = threading.Lock()
 
     def work(connection: Connection, mine: Sequence[Request]) -> None:

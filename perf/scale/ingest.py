@@ -17,7 +17,7 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from perf.harness.processes import tree_cpu_s
+from perf.harness.processes import sum_tree_cpu_s
 from perf.harness.web_servers import Server
 from perf.scale.databases import Postgres
 from perf.scale.extent import METRICS
@@ -43,7 +43,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentBatches:
     """`accepted` according to the answers; `lost` and `doubled` are differences in the tables."""
 
     accepted: int
@@ -74,7 +74,7 @@ class Sender:
         self._postgres = postgres
         self._database = database
         with psycopg.connect(database) as connection:
-            newest = _one(connection, "SELECT max(id) FROM benchmarks_commit", [])
+            newest = _send_one(connection, "SELECT max(id) FROM benchmarks_commit", [])
         # A reading's id starts with the number of its commit.
         self._first = uuid.UUID(int=(newest + 1) << 80)
         self._headers = {
@@ -82,21 +82,23 @@ class Sender:
             "Content-Type": "application/json",
         }
 
-    def send(self, load: Load, seconds: float) -> Sent:
+    def send(self, load: Load, seconds: float) -> SentBatches:
         """Send new results for `seconds`; every client has its own host."""
         name = uuid.uuid4().hex[:8]
         return self._measured(
             load, seconds, lambda client, number: self._body(load, name, client, number)
         )
 
-    def repeat(self, load: Load, seconds: float) -> Sent:
+    def repeat(self, load: Load, seconds: float) -> SentBatches:
         """Send one request again and again."""
         name = uuid.uuid4().hex[:8]
         body = self._body(load, name, 0, 0)
         self._measured(load, 0.0, lambda client, number: body)
         return self._measured(load, seconds, lambda client, number: body)
 
-    def _measured(self, load: Load, seconds: float, body: Callable[[int, int], bytes]) -> Sent:
+    def _measured(
+        self, load: Load, seconds: float, body: Callable[[int, int], bytes]
+    ) -> SentBatches:
         before = self._counted()
         accepted, repeated = [0] * load.clients, [0] * load.clients
         began, used = [0.0], [(0.0, 0.0)]
@@ -128,7 +130,7 @@ class Sender:
         in_parallel(self._server.port, [job(client) for client in range(load.clients)])
         server, postgres = self._cpu_s()
         difference = self._counted() - before - sum(accepted)
-        return Sent(
+        return SentBatches(
             accepted=sum(accepted),
             repeated=sum(repeated),
             elapsed_s=max(ended) - began[0],
@@ -165,12 +167,12 @@ class Sender:
         return json.dumps({"results": results}).encode()
 
     def _cpu_s(self) -> tuple[float, float]:
-        return tree_cpu_s(self._server.pid), self._postgres.cpu_s()
+        return sum_tree_cpu_s(self._server.pid), self._postgres.cpu_s()
 
     def _counted(self) -> int:
         """Return the number of sent readings, which must equal the trials of their points."""
         with psycopg.connect(self._database) as connection:
-            readings = _one(
+            readings = _send_one(
                 connection, "SELECT count(*) FROM results_reading WHERE id >= %s", [self._first]
             )
             series = """
@@ -181,12 +183,16 @@ class Sender:
                 "SELECT coalesce(sum(trials + invalid), 0) "
                 "FROM results_point WHERE series_id = ANY(%s)"
             )
-            trials = _one(connection, sums, [_one(connection, series, [next(iter(METRICS))])])
+            trials = _send_one(
+                connection, sums, [_send_one(connection, series, [next(iter(METRICS))])]
+            )
         if readings != trials:
             raise AssertionError(f"{readings} readings, {trials} trials in points")
         return int(readings)
 
 
-def _one(connection: psycopg.Connection, query: LiteralString, values: Sequence[object]) -> Any:
+def _send_one(
+    connection: psycopg.Connection, query: LiteralString, values: Sequence[object]
+) -> Any:
     row = connection.execute(query, values).fetchone()
     return row[0] if row else None

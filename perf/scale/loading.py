@@ -91,7 +91,7 @@ def fill(size: Size) -> Dataset:
         with timed(seconds, "vacuum"):
             direct.execute("VACUUM ANALYZE")
             direct.execute("CHECKPOINT")
-    return made_of(catalog, seconds)
+    return build_parts(catalog, seconds)
 
 
 def superuser() -> str:
@@ -162,7 +162,7 @@ def binary_copy(table: str, names: tuple[str, ...]) -> sql.Composed:
     return query.format(sql.Identifier(table), listed)
 
 
-def made_of(catalog: Catalog, seconds: dict[str, float]) -> Dataset:
+def build_parts(catalog: Catalog, seconds: dict[str, float]) -> Dataset:
     wide = catalog.parts[0]
     client = Client()
     client.force_login(catalog.member.user)
@@ -178,7 +178,7 @@ def made_of(catalog: Catalog, seconds: dict[str, float]) -> Dataset:
         trials=count(READINGS),
         points=count(POINTS),
         runs=count("runs_run"),
-        bytes=one("SELECT pg_database_size(current_database())"),
+        bytes=load_one("SELECT pg_database_size(current_database())"),
         seconds=seconds,
     )
 
@@ -195,10 +195,10 @@ def _series_along(part: Part) -> list[list[Any]]:
 
 
 def count(table: str) -> int:
-    return one(f"SELECT count(*) FROM {table}")
+    return load_one(f"SELECT count(*) FROM {table}")
 
 
-def one(query: str) -> int:
+def load_one(query: str) -> int:
     with connection.cursor() as cursor:
         cursor.execute(query)
         return int(cursor.fetchone()[0])

@@ -8,7 +8,7 @@ from itertools import cycle, islice, pairwise
 from statistics import median, quantiles
 from urllib.parse import urlencode
 
-from perf.harness.processes import tree_cpu_s
+from perf.harness.processes import sum_tree_cpu_s
 from perf.harness.web_servers import Server
 from perf.scale.databases import Postgres
 from perf.scale.http_clients import Request, ask_many
@@ -46,7 +46,7 @@ class Cost:
 
 
 @dataclass(slots=True, kw_only=True)
-class Beside:
+class PageComparison:
     """A page and the bare view in the same minutes."""
 
     page: Cost = field(default_factory=Cost)
@@ -121,7 +121,7 @@ class PageTimings:
         asked = {size: pages(dataset) for size, (dataset, _) in sites.items()}
         names = next(iter(asked.values()))
         self._asked = {(name, size): asked[size][name] for name in names for size in asked}
-        self.found = {key: Beside() for key in self._asked}
+        self.found = {key: PageComparison() for key in self._asked}
         #: The very first request of each page to a new server.
         self.first_s: dict[tuple[str, str], float] = {}
 
@@ -141,10 +141,10 @@ class PageTimings:
 
     def _cost(self, server: Server, requests: Sequence[Request], cost: Cost) -> float:
         """Return the seconds of the slowest request at the client."""
-        before = tree_cpu_s(server.pid) + self._postgres.cpu_s()
+        before = sum_tree_cpu_s(server.pid) + self._postgres.cpu_s()
         asked = ask_many(server.port, requests, clients=self._clients)
         cost.served_s += server.served_s(len(asked.seconds))
-        cost.cpu_s += tree_cpu_s(server.pid) + self._postgres.cpu_s() - before
+        cost.cpu_s += sum_tree_cpu_s(server.pid) + self._postgres.cpu_s() - before
         cost.seen_s += asked.seconds
         cost.wire_bytes = asked.wire_bytes
         return max(asked.seconds)

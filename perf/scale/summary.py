@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from perf.harness.report import Wanted, table
-from perf.scale.ingest import Sent
+from perf.harness.report import Requirement, table
+from perf.scale.ingest import SentBatches
 from perf.scale.loading import Dataset
-from perf.scale.page_requests import Beside
+from perf.scale.page_requests import PageComparison
 
 #: Limit of a page's median as a multiple of the bare view's.
 RATIOS = {"history data": 6.0, "comparison": 12.0, "overview": 5.0}
@@ -32,8 +32,8 @@ class Measurements:
     """All measurements; `sent[load, size]` are the rounds."""
 
     sites: Mapping[str, Dataset]
-    beside: dict[tuple[str, str], Beside] = field(default_factory=dict)
-    sent: dict[tuple[str, str], list[Sent]] = field(default_factory=dict)
+    beside: dict[tuple[str, str], PageComparison] = field(default_factory=dict)
+    sent: dict[tuple[str, str], list[SentBatches]] = field(default_factory=dict)
     first_s: dict[tuple[str, str], float] = field(default_factory=dict)
     memory_bytes: dict[str, int] = field(default_factory=dict)
 
@@ -50,25 +50,25 @@ class Measurements:
         return list(dict.fromkeys(name for name, _ in self.beside))
 
 
-def wanted(found: Measurements) -> dict[str, Wanted | None]:
-    limits: dict[str, Wanted | None] = {}
+def list_requirements(found: Measurements) -> dict[str, Requirement | None]:
+    limits: dict[str, Requirement | None] = {}
     for page in found.pages:
         key = page.replace(" ", "_")
         limits[f"{key}_to_bare"] = (
-            Wanted(relation="<=", limit=RATIOS[page]) if page in RATIOS else None
+            Requirement(relation="<=", limit=RATIOS[page]) if page in RATIOS else None
         )
-        limits[f"{key}_p95_s"] = Wanted(relation="<", limit=P95_S)
-        limits[f"{key}_growth"] = Wanted(relation="<=", limit=FLAT)
+        limits[f"{key}_p95_s"] = Requirement(relation="<", limit=P95_S)
+        limits[f"{key}_growth"] = Requirement(relation="<=", limit=FLAT)
     return {
         **limits,
-        "history_data_kb": Wanted(relation="<", limit=KILOBYTES),
-        "ingest_one_client_per_s": Wanted(relation=">=", limit=4_000),
-        "ingest_four_clients_per_s": Wanted(relation=">=", limit=6_000),
-        "ingest_one_by_one_per_s": Wanted(relation=">=", limit=300),
-        "ingest_cpu_ms": Wanted(relation="<", limit=0.25),
-        "ingest_growth": Wanted(relation="<=", limit=FLAT),
-        "results_lost": Wanted(relation="<=", limit=0),
-        "results_doubled": Wanted(relation="<=", limit=0),
+        "history_data_kb": Requirement(relation="<", limit=KILOBYTES),
+        "ingest_one_client_per_s": Requirement(relation=">=", limit=4_000),
+        "ingest_four_clients_per_s": Requirement(relation=">=", limit=6_000),
+        "ingest_one_by_one_per_s": Requirement(relation=">=", limit=300),
+        "ingest_cpu_ms": Requirement(relation="<", limit=0.25),
+        "ingest_growth": Requirement(relation="<=", limit=FLAT),
+        "results_lost": Requirement(relation="<=", limit=0),
+        "results_doubled": Requirement(relation="<=", limit=0),
         "trials": None,
         "load_s": None,
     }
@@ -84,7 +84,7 @@ def measured(found: Measurements) -> dict[str, float]:
         figures[f"{key}_to_bare"] = here.ratio
         figures[f"{key}_p95_s"] = here.page.p95_s
         figures[f"{key}_growth"] = here.ratio / found.beside[page, small].ratio
-    rate = {load: rate_of(found.sent[load, large]) for load in (ONE, FOUR, SINGLE)}
+    rate = {load: compute_rate(found.sent[load, large]) for load in (ONE, FOUR, SINGLE)}
     every = [sent for rounds in found.sent.values() for sent in rounds]
     return {
         **figures,
@@ -93,7 +93,7 @@ def measured(found: Measurements) -> dict[str, float]:
         "ingest_four_clients_per_s": rate[FOUR],
         "ingest_one_by_one_per_s": rate[SINGLE],
         "ingest_cpu_ms": median(sent.cpu_ms for sent in found.sent[ONE, large]),
-        "ingest_growth": rate_of(found.sent[ONE, small]) / rate[ONE],
+        "ingest_growth": compute_rate(found.sent[ONE, small]) / rate[ONE],
         "results_lost": float(sum(sent.lost for sent in every)),
         "results_doubled": float(sum(sent.doubled for sent in every)),
         "trials": float(found.sites[large].trials),
@@ -101,7 +101,7 @@ def measured(found: Measurements) -> dict[str, float]:
     }
 
 
-def rate_of(rounds: list[Sent]) -> float:
+def compute_rate(rounds: list[SentBatches]) -> float:
     return median(sent.rate for sent in rounds)
 
 
@@ -140,7 +140,7 @@ def details(found: Measurements) -> dict[str, Any]:
         },
         "ingest": {
             f"{load}, {size}": {
-                "per_s": round(rate_of(rounds)),
+                "per_s": round(compute_rate(rounds)),
                 "cpu_ms": round(median(sent.cpu_ms for sent in rounds), 3),
                 "results": sum(sent.accepted + sent.repeated for sent in rounds),
             }
@@ -190,7 +190,7 @@ def _sent(found: Measurements) -> str:
     rows = [
         [
             f"{load}, {size}",
-            f"{rate_of(rounds):,.0f}",
+            f"{compute_rate(rounds):,.0f}",
             f"{median(sent.cpu_ms for sent in rounds):.3f}",
             f"{sum(sent.accepted + sent.repeated for sent in rounds):,}",
             str(sum(sent.lost for sent in rounds)),

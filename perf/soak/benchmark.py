@@ -20,15 +20,15 @@ from devstack.demo_client import Client
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.sharing import set_public
 from orchestrator.core.progress import Progress
-from perf.harness.machine import machine
-from perf.harness.report import Wanted, keep, table, verdict
-from perf.harness.repositories import server_repository
+from perf.harness.machine import describe_machine
+from perf.harness.report import Requirement, judge_requirements, keep, table
+from perf.harness.repositories import build_server_repository
 from perf.harness.seed import Account, add_benchmark, add_fleet, make_account
-from perf.harness.ssh_hosts import running_fleet
+from perf.harness.ssh_hosts import run_fleet
 from perf.harness.web_servers import collect_static
 from perf.soak.faults import Faults
-from perf.soak.losses import left_over, trials
-from perf.soak.memory import Growth, Watch, growth
+from perf.soak.losses import find_left_over, trials
+from perf.soak.memory import Growth, Watch, estimate_growth
 from perf.soak.services import Services, running_services
 from perf.soak.usage import Usage, wait_for_the_end
 
@@ -36,8 +36,8 @@ NAME = "soak"
 HOSTS = 4
 FULL_MINUTES = 60.0
 END_S = 300.0
-NONE = Wanted(relation="<=", limit=0)
-ONCE = Wanted(relation=">=", limit=1)
+NONE = Requirement(relation="<=", limit=0)
+ONCE = Requirement(relation=">=", limit=1)
 WANTED = {
     "runs_not_finished": NONE,
     "trials_not_measured": NONE,
@@ -55,8 +55,8 @@ WANTED = {
 }
 #: Growth per hour, from the second half of an hour. Shorter runs cannot show it.
 FLAT = {
-    "{}_growth_low": Wanted(relation="<=", limit=0.01),
-    "{}_growth_high": Wanted(relation="<=", limit=0.10),
+    "{}_growth_low": Requirement(relation="<=", limit=0.01),
+    "{}_growth_high": Requirement(relation="<=", limit=0.10),
 }
 
 
@@ -73,16 +73,16 @@ class Extent:
 
 def main() -> None:
     options = parse()
-    extent = extent_of(options)
-    came_from, began = machine(), time.monotonic()
+    extent = build_extent(options)
+    came_from, began = describe_machine(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pws-") as name:
         found = soak(extent, options.seed, Path(name))
     struck = {f"struck_{'_'.join(name.lower().split())}": n for name, n in found.faults.items()}
-    figures = {**found.counts, **struck, **figures_of(found.memory)}
+    figures = {**found.counts, **struck, **build_chart_data(found.memory)}
     wanted = {key: WANTED.get(key) for key in figures} | dict.fromkeys(struck, ONCE)
     if extent.judges_memory:
         wanted |= {key.format(each): want for key, want in FLAT.items() for each in found.memory}
-    answer = verdict(NAME, figures, wanted)
+    answer = judge_requirements(NAME, figures, wanted)
     print(f"\n{text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         details = {
@@ -106,7 +106,7 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def extent_of(options: argparse.Namespace) -> Extent:
+def build_extent(options: argparse.Namespace) -> Extent:
     if options.short:
         return Extent(minutes=0.5, fault_every_s=3, sample_every_s=0.5)
     return Extent(minutes=options.minutes, fault_every_s=20, sample_every_s=2)
@@ -122,7 +122,7 @@ class SoakResult:
 
 def soak(extent: Extent, seed: int, folder: Path) -> SoakResult:
     account, shas, project = prepare(folder)
-    with running_fleet(folder, HOSTS) as fleet:
+    with run_fleet(folder, HOSTS) as fleet:
         add_fleet(account.member, fleet)
         with running_services(folder) as services:
             url = f"http://127.0.0.1:{services.web.port}"
@@ -132,11 +132,11 @@ def soak(extent: Extent, seed: int, folder: Path) -> SoakResult:
             watch = use_and_break(extent, services, usage, faults)
             wait_for_the_end(usage.requested, limit_s=END_S)
             counts = trials(usage.requested, fleet)
-        counts |= left_over(fleet)
+        counts |= find_left_over(fleet)
     counts["pages_with_another_answer"] = usage.wrong_answers
     counts["processes_that_ended"] = len(watch.ended)
-    memory = {name: growth(samples) for name, samples in watch.own.items()}
-    memory |= {f"{name}_rss": growth(samples) for name, samples in watch.rss.items()}
+    memory = {name: estimate_growth(samples) for name, samples in watch.own.items()}
+    memory |= {f"{name}_rss": estimate_growth(samples) for name, samples in watch.rss.items()}
     pages = {str(status): number for status, number in sorted(usage.answers.items())}
     return SoakResult(counts=counts, faults=faults.struck, pages=pages, memory=memory)
 
@@ -146,7 +146,7 @@ def prepare(folder: Path) -> tuple[Account, tuple[str, str], Project]:
     collect_static()
     call_command("migrate", verbosity=0)
     account = make_account()
-    shas = server_repository(folder / "server")
+    shas = build_server_repository(folder / "server")
     add_benchmark(
         account.member, folder / "server", "soak", duration_s=0.3, warmup_s=0.1, connections=[1, 4]
     )
@@ -170,7 +170,7 @@ def use_and_break(extent: Extent, services: Services, usage: Usage, faults: Faul
     return watch
 
 
-def figures_of(memory: dict[str, Growth]) -> dict[str, float]:
+def build_chart_data(memory: dict[str, Growth]) -> dict[str, float]:
     return {
         f"{name}_{key}": value
         for name, found in memory.items()

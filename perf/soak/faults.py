@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from devstack.processes import descendants
+from devstack.processes import find_descendants
 from perf.harness.ssh_hosts import Fleet, SshHost
 from perf.soak.services import Services
 from tests.support.journals import read_journals
@@ -80,14 +80,14 @@ class Faults:
 
     def _drop_connections(self, host: SshHost) -> bool:
         """Kill sshd's processes of open connections; commands in them continue."""
-        found = sessions(self._fleet, host)
+        found = find_sessions(self._fleet, host)
         for pid in found:
             kill(pid)
         return bool(found)
 
     def _freeze_connections(self, host: SshHost) -> bool:
         """Stop connections for a while, without closing them."""
-        found = sessions(self._fleet, host)
+        found = find_sessions(self._fleet, host)
         for signum in (signal.SIGSTOP, signal.SIGCONT):
             for pid in found:
                 with contextlib.suppress(ProcessLookupError):
@@ -113,13 +113,13 @@ class Faults:
 
 def _kill_agent(host: SshHost) -> bool:
     """Kill the supervisor of a running round, if there is one."""
-    live = [pid for pid in supervisors(host) if is_of(pid, host)]
+    live = [pid for pid in find_supervisors(host) if matches_program(pid, host)]
     for pid in live:
         kill(pid)
     return bool(live)
 
 
-def supervisors(host: SshHost) -> list[int]:
+def find_supervisors(host: SshHost) -> list[int]:
     """Return the supervisors of rounds that have not ended according to the host's journals."""
     return [
         int(told["pid"])
@@ -130,15 +130,15 @@ def supervisors(host: SshHost) -> list[int]:
     ]
 
 
-def sessions(fleet: Fleet, host: SshHost) -> list[int]:
+def find_sessions(fleet: Fleet, host: SshHost) -> list[int]:
     """Return the processes below the host's sshd, which is identified by its configuration file."""
     settings = str(fleet.folder / host.name / "sshd_config")
-    servers = [pid for pid in descendants(os.getpid()) if settings in command_line(pid)]
-    below = {pid for server in servers for pid in descendants(server)}
+    servers = [pid for pid in find_descendants(os.getpid()) if settings in command_line(pid)]
+    below = {pid for server in servers for pid in find_descendants(server)}
     return [pid for pid in below - {*servers} if name_of(pid).startswith("sshd")]
 
 
-def is_of(pid: int, host: SshHost) -> bool:
+def matches_program(pid: int, host: SshHost) -> bool:
     """Return whether a process works for this host, by its command line or its folder."""
     if str(host.work_dir) in command_line(pid):
         return True

@@ -10,11 +10,11 @@ from uuid import UUID
 
 from django.db.models import F, Sum
 
-from devstack.processes import parents_of_all
+from devstack.processes import map_parents
 from orchestrator.results.models import Point, Reading
 from orchestrator.runs.models import HostLease, Job, Run, Trial
 from perf.harness.ssh_hosts import Fleet
-from perf.soak.faults import is_of
+from perf.soak.faults import matches_program
 from tests.support.journals import read_journals
 
 #: A stopped agent takes a moment to end.
@@ -59,7 +59,7 @@ def trials(requested: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
     }
 
 
-def left_over(fleet: Fleet) -> dict[str, int]:
+def find_left_over(fleet: Fleet) -> dict[str, int]:
     """Return unneeded processes and folders, after waiting for those that are ending."""
     give_up = time.monotonic() + PATIENCE_S
     while (left := _processes(fleet)) and time.monotonic() < give_up:
@@ -80,9 +80,9 @@ def left_over(fleet: Fleet) -> dict[str, int]:
 def _processes(fleet: Fleet) -> list[str]:
     return [
         f"{pid} {Path(f'/proc/{pid}/cmdline').read_bytes()[:200]!r}"
-        for pid in parents_of_all()
+        for pid in map_parents()
         for host in fleet.hosts
-        if is_of(pid, host)
+        if matches_program(pid, host)
     ]
 
 

@@ -11,8 +11,8 @@ from statistics import fmean
 import numpy as np
 from scipy.stats import theilslopes
 
-from devstack.processes import descendants
-from perf.harness.processes import memory_of
+from devstack.processes import find_descendants
+from perf.harness.processes import read_memory
 
 #: Consecutive samples are correlated, so the line is fitted to means of groups.
 PARTS = 20
@@ -35,7 +35,7 @@ class Growth:
     course_mib: tuple[float, ...]
 
 
-def growth(samples: Sequence[tuple[float, int]]) -> Growth:
+def estimate_growth(samples: Sequence[tuple[float, int]]) -> Growth:
     """Return the median of slopes (Theil-Sen) over the second half of the (seconds, bytes) samples.
 
     Single outliers do not affect it. Raise ValueError if that half has fewer than eight samples.
@@ -96,7 +96,7 @@ class Watch:
         while not self._over.wait(self.every_s):
             now = time.monotonic()
             for name, pid in self.pids.items():
-                found = [memory_of(each) for each in (pid, *descendants(pid))]
+                found = [read_memory(each) for each in (pid, *find_descendants(pid))]
                 if not found[0].rss:
                     self.ended.add(name)
                     continue

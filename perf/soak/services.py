@@ -14,7 +14,7 @@ from pathlib import Path
 from devstack.places import CHECKOUT
 from devstack.processes import Child, Command, Service, spawn
 from devstack.redis import Redis
-from perf.harness.web_servers import Server, serving
+from perf.harness.web_servers import Server, serve_web
 
 START_S = 30.0
 STOP_S = 20.0
@@ -91,7 +91,7 @@ def running_services(folder: Path) -> Iterator[Services]:
         _started(stack, _fetcher(folder, env))
         schedule = ("-s", str(folder / "beat-schedule"))
         beat = _started(stack, _celery(folder, env, "beat", "beat", *schedule))
-        web = stack.enter_context(serving("orchestrator.config.wsgi", folder, env))
+        web = stack.enter_context(serve_web("orchestrator.config.wsgi", folder, env))
         yield Services(web=web, worker=workers[0], victim=workers[1], beat=beat, redis=queue)
 
 

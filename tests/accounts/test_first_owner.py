@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from orchestrator.accounts.models import AuditEntry, Membership, Team, User
-from orchestrator.core.this_machine import is_of_this_machine
+from orchestrator.core.this_machine import is_local_request
 from tests.support.factories import PASSWORD, Personas
 
 ACCOUNT = {"team": "Web servers", "username": "olivia", "password": PASSWORD, "again": PASSWORD}
@@ -80,6 +80,6 @@ def test_setup_link_works_only_on_this_machine(
 
 
 def test_setup_recognises_requests_from_this_machine() -> None:
-    assert is_of_this_machine("127.0.0.1", ["Host", "Accept"])
-    assert is_of_this_machine("::1", [])
-    assert not is_of_this_machine("::ffff:192.0.2.1", [])
+    assert is_local_request("127.0.0.1", ["Host", "Accept"])
+    assert is_local_request("::1", [])
+    assert not is_local_request("::ffff:192.0.2.1", [])

@@ -46,7 +46,7 @@ def credentials(personas: Personas, settings: Any) -> Any:
     first = Credential.objects.order_by("pk")[0]
     text = vault.unseal(first, "sealed_private_key")
     # As Pitwall sealed before keys had ids.
-    unnamed = sealing._fernet(settings.SECRET_KEY, "").encrypt(text.encode())
+    unnamed = sealing._derive_fernet(settings.SECRET_KEY, "").encrypt(text.encode())
     Credential.objects.filter(pk=first.pk).update(sealed_private_key=unnamed)
     Authenticator.objects.create(
         user=personas.alice.user, type="totp", data={"secret": _totp("TOTP"), "n": 1}
@@ -117,10 +117,10 @@ def test_a_secret_sealed_without_a_row_opens_and_is_bound_to_its_row(
     personas: Personas, settings: Any
 ) -> None:
     row = add_credential(member=personas.alice, name="old")
-    ring = vault.keyring()
+    ring = vault.load_keyring()
     before = b"pw1:%s:%s" % (
         ring.newest.encode(),
-        sealing._fernet(settings.SECRET_KEY, "").encrypt(b"as it was"),
+        sealing._derive_fernet(settings.SECRET_KEY, "").encrypt(b"as it was"),
     )
     Credential.objects.filter(pk=row.pk).update(sealed_private_key=before)
     row.refresh_from_db()
@@ -147,12 +147,12 @@ def test_an_invalid_key_is_refused_at_the_start(
 ) -> None:
     monkeypatch.setenv("PITWALL_SEALING_KEYS", given)
     with pytest.raises(ValueError, match="PITWALL_SEALING_KEYS") as refused:
-        environment.named_keys("PITWALL_SEALING_KEYS")
+        environment.read_named_keys("PITWALL_SEALING_KEYS")
     assert "xxxx" not in str(refused.value)
 
 
 def test_sealed_columns_are_found_by_their_name() -> None:
-    known = {str(column) for column in sealed_columns.sealed_columns()}
+    known = {str(column) for column in sealed_columns.list_sealed_columns()}
     assert {
         "fleet.Credential.sealed_private_key",
         "runs.Job.tls",

@@ -7,8 +7,8 @@ import pytest
 
 from orchestrator.alerts import alert_rules
 from orchestrator.alerts.models import Alert
-from orchestrator.alerts.recovery import fix_of
-from orchestrator.alerts.selectors import alert_for, alerts_of, counts_of, open_alerts
+from orchestrator.alerts.recovery import find_fix
+from orchestrator.alerts.selectors import count_alerts, count_open_alerts, load_alert, load_alerts
 from orchestrator.alerts.services import (
     accept,
     acknowledge,
@@ -45,43 +45,43 @@ def suspect(line: Line, change: float = -0.08, **more: object) -> None:
 
 
 def confirm_changes(line: Line, change: float = -0.08) -> None:
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
     rates = {c.sha: 1000 * (1 + change if n >= 25 else 1) for n, c in enumerate(line.commits)}
     line.answer_confirmation_runs(rates)
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
 
 
 def raised(line: Line) -> Alert:
     suspect(line)
     confirm_changes(line)
-    alert_rules.tick(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     return Alert.objects.get()
 
 
 def test_no_alert_is_raised_before_a_confirmation_run_confirms(line: Line) -> None:
     suspect(line)
-    alert_rules.tick(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     assert not Alert.objects.exists()
     confirm_changes(line)
-    alert_rules.tick(utc_now())
-    alert_rules.tick(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     alert = Alert.objects.get()
     assert (alert.state, alert.confirmed) == ("open", True)
     assert alert.change_points.count() == 2
-    assert open_alerts(line.project.team) == 1
+    assert count_open_alerts(line.project.team) == 1
 
 
 def test_a_refuted_change_and_an_improvement_raise_no_alert(line: Line) -> None:
     suspect(line)
     confirm_changes(line, 0.0)
-    alert_rules.tick(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     assert not Alert.objects.exists()
 
 
 def test_an_improvement_raises_no_alert(line: Line) -> None:
     suspect(line, 0.08)
     confirm_changes(line, 0.08)
-    alert_rules.tick(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     assert set(ChangePoint.objects.values_list("state", flat=True)) == {"confirmed"}
     assert not Alert.objects.exists()
 
@@ -91,7 +91,7 @@ def test_an_imported_result_raises_an_alert_that_says_so(
 ) -> None:
     line = make_line(personas.alice, tmp_path / "origin", cases=2, external=True)
     suspect(line)
-    alert_rules.tick(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     alert = Alert.objects.get()
     assert not alert.confirmed
     assert alert.change_point.message == "not confirmed: measured on an external host"
@@ -106,9 +106,9 @@ def test_an_alert_is_acknowledged_and_resolved(line: Line) -> None:
     with pytest.raises(InvalidRequestError, match="enter the reason"):
         resolve(member=line.member, alert_id=alert.pk, note="")
     alert = resolve(member=line.member, alert_id=alert.pk, note="reverted")
-    counts = counts_of(line.member)
+    counts = count_alerts(line.member)
     assert (counts["resolved"], sum(counts.values())) == (1, 1)
-    assert sum(counts_of(line.member, owner="nobody").values()) == 0
+    assert sum(count_alerts(line.member, owner="nobody").values()) == 0
     assert reopen(member=line.member, alert_id=alert.pk).state == "open"
     alert = assign(member=line.member, alert_id=alert.pk, username="bob")
     assert alert.assignee is not None
@@ -122,9 +122,9 @@ def test_a_silenced_alert_opens_again(line: Line) -> None:
         with pytest.raises(InvalidRequestError, match="silenced"):
             silence(member=line.member, alert_id=alert.pk, until=now + timedelta(days=days))
     silence(member=line.member, alert_id=alert.pk, until=now + timedelta(days=3), note="holiday")
-    alert_rules.tick(now + timedelta(days=2))
+    alert_rules.apply_alert_rules(now + timedelta(days=2))
     assert Alert.objects.get().state == "silenced"
-    alert_rules.tick(now + timedelta(days=4))
+    alert_rules.apply_alert_rules(now + timedelta(days=4))
     woken = Alert.objects.get()
     assert (woken.state, woken.silenced_until, woken.note) == ("open", None, "holiday")
     assert [each["by"] for each in woken.log] == ["alice", ""]
@@ -137,37 +137,37 @@ def test_accepting_an_alert_sets_a_new_baseline(line: Line) -> None:
     begun = Baseline.objects.values_list("series", "commit__position", "reason")
     assert sorted(begun) == [(line.series(case).pk, 25, "safer") for case in (0, 1)]
     line.look()
-    alert_rules.tick(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     assert Alert.objects.get().state == "accepted"
 
 
 def test_an_alert_that_a_later_commit_fixed_resolves_after_confirmation(line: Line) -> None:
     alert = raised(line)
-    assert fix_of(alert) is None
+    assert find_fix(alert) is None
     levels = dict.fromkeys(range(40, 55), 1000.0)
     line.measure(levels, case=0, seed=5)
     line.look()
-    alert_rules.tick(utc_now())
-    assert fix_of(alert) is None, "the other case is as slow as before"
+    alert_rules.apply_alert_rules(utc_now())
+    assert find_fix(alert) is None, "the other case is as slow as before"
     line.measure(levels, case=1, seed=6)
     line.look()
-    alert_rules.tick(utc_now())
-    fix = fix_of(alert)
+    alert_rules.apply_alert_rules(utc_now())
+    fix = find_fix(alert)
     assert fix is not None
     assert (fix.commit.position, fix.sure, Alert.objects.get().state) == (40, False, "open")
     assert abs(fix.left) < 0.02
 
     for _ in range(3):
-        confirmations.tick(utc_now())
+        confirmations.advance_confirmations(utc_now())
         rates = {c.sha: 920 if 25 <= n < 40 else 1000 for n, c in enumerate(line.commits)}
         line.answer_confirmation_runs(rates)
-    confirmations.tick(utc_now())
-    alert_rules.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     ended = Alert.objects.get()
     assert (ended.state, ended.fixed_by) == ("resolved", line.commits[40])
     assert "fixed by" in ended.note
     reopen(member=line.member, alert_id=alert.pk)
-    alert_rules.tick(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     assert Alert.objects.get().state == "open"
 
 
@@ -177,29 +177,29 @@ def test_a_partial_recovery_does_not_resolve_an_alert(line: Line) -> None:
         line.measure(dict.fromkeys(range(40, 55), 960.0), case=case, seed=5 + case)
     line.look()
     assert ChangePoint.objects.filter(regressed=False).count() == 2
-    assert fix_of(alert) is None
+    assert find_fix(alert) is None
 
 
 def test_dismissing_an_alert_dismisses_its_change_points(line: Line) -> None:
     alert = raised(line)
     dismiss_alert(member=line.member, alert_id=alert.pk, reason="meant so")
     assert set(ChangePoint.objects.values_list("state", flat=True)) == {"dismissed"}
-    alert_rules.tick(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     assert Alert.objects.get().state == "dismissed"
 
 
 def test_an_alert_without_change_points_resolves(line: Line) -> None:
     raised(line)
     ChangePoint.objects.update(state="refuted")
-    alert_rules.tick(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     assert Alert.objects.get().state == "resolved"
 
 
 def test_strangers_see_no_alerts_and_viewers_change_none(line: Line, personas: Personas) -> None:
     alert = raised(line)
-    assert list(alerts_of(personas.bob)) == [alert]
-    assert list(alerts_of(personas.mallory)) == []
+    assert list(load_alerts(personas.bob)) == [alert]
+    assert list(load_alerts(personas.mallory)) == []
     with pytest.raises(NotFoundError):
-        alert_for(personas.mallory, alert.pk)
+        load_alert(personas.mallory, alert.pk)
     with pytest.raises(PermissionRefusedError):
         acknowledge(member=personas.bob, alert_id=alert.pk)

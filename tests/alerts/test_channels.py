@@ -14,7 +14,7 @@ from django.core import mail
 from orchestrator.accounts.members import Member
 from orchestrator.alerts import alert_rules, deliveries, events
 from orchestrator.alerts.channel_service import (
-    MadeChannel,
+    CreatedChannel,
     NewChannel,
     create_channel,
     replay,
@@ -23,7 +23,7 @@ from orchestrator.alerts.channel_service import (
 )
 from orchestrator.alerts.channels.message import Line, Message
 from orchestrator.alerts.channels.registry import FORMS
-from orchestrator.alerts.deliveries import PAUSES_S, deliver, due_deliveries
+from orchestrator.alerts.deliveries import PAUSES_S, deliver, load_due_deliveries
 from orchestrator.alerts.models import Alert, Channel, Delivery, Event
 from orchestrator.alerts.services import acknowledge
 from orchestrator.core.clock import utc_now
@@ -58,7 +58,7 @@ def receiver() -> Iterator[Receiver]:
         yield found
 
 
-def make_channel(member: Member, target: str, kind: str = "webhook", **more: Any) -> MadeChannel:
+def make_channel(member: Member, target: str, kind: str = "webhook", **more: Any) -> CreatedChannel:
     fields = {"name": kind, "events": ("run.ended", "alert.raised"), **more}
     return create_channel(member=member, new=NewChannel(kind=kind, target=target, **fields))
 
@@ -72,9 +72,9 @@ def ended_run(member: Member, folder: Path) -> Run:
 
 def tell(later: float = 0.0) -> None:
     """Run the ticks, some seconds later."""
-    events.tick(utc_now() + timedelta(seconds=later))
+    events.record_events(utc_now() + timedelta(seconds=later))
     now = utc_now() + timedelta(seconds=later)
-    for delivery_id in due_deliveries(now):
+    for delivery_id in load_due_deliveries(now):
         deliver(delivery_id, now)
 
 
@@ -175,7 +175,7 @@ def test_a_claimed_delivery_is_left_to_its_worker(personas: Personas, receiver: 
     delivery = send_test(member=personas.alice, channel_id=made.channel.pk)
     now = utc_now()
 
-    assert deliveries._claimed(delivery.pk, now) is not None
+    assert deliveries._claim_delivery(delivery.pk, now) is not None
     assert not deliver(delivery.pk, now)
     assert receiver.got == []
     # That worker died: after a while somebody else takes it.
@@ -252,7 +252,7 @@ def test_alerts_and_their_changes_are_delivered(
 def raise_of(line: Any) -> Alert:
     """An alert as if a confirmation run had confirmed the change."""
     ChangePoint.objects.update(state="confirmed", recent=True)
-    alert_rules.tick(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     return Alert.objects.get()
 
 
@@ -321,7 +321,7 @@ def test_a_slow_receiver_leaves_threads_to_other_teams(
 ) -> None:
     made = make_channel(personas.alice, receiver.url)
     ended_run(personas.alice, tmp_path)
-    events.tick(utc_now())
+    events.record_events(utc_now())
     delivery = made.channel.deliveries.get()
     shares = TeamShares(1)
     monkeypatch.setattr(tasks, "SHARES", shares)

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.calibration.calibrations import tick
+from orchestrator.calibration.calibrations import judge_calibrations
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Trial
-from orchestrator.stats.power import blocks_needed, smallest_change
+from orchestrator.stats.power import compute_needed_blocks, compute_smallest_change
 from tests.api.conftest import ApiClient
 from tests.support.factories import finish_run
 from tests.support.trials import ERRORS, STEAL, doubt
@@ -32,7 +32,7 @@ def test_a_calibration_starts_a_run_and_lists_its_result(
     assert alice.get(address).json()["calibrations"] == []
 
     finish_run(Run.objects.get(pk=shown["id"]), [1000], wobble=0.02)
-    tick()
+    judge_calibrations()
     (calibration,) = alice.get(address).json()["calibrations"]
     assert (calibration["run"], calibration["benchmark"]) == (shown["id"], "hello")
     assert (calibration["present"], calibration["message"]) == (True, "")
@@ -41,9 +41,10 @@ def test_a_calibration_starts_a_run_and_lists_its_result(
     assert (rate["metric"], rate["pairs"], rate["label"]) == ("requests.rate", 6, "connections 4")
     assert 0 < rate["low"] < sigma < rate["high"]
     assert rate["smallest_changes"] == [
-        {"rounds": rounds, "change": smallest_change(sigma, rounds)} for rounds in (5, 7, 10, 20)
+        {"rounds": rounds, "change": compute_smallest_change(sigma, rounds)}
+        for rounds in (5, 7, 10, 20)
     ]
-    assert rate["rounds_for_5_percent"] == blocks_needed(sigma, 0.05)
+    assert rate["rounds_for_5_percent"] == compute_needed_blocks(sigma, 0.05)
 
 
 def test_a_calibration_without_a_body_measures_the_commit_of_the_golden_run(
@@ -62,7 +63,7 @@ def test_calibrations_of_another_epoch_are_marked(
 ) -> None:
     run = alice.post(address, {"benchmark": "hello", "pairs": 5}).json()["id"]
     finish_run(Run.objects.get(pk=run), [1000])
-    tick()
+    judge_calibrations()
     host = Host.objects.get()
     snapshot = HostSnapshot.objects.create(host=host, facts={}, fingerprint="new")
     HostChange.objects.create(host=host, snapshot=snapshot, changed={}, at=snapshot.taken_at)
@@ -111,7 +112,7 @@ def test_a_calibration_counts_trials_with_validity_issues(
     first, second, *_ = Trial.objects.filter(job__run=finish_run(run, [1000])).order_by("round")
     doubt(first, "invalid", ERRORS)
     doubt(second, "suspect", STEAL)
-    tick()
+    judge_calibrations()
     (shown,) = alice.get(address).json()["calibrations"]
     assert (shown["suspect"], shown["left_out"]) == (1, 1)
     assert [each["code"] for each in shown["validity_issues"]] == ["http_errors", "steal"]

@@ -31,10 +31,10 @@ def alice(line: Line) -> ApiClient:
 def raise_alert(line: Line) -> Alert:
     rates = {c.sha: 920.0 if place >= 26 else 1000.0 for place, c in enumerate(line.commits)}
     for _ in range(6):
-        confirmations.tick(utc_now())
-        bisections.tick(utc_now())
+        confirmations.advance_confirmations(utc_now())
+        bisections.advance_bisections(utc_now())
         line.answer_confirmation_runs(rates)
-    alert_rules.tick(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     return Alert.objects.get()
 
 
@@ -132,8 +132,8 @@ def test_uploaded_results_raise_an_alert_without_a_confirmation_run(
     ]
     assert alice.post("results", {"results": results}).status_code in (200, 201)
     line.look()
-    confirmations.tick(utc_now())
-    alert_rules.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     (found,) = alice.get("change-points", host="ci").json()["change_points"]
     assert found["commit"]["commit"] == f"{25:040x}"
     assert found["message"] == "not confirmed: measured on an external host"

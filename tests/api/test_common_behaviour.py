@@ -6,7 +6,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from orchestrator.fleet.models import Host
-from orchestrator.operations.redis_server import redis_of
+from orchestrator.operations.redis_server import connect_redis_server
 from orchestrator.runs.models import HostLease, IdempotencyKey, Schedule
 from tests.api.test_schedules import wanted
 
@@ -37,9 +37,9 @@ def test_without_redis_no_request_is_limited(alice, settings, monkeypatch):
     assert "RateLimit-Limit" not in answer
     monkeypatch.setattr("orchestrator.operations.rates._counter._silent_until", 0.0)
     assert (
-        redis_of("redis+socket://%2Ftmp%2Fr.sock?virtual_host=2").connection_pool.connection_kwargs[
-            "path"
-        ]
+        connect_redis_server(
+            "redis+socket://%2Ftmp%2Fr.sock?virtual_host=2"
+        ).connection_pool.connection_kwargs["path"]
         == "/tmp/r.sock"
     )
 

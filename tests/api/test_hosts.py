@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.accounts.models import Role
-from orchestrator.calibration.golden import tick
+from orchestrator.calibration.golden import advance_golden_checks
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host, HostState
 from orchestrator.fleet.services import record_snapshot
@@ -116,11 +116,11 @@ def test_a_golden_run_is_set_shown_and_removed(
     answer = alice.put(f"hosts/{host.pk}/golden", golden)
     assert answer.status_code == 200
     assert (answer.json()["status"], answer.json()["every_hours"]) == ("planned", 24)
-    tick(utc_now())
+    advance_golden_checks(utc_now())
     run = Run.objects.get()
     assert alice.get("hosts").json()["hosts"][0]["golden"]["status"] == "running"
     finish_run(run, [1000])
-    tick(utc_now())
+    advance_golden_checks(utc_now())
     shown = alice.get(f"hosts/{host.pk}").json()["golden"]
     assert (shown["status"], shown["last_run"]) == ("learning", str(run.pk))
     assert alice.post(f"hosts/{host.pk}/golden/forget").status_code == 200

@@ -19,11 +19,11 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from orchestrator.accounts.models import ApiToken, AuditEntry, Membership, Role, User
-from orchestrator.accounts.selectors import member_for_token
-from orchestrator.core.issued_secrets import digest_of_secret
+from orchestrator.accounts.selectors import load_token_member
+from orchestrator.core.issued_secrets import hash_secret
 from orchestrator.measurements import bulk_import, import_steps, imports
 from orchestrator.measurements.import_steps import import_some, prune_imports
-from orchestrator.measurements.ingest import forget
+from orchestrator.measurements.ingest import forget_cached
 from orchestrator.results.models import ImportPart, Point, Reading, ResultImport
 from tests.api.conftest import ApiClient
 from tests.api.test_result_files import line, send
@@ -37,9 +37,9 @@ MANY = 2_100
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered() -> Iterator[None]:
-    forget()
+    forget_cached()
     yield
-    forget()
+    forget_cached()
 
 
 def content(count: int = MANY, **changes: Any) -> bytes:
@@ -59,7 +59,7 @@ def queued_lines(client: ApiClient, folder: Path, count: int = 60) -> ResultImpo
     """An import of a file that a request would have taken in by itself."""
     path = folder / "small.jsonl"
     path.write_bytes(content(count))
-    member = member_for_token(client.secret)
+    member = load_token_member(client.secret)
     return imports.queue_import(member=member, path=path, project="", name=path.name)
 
 
@@ -217,17 +217,17 @@ def test_concurrent_workers_keep_the_limit_together(
 ) -> None:
     monkeypatch.setattr(import_steps, "MOST_AT_ONCE", 1)
     for client in (alice, mallory):
-        token = ApiToken.objects.get(digest=digest_of_secret(client.secret))
+        token = ApiToken.objects.get(digest=hash_secret(client.secret))
         ResultImport.objects.create(team=token.team, token=token, name="a.jsonl", size=1)
     second: list[bool] = []
 
     def claim() -> None:
-        second.append(import_steps._claimed() is not None)
+        second.append(import_steps._claim_import() is not None)
         connection.close()
 
     thread = threading.Thread(target=claim)
     with transaction.atomic():
-        assert import_steps._claimed() is not None
+        assert import_steps._claim_import() is not None
         thread.start()
         give_up = time.monotonic() + 30
         while not second and not _is_waiting_for_lock() and time.monotonic() < give_up:
@@ -273,7 +273,7 @@ def test_ended_imports_and_files_of_killed_workers_are_deleted(
     prune_imports()
     assert ResultImport.objects.count() == 1
     assert not left.exists()
-    with import_steps._file_of(ResultImport.objects.get()) as used:
+    with import_steps._open_import_file(ResultImport.objects.get()) as used:
         os.utime(used, (1, 1))
         prune_imports()
         assert used.exists(), "a worker uses it"

@@ -10,14 +10,14 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from orchestrator.accounts.models import Team
-from orchestrator.benchmarks.matrix import case_of
+from orchestrator.benchmarks.matrix import build_case
 from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.fleet.models import HardwareProfile, Host
-from orchestrator.fleet.selectors import own_hosts_of
-from orchestrator.measurements.ingest import _drawn
-from orchestrator.measurements.metrics import UNUSED_FOR, metric_ids
+from orchestrator.fleet.selectors import load_own_hosts
+from orchestrator.measurements.ingest import _derive_commit_id
+from orchestrator.measurements.metrics import UNUSED_FOR, store_metrics
 from orchestrator.results.models import Metric, Point, Reading, Series
-from orchestrator.runs.availability import choices_for
+from orchestrator.runs.availability import load_choices
 from orchestrator.runs.models import Trial
 from tests.api.conftest import ApiClient
 from tests.support import factories
@@ -98,7 +98,7 @@ def test_a_result_belongs_to_the_case_of_the_matrix(world: World, alice: ApiClie
     send(alice, result(), result(parameters={"connections": 5}))
     assert {case.key for case in Case.objects.all()} == {
         known.key,
-        case_of({"connections": 5}).key,
+        build_case({"connections": 5}).key,
     }
 
 
@@ -108,7 +108,7 @@ def test_parameters_that_python_calls_equal_are_different_cases(
     cells = [{"tls": True}, {"tls": 1}, {"tls": "1"}]
     send(alice, *(result(parameters=cell) for cell in cells))
     assert sorted(Case.objects.values_list("key", flat=True)) == sorted(
-        case_of(cell).key for cell in cells
+        build_case(cell).key for cell in cells
     )
 
 
@@ -215,7 +215,7 @@ def test_a_result_sent_before_ids_belonged_to_a_case_is_recognised(
 ) -> None:
     send(alice, result(id="7"))
     reading = Reading.objects.get()
-    earlier = _drawn(reading.commit_id, f"id\0{reading.case.benchmark_id}\x007")
+    earlier = _derive_commit_id(reading.commit_id, f"id\0{reading.case.benchmark_id}\x007")
     Reading.objects.all().delete()
     reading.pk = earlier
     reading.save(force_insert=True)
@@ -285,7 +285,7 @@ def test_custom_metrics_of_a_team_do_not_count_for_another(
 ) -> None:
     settings.MAX_CUSTOM_METRICS = 1
     other = Team.objects.create(slug="other", name="Other")
-    assert metric_ids(other.pk, ["script.upload_s"])
+    assert store_metrics(other.pk, ["script.upload_s"])
     assert told(send(alice, result(metrics={"script.upload_s": 1.0}))) == (1, 0)
     assert Metric.objects.filter(key="script.upload_s").count() == 2
     assert Point.objects.get().series.metric.team != other
@@ -327,8 +327,8 @@ def test_an_external_host_is_never_offered_for_runs(world: World, alice: ApiClie
     host = Host.objects.get(name="ci-7")
     assert (host.transport, host.state, host.profile.slug) == ("external", "external", "laptop")
     member = world.personas.alice
-    assert not own_hosts_of(member).filter(pk=host.pk).exists()
-    assert "ci-7" not in {each.value for each in choices_for(member)}
+    assert not load_own_hosts(member).filter(pk=host.pk).exists()
+    assert "ci-7" not in {each.value for each in load_choices(member)}
     refused = alice.post("runs", world.run_body(hosts=["ci-7"]))
     assert refused.status_code == 422
     assert alice.post(f"hosts/{host.pk}/release").status_code in (404, 409)

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.loadtools.registry import TOOLS
-from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.readings import load_values
 from orchestrator.results.models import Reading
 from orchestrator.runs.models import Trial
 from tests.support.factories import make_known
@@ -44,7 +44,7 @@ def test_the_error_of_a_load_tool_is_reported(world, alice):
     ((version, (error,)),) = [(each["version"], each["errors"]) for each in shown["oha"]]
     assert (version, error["metric"], error["trials"]) == ("1.16.0", "latency.p50", 10)
     trials = Reading.objects.values_list("pk", flat=True)
-    measured = [each["latency.p50"] for each in values_of(trials).values()]
+    measured = [each["latency.p50"] for each in load_values(trials).values()]
     assert error["median"] == pytest.approx(median(measured) / 0.01 - 1)
     assert error["low"] == pytest.approx(min(measured) / 0.01 - 1)
     assert shown["wrk"] == []

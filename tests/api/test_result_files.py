@@ -10,7 +10,7 @@ from django.test import Client
 
 from orchestrator.api.routers import results as router
 from orchestrator.measurements import result_files
-from orchestrator.measurements.ingest import forget
+from orchestrator.measurements.ingest import forget_cached
 from orchestrator.measurements.result_files import Bounds
 from orchestrator.results.models import Reading
 from tests.api.conftest import ApiClient
@@ -19,7 +19,7 @@ from tests.support.world import World
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered() -> None:
-    forget()
+    forget_cached()
 
 
 def line(number: int, **changes: Any) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from devstack.instance import any_port
+from devstack.instance import choose_port
 from devstack.places import CHECKOUT
 from orchestrator.config.serving import limit_request_line
 
@@ -32,7 +32,7 @@ def ask(port: int, method: str, path: str) -> tuple[HTTPResponse, bytes]:
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """Of gunicorn with the settings that it is deployed with, and one worker."""
-    port, log = any_port(), tmp_path_factory.mktemp("served") / "log"
+    port, log = choose_port(), tmp_path_factory.mktemp("served") / "log"
     argv = [
         *(sys.executable, "-m", "gunicorn", "--config", "python:orchestrator.config.serving"),
         *("--workers", "1", "--bind", f"127.0.0.1:{port}", "--no-control-socket"),

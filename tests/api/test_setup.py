@@ -4,7 +4,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from orchestrator.dispatch.checkup import carry_out
+from orchestrator.dispatch.checkup import run_checks
 from orchestrator.fleet.models import Credential, Host
 from tests.support import factories
 from tests.support.fetches import run_fetches
@@ -85,7 +85,7 @@ def test_a_host_is_set_up_step_by_step(world, alice, bob, mallory):
     host = f"hosts/{made.json()['id']}"
     asked = alice.post(f"{host}/checks")
     assert (asked.status_code, asked.json()["running"]) == (202, True)
-    carry_out(Host.objects.get(name="rack-1").pk)
+    run_checks(Host.objects.get(name="rack-1").pk)
     checks = alice.get(f"{host}/checks").json()
     assert checks["running"] is False
     assert (checks["through"], checks["blocked"]) == (False, "reach")

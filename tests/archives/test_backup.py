@@ -19,18 +19,18 @@ from django.db import connection
 from django.test import Client
 
 from devstack.places import CHECKOUT
-from orchestrator.accounts.invitations import create_invitation, invitation_for
+from orchestrator.accounts.invitations import create_invitation, load_invitation
 from orchestrator.accounts.models import ApiToken, Role, User
 from orchestrator.accounts.services import create_token
 from orchestrator.archives.database import clients
 from orchestrator.benchmarks.models import Project, ShareLink
-from orchestrator.benchmarks.sharing import shared_by
+from orchestrator.benchmarks.sharing import load_share_link
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import PitwallError
 from orchestrator.core.issued_secrets import Kind, new_secret
 from orchestrator.core.page_cache import forget_parts
 from orchestrator.fleet.services import add_credential
-from orchestrator.measurements.ingest import forget
+from orchestrator.measurements.ingest import forget_cached
 from orchestrator.results.models import Histogram
 from tests.support.databases import as_our_database, empty_database
 from tests.support.demo_team import make_demo_team
@@ -133,7 +133,7 @@ def test_a_restored_database_has_the_same_rows_and_responses(
 
 def questions(client: Client, secret: str, shas: list[str]) -> list[Any]:
     """A comparison, as a page and by the API; nothing is remembered from before."""
-    forget()
+    forget_cached()
     forget_parts()
     sides = f"baseline={shas[0]}&contender={shas[1]}"
     page = client.get(f"/compare/?benchmark=server/many&{sides}")
@@ -179,8 +179,8 @@ def test_restored_tokens_are_valid_again_unless_they_are_revoked(
         return [
             Client().get("/api/v1/runs", headers=bearer).status_code == 200,
             browser.get("/runs/").status_code == 200,
-            _is_good(invitation_for, invitation),
-            _is_good(shared_by, link.text),
+            _is_good(load_invitation, invitation),
+            _is_good(load_share_link, link.text),
         ]
 
     path = back_up(tmp_path)
@@ -328,6 +328,6 @@ def test_a_failed_backup_leaves_no_file(
 def test_backup_needs_programs_of_the_server_version(
     transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "_folders", lambda: iter([tmp_path]))
+    monkeypatch.setattr(clients, "_list_folders", lambda: iter([tmp_path]))
     with pytest.raises(CommandError, match=r"found here: none\. Install postgresql-client-"):
         back_up(tmp_path)

@@ -24,7 +24,7 @@ from orchestrator.benchmarks.models import Project
 from orchestrator.core.page_cache import forget_parts
 from orchestrator.fleet.models import Host
 from orchestrator.histories.annotations import annotate
-from orchestrator.measurements.ingest import forget
+from orchestrator.measurements.ingest import forget_cached
 from orchestrator.results.models import Artifact, Histogram, LoadResult, Reading, Series
 from orchestrator.runs.models import Job, Trial
 from tests.support.demo_team import DemoTeam, make_demo_team
@@ -81,7 +81,7 @@ def test_an_imported_project_gives_the_same_responses_and_exists_once(
 
 def answers(member: Member, shas: list[str]) -> list[Any]:
     """A comparison and all histories from the API, without what differs between the teams."""
-    forget()
+    forget_cached()
     forget_parts()
     secret = create_token(member=member, name=f"asks {create_token}").secret
     client = Client(headers={"Authorization": f"Bearer {secret}"})

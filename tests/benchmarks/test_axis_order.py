@@ -2,7 +2,7 @@
 
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.models import Definition
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.benchmarks.spec import parse
 from tests.support.factories import DEFINITION, Personas, make_definition, make_project
 
@@ -13,7 +13,7 @@ ORDERED = DEFINITION.replace("matrix:\n  connections: [4]\n", AXES)
 def test_cases_keep_the_order_of_the_axes(personas: Personas, tmp_path) -> None:
     project, _ = make_project(personas.alice, tmp_path / "origin", [{"a": "1"}])
     make_definition(personas.alice, project, source=ORDERED)
-    stored = spec_of(Definition.objects.get())
+    stored = read_spec(Definition.objects.get())
     assert list(stored.matrix) == ["size", "connections", "level"]
     assert [case.label for case in expand(stored)] == [
         case.label for case in expand(parse(ORDERED))

@@ -6,7 +6,7 @@ from textwrap import dedent
 import pytest
 
 from orchestrator.benchmarks.choice import MAX_LENGTH, choose
-from orchestrator.benchmarks.matrix import CaseSpec, expand, pairwise
+from orchestrator.benchmarks.matrix import CaseSpec, expand, select_pairwise
 from orchestrator.benchmarks.spec import parse
 from orchestrator.core.errors import InvalidRequestError
 
@@ -90,7 +90,7 @@ def pairs(cases: list[CaseSpec]) -> set[tuple[object, ...]]:
 
 
 def test_pairwise_keeps_every_pair_with_fewer_cases() -> None:
-    fewer = pairwise(CASES)
+    fewer = select_pairwise(CASES)
     assert pairs(fewer) == pairs(CASES)
     assert 9 <= len(fewer) <= 12
     assert fewer == [case for case in CASES if case in fewer]
@@ -98,9 +98,9 @@ def test_pairwise_keeps_every_pair_with_fewer_cases() -> None:
 
 def test_pairwise_of_one_axis_keeps_every_value() -> None:
     one = [CaseSpec(key=str(n), parameters={"n": n}, label="") for n in range(3)]
-    assert pairwise(one) == one
+    assert select_pairwise(one) == one
 
 
 def test_pairwise_of_a_single_case_keeps_it() -> None:
     alone = [CaseSpec(key="k", parameters={}, label="default")]
-    assert pairwise(alone) == alone
+    assert select_pairwise(alone) == alone

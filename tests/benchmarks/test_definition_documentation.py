@@ -11,7 +11,7 @@ from orchestrator.benchmarks.auxiliary import Service, ServiceReady
 from orchestrator.benchmarks.limits import Limits, RoleLimits
 from orchestrator.benchmarks.load import Check, Grpc, Load, Search, Step
 from orchestrator.benchmarks.loads import check_loads
-from orchestrator.benchmarks.options import Option, merged
+from orchestrator.benchmarks.options import Option, merge_changes
 from orchestrator.benchmarks.spec import Install, Ready, Spec, Subject, parse
 from orchestrator.benchmarks.words import AGENT_WORDS, SERVICE_WORDS
 
@@ -52,5 +52,5 @@ def test_the_examples_are_valid_definitions() -> None:
     check_loads(parse(first))
     assert len(more) == 2
     for example in more:
-        whole = merged(yaml.safe_load(first), yaml.safe_load(example))
+        whole = merge_changes(yaml.safe_load(first), yaml.safe_load(example))
         check_loads(parse(yaml.safe_dump(whole, sort_keys=False)))

@@ -15,7 +15,7 @@ from django.db.models import F
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.services import create_team, create_user
 from orchestrator.benchmarks import fetch_requests, fetching, mirrors, refs, repository
 from orchestrator.benchmarks.fetch_requests import request_fetch, request_unknown
@@ -25,13 +25,13 @@ from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.refs import (
     FetchRunningError,
     check_fetched,
-    commit_of_ref,
-    mirror_of,
-    names_fetched_after,
-    repository_of,
+    get_mirror_path,
+    open_repository,
+    resolve_after_fetch,
+    resolve_ref,
 )
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.database.clock import database_now
+from orchestrator.database.clock import read_database_time
 from tests.support.factories import (
     PASSWORD,
     Personas,
@@ -76,11 +76,11 @@ def test_a_project_is_created_immediately_and_fetched_later(
 def test_a_request_during_a_fetch_causes_another_fetch(project: Project, tmp_path: Path) -> None:
     """What was pushed after its start may not be in it."""
     request_fetch(project)
-    claimed = fetching._claimed()
+    claimed = fetching._claim_fetch()
     assert claimed is not None
-    assert fetching._claimed() is None, "one fetch a project"
+    assert fetching._claim_fetch() is None, "one fetch a project"
     request_fetch(project, ["refs/heads/main"])
-    fetching._end(claimed, "")
+    fetching._end_fetch(claimed, "")
     fetch = Fetch.objects.get()
     assert (fetch.state, fetch.refs) == ("queued", ["refs/heads/main"])
     assert run_next_fetch() == project.pk
@@ -89,22 +89,22 @@ def test_a_request_during_a_fetch_causes_another_fetch(project: Project, tmp_pat
 
 def test_a_ref_that_is_requested_during_its_fetch_is_fetched_again(project: Project) -> None:
     request_fetch(project, ["refs/pull/5/head"])
-    claimed = fetching._claimed()
+    claimed = fetching._claim_fetch()
     assert claimed is not None
     request_fetch(project, ["refs/pull/5/head"])
-    fetching._end(claimed, "")
+    fetching._end_fetch(claimed, "")
     assert Fetch.objects.get().refs == ["refs/pull/5/head"]
     run_fetches()
     assert Fetch.objects.get().refs == []
 
 
 def test_a_request_repeated_during_its_fetch_causes_no_other_fetch(project: Project) -> None:
-    since = database_now()
+    since = read_database_time()
     request_fetch(project)
-    claimed = fetching._claimed()
+    claimed = fetching._claim_fetch()
     assert claimed is not None
     request_fetch(project, since=since)
-    fetching._end(claimed, "")
+    fetching._end_fetch(claimed, "")
     assert (Fetch.objects.get().state, run_next_fetch()) == ("done", None)
 
 
@@ -153,13 +153,13 @@ def test_an_unexpected_error_counts_as_a_failed_fetch(
 
 def test_the_fetch_of_a_dead_worker_is_claimed_again_and_counts_as_failed(project: Project) -> None:
     request_fetch(project)
-    dead = fetching._claimed()
+    dead = fetching._claim_fetch()
     assert dead is not None
-    Fetch.objects.update(claimed_until=database_now() - timedelta(seconds=1))
+    Fetch.objects.update(claimed_until=read_database_time() - timedelta(seconds=1))
     assert run_next_fetch() is None, "first it rests"
     fetch = Fetch.objects.get()
     assert (fetch.state, fetch.failures) == ("failed", 1)
-    fetching._end(dead, "")
+    fetching._end_fetch(dead, "")
     assert Fetch.objects.get().failures == 1, "who lost the claim writes nothing"
     assert run_fetches() == 1
     assert Fetch.objects.get().state == "done"
@@ -172,13 +172,13 @@ def test_a_team_can_use_only_some_of_the_slots(personas: Personas, settings: Any
     blue = make_broken(personas.mallory, "blue")
     Fetch.objects.filter(project=blue).update(next_at=F("next_at") + timedelta(milliseconds=1))
     Fetch.objects.update(next_at=F("next_at") - timedelta(minutes=1))
-    claimed = [fetching._claimed() for _ in range(3)]
+    claimed = [fetching._claim_fetch() for _ in range(3)]
     teams = [each.project.team.slug for each in claimed if each is not None]
     assert teams == ["red", "red", "blue"]
-    assert fetching._claimed() is None
+    assert fetching._claim_fetch() is None
     assert claimed[0] is not None
-    fetching._end(claimed[0], "")
-    assert fetching._claimed() is not None, "the slot is free again"
+    fetching._end_fetch(claimed[0], "")
+    assert fetching._claim_fetch() is not None, "the slot is free again"
 
 
 def test_the_last_slots_are_for_teams_without_a_fetch(personas: Personas, settings: Any) -> None:
@@ -188,11 +188,11 @@ def test_the_last_slots_are_for_teams_without_a_fetch(personas: Personas, settin
     for member in (personas.alice, personas.mallory):
         for number in range(3):
             make_broken(member, f"{member.team.slug}-{number}")
-    claimed = [fetching._claimed() for _ in range(4)]
+    claimed = [fetching._claim_fetch() for _ in range(4)]
     teams = [each.project.team.slug for each in claimed if each is not None]
     assert teams == ["red", "red", "blue"], "the fourth slot is for another team"
-    make_broken(member_for_user(carol), "green")
-    late = fetching._claimed()
+    make_broken(load_member(carol), "green")
+    late = fetching._claim_fetch()
     assert late is not None
     assert late.project.team == green
 
@@ -214,7 +214,7 @@ def test_one_bad_ref_does_not_stop_the_other_refs(project: Project, tmp_path: Pa
     run_fetches()
     fetch = Fetch.objects.get()
     assert (fetch.state, fetch.refs) == ("done", [])
-    assert repository_of(project).has(sha)
+    assert open_repository(project).has(sha)
 
 
 def test_refs_that_take_too_long_are_left_for_the_next_fetch(
@@ -234,7 +234,7 @@ def test_a_busy_mirror_is_not_a_failure(project: Project, monkeypatch: pytest.Mo
     monkeypatch.setattr(mirrors, "lock_mirror", partial(mirrors.lock_mirror, wait_s=0.0))
     monkeypatch.setattr(repository, "lock_mirror", mirrors.lock_mirror)
     request_fetch(project, ["refs/pull/5/head"])
-    with open(f"{mirror_of(project)}.lock", "w") as lock:
+    with open(f"{get_mirror_path(project)}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert run_next_fetch() == project.pk
     fetch = Fetch.objects.get()
@@ -252,29 +252,29 @@ def test_refs_are_resolved_after_a_fetch_since_the_request(
 ) -> None:
     newer = commit_files(tmp_path / "origin", {"file.txt": "new"}, 9)
     old = project.commits.latest("position").sha
-    assert commit_of_ref(project=project, ref="main").sha == old
-    with names_fetched_after(lambda: None):
+    assert resolve_ref(project=project, ref="main").sha == old
+    with resolve_after_fetch(lambda: None):
         with pytest.raises(FetchRunningError):
-            commit_of_ref(project=project, ref="main")
+            resolve_ref(project=project, ref="main")
         # What a hash names never changes.
-        assert commit_of_ref(project=project, ref=old[:8]).sha == old
-        assert commit_of_ref(project=project, ref=f"{old}~1").position == 1
-    asked_at = database_now()
-    with names_fetched_after(lambda: asked_at):
+        assert resolve_ref(project=project, ref=old[:8]).sha == old
+        assert resolve_ref(project=project, ref=f"{old}~1").position == 1
+    asked_at = read_database_time()
+    with resolve_after_fetch(lambda: asked_at):
         with pytest.raises(FetchRunningError):
-            commit_of_ref(project=project, ref="main~1")
+            resolve_ref(project=project, ref="main~1")
         fetch_now(project)
-        assert commit_of_ref(project=project, ref="main").sha == newer
+        assert resolve_ref(project=project, ref="main").sha == newer
         with pytest.raises(InvalidRequestError, match="no commit, branch or tag nowhere"):
-            commit_of_ref(project=project, ref="nowhere")
+            resolve_ref(project=project, ref="nowhere")
 
 
 @pytest.mark.parametrize("tries", [refs.TRIES, refs.TRIES_UNWATCHED])
 def test_a_request_is_refused_after_several_failures(personas: Personas, tries: int) -> None:
     """A server that is away for some seconds refuses nothing."""
     broken = make_broken(personas.alice, "broken")
-    asked_at = database_now()
-    with names_fetched_after(lambda: asked_at, tries=tries):
+    asked_at = read_database_time()
+    with resolve_after_fetch(lambda: asked_at, tries=tries):
         for _ in range(tries):
             with pytest.raises(FetchRunningError):
                 check_fetched(broken, known=False)
@@ -299,11 +299,11 @@ def test_an_unknown_commit_requested_during_a_fetch_is_searched_for_later(
     project: Project,
 ) -> None:
     request_fetch(project)
-    claimed = fetching._claimed()
+    claimed = fetching._claim_fetch()
     assert claimed is not None
     assert claimed.started_at is not None
     request_unknown(project)
-    fetching._end(claimed, "")
+    fetching._end_fetch(claimed, "")
     fetch = Fetch.objects.get()
     assert (fetch.state, fetch.next_at) == (
         "queued", claimed.started_at + fetch_requests.UNKNOWN_AGAIN,
@@ -312,10 +312,10 @@ def test_an_unknown_commit_requested_during_a_fetch_is_searched_for_later(
 
 def test_a_lost_mirror_is_cloned_again(project: Project, tmp_path: Path) -> None:
     sha = project.commits.latest("position").sha
-    mirror_of(project).rename(tmp_path / "lost")
-    assert not repository_of(project).has(sha)
+    get_mirror_path(project).rename(tmp_path / "lost")
+    assert not open_repository(project).has(sha)
     fetch_now(project)
-    assert repository_of(project).has(sha)
+    assert open_repository(project).has(sha)
 
 
 @pytest.fixture
@@ -364,10 +364,10 @@ def test_a_hanging_server_blocks_only_its_own_slot(
 
 def test_another_address_has_another_mirror(project: Project, tmp_path: Path) -> None:
     theirs = make_repository(tmp_path / "other", [{"b": "1"}])
-    ours = repository_of(project).resolve("main")
+    ours = open_repository(project).resolve("main")
     project.repository_url = str(tmp_path / "other")
     project.save()
-    assert not repository_of(project).has(ours)
+    assert not open_repository(project).has(ours)
     fetch_now(project)
-    assert repository_of(project).has(theirs[0])
-    assert not repository_of(project).has(ours)
+    assert open_repository(project).has(theirs[0])
+    assert not open_repository(project).has(ours)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.benchmarks import git_calls, mirrors, tidying
-from orchestrator.benchmarks.git_calls import call_git, words_of
-from orchestrator.benchmarks.mirrors import MirrorBusyError, size_of
-from orchestrator.benchmarks.refs import mirror_of
+from orchestrator.benchmarks.git_calls import call_git, extract_git_message
+from orchestrator.benchmarks.mirrors import MirrorBusyError, measure_folder
+from orchestrator.benchmarks.refs import get_mirror_path
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.benchmarks.repository import Limits, Repository
 from orchestrator.core.errors import InvalidRequestError
@@ -109,7 +109,7 @@ def test_a_first_fetch_that_fails_leaves_no_mirror(tmp_path: Path) -> None:
 
 def test_a_mirror_exists_only_after_a_complete_fetch(origin: Path, tmp_path: Path) -> None:
     mirror = tmp_path / "m.git"
-    killed = mirrors.clone_of(mirror)
+    killed = mirrors.build_clone_path(mirror)
     git(origin, "tag", "v1")
     git(tmp_path, "init", "--quiet", "--bare", str(killed))
     repository = reader(origin, mirror)
@@ -129,7 +129,7 @@ def test_a_repository_that_is_too_large_is_removed(origin: Path, tmp_path: Path)
         reader(origin, mirror, limits).fetch()
     assert not mirror.exists()
     reader(origin, mirror).fetch()
-    assert size_of(mirror) > 3 << 20
+    assert measure_folder(mirror) > 3 << 20
 
 
 def test_an_archive_or_a_bundle_that_is_too_large_is_not_packed(
@@ -143,7 +143,7 @@ def test_an_archive_or_a_bundle_that_is_too_large_is_not_packed(
     sha = repository.resolve("main")
     for pack in (repository.archive, repository.bundle):
         with (
-            mirrors.packed_file(tmp_path / "data") as file,
+            mirrors.open_pack_file(tmp_path / "data") as file,
             pytest.raises(InvalidRequestError, match=r"1 MiB.*PITWALL_GIT_PACKED_LIMIT_MIB"),
         ):
             pack(sha, file)
@@ -205,11 +205,11 @@ def test_a_setpriv_without_pdeathsig_is_not_used(
     (tmp_path / "setpriv").write_text("#!/bin/sh\necho 'unrecognized option' >&2\nexit 1\n")
     (tmp_path / "setpriv").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    git_calls._prefix.cache_clear()
+    git_calls._build_prefix.cache_clear()
     try:
         done = git_calls.run_bounded(["echo", "one"], os.environ, 60)
     finally:
-        git_calls._prefix.cache_clear()
+        git_calls._build_prefix.cache_clear()
     assert (done.returncode, done.stdout) == (0, b"one\n")
 
 
@@ -232,7 +232,7 @@ def test_git_has_no_home_and_no_settings_of_the_machine(
 
 def test_messages_of_git_are_one_line_without_progress() -> None:
     stderr = b"Receiving: 1%\rReceived.\nfatal: \x1b[31mno\x00 way\r\n"
-    assert words_of(stderr) == "Received. fatal:  [31mno  way"
+    assert extract_git_message(stderr) == "Received. fatal:  [31mno  way"
 
 
 @pytest.mark.django_db
@@ -241,7 +241,7 @@ def test_mirrors_without_a_project_are_removed(
 ) -> None:
     project, _ = make_project(personas.alice, tmp_path / "origin", [{"a.txt": "one"}])
     folder = tmp_path / "data" / "repositories"
-    ours = mirror_of(project).name
+    ours = get_mirror_path(project).name
     older = f"{project.pk}.git"
     kept = {ours, older, "9000002.git", "9000003.git", "9000003.git.lock", "notes.txt"}
     before = f"{project.pk}-{'0' * 16}.git"
@@ -255,9 +255,9 @@ def test_mirrors_without_a_project_are_removed(
     os.utime(folder / "9000002.git")  # Somebody may be adding its project.
     with open(folder / "9000003.git.lock", "r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        tidying.tick()
+        tidying.remove_unused_mirrors()
     left = {path.name for path in folder.iterdir()} - {f"{ours}.lock", f"{older}.lock"}
     assert left == kept, "workers of an older version may still read its mirrors"
     os.utime(folder / ours / "HEAD", (1, 1))
-    tidying.tick()
+    tidying.remove_unused_mirrors()
     assert not (folder / older).exists()

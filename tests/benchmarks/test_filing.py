@@ -9,7 +9,7 @@ from django.db import connection
 
 from orchestrator.benchmarks.filing import file_default_branch
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.refs import commit_of_ref, repository_of
+from orchestrator.benchmarks.refs import open_repository, resolve_ref
 from orchestrator.benchmarks.repository import CommitFacts, Repository
 from orchestrator.core.errors import ConflictError
 from tests.support.factories import Personas, commit_files, git, make_project
@@ -54,8 +54,8 @@ def test_naming_a_commit_files_all_new_commits_of_the_default_branch(
     commit_files(tmp_path / "origin", {"a": "1"}, 4)
     newest = commit_files(tmp_path / "origin", {"a": "2"}, 5)
     # What a fetch brought whose worker ended before it filed anything.
-    repository_of(project).fetch()
-    assert commit_of_ref(project=project, ref=newest).position == 4
+    open_repository(project).fetch()
+    assert resolve_ref(project=project, ref=newest).position == 4
     assert places(project)["version 4"] == 3
 
 
@@ -88,7 +88,7 @@ def test_a_commit_of_another_branch_is_filed_with_its_ancestors(
     first = commit_files(origin, {"t": "1"}, 11)
     tip = commit_files(origin, {"t": "2"}, 12)
     fetch_now(project)
-    commit = commit_of_ref(project=project, ref="topic")
+    commit = resolve_ref(project=project, ref="topic")
     assert (commit.sha, commit.position, commit.parents) == (tip, None, [first])
     assert project.commits.get(sha=first).position is None
     project.refresh_from_db()
@@ -103,7 +103,7 @@ class Interrupted(Repository):
     """Something else happens once while git is read."""
 
     def __init__(self, project: Project, meanwhile: Callable[[], None]) -> None:
-        self.__dict__ = repository_of(project).__dict__
+        self.__dict__ = open_repository(project).__dict__
         self._meanwhile: Callable[[], None] | None = meanwhile
 
     def new_since(self, ref: str, other: str, *, limit: int) -> list[CommitFacts]:
@@ -119,16 +119,16 @@ def test_git_is_read_without_a_lock_and_again_after_a_concurrent_filing(
     project: Project, tmp_path: Path
 ) -> None:
     commit_files(tmp_path / "origin", {"a": "1"}, 4)
-    repository_of(project).fetch()
+    open_repository(project).fetch()
 
     def file_newer() -> None:
         commit_files(tmp_path / "origin", {"a": "2"}, 5)
-        repository_of(project).fetch()
+        open_repository(project).fetch()
         with connection.cursor() as cursor:
             cursor.execute("SET lock_timeout = '5s'")
         try:
             ours = Project.objects.get(pk=project.pk)
-            file_default_branch(ours, repository_of(ours))
+            file_default_branch(ours, open_repository(ours))
         finally:
             connection.close()
 
@@ -142,7 +142,7 @@ def test_git_is_read_without_a_lock_and_again_after_a_concurrent_filing(
 def test_commits_of_another_repository_are_not_filed(project: Project, tmp_path: Path) -> None:
     before = places(project)
     commit_files(tmp_path / "origin", {"a": "1"}, 4)
-    repository_of(project).fetch()
+    open_repository(project).fetch()
     move = Project.objects.filter(pk=project.pk).update
     meanwhile = Interrupted(project, lambda: move(repository_url="/elsewhere") and None)
     with pytest.raises(ConflictError, match="got another repository"):
@@ -151,7 +151,7 @@ def test_commits_of_another_repository_are_not_filed(project: Project, tmp_path:
 
 
 def test_many_hashes_are_searched_for_at_once(project: Project) -> None:
-    repository = repository_of(project)
+    repository = open_repository(project)
     shas = project.commits.values_list("sha", flat=True)
     assert repository.select_fetched([*shas, "0" * 40]) == set(shas)
     tip = project.commits.get(subject="version 3").sha

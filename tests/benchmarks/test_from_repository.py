@@ -6,14 +6,14 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from orchestrator.benchmarks.models import Definition, Project
-from orchestrator.benchmarks.refs import commit_of_ref
+from orchestrator.benchmarks.refs import resolve_ref
 from orchestrator.benchmarks.services import (
-    definition_at,
-    definition_files,
+    build_slug,
+    find_definition_files,
     import_definition,
-    keep_in_pitwall,
+    load_definition_at,
     save_definition,
-    slug_of,
+    store_in_pitwall,
 )
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PermissionRefusedError
 from orchestrator.runs.plans import RunRequest, plan_run
@@ -64,12 +64,12 @@ def test_files_with_definitions_are_found(project: Project, tmp_path: Path) -> N
     (tmp_path / "origin" / ".pitwall" / "link.yaml").symlink_to("/etc/passwd")
     commit_files(tmp_path / "origin", {}, 10)
     fetch_now(project)
-    commit, paths = definition_files(project=project)
+    commit, paths = find_definition_files(project=project)
 
     assert paths == [".pitwall.yaml", ".pitwall/big.yaml"]
     assert commit.subject == "version 10"
-    assert [slug_of(project, path) for path in paths] == ["server", "big"]
-    assert definition_files(project=project, ref="main~4")[1] == []
+    assert [build_slug(project, path) for path in paths] == ["server", "big"]
+    assert find_definition_files(project=project, ref="main~4")[1] == []
 
 
 def test_an_imported_definition_records_its_file_and_commit(
@@ -162,7 +162,7 @@ def test_a_repository_definition_cannot_be_edited_in_pitwall(
     with pytest.raises(ConflictError, match=r"change \.pitwall\.yaml there"):
         make_definition(personas.alice, project, slug="server", source=DEFINITION)
 
-    keep_in_pitwall(member=personas.alice, benchmark=definition.benchmark)
+    store_in_pitwall(member=personas.alice, benchmark=definition.benchmark)
     mine = save_definition(member=personas.alice, project=project, slug="server", source=DEFINITION)
     assert (mine.version, mine.commit, mine.path) == (2, None, "")
 
@@ -172,8 +172,8 @@ def test_a_benchmark_can_be_moved_to_the_repository(personas: Personas, project:
     definition = import_definition(member=personas.alice, project=project, path=".pitwall.yaml")
 
     assert (definition.version, definition.benchmark.definitions.count()) == (2, 2)
-    commit = commit_of_ref(project=project, ref="main~1")
-    assert definition_at(definition.benchmark, commit).version == 1
+    commit = resolve_ref(project=project, ref="main~1")
+    assert load_definition_at(definition.benchmark, commit).version == 1
 
 
 def test_viewers_cannot_import(personas: Personas, project: Project) -> None:

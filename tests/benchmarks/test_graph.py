@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 from orchestrator.benchmarks.graph import (
     Node,
-    ancestry_path,
-    first_parent_line,
-    lanes,
-    main_path,
+    assign_lanes,
+    find_ancestry_path,
+    find_main_path,
+    follow_first_parents,
+    map_parents,
     merge_base,
-    parents_of,
-    topological,
+    sort_topologically,
 )
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,31 +31,31 @@ MERGED = graph("A:", "B: A", "x: B", "C: B", "y: x", "M: C y", "D: M")
 
 
 def test_commits_are_ordered_by_parents_and_then_by_date() -> None:
-    assert topological(list(reversed(MERGED))) == ["A", "B", "x", "C", "y", "M", "D"]
+    assert sort_topologically(list(reversed(MERGED))) == ["A", "B", "x", "C", "y", "M", "D"]
 
 
 def test_a_clock_that_was_wrong_does_not_put_a_child_before_its_parent() -> None:
     wrong = graph("C: B", "B: A", "A:")
-    assert topological(wrong) == ["A", "B", "C"]
+    assert sort_topologically(wrong) == ["A", "B", "C"]
 
 
 def test_an_unknown_parent_ends_the_graph() -> None:
-    assert topological(graph("B: A", "C: B")) == ["B", "C"]
-    assert first_parent_line(parents_of(graph("B: A", "C: B")), "C") == ["B", "C"]
-    assert first_parent_line({}, "C") == []
+    assert sort_topologically(graph("B: A", "C: B")) == ["B", "C"]
+    assert follow_first_parents(map_parents(graph("B: A", "C: B")), "C") == ["B", "C"]
+    assert follow_first_parents({}, "C") == []
 
 
 def test_the_main_line_skips_merged_commits() -> None:
-    parents = parents_of(MERGED)
-    assert first_parent_line(parents, "D") == ["A", "B", "C", "M", "D"]
-    assert main_path(parents, "B", "D") == ["C", "M", "D"]
-    assert main_path(parents, "x", "D") == []
+    parents = map_parents(MERGED)
+    assert follow_first_parents(parents, "D") == ["A", "B", "C", "M", "D"]
+    assert find_main_path(parents, "B", "D") == ["C", "M", "D"]
+    assert find_main_path(parents, "x", "D") == []
 
 
 def test_commits_between_two_are_descendants_of_one_and_ancestors_of_the_other() -> None:
-    assert ancestry_path(MERGED, "B", "M") == ["x", "C", "y", "M"]
-    assert ancestry_path(MERGED, "x", "D") == ["y", "M", "D"]
-    assert ancestry_path(MERGED, "D", "B") == []
+    assert find_ancestry_path(MERGED, "B", "M") == ["x", "C", "y", "M"]
+    assert find_ancestry_path(MERGED, "x", "D") == ["y", "M", "D"]
+    assert find_ancestry_path(MERGED, "D", "B") == []
 
 
 def test_the_fork_point_of_a_branch_is_found() -> None:
@@ -65,26 +65,26 @@ def test_the_fork_point_of_a_branch_is_found() -> None:
 
 
 def test_overlapping_lines_have_different_lanes() -> None:
-    found = lanes(MERGED, tip="D")
+    found = assign_lanes(MERGED, tip="D")
     assert found.lane == {"A": 0, "B": 0, "C": 0, "M": 0, "D": 0, "x": 1, "y": 1}
     assert set(found.links) == {("x", "B"), ("M", "y")}
     two = graph("A:", "x: A", "z: A", "B: A x", "C: B z")
-    assert lanes(two, tip="C").lane == {"A": 0, "B": 0, "C": 0, "x": 1, "z": 2} or (
-        lanes(two, tip="C").lane == {"A": 0, "B": 0, "C": 0, "x": 2, "z": 1}
+    assert assign_lanes(two, tip="C").lane == {"A": 0, "B": 0, "C": 0, "x": 1, "z": 2} or (
+        assign_lanes(two, tip="C").lane == {"A": 0, "B": 0, "C": 0, "x": 2, "z": 1}
     )
 
 
 def test_lines_that_follow_each_other_share_a_lane() -> None:
     one_after_the_other = graph("A:", "x: A", "B: A x", "C: B", "y: C", "D: C y")
-    assert lanes(one_after_the_other, tip="D").lane["x"] == 1
-    assert lanes(one_after_the_other, tip="D").lane["y"] == 1
+    assert assign_lanes(one_after_the_other, tip="D").lane["x"] == 1
+    assert assign_lanes(one_after_the_other, tip="D").lane["y"] == 1
 
 
 def test_an_unmerged_branch_has_a_lane() -> None:
-    assert lanes(graph("A:", "B: A", "x: A"), tip="B").lane["x"] == 1
+    assert assign_lanes(graph("A:", "B: A", "x: A"), tip="B").lane["x"] == 1
 
 
 def test_thousands_of_commits_are_ordered_quickly() -> None:
     long = graph("0:", *(f"{n}: {n - 1}" for n in range(1, 5000)))
-    assert lanes(long, tip="4999").lane["0"] == 0
-    assert ancestry_path(long, "0", "4999")[-1] == "4999"
+    assert assign_lanes(long, tip="4999").lane["0"] == 0
+    assert find_ancestry_path(long, "0", "4999")[-1] == "4999"

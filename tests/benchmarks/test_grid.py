@@ -7,7 +7,13 @@ from textwrap import dedent
 import pytest
 
 from orchestrator.benchmarks.choice import choose
-from orchestrator.benchmarks.grid import Grid, Picked, expression_of, grid_of, picked_by
+from orchestrator.benchmarks.grid import (
+    Grid,
+    GridSelection,
+    build_expression,
+    build_grid,
+    find_picked,
+)
 from orchestrator.benchmarks.matrix import CaseSpec, expand
 from orchestrator.benchmarks.spec import Spec, parse
 
@@ -44,7 +50,7 @@ def cases(spec: Spec) -> list[CaseSpec]:
 
 @pytest.fixture(scope="module")
 def grid(spec: Spec, cases: list[CaseSpec]) -> Grid:
-    return grid_of(spec, cases)
+    return build_grid(spec, cases)
 
 
 def test_the_largest_axes_are_rows_and_columns_of_the_grid(grid: Grid) -> None:
@@ -57,8 +63,8 @@ def test_the_largest_axes_are_rows_and_columns_of_the_grid(grid: Grid) -> None:
     assert grid.unsupported == {(3, 0), (3, 1), (3, 2)}
 
 
-def _picked(cells: set[tuple[int, int]], tls: set[int]) -> Picked:
-    return Picked(cells=frozenset(cells), values={"tls": frozenset(tls)})
+def _picked(cells: set[tuple[int, int]], tls: set[int]) -> GridSelection:
+    return GridSelection(cells=frozenset(cells), values={"tls": frozenset(tls)})
 
 
 @pytest.mark.parametrize(
@@ -80,11 +86,11 @@ def _picked(cells: set[tuple[int, int]], tls: set[int]) -> Picked:
 def test_the_grid_writes_a_selection_as_an_expression(
     grid: Grid, cells: set[tuple[int, int]], tls: set[int], expected: str
 ) -> None:
-    assert expression_of(grid, _picked(cells, tls)) == expected
+    assert build_expression(grid, _picked(cells, tls)) == expected
 
 
 def test_a_selection_of_all_cases_needs_no_expression(grid: Grid) -> None:
-    assert expression_of(grid, grid.everything) == ""
+    assert build_expression(grid, grid.everything) == ""
 
 
 def test_any_expression_of_the_grid_selects_its_cases(
@@ -94,26 +100,26 @@ def test_any_expression_of_the_grid_selects_its_cases(
     for _ in range(60):
         cells = set(draw.sample(sorted(grid.cells), draw.randint(1, 11)))
         picked = _picked(cells, set(draw.sample([0, 1], draw.randint(1, 2))))
-        chosen = choose(spec, cases, expression_of(grid, picked))
+        chosen = choose(spec, cases, build_expression(grid, picked))
         expected = {
             (row, column, tls) for (row, column), tls in product(picked.cells, picked.values["tls"])
         }
         assert len(chosen) == len(expected)
-        assert picked_by(grid, cases, chosen) == picked
+        assert find_picked(grid, cases, chosen) == picked
 
 
 def test_an_expression_that_no_grid_can_show_has_no_grid(
     spec: Spec, cases: list[CaseSpec], grid: Grid
 ) -> None:
     chosen = choose(spec, cases, "tls == True or connections == 1")
-    assert picked_by(grid, cases, chosen) is None
+    assert find_picked(grid, cases, chosen) is None
 
 
 def test_a_single_axis_is_selected_by_its_values(spec: Spec) -> None:
     one = parse(SOURCE.replace("[false, true]", "[true]").replace("[1, 2, 3]", "[3]"))
     every = expand(one)
-    grid = grid_of(one, every)
+    grid = build_grid(one, every)
     assert (grid.rows, [axis.name for axis in grid.others]) == (None, ["system"])
-    picked = Picked(cells=frozenset(), values={"system": frozenset({0, 1})})
-    chosen = choose(one, every, expression_of(grid, picked))
+    picked = GridSelection(cells=frozenset(), values={"system": frozenset({0, 1})})
+    chosen = choose(one, every, build_expression(grid, picked))
     assert [case.parameters["system"] for case in chosen] == ["it's", "quick"]

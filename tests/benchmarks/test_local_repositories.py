@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.refs import mirror_of, repository_of
+from orchestrator.benchmarks.refs import get_mirror_path, open_repository
 from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import Personas, make_repository
 
@@ -16,16 +16,16 @@ def test_the_mirror_of_another_team_cannot_be_read(
 ) -> None:
     make_repository(tmp_path / "origin", [{"a.txt": "secret of red"}])
     red = project_of(personas.alice, tmp_path / "origin")
-    repository_of(red).fetch()
-    mirror = mirror_of(red)
+    open_repository(red).fetch()
+    mirror = get_mirror_path(red)
     assert mirror.is_dir()
     link = tmp_path / "link.git"
     link.symlink_to(mirror)
     for place in (mirror, link, tmp_path / "origin" / ".." / "data" / "repositories" / mirror.name):
         blue = project_of(personas.mallory, place)
         with pytest.raises(InvalidRequestError, match="Pitwall's own data folder"):
-            repository_of(blue).fetch()
-        assert not mirror_of(blue).exists() or not repository_of(blue).tips()
+            open_repository(blue).fetch()
+        assert not get_mirror_path(blue).exists() or not open_repository(blue).tips()
 
 
 def project_of(member: Any, place: Path) -> Project:

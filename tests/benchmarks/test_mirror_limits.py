@@ -10,11 +10,11 @@ from django.core.management import call_command
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import fetch_requests, mirrors
-from orchestrator.benchmarks.fetch_requests import fetch_of
-from orchestrator.benchmarks.mirrors import size_of
+from orchestrator.benchmarks.fetch_requests import load_fetch
+from orchestrator.benchmarks.mirrors import measure_folder
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.projects import clone_again, create_project
-from orchestrator.benchmarks.refs import mirror_of, repository_of
+from orchestrator.benchmarks.refs import get_mirror_path, open_repository
 from orchestrator.core.errors import NotReadyError, PermissionRefusedError
 from tests.support.factories import Personas, commit_files, git, make_repository
 from tests.support.fetches import fetch_now, run_fetches
@@ -45,18 +45,18 @@ def test_the_mirrors_of_a_team_share_a_quota(
     second = add_large(personas.alice, tmp_path, "second")
     theirs = add_large(personas.mallory, tmp_path, "theirs")
     run_fetches()
-    error = fetch_of(second).error
+    error = load_fetch(second).error
     assert "repositories of Red take" in error
     assert "quota is 5.00 MiB; remove large files" in error
-    assert not mirror_of(second).exists()
-    assert all(fetch_of(each).state == "done" for each in (first, theirs))
+    assert not get_mirror_path(second).exists()
+    assert all(load_fetch(each).state == "done" for each in (first, theirs))
 
     # A fetch that brings nothing large still works, and an administrator can raise the quota.
     commit_files(tmp_path / "first", {"a.txt": "two"}, 2)
     fetch_now(first)
     call_command("quota", "red", "--mirrors-mib", "20")
     fetch_now(second)
-    assert sum(size_of(mirror_of(each)) for each in (first, second)) > 6 << 20
+    assert sum(measure_folder(get_mirror_path(each)) for each in (first, second)) > 6 << 20
 
 
 def test_a_new_clone_of_a_cleaned_history_gets_a_team_out_of_its_quota(
@@ -74,19 +74,19 @@ def test_a_new_clone_of_a_cleaned_history_gets_a_team_out_of_its_quota(
     git(tmp_path / "first", "reset", "-q", "--hard", "HEAD~1")
     fetch_requests.request_fetch(project)
     run_fetches()
-    assert "choose Clone again" in fetch_of(project).error
-    before = size_of(mirror_of(project))
+    assert "choose Clone again" in load_fetch(project).error
+    before = measure_folder(get_mirror_path(project))
 
     with pytest.raises(PermissionRefusedError):
         clone_again(member=personas.bob, project=project)
     clone_again(member=personas.alice, project=project)
     run_fetches()
-    fetch = fetch_of(project)
+    fetch = load_fetch(project)
     assert (fetch.state, fetch.clone) == ("done", False)
-    assert size_of(mirror_of(project)) < 5 << 20 < before
-    assert [each.name for each in mirror_of(project).parent.glob("*.git*") if each.is_dir()] == [
-        mirror_of(project).name
-    ]
+    assert measure_folder(get_mirror_path(project)) < 5 << 20 < before
+    assert [
+        each.name for each in get_mirror_path(project).parent.glob("*.git*") if each.is_dir()
+    ] == [get_mirror_path(project).name]
     fetch_now(project)
 
 
@@ -96,8 +96,8 @@ def test_a_failed_new_clone_keeps_the_mirror(personas: Personas, tmp_path: Path)
     (tmp_path / "first").rename(tmp_path / "away")
     clone_again(member=personas.alice, project=project)
     run_fetches()
-    assert fetch_of(project).state == "failed"
-    assert repository_of(project).branches() == ["main"]
+    assert load_fetch(project).state == "failed"
+    assert open_repository(project).branches() == ["main"]
 
 
 def test_git_collects_garbage_after_a_fetch_and_not_during_it(
@@ -105,7 +105,7 @@ def test_git_collects_garbage_after_a_fetch_and_not_during_it(
 ) -> None:
     project = add_large(personas.alice, tmp_path, "first")
     run_fetches()
-    mirror = mirror_of(project)
+    mirror = get_mirror_path(project)
     git(mirror, "config", "gc.autoPackLimit", "1")
 
     def fetch_more(number: int) -> int:
@@ -123,14 +123,14 @@ def test_nothing_is_fetched_or_packed_when_the_disk_is_nearly_full(
 ) -> None:
     project = add_large(personas.alice, tmp_path, "first")
     run_fetches()
-    sha = repository_of(project).resolve("main")
+    sha = open_repository(project).resolve("main")
     settings.MIN_FREE_DISK_MIB = (shutil.disk_usage(tmp_path).total >> 20) + 1
-    repository = repository_of(project)
+    repository = open_repository(project)
     with pytest.raises(NotReadyError, match=r"must stay free; ask your administrator"):
         repository.fetch()
     for pack in (repository.archive, repository.bundle):
         with (
-            mirrors.packed_file(settings.DATA_DIR) as file,
+            mirrors.open_pack_file(settings.DATA_DIR) as file,
             pytest.raises(NotReadyError, match="must stay free"),
         ):
             pack(sha, file)

@@ -6,7 +6,13 @@ import pytest
 
 from agents.hostagent.step.plan import Objective
 from agents.hostagent.trials.objective import Probe, evaluate
-from orchestrator.benchmarks.objective import ALWAYS, Term, failed, in_words, parse
+from orchestrator.benchmarks.objective import (
+    ALWAYS,
+    Term,
+    find_failed_terms,
+    format_objective,
+    parse,
+)
 
 
 def term(metric, op, value):
@@ -96,7 +102,7 @@ def test_an_invalid_term_is_named_with_the_expected_form(text, said):
     ],
 )
 def test_an_objective_is_shown_as_text(text, words):
-    assert in_words(parse(text)) == words
+    assert format_objective(parse(text)) == words
 
 
 @pytest.mark.parametrize(
@@ -120,7 +126,7 @@ def test_an_objective_is_shown_as_text(text, words):
     ],
 )
 def test_a_missed_term_is_reported_with_its_value(values, why):
-    assert failed(parse("p99 < 50 ms"), values) == why
+    assert find_failed_terms(parse("p99 < 50 ms"), values) == why
 
 
 def rows(rng):
@@ -151,7 +157,7 @@ def test_orchestrator_and_agent_evaluate_objectives_alike(text):
     for _ in range(400):
         probe = Probe(rows(rng), rng.choice([None, 0, 1]), 100.0)
         values = {term.metric: probe.value(term.metric) for term in terms}
-        passed = failed(terms, values) is None
+        passed = find_failed_terms(terms, values) is None
         assert passed == evaluate(sent, probe).passed
         seen.add(passed)
     assert seen == {True, False}

@@ -5,10 +5,15 @@ from typing import Any
 
 import pytest
 
-from orchestrator.benchmarks.loads import check_loads, roles_of, tools_of, unbound_of
-from orchestrator.benchmarks.matrix import expand, is_baseline, load_of
-from orchestrator.benchmarks.options import merged, why_unfit
-from orchestrator.benchmarks.resolved import labels_of, resolve, shapes_of, why_unsupported
+from orchestrator.benchmarks.loads import check_loads, find_unbound_services, list_roles, list_tools
+from orchestrator.benchmarks.matrix import expand, is_baseline, resolve_load
+from orchestrator.benchmarks.options import find_version_problem, merge_changes
+from orchestrator.benchmarks.resolved import (
+    build_labels,
+    find_unsupported_reason,
+    resolve,
+    resolve_cells,
+)
 from orchestrator.benchmarks.spec import Spec, from_data, parse
 from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import DEFINITION
@@ -81,36 +86,36 @@ def test_options_merge_mappings_and_replace_other_values(spec: Spec) -> None:
 def test_a_definition_without_options_is_unchanged() -> None:
     spec = parse(DEFINITION)
     assert resolve(spec, {"connections": 4}) is spec
-    assert shapes_of(spec, [{"connections": 4}, {"connections": 8}]) == [spec]
+    assert resolve_cells(spec, [{"connections": 4}, {"connections": 8}]) == [spec]
 
 
 def test_each_different_definition_is_listed_once(spec: Spec) -> None:
     cases = [case.parameters for case in expand(spec)]
     # axum and the old one, each with TLS and without, and gthread.
-    assert len(shapes_of(spec, cases)) == 5
+    assert len(resolve_cells(spec, cases)) == 5
 
 
 def test_later_axes_win(spec: Spec) -> None:
     cells = {**cell("gthread"), "tls": True}
-    load = load_of(spec, cells)
+    load = resolve_load(spec, cells)
     assert (load.tls, load.tool) == (True, "oha")
 
 
 def test_requirements_of_all_cases_are_collected(spec: Spec) -> None:
-    assert roles_of(spec) == {"target", "generator", "backend"}
-    assert set(unbound_of(spec)) == {"subject", "store"}
-    assert set(tools_of(spec)) == {"oha", "wrk"}
+    assert list_roles(spec) == {"target", "generator", "backend"}
+    assert set(find_unbound_services(spec)) == {"subject", "store"}
+    assert set(list_tools(spec)) == {"oha", "wrk"}
 
 
 def test_labels_of_a_case_are_returned(spec: Spec) -> None:
-    assert labels_of(spec, cell("axum")) == {"language": "rust", "framework": "axum"}
-    assert labels_of(spec, cell("old")) == {}
+    assert build_labels(spec, cell("axum")) == {"language": "rust", "framework": "axum"}
+    assert build_labels(spec, cell("old")) == {}
 
 
 def test_unavailable_cases_keep_their_reason(spec: Spec) -> None:
     check_loads(spec)
-    assert why_unsupported(spec, cell("old")) == "its compiler is gone"
-    assert why_unsupported(spec, cell("axum")) == ""
+    assert find_unsupported_reason(spec, cell("old")) == "its compiler is gone"
+    assert find_unsupported_reason(spec, cell("axum")) == ""
     assert any(case.parameters["system"] == "old" for case in expand(spec))
 
 
@@ -199,12 +204,12 @@ def test_the_installed_placeholder_needs_an_install() -> None:
 def test_versions_are_compared_with_requirements(
     version: str | None, wanted: str, fits: bool
 ) -> None:
-    why = why_unfit(version, wanted)
+    why = find_version_problem(version, wanted)
     assert (why == "") is fits
     assert fits or wanted in why
 
 
 def test_merging_changes_neither_input() -> None:
     data, changes = {"a": {"b": 1, "c": [1]}}, {"a": {"c": [2], "d": 3}}
-    assert merged(data, changes) == {"a": {"b": 1, "c": [2], "d": 3}}
+    assert merge_changes(data, changes) == {"a": {"b": 1, "c": [2], "d": 3}}
     assert data == {"a": {"b": 1, "c": [1]}}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.benchmarks.refs import Refs, commit_of_ref
+from orchestrator.benchmarks.refs import Refs, resolve_ref
 from orchestrator.benchmarks.remote_calls import Remote
 from orchestrator.benchmarks.remotes import check_url
 from orchestrator.benchmarks.repository import Repository
@@ -133,9 +133,9 @@ def test_commits_are_filed_in_order_along_the_branch(personas: Personas, tmp_pat
     places = dict(project.commits.values_list("sha", "position"))
     assert [places[sha] for sha in shas] == [0, 1, 2]
     newer = commit_files(tmp_path / "origin", {"a.txt": "four"}, 4)
-    assert commit_of_ref(project=project, ref="main").sha == shas[2]
+    assert resolve_ref(project=project, ref="main").sha == shas[2]
     fetch_now(project)
-    assert commit_of_ref(project=project, ref="main").sha == newer
+    assert resolve_ref(project=project, ref="main").sha == newer
     assert project.commits.get(sha=newer).position == 3
 
 

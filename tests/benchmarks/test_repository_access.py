@@ -23,8 +23,8 @@ from orchestrator.benchmarks.git_access import (
 )
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.projects import change_repository
-from orchestrator.benchmarks.refs import mirror_of, repository_of
-from orchestrator.benchmarks.remotes import place_of, way_to
+from orchestrator.benchmarks.refs import get_mirror_path, open_repository
+from orchestrator.benchmarks.remotes import open_way, parse_place
 from orchestrator.core.errors import (
     BrokenSealError,
     ConflictError,
@@ -102,14 +102,14 @@ def test_a_team_cannot_use_the_key_of_another_team(
     row = access.generate_deploy_key(member=personas.alice, project=ours)
     authorize(tmp_path, row.public_key)
 
-    repository_of(ours).fetch()
-    assert repository_of(ours).resolve("main") == origin
+    open_repository(ours).fetch()
+    assert open_repository(ours).resolve("main") == origin
 
     for _ in range(2):
         with pytest.raises(InvalidRequestError, match="Permission denied"):
-            repository_of(theirs).fetch()
+            open_repository(theirs).fetch()
         access.generate_deploy_key(member=personas.mallory, project=theirs)
-    assert not mirror_of(theirs).exists()
+    assert not get_mirror_path(theirs).exists()
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
@@ -134,15 +134,17 @@ def test_ssh_agent_and_keys_of_the_account_are_not_used(
 
     project = project_at(personas.alice, address)
     with pytest.raises(InvalidRequestError, match="Permission denied"):
-        repository_of(project).fetch()
+        open_repository(project).fetch()
 
 
 def test_ssh_reads_no_file_of_an_account(personas: Personas, address: str) -> None:
     """`ssh -G` prints what ssh would use."""
-    place = place_of(address)
+    place = parse_place(address)
     with (
-        prepare_access(access.access_of(project_at(personas.alice, address)), place) as prepared,
-        way_to(place, ["127.0.0.0/8"], ssh_options=prepared.ssh_options) as way,
+        prepare_access(
+            access.load_git_access(project_at(personas.alice, address)), place
+        ) as prepared,
+        open_way(place, ["127.0.0.0/8"], ssh_options=prepared.ssh_options) as way,
     ):
         command = [*shlex.split(way.variables["GIT_SSH_COMMAND"]), "-G", place.host]
         shown = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -156,16 +158,16 @@ def test_the_host_key_is_pinned_and_another_one_is_refused(
     project = project_at(personas.alice, address)
     row = access.generate_deploy_key(member=personas.alice, project=project)
     authorize(tmp_path, row.public_key)
-    repository_of(project).fetch()
+    open_repository(project).fetch()
     shown = HostKey.parse(sshd.host_key)
-    assert access.row_of(project).host_key == shown.line
+    assert access.load_repository_access(project).host_key == shown.line
     assert AuditEntry.objects.filter(action="repository.host_key_pinned").count() == 1
 
     other = HostKey.parse(generate_key().public_openssh)
     type(row).objects.filter(project=project).update(host_key=other.line)
     with pytest.raises(HostKeyChangedError, match=re.escape(shown.fingerprint_sha256)):
-        repository_of(project).fetch()
-    row = access.row_of(project)
+        open_repository(project).fetch()
+    row = access.load_repository_access(project)
     assert (row.host_key, row.offered_host_key) == (other.line, shown.line)
 
     def accept(member: Member, key: HostKey) -> None:
@@ -177,8 +179,8 @@ def test_the_host_key_is_pinned_and_another_one_is_refused(
     with pytest.raises(ConflictError):
         accept(personas.alice, other)
     accept(personas.alice, shown)
-    assert access.row_of(project).offered_host_key == ""
-    repository_of(project).fetch()
+    assert access.load_repository_access(project).offered_host_key == ""
+    open_repository(project).fetch()
 
 
 def test_an_offered_host_key_is_dropped_when_the_pinned_one_returns(
@@ -187,20 +189,20 @@ def test_an_offered_host_key_is_dropped_when_the_pinned_one_returns(
     project = project_at(personas.alice, address)
     row = access.generate_deploy_key(member=personas.alice, project=project)
     authorize(tmp_path, row.public_key)
-    repository_of(project).fetch()
-    pinned = access.row_of(project).host_key
+    open_repository(project).fetch()
+    pinned = access.load_repository_access(project).host_key
 
     other = HostKey.parse(generate_key().public_openssh)
-    host_keys.note_offered_key(project, other.line)
+    host_keys.record_offered_key(project, other.line)
     with pytest.raises(PermissionRefusedError):
-        host_keys.keep_host_key(member=personas.bob, project=project)
-    host_keys.keep_host_key(member=personas.alice, project=project)
+        host_keys.confirm_host_key(member=personas.bob, project=project)
+    host_keys.confirm_host_key(member=personas.alice, project=project)
     with pytest.raises(ConflictError, match="no other host key"):
-        host_keys.keep_host_key(member=personas.alice, project=project)
+        host_keys.confirm_host_key(member=personas.alice, project=project)
 
-    host_keys.note_offered_key(project, other.line)
-    repository_of(project).fetch()
-    row = access.row_of(project)
+    host_keys.record_offered_key(project, other.line)
+    open_repository(project).fetch()
+    row = access.load_repository_access(project)
     assert (row.host_key, row.offered_host_key, row.offered_at) == (pinned, "", None)
     dropped = AuditEntry.objects.filter(action="repository.host_key_dropped")
     assert [other.fingerprint_sha256 in each.subject for each in dropped] == [True, True]
@@ -212,21 +214,21 @@ def test_after_forgetting_the_pinned_host_key_the_next_must_be_accepted(
     project = project_at(personas.alice, address)
     row = access.generate_deploy_key(member=personas.alice, project=project)
     authorize(tmp_path, row.public_key)
-    repository_of(project).fetch()
-    shown = access.row_of(project).host_fingerprint
+    open_repository(project).fetch()
+    shown = access.load_repository_access(project).host_fingerprint
     with pytest.raises(PermissionRefusedError):
         host_keys.forget_host_key(member=personas.bob, project=project)
     host_keys.forget_host_key(member=personas.alice, project=project)
     for _ in range(2):
         with pytest.raises(HostKeyChangedError, match="none is pinned since a maintainer removed"):
-            repository_of(project).fetch()
-    row = access.row_of(project)
+            open_repository(project).fetch()
+    row = access.load_repository_access(project)
     assert (row.host_key, row.offered_fingerprint) == ("", shown)
     with pytest.raises(ConflictError, match="no host key is pinned"):
         host_keys.forget_host_key(member=personas.alice, project=project)
     host_keys.accept_host_key(member=personas.alice, project=project, fingerprint=shown)
-    repository_of(project).fetch()
-    assert access.row_of(project).host_fingerprint == shown
+    open_repository(project).fetch()
+    assert access.load_repository_access(project).host_fingerprint == shown
 
 
 def test_no_secret_is_in_a_command_or_environment(
@@ -245,18 +247,18 @@ def test_no_secret_is_in_a_command_or_environment(
     project = project_at(personas.alice, address)
     row = access.generate_deploy_key(member=personas.alice, project=project)
     authorize(tmp_path, row.public_key)
-    repository_of(project).fetch()
+    open_repository(project).fetch()
     web = project_at(personas.mallory, "http://127.0.0.1:9/x.git")
     access.save_token(member=personas.mallory, project=web, token=TOKEN)
     with pytest.raises(InvalidRequestError):
-        repository_of(web).fetch()
+        open_repository(web).fetch()
     assert seen
     assert not [text for text in seen if "PRIVATE KEY" in text or "s3cret" in text]
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_secret_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
-    place = place_of("git@github.com:a/b.git")
+    place = parse_place("git@github.com:a/b.git")
     stale, young = (tmp_path / "tmp" / f"pitwall-git-{name}" for name in ("stale", "young"))
     for folder in (stale, young):
         folder.mkdir()
@@ -297,15 +299,15 @@ def test_a_token_opens_a_repository_over_http(
     with serving(server) as url:
         project = project_at(personas.alice, f"{url}/r.git")
         with pytest.raises(InvalidRequestError, match=r"Username.*Repository access"):
-            repository_of(project).fetch()
+            open_repository(project).fetch()
         access.save_token(member=personas.alice, project=project, token=TOKEN)
-        repository_of(project).fetch()
+        open_repository(project).fetch()
         access.save_token(member=personas.alice, project=project, token=TOKEN, username="bot")
-        repository_of(project).fetch()
+        open_repository(project).fetch()
         access.remove_credential(member=personas.alice, project=project)
         with pytest.raises(InvalidRequestError, match=r"Username.*Repository access"):
-            repository_of(project).fetch()
-    assert repository_of(project).resolve("main") == origin
+            open_repository(project).fetch()
+    assert open_repository(project).resolve("main") == origin
     assert server.users == {"x-access-token", "bot"}
 
 
@@ -327,7 +329,7 @@ def test_a_credential_must_match_the_address(personas: Personas) -> None:
         # One that was stored by an older version.
         with (
             pytest.raises(InvalidRequestError, match="over https only"),
-            prepare_access(access.access_of(web), place_of(web.repository_url)),
+            prepare_access(access.load_git_access(web), parse_place(web.repository_url)),
         ):
             raise AssertionError("the token would be sent")
         Project.objects.filter(pk=web.pk).update(repository_url="https://github.com/a/b.git")
@@ -350,15 +352,15 @@ def test_a_token_is_not_sent_to_another_server(personas: Personas) -> None:
     with pytest.raises(PermissionRefusedError):
         change(dora, "https://attacker.example/a/c.git")
     change(personas.alice, "https://GitHub.com/a/b.git")
-    assert access.access_of(project).token == TOKEN
+    assert access.load_git_access(project).token == TOKEN
     # A worker that began before has the address of before, and gets nothing.
-    assert access.access_of(stale).token == ""
+    assert access.load_git_access(stale).token == ""
     with pytest.raises(ConflictError):
         access.save_token(member=personas.alice, project=stale, token=TOKEN)
     for url in ("https://attacker.example/a/c.git", "https://github.com:8443/a/b.git"):
         access.save_token(member=personas.alice, project=project, token=TOKEN)
         change(personas.alice, url)
-        assert access.access_of(project).token == ""
+        assert access.load_git_access(project).token == ""
 
 
 def test_secrets_in_older_addresses_are_sealed_and_removed(
@@ -378,7 +380,7 @@ def test_secrets_in_older_addresses_are_sealed_and_removed(
         each.refresh_from_db()
     assert token.repository_url == "https://git.example:8443/a/b.git"
     assert ssh.repository_url == "ssh://git@git.example/a/b.git"
-    opened = access.access_of(token)
+    opened = access.load_git_access(token)
     assert (opened.username, opened.token) == ("bot", "s/3")
     assert "s/3" not in repr(opened)
-    assert not access.projects_with_secrets().exists()
+    assert not access.find_projects_with_secrets().exists()

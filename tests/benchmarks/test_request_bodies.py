@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.benchmarks.loads import load_specs_of
+from orchestrator.benchmarks.loads import build_load_specs
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.spec import parse
 from tests.support.factories import DEFINITION
@@ -11,7 +11,7 @@ from tests.support.factories import DEFINITION
 def bodies(load: str, matrix: str = "") -> list[str | None]:
     source = DEFINITION.replace("duration_s: 0.6", f"duration_s: 0.6\n  {load}")
     spec = parse(source.replace("connections: [4]", f"connections: [4]{matrix}"))
-    return [load_specs_of(spec, case.parameters)[0].body for case in expand(spec)]
+    return [build_load_specs(spec, case.parameters)[0].body for case in expand(spec)]
 
 
 def test_a_request_body_is_sent_as_written() -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from orchestrator.benchmarks.places import line_of
+from orchestrator.benchmarks.places import find_line
 from orchestrator.benchmarks.review import Fault, Review, review
 from orchestrator.benchmarks.spec import parse
-from orchestrator.benchmarks.versions import case_changes, diff_lines
+from orchestrator.benchmarks.versions import compare_cases, compute_diff
 from tests.runs.test_choosing_cases import MATRIX
 from tests.support.factories import DEFINITION
 
@@ -36,7 +36,7 @@ a:
     ],
 )
 def test_review_finds_the_line_of_a_path_or_the_nearest_one(path: str, line: int | None) -> None:
-    assert line_of(YAML, path) == line
+    assert find_line(YAML, path) == line
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_review_reports_cases_duration_tools_and_requirements() -> None:
 
 def test_review_shows_what_changed_line_by_line() -> None:
     after = DEFINITION.replace("rounds: 5", "rounds: 7").replace("[4]", "[4, 8]")
-    lines = diff_lines(DEFINITION, after)
+    lines = compute_diff(DEFINITION, after)
     changed = [(each.sign, each.old, each.new, each.text) for each in lines if each.sign in "+-"]
 
     assert changed == [
@@ -90,12 +90,12 @@ def test_review_shows_what_changed_line_by_line() -> None:
         ("+", None, 13, "rounds: 7"),
     ]
     assert (lines[0].sign, lines[0].old, lines[0].new) == ("@", 9, 9)
-    assert diff_lines(DEFINITION, DEFINITION) == []
+    assert compute_diff(DEFINITION, DEFINITION) == []
 
 
 def test_review_lists_cases_that_keep_their_history() -> None:
     after = DEFINITION.replace("[4]", "[4, 8]")
-    changes = case_changes(parse(DEFINITION), parse(after))
+    changes = compare_cases(parse(DEFINITION), parse(after))
 
     assert (changes.added, changes.removed, changes.kept) == (("connections 8",), (), 1)
-    assert case_changes(parse(after), parse(DEFINITION)).removed == ("connections 8",)
+    assert compare_cases(parse(after), parse(DEFINITION)).removed == ("connections 8",)

@@ -7,7 +7,7 @@ import pytest
 from orchestrator.benchmarks.loads import check_loads
 from orchestrator.benchmarks.spec import from_data, parse
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.core.ids import digest_of
+from orchestrator.core.ids import hash_value
 from tests.support.factories import DEFINITION
 
 SERVICES = """\
@@ -51,7 +51,7 @@ def test_the_order_of_services_is_stored() -> None:
 
 
 def test_a_definition_without_services_and_limits_keeps_its_digest() -> None:
-    assert digest_of(parse(DEFINITION).model_dump(mode="json")) == DIGEST_BEFORE
+    assert hash_value(parse(DEFINITION).model_dump(mode="json")) == DIGEST_BEFORE
     assert parse(DEFINITION).roles == {"target", "generator"}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.benchmarks.matrix import expand, fill, load_of
+from orchestrator.benchmarks.matrix import expand, fill, resolve_load
 from orchestrator.benchmarks.spec import MAX_SOURCE_BYTES, parse
 from orchestrator.core.errors import InvalidRequestError
 from tests.support.factories import DEFINITION
@@ -69,14 +69,14 @@ def test_a_case_keeps_its_key_when_other_parts_change() -> None:
 
 def test_case_parameters_are_filled_into_the_load_and_agent_placeholders_stay() -> None:
     spec = parse(DEFINITION)
-    assert load_of(spec, {"connections": 4}).connections == 4
+    assert resolve_load(spec, {"connections": 4}).connections == 4
     assert fill("{port} {connections}", {"connections": 4}) == "{port} 4"
 
 
 def test_an_axis_with_an_invalid_value_is_named() -> None:
     spec = parse(DEFINITION.replace("connections: [4]", "connections: [many]"))
     with pytest.raises(InvalidRequestError, match="many"):
-        load_of(spec, {"connections": "many"})
+        resolve_load(spec, {"connections": "many"})
 
 
 def test_a_matrix_without_cases_is_refused() -> None:

@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from orchestrator.benchmarks.models import Definition
-from orchestrator.benchmarks.selectors import load_stored_spec, spec_of, stored_spec
-from orchestrator.core.ids import digest_of
+from orchestrator.benchmarks.selectors import load_stored_spec, read_spec, stored_spec
+from orchestrator.core.ids import hash_value
 from tests.support.factories import Personas, make_definition, make_project
 
 
@@ -27,7 +27,7 @@ def changed(definition: Definition, **changes: object) -> Definition:
         source=definition.source,
         spec=spec,
         axes=definition.axes,
-        digest=digest_of(spec),
+        digest=hash_value(spec),
     )
 
 
@@ -37,7 +37,7 @@ def test_a_definition_is_parsed_once(definition: Definition) -> None:
     with CaptureQueriesContext(connection) as queries:
         assert stored_spec(again) is first
         assert load_stored_spec(definition.pk, definition.digest) is first
-        assert spec_of(again) is first.spec
+        assert read_spec(again) is first.spec
     assert len(queries) == 0
 
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from orchestrator.measurements.recording import Measured
+from orchestrator.measurements.recording import MeasuredRow
 from orchestrator.results.models import ChangePoint, Series
 from tests.browser.screenshots import wait_until_drawn
 from tests.support.factories import record
@@ -54,10 +54,10 @@ def shas(world: World) -> list[str]:
     return [commit.sha[:8] for commit in made]
 
 
-def _trials(benchmark: Benchmark, commit: Commit) -> list[Measured]:
+def _trials(benchmark: Benchmark, commit: Commit) -> list[MeasuredRow]:
     level = 1000 if (commit.position or 0) < 40 else 900
     return [
-        Measured(
+        MeasuredRow(
             id=uuid4(),
             benchmark=benchmark.pk,
             case=benchmark.cases.get().pk,

@@ -3,14 +3,14 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from orchestrator.reports.reference_suites import import_published, suites_with_figures
+from orchestrator.reports.reference_suites import import_published, list_reference_suites
 from tests.support.world import World
 
 pytestmark = pytest.mark.browser
 
 
 def test_reference_results_are_found_on_wide_and_narrow_screens(page: Page, world: World) -> None:
-    for suite in suites_with_figures():
+    for suite in list_reference_suites():
         import_published(member=world.personas.alice, suite=suite)
     for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 800})

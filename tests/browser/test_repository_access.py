@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from orchestrator.benchmarks.models import Fetch, Project, RepositoryAccess
-from orchestrator.benchmarks.refs import mirror_of
+from orchestrator.benchmarks.refs import get_mirror_path
 from orchestrator.transport.keys import generate_key
 from tests.browser import page_checks
 from tests.support.fetches import PATIENCE_S
@@ -82,7 +82,7 @@ def test_the_repository_page_is_accessible_and_fits_a_phone(page: Page, world: W
 
 
 def test_a_maintainer_has_the_repository_cloned_again(page: Page, world: World) -> None:
-    mirror = mirror_of(Project.objects.get())
+    mirror = get_mirror_path(Project.objects.get())
     mark = mirror / "of-the-former-mirror"
     mark.touch()
     page.goto("/projects/server/")

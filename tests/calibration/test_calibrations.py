@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from orchestrator.calibration.calibrations import judge_calibration, tick
-from orchestrator.calibration.forecasts import forecasts_of, sentence
+from orchestrator.calibration.calibrations import judge_calibration, judge_calibrations
+from orchestrator.calibration.forecasts import forecast_resolution, format_forecast
 from orchestrator.calibration.sensitivity import (
-    Sight,
-    calibrations_of,
+    Sensitivity,
+    list_sensitivities,
+    load_calibrations,
     present_calibrations,
-    sights_of,
 )
 from orchestrator.fleet.models import HostChange, HostSnapshot
 from orchestrator.loadtools.metrics import METRICS
@@ -22,8 +22,8 @@ from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import NewCalibration, start_calibration
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.services import RunPlan, RunRequest, plan_run
-from orchestrator.stats.noise import Noise, noise_of
-from orchestrator.stats.power import smallest_change
+from orchestrator.stats.noise import Noise, estimate_noise
+from orchestrator.stats.power import compute_smallest_change
 from tests.support.factories import (
     DEFINITION,
     Personas,
@@ -50,7 +50,7 @@ class CalibrationWorld(World):
 
     def calibrate(self, rates: Sequence[float], benchmark: str = "hello") -> Calibration:
         run = self.measured(rates, benchmark)
-        tick()
+        judge_calibrations()
         return Calibration.objects.get(run=run)
 
     def plan(self, **changes: Any) -> RunPlan:
@@ -59,7 +59,7 @@ class CalibrationWorld(World):
         return plan_run(member=self.personas.alice, request=request)
 
     def forecast(self, **changes: Any) -> str:
-        (found,) = forecasts_of(self.plan(**changes))
+        (found,) = forecast_resolution(self.plan(**changes))
         return found.text
 
 
@@ -88,7 +88,7 @@ def _only(calibration: Calibration) -> dict[str, dict[str, float]]:
 def test_neighbouring_rounds_form_pairs(world: CalibrationWorld) -> None:
     calibration = world.calibrate(rates_of(NOISY))
     rate = _only(calibration)["requests.rate"]
-    expected = noise_of(NOISY)
+    expected = estimate_noise(NOISY)
     assert expected is not None
     assert rate["pairs"] == 5
     assert rate["sigma"] == pytest.approx(expected.sigma)
@@ -106,18 +106,18 @@ def test_a_calibration_records_what_it_measured(world: CalibrationWorld) -> None
 
 def test_a_calibration_is_evaluated_once_after_it_ended(world: CalibrationWorld) -> None:
     run = world.queue()
-    tick()
+    judge_calibrations()
     assert not Calibration.objects.exists()
     finish_run(run, [1000])
-    tick()
-    tick()
+    judge_calibrations()
+    judge_calibrations()
     assert judge_calibration(run) == Calibration.objects.get()
 
 
 def test_other_runs_are_not_evaluated(world: CalibrationWorld) -> None:
     run = world.measured(rates_of(NOISY))
     Run.objects.update(trigger="golden")
-    tick()
+    judge_calibrations()
     assert not Calibration.objects.filter(run=run).exists()
 
 
@@ -127,10 +127,10 @@ def test_an_invalid_trial_excludes_its_pair(
 ) -> None:
     run = world.measured(rates_of([*NOISY, 5.0]))
     Trial.objects.filter(job__run=run, round=11).update(**change)
-    tick()
+    judge_calibrations()
     rate = _only(Calibration.objects.get())["requests.rate"]
     assert rate["pairs"] == 5
-    expected = noise_of(NOISY)
+    expected = estimate_noise(NOISY)
     assert expected is not None
     assert rate["sigma"] == pytest.approx(expected.sigma)
 
@@ -139,7 +139,7 @@ def test_pairs_do_not_span_a_gap(world: CalibrationWorld) -> None:
     run = world.measured(rates_of([*NOISY, 0.0]))
     # Of rounds 3 and 5 no pair is made: they are of different pairs.
     Trial.objects.filter(job__run=run, round__in=[4, 6]).update(validity="invalid")
-    tick()
+    judge_calibrations()
     calibration = Calibration.objects.get()
     assert calibration.readings == {}
     assert calibration.message == "no case has 5 pairs whose trials are both valid"
@@ -153,12 +153,12 @@ def test_a_metric_without_a_logarithm_is_omitted(world: CalibrationWorld) -> Non
 def test_a_failed_run_is_reported_in_the_calibration(world: CalibrationWorld) -> None:
     world.queue()
     Run.objects.update(state="failed", message="here: the server does not start")
-    tick()
+    judge_calibrations()
     calibration = Calibration.objects.get()
     assert calibration.readings == {}
     assert calibration.message == "its run is failed: here: the server does not start"
     assert present_calibrations(world.host) == []
-    assert list(calibrations_of(world.host)) == [calibration]
+    assert list(load_calibrations(world.host)) == [calibration]
 
 
 def test_the_database_refuses_to_change_one(world: CalibrationWorld) -> None:
@@ -171,7 +171,7 @@ def test_each_case_has_its_own_noise(world: CalibrationWorld) -> None:
     project = world.plan().definition.benchmark.project
     source = DEFINITION.replace("connections: [4]", "connections: [4, 8]")
     make_definition(world.personas.alice, project, source=source)
-    sights = sights_of(world.calibrate(rates_of(NOISY)))
+    sights = list_sensitivities(world.calibrate(rates_of(NOISY)))
     assert [sight.metric.key for sight in sights] == [
         *("requests.rate", "latency.p50", "cpu.seconds_per_1k"),
     ] * 2
@@ -198,13 +198,13 @@ def test_the_newest_calibration_of_the_current_epoch_counts(world: CalibrationWo
 def test_a_plan_forecasts_the_smallest_change(world: CalibrationWorld) -> None:
     assert world.forecast() == "here is not calibrated yet: which changes it can detect is unknown"
     calibration = world.calibrate(rates_of(NOISY))
-    noise = noise_of(NOISY)
+    noise = estimate_noise(NOISY)
     assert noise is not None
-    seen = smallest_change(noise.sigma, 7) * 100
+    seen = compute_smallest_change(noise.sigma, 7) * 100
     text = world.forecast(rounds=7)
     assert text.startswith(f"With 7 rounds, here detects changes of about {seen:.1f} % in requests")
     assert text.endswith("in requests per second; for 3 % take 8 rounds")
-    (found,) = forecasts_of(world.plan(rounds=9))
+    (found,) = forecast_resolution(world.plan(rounds=9))
     assert (found.calibration, found.host) == (calibration, world.host)
     assert "take" not in found.text
 
@@ -218,12 +218,12 @@ def test_a_forecast_from_another_benchmark_names_it(world: CalibrationWorld) -> 
 
 def test_only_calibrated_hosts_have_a_forecast(world: CalibrationWorld) -> None:
     plan = world.plan(hosts=("here", "profile:any"))
-    assert [each.host for each in forecasts_of(plan)] == [world.host]
+    assert [each.host for each in forecast_resolution(plan)] == [world.host]
 
 
-def _sight(sigma: float, key: str = "requests.rate") -> Sight:
+def _sight(sigma: float, key: str = "requests.rate") -> Sensitivity:
     noise = Noise(pairs=10, sigma=sigma, low=0, high=1, mean=0, mean_low=0, mean_high=0)
-    return Sight(case="c", label="C", metric=METRICS[key], noise=noise)
+    return Sensitivity(case="c", label="C", metric=METRICS[key], noise=noise)
 
 
 @pytest.mark.parametrize(
@@ -247,4 +247,4 @@ def _sight(sigma: float, key: str = "requests.rate") -> Sight:
     ],
 )
 def test_a_forecast_is_a_sentence(sigmas: list[float], rounds: int, expected: str) -> None:
-    assert sentence("a", [_sight(sigma) for sigma in sigmas], rounds) == expected
+    assert format_forecast("a", [_sight(sigma) for sigma in sigmas], rounds) == expected

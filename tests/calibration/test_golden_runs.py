@@ -11,10 +11,10 @@ import pytest
 
 from orchestrator.accounts.models import AuditEntry, Membership, Role
 from orchestrator.calibration.golden import (
-    forget_references,
-    golden_statuses,
+    advance_golden_checks,
     judge_golden,
-    tick,
+    load_golden_statuses,
+    reset_references,
 )
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
@@ -23,13 +23,13 @@ from orchestrator.fleet.models import Host, HostChange, HostSnapshot
 from orchestrator.results.models import GoldenOutcome
 from orchestrator.runs.golden import (
     NewGolden,
-    due_golden_checks,
+    load_due_golden_checks,
     remove_golden,
     set_golden,
     start_golden,
 )
 from orchestrator.runs.models import GoldenCheck, Job, Run, Trial
-from orchestrator.stats.drift import drift_of
+from orchestrator.stats.drift import measure_drift
 from tests.support.factories import (
     DEFINITION,
     Personas,
@@ -57,12 +57,12 @@ class GoldenWorld(World):
 
     def golden_run(self, rate: float) -> GoldenOutcome:
         """An hour passes, the golden run measures `rate` requests a second."""
-        tick(self.later(hours=1))
+        advance_golden_checks(self.later(hours=1))
         run = self.check.last_run
         assert run is not None
         assert run.state == "queued"
         finish_run(run, [rate])
-        tick(self.now)
+        advance_golden_checks(self.now)
         return GoldenOutcome.objects.get(run=run)
 
     def golden_runs(self, rates: Sequence[float]) -> list[str]:
@@ -86,14 +86,14 @@ def _wanted(world: GoldenWorld, **changes: Any) -> NewGolden:
 
 
 def test_a_golden_run_is_queued_once_ahead_of_others(world: GoldenWorld) -> None:
-    tick(world.now)
-    tick(world.now)
+    advance_golden_checks(world.now)
+    advance_golden_checks(world.now)
     run = Run.objects.get()
     assert (run.trigger, run.priority, run.requested_by) == ("golden", 1, world.personas.alice.user)
     assert [variant.commit.sha for variant in run.variants.all()] == [world.shas[0]]
     assert world.check.last_run == run
     assert not world.check.judged
-    assert golden_statuses(world.personas.bob)[world.host.pk].word == "running"
+    assert load_golden_statuses(world.personas.bob)[world.host.pk].word == "running"
 
 
 def test_three_golden_runs_are_learning_and_then_steady(world: GoldenWorld) -> None:
@@ -101,7 +101,7 @@ def test_three_golden_runs_are_learning_and_then_steady(world: GoldenWorld) -> N
     assert world.state() == ("ready", "")
     assert world.check.message.startswith("steady: ")
     assert "against 3 earlier golden runs" in world.check.message
-    assert golden_statuses(world.personas.alice)[world.host.pk].word == "steady"
+    assert load_golden_statuses(world.personas.alice)[world.host.pk].word == "steady"
 
 
 @pytest.mark.parametrize("rate", [880, 1130])
@@ -136,9 +136,9 @@ def test_a_noisy_host_has_a_wider_tolerance(world: GoldenWorld) -> None:
 
 
 def test_a_host_that_fails_its_golden_run_is_quarantined(world: GoldenWorld) -> None:
-    tick(world.now)
+    advance_golden_checks(world.now)
     Run.objects.update(state="failed", message="here: the server does not start")
-    tick(world.now)
+    advance_golden_checks(world.now)
     assert world.state() == (
         "quarantined",
         "golden run: failed: here: the server does not start",
@@ -146,29 +146,29 @@ def test_a_host_that_fails_its_golden_run_is_quarantined(world: GoldenWorld) -> 
 
 
 def test_an_unreachable_host_has_not_drifted(world: GoldenWorld) -> None:
-    tick(world.now)
+    advance_golden_checks(world.now)
     Host.objects.update(state="unreachable", message="no route")
     Run.objects.update(state="failed", message="here: no route")
-    tick(world.now)
+    advance_golden_checks(world.now)
     assert world.state()[0] == "unreachable"
     assert world.check.message.startswith("not judged: the host could not be reached")
 
 
 def test_a_cancelled_golden_run_has_no_verdict(world: GoldenWorld) -> None:
-    tick(world.now)
+    advance_golden_checks(world.now)
     Run.objects.update(state="cancelled")
-    tick(world.now)
+    advance_golden_checks(world.now)
     assert world.state()[0] == "ready"
     assert GoldenOutcome.objects.get().verdict == "not judged"
 
 
 def test_a_golden_run_without_a_valid_trial_fails_with_its_reason(world: GoldenWorld) -> None:
-    tick(world.now)
+    advance_golden_checks(world.now)
     run = world.check.last_run
     assert run is not None
     finish_run(run, [1000])
     Trial.objects.update(validity="invalid", reasons=["steal: another guest took the CPU"])
-    tick(world.now)
+    advance_golden_checks(world.now)
     assert world.state()[0] == "quarantined"
     assert "no trial of its golden run is valid; steal: another guest" in world.state()[1]
 
@@ -186,10 +186,10 @@ def test_a_member_resets_the_reference(world: GoldenWorld) -> None:
     assert world.golden_run(800).verdict == "drifted"
     release_host(member=world.personas.alice, host_id=world.host.pk)
     with pytest.raises(PermissionRefusedError):
-        forget_references(member=world.personas.bob, host_id=world.host.pk)
+        reset_references(member=world.personas.bob, host_id=world.host.pk)
     with pytest.raises(NotFoundError):
-        forget_references(member=world.personas.mallory, host_id=world.host.pk)
-    forget_references(member=world.personas.alice, host_id=world.host.pk)
+        reset_references(member=world.personas.mallory, host_id=world.host.pk)
+    reset_references(member=world.personas.alice, host_id=world.host.pk)
     assert world.golden_runs([800, 801, 799, 800]) == [*["learning"] * 3, "steady"]
 
 
@@ -218,8 +218,8 @@ def test_other_runs_of_the_commit_are_not_golden_runs(world: GoldenWorld) -> Non
 
 def test_a_golden_run_is_due_after_hours(world: GoldenWorld) -> None:
     world.golden_run(1000)
-    assert due_golden_checks(world.now + timedelta(minutes=59)) == []
-    assert due_golden_checks(world.now + timedelta(minutes=60)) == [world.check]
+    assert load_due_golden_checks(world.now + timedelta(minutes=59)) == []
+    assert load_due_golden_checks(world.now + timedelta(minutes=60)) == [world.check]
 
 
 def test_a_golden_run_is_due_after_finished_jobs(world: GoldenWorld) -> None:
@@ -232,13 +232,13 @@ def test_a_golden_run_is_due_after_finished_jobs(world: GoldenWorld) -> None:
     world.golden_run(1000)
     GoldenCheck.objects.update(last_at=utc_now())
     far = world.now + timedelta(days=100)
-    assert due_golden_checks(far) == []
+    assert load_due_golden_checks(far) == []
     finish_run(make_run(world.personas.alice, world.shas[:2]), [1000, 1000])
-    assert due_golden_checks(far) == []
+    assert load_due_golden_checks(far) == []
     finish_run(make_run(world.personas.alice, world.shas[:2]), [1000, 1000])
-    assert due_golden_checks(far) == [world.check]
+    assert load_due_golden_checks(far) == [world.check]
     Job.objects.update(state="failed")
-    assert due_golden_checks(far) == []
+    assert load_due_golden_checks(far) == []
 
 
 @pytest.mark.parametrize(
@@ -246,12 +246,12 @@ def test_a_golden_run_is_due_after_finished_jobs(world: GoldenWorld) -> None:
 )
 def test_no_run_is_queued_for_a_host_that_cannot_be_used(state: str, world: GoldenWorld) -> None:
     Host.objects.update(state=state)
-    tick(world.now)
+    advance_golden_checks(world.now)
     assert not Run.objects.exists()
 
 
 def test_two_concurrent_ticks_start_and_evaluate_once(world: GoldenWorld) -> None:
-    stale = due_golden_checks(world.now)[0]
+    stale = load_due_golden_checks(world.now)[0]
     assert start_golden(stale, world.now) is not None
     assert start_golden(stale, world.now) is None
     check = world.check
@@ -265,29 +265,29 @@ def test_two_concurrent_ticks_start_and_evaluate_once(world: GoldenWorld) -> Non
 
 def test_a_golden_run_that_cannot_start_reports_the_reason_and_waits(world: GoldenWorld) -> None:
     Membership.objects.filter(user=world.personas.alice.user).update(role=Role.VIEWER)
-    tick(world.now)
+    advance_golden_checks(world.now)
     assert not Run.objects.exists()
     assert world.check.message.startswith("no golden run was started: alice is a viewer")
-    assert due_golden_checks(world.now) == []
+    assert load_due_golden_checks(world.now) == []
     Membership.objects.filter(user=world.personas.alice.user).update(role=Role.MEMBER)
-    tick(world.later(hours=1))
+    advance_golden_checks(world.later(hours=1))
     assert Run.objects.count() == 1
 
 
 def test_a_deleted_run_does_not_block_the_check(world: GoldenWorld) -> None:
-    tick(world.now)
+    advance_golden_checks(world.now)
     Run.objects.all().delete()
-    tick(world.now)
+    advance_golden_checks(world.now)
     assert world.check.judged
-    tick(world.later(hours=1))
+    advance_golden_checks(world.later(hours=1))
     assert Run.objects.count() == 1
 
 
 def test_a_host_in_maintenance_is_not_quarantined(world: GoldenWorld) -> None:
-    tick(world.now)
+    advance_golden_checks(world.now)
     put_in_maintenance(member=world.personas.alice, host_id=world.host.pk, reason="new fan")
     Run.objects.update(state="failed", message="stopped")
-    tick(world.now)
+    advance_golden_checks(world.now)
     assert world.state() == ("maintenance", "alice: new fan")
     assert world.check.message == "failed: stopped"
 
@@ -299,7 +299,7 @@ def test_an_error_of_one_host_does_not_stop_another(
     set_golden(member=world.personas.alice, host_id=other.pk, new=_wanted(world))
     GoldenCheck.objects.filter(host=world.host).update(judged=False)
     monkeypatch.setattr("orchestrator.calibration.golden.judge_golden", lambda check: 1 / 0)
-    tick(world.now)
+    advance_golden_checks(world.now)
     assert Run.objects.get().jobs.get().placements.get(role="target").wanted_host == other
 
 
@@ -350,7 +350,7 @@ def test_viewers_and_strangers_cannot_set_or_remove_golden_runs(world: GoldenWor
             set_golden(member=member, host_id=world.host.pk, new=_wanted(world))
         with pytest.raises(error):
             remove_golden(member=member, host_id=world.host.pk)
-    assert golden_statuses(world.personas.mallory) == {}
+    assert load_golden_statuses(world.personas.mallory) == {}
     remove_golden(member=world.personas.alice, host_id=world.host.pk)
     assert not GoldenCheck.objects.exists()
 
@@ -371,7 +371,7 @@ def test_viewers_and_strangers_cannot_set_or_remove_golden_runs(world: GoldenWor
 def test_drift_is_measured_against_the_noise_of_the_machine(
     value: float, earlier: list[float], change: float, allowed: float, drifted: bool
 ) -> None:
-    found = drift_of(value, earlier, tolerance=0.05)
+    found = measure_drift(value, earlier, tolerance=0.05)
     assert found is not None
     assert found.change == pytest.approx(change)
     assert found.allowed == pytest.approx(allowed)
@@ -381,4 +381,4 @@ def test_drift_is_measured_against_the_noise_of_the_machine(
 
 @pytest.mark.parametrize("earlier", [[], [100, 100], [0, 0, 0]])
 def test_without_a_reference_there_is_no_drift(earlier: list[float]) -> None:
-    assert drift_of(100, earlier, tolerance=0.05) is None
+    assert measure_drift(100, earlier, tolerance=0.05) is None

@@ -15,8 +15,8 @@ import pytest
 import redis as redis_client
 
 from orchestrator.accounts.services import create_token
-from orchestrator.operations.our_redis import our_redis
-from orchestrator.operations.redis_server import name_of
+from orchestrator.operations.our_redis import connect_redis
+from orchestrator.operations.redis_server import build_key_name
 from orchestrator.runs.models import Run
 from tests.chaos.web import Web, running_web
 from tests.support.engine import Engine
@@ -108,9 +108,9 @@ def _all_ended(made: dict[str, str]) -> bool:
 
 def _assert_one_beat(engine: Engine) -> None:
     """Of three beats one holds the ticks, and it is one that runs."""
-    redis: redis_client.Redis = our_redis()
+    redis: redis_client.Redis = connect_redis()
     queue = engine.environment["PITWALL_QUEUE"]
-    holder: Any = redis.get(name_of(queue, "beat"))
-    alive: Any = redis.zrange(name_of(queue, "heartbeats"), 0, -1)
+    holder: Any = redis.get(build_key_name(queue, "beat"))
+    alive: Any = redis.zrange(build_key_name(queue, "heartbeats"), 0, -1)
     assert holder is not None
     assert b"beat " + holder in alive

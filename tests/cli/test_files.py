@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 
 from orchestrator.measurements.import_steps import import_some
-from orchestrator.measurements.ingest import forget
+from orchestrator.measurements.ingest import forget_cached
 from orchestrator.results.models import Reading
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,7 +35,7 @@ def test_files_are_uploaded_once(pitwall, world, tmp_path):
 
 def test_an_import_of_a_large_file_is_followed_until_it_ends(pitwall, world, tmp_path):
     """The worker of the server is a thread here, which does what its task does."""
-    forget()
+    forget_cached()
     lines = [
         {"benchmark": "hello", "host": "ci-7", "commit": "b" * 40, "id": str(number),
          "metrics": {"requests.rate": 1.0}}

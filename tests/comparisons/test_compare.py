@@ -8,7 +8,7 @@ from orchestrator.comparisons.evidence import load_latency_detail
 from orchestrator.comparisons.report import ComparisonReport
 from orchestrator.comparisons.sides import load_measured_commits
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.histories.histories import history_of
+from orchestrator.histories.histories import load_case_history
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import (
     DEFINITION,
@@ -166,7 +166,7 @@ def test_a_history_follows_the_commits(personas: Personas, commits: list[Commit]
     measure(personas, [commits[2], commits[0]], [700, 1000])
     measure(personas, commits[:2], [1000, 900])
     benchmark = Benchmark.objects.get()
-    history = history_of(
+    history = load_case_history(
         personas.alice,
         benchmark=benchmark,
         metric_key="requests.rate",

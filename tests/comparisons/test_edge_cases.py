@@ -13,7 +13,7 @@ from orchestrator.comparisons.report import ComparisonReport
 from orchestrator.comparisons.sides import Side
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from orchestrator.measurements.recording import Measured
+from orchestrator.measurements.recording import MeasuredRow
 from orchestrator.runs.models import Trial
 from tests.support.factories import (
     Personas,
@@ -44,7 +44,7 @@ def elsewhere(
     with transaction.atomic():
         record(
             [
-                Measured(
+                MeasuredRow(
                     id=uuid4(), benchmark=benchmark.pk, case=case.pk, host=Host.objects.get().pk,
                     commit=commit.pk, at=utc_now(), validity="valid", readings={key: value},
                     provenance={"tool": "wrk"}, **changes,

@@ -13,11 +13,11 @@ from orchestrator.comparisons.points import load_points, load_run_points
 from orchestrator.comparisons.sides import Side
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import new_id
-from orchestrator.measurements.recording import Measured
+from orchestrator.measurements.recording import MeasuredRow
 from orchestrator.results.models import Point
 from orchestrator.results.models.series import MOST_VALUES
 from orchestrator.retention.pruning import prune
-from orchestrator.retention.settings import Wanted, save_retention
+from orchestrator.retention.settings import RetentionSettings, save_retention
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import Personas, finish_run, record
 from tests.support.world import World
@@ -37,7 +37,7 @@ class RepeatedWorld(World):
         keys = {point.series.metric.key for point in points}
         point = points[0]
         rows = [
-            Measured(
+            MeasuredRow(
                 id=new_id(),
                 benchmark=point.series.benchmark_id,
                 case=point.series.case_id,
@@ -57,7 +57,7 @@ class RepeatedWorld(World):
 
     def prune(self) -> None:
         """The retention takes the trials of all runs, and leaves the points."""
-        wanted = Wanted(
+        wanted = RetentionSettings(
             files_days=1, distributions_days=1, trials_days=1, points_days=None, keep_every=None
         )
         save_retention(member=self.alice, project=self.project, wanted=wanted)

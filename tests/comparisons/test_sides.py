@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
 from orchestrator.comparisons.compare import compare_sides
-from orchestrator.comparisons.report import ComparisonReport, comparison_query
+from orchestrator.comparisons.report import ComparisonReport, build_comparison_query
 from orchestrator.comparisons.sides import (
     SideQuery,
     load_choices,
@@ -233,7 +233,7 @@ def test_the_query_of_a_comparison_reproduces_it(personas: Personas, commits: li
     report = compare(
         personas, SideQuery(commit=commits[0].sha, case=key[4]), SideQuery(case=key[8])
     )
-    assert comparison_query(report) == {
+    assert build_comparison_query(report) == {
         "benchmark": "server/hello",
         "baseline": commits[0].sha,
         "contender": commits[0].sha,

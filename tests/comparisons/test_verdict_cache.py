@@ -5,13 +5,13 @@ import pytest
 from orchestrator.comparisons.verdict_cache import load_verdict_cards, store_missing_verdicts
 from orchestrator.results.models import RunVerdict
 from orchestrator.runs.models import Run
-from orchestrator.runs.selectors import run_for
+from orchestrator.runs.selectors import load_run
 
 
 @pytest.fixture
 def measured(world):
     """Makes a run of as many commits as there are rates, and returns it as lists read it."""
-    return lambda *rates: run_for(world.alice, world.measure_run(*rates).pk)
+    return lambda *rates: load_run(world.alice, world.measure_run(*rates).pk)
 
 
 def test_the_verdict_of_an_ended_run_is_stored_once_and_read_in_one_query(
@@ -22,7 +22,7 @@ def test_the_verdict_of_an_ended_run_is_stored_once_and_read_in_one_query(
     assert [card.verdict for card in first] == ["improved"]
     assert not RunVerdict.objects.exists()
     store_missing_verdicts()
-    again = run_for(personas.alice, run.pk)
+    again = load_run(personas.alice, run.pk)
     with django_assert_num_queries(1):
         assert load_verdict_cards(personas.alice, [again])[run.pk] == first
 

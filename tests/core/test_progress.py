@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from orchestrator.core.progress import Progress, progress_of
+from orchestrator.core.progress import Progress, build_progress
 from tests.support.terminal import a_terminal
 
 
@@ -60,7 +60,7 @@ def test_short_and_quiet_work_shows_no_progress() -> None:
     with _progress(out, clock) as show:
         show(1, 1)
     for options in ({"quiet": True}, {"verbosity": 0}):
-        with progress_of({**options, "stderr": out}, "Importing") as show:
+        with build_progress({**options, "stderr": out}, "Importing") as show:
             show(1, 2)
     with a_terminal(columns=80) as terminal, Progress("It", out=terminal.stream, quiet=True):
         pass

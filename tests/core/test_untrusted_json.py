@@ -4,22 +4,22 @@ import json
 
 import pytest
 
-from orchestrator.core.untrusted_json import json_from
+from orchestrator.core.untrusted_json import parse_json
 
 
 def test_valid_json_is_unchanged() -> None:
     value = {"a": [1, 2.5, None, True, "ü\n", {"b": "\N{GRINNING FACE}"}], "c": 10**200}
-    assert json_from(json.dumps(value).encode()) == value
+    assert parse_json(json.dumps(value).encode()) == value
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
 def test_characters_that_cannot_be_stored_are_replaced(text: str) -> None:
     said = json.dumps({text: [text]}).encode()
-    assert json_from(said) == {"a\ufffdb": ["a\ufffdb"]}
+    assert parse_json(said) == {"a\ufffdb": ["a\ufffdb"]}
 
 
 def test_invalid_utf_8_is_replaced() -> None:
-    assert json_from(b'"a\xed\xa0\x80\xff"') == "a\ufffd\ufffd\ufffd\ufffd"
+    assert parse_json(b'"a\xed\xa0\x80\xff"') == "a\ufffd\ufffd\ufffd\ufffd"
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ def test_invalid_utf_8_is_replaced() -> None:
 )  # fmt: skip
 def test_invalid_json_and_infinite_numbers_are_refused(said: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        json_from(said)
+        parse_json(said)

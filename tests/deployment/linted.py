@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from perf.harness.environments import venv_of
+from perf.harness.environments import build_venv
 from tests.deployment.image import CHECKOUT, COMPOSE_FILES, DOCKER, compose
 
 READER = "github.com/compose-spec/compose-go/v2/cmd@v2.16.2"
@@ -25,7 +25,7 @@ def main() -> int:
 
 
 def linted() -> list[str]:
-    hadolint = venv_of("hadolint", CHECKOUT / "requirements" / "docker.txt") / "hadolint"
+    hadolint = build_venv("hadolint", CHECKOUT / "requirements" / "docker.txt") / "hadolint"
     argv = [str(hadolint), str(DOCKER / "Dockerfile")]
     done = subprocess.run(argv, capture_output=True, text=True)
     return (done.stdout + done.stderr).splitlines() if done.returncode else []

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.instance import any_port
+from devstack.instance import choose_port
 from devstack.places import CHECKOUT
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.tls import make_certificates
@@ -92,7 +92,7 @@ class Answer:
 @contextmanager
 def deployed(tmp_path: Path, nginx: str, **changes: str) -> Iterator[Site]:
     """gunicorn with the documented environment, behind nginx with the configuration `nginx`."""
-    web = any_port()
+    web = choose_port()
     static = str(tmp_path / "static")
     own = {"DATABASE_URL": own_database_url(), "PITWALL_STATIC_ROOT": static}
     ours = {**environment(), **own, **changes}
@@ -134,7 +134,7 @@ def _nginx(text: str, web: int, tmp_path: Path) -> Iterator[Site]:
         (folder / "key.pem").write_text(certificates.key)
         authority = tmp_path / "ca.pem"
         authority.write_text(certificates.ca)
-        http, https = any_port(), any_port()
+        http, https = choose_port(), choose_port()
         changed = {
             "listen 80;": f"listen 127.0.0.1:{http};",
             "listen 443 ssl;": f"listen 127.0.0.1:{https} ssl;",

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import get_commands
 from redis import AuthenticationError, Redis, RedisError
 
-from devstack.instance import any_port
+from devstack.instance import choose_port
 from devstack.redis import choose_binary
 from devstack.tools.supplies import SUPPLIES
 from tests.deployment.image import CHECKOUT, COMPOSE_FILES, DOCKER, compose, stages, words
@@ -181,7 +181,7 @@ def test_a_base_image_is_a_variable_that_takes_a_digest():
 
 def test_redis_needs_a_password_from_the_environment(tmp_path):
     """The command of compose.yaml, with the tests' own server by the name of Redis's."""
-    service, port = compose()["services"]["redis"], any_port()
+    service, port = compose()["services"]["redis"], choose_port()
     server = tmp_path / "redis-server"
     server.write_text(f'#!/bin/sh\nexec {choose_binary().path} "$@" --port {port}\n')
     server.chmod(0o755)

@@ -21,8 +21,8 @@ from django.conf import settings
 from django.urls import reverse
 
 from orchestrator.accounts.models import User
-from orchestrator.archives.database.clients import clients_of, our_server
-from orchestrator.archives.version import pitwall_version
+from orchestrator.archives.database.clients import find_clients, read_server
+from orchestrator.archives.version import read_pitwall_version
 from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import Host
 from tests.deployment.forwards import forwarded
@@ -132,12 +132,15 @@ def test_a_backup_is_made_and_restored_by_the_documented_commands(image: Image) 
     os.chown(folder, int(image.user), int(image.user))
     image.bind("rw", str(folder), "/backups")
     # Debian's package, which this machine may have in another version, or not at all.
-    programs = clients_of(our_server())
+    programs = find_clients(read_server())
     image.bind("ro", str(programs.parent), "/opt/postgresql")
     image.environment["PITWALL_PG_BIN"] = f"/opt/postgresql/{programs.name}"
     made = image.run(*backup)
     assert made.returncode == 0, made.stderr
-    assert f"Pitwall {pitwall_version()}," in image.run(*restore[:3], "--check", backup[-1]).stdout
+    assert (
+        f"Pitwall {read_pitwall_version()},"
+        in image.run(*restore[:3], "--check", backup[-1]).stdout
+    )
     (file,) = folder.iterdir()
     assert (file.stat().st_uid, file.stat().st_mode & 0o777) == (int(image.user), 0o600)
     with empty_database() as url, forwarded(url) as address:

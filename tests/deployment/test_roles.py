@@ -16,9 +16,9 @@ from django.test import Client
 from psycopg import sql
 
 from orchestrator.accounts.models import AuditEntry, User
-from orchestrator.archives.database.clients import clients_of, our_server
+from orchestrator.archives.database.clients import find_clients, read_server
 from orchestrator.core.ids import new_hex
-from orchestrator.operations.doctor_servers import database_role
+from orchestrator.operations.doctor_servers import check_database_role
 from orchestrator.results.models import Reading
 from tests.deployment.image import DOCKER
 from tests.support.databases import as_our_database, empty_database
@@ -48,7 +48,7 @@ class Roles:
         """What the image of PostgreSQL does with the file, by a real psql."""
         file = folder / "roles.sql"
         file.write_text(self.script())
-        psql = clients_of(our_server()) / "psql"
+        psql = find_clients(read_server()) / "psql"
         secrets = {"PITWALL_OWNER_PASSWORD": "it's one", "PITWALL_DATABASE_PASSWORD": "another"}
         superuser = as_role(url, SUPERUSER)
         argv = [str(psql), "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "-d", superuser, "-f", str(file)]
@@ -117,7 +117,7 @@ def test_pitwall_works_with_a_role_that_cannot_change_the_schema(
         client.force_login(User.objects.get(username="alice"))
         sides = f"baseline={demo_team.shas[0]}&contender={demo_team.shas[1]}"
         assert client.get(f"/compare/?benchmark=server/many&{sides}").status_code == 200
-        (found,) = database_role()
+        (found,) = check_database_role()
         assert found.outcome == "ok", found
         for statement in FORBIDDEN:
             with pytest.raises(DatabaseError) as refused, transaction.atomic():
@@ -134,7 +134,7 @@ def test_pitwall_works_with_a_role_that_cannot_change_the_schema(
         roles.make_in(other, tmp_path)
         with as_our_database(as_role(other, roles.owner)):
             call_command("restore", backup, quiet=True, verbosity=0)
-            (found,) = database_role()
+            (found,) = check_database_role()
             assert found.outcome != "ok", "the owner is not the role of run time"
         with as_our_database(as_role(other, roles.ours)):
             assert User.objects.filter(username="alice").exists()
@@ -145,7 +145,7 @@ def test_pitwall_works_with_a_role_that_cannot_change_the_schema(
 
 def test_the_doctor_warns_of_a_superuser() -> None:
     with as_our_database(as_role(own_database_url(), SUPERUSER)):
-        (found,) = database_role()
+        (found,) = check_database_role()
     assert "a superuser" in found.said
     assert "roles.sql" in found.remedy
 

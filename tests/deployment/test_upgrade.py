@@ -19,8 +19,8 @@ from django.db import DatabaseError, connection, transaction
 from devstack.postgres import Postgres
 from devstack.supervisor import Supervisor
 from orchestrator.accounts.models import User
-from orchestrator.archives.database.clients import clients_of, our_server
-from orchestrator.operations.doctor_servers import database_role
+from orchestrator.archives.database.clients import find_clients, read_server
+from orchestrator.operations.doctor_servers import check_database_role
 from tests.deployment.image import DOCKER
 from tests.deployment.proxied import PAGE
 from tests.support.databases import as_our_database
@@ -61,8 +61,8 @@ def old_server(tmp_path: Path) -> Iterator[Postgres]:
         _by_psql(postgres, "-U pitwall -d postgres -c 'DROP ROLE other'")
         _by_psql(postgres, "-U pitwall -d postgres -c 'CREATE DATABASE pitwall'")
         tables = tmp_path / "tables.sql"
-        server = our_server()
-        dump = [str(clients_of(server) / "pg_dump"), "--no-owner", "--no-privileges"]
+        server = read_server()
+        dump = [str(find_clients(server) / "pg_dump"), "--no-owner", "--no-privileges"]
         with tables.open("wb") as out:
             subprocess.run(
                 [*dump, f"--dbname={server.address}"],
@@ -75,7 +75,7 @@ def old_server(tmp_path: Path) -> Iterator[Postgres]:
 
 
 def _by_psql(postgres: Postgres, words: str, **env: str) -> None:
-    argv = [str(clients_of(our_server()) / "psql"), "--no-psqlrc", "-v", "ON_ERROR_STOP=1"]
+    argv = [str(find_clients(read_server()) / "psql"), "--no-psqlrc", "-v", "ON_ERROR_STOP=1"]
     done = subprocess.run(
         [*argv, *shlex.split(words)],
         env={**os.environ, "PGHOST": str(postgres.sockets), **env},
@@ -100,7 +100,7 @@ def test_an_older_database_gets_two_roles_by_the_documented_commands(
             cursor.execute("CREATE TABLE of_the_next_version (id serial)")
             cursor.execute("ALTER FUNCTION accounts_audit_stays() RENAME TO accounts_audit_remains")
     with as_our_database(old_server.url):
-        (found,) = database_role()
+        (found,) = check_database_role()
         assert found.outcome == "ok", found
         User.objects.create_user(username="dave")
         with connection.cursor() as cursor:

@@ -10,7 +10,7 @@ from devstack import demo_repository
 from devstack.demo import DemoError, judge
 from devstack.demo_progress import show
 from devstack.demo_repository import RepositoryError
-from devstack.demo_tables import comparison_text, quantity
+from devstack.demo_tables import format_quantity, render_comparison
 
 SERVER = "WORK = 50\nprint(WORK)\n"
 
@@ -27,7 +27,7 @@ def source(monkeypatch, tmp_path):
 
 
 def git(folder, *args):
-    return demo_repository.git(folder, *args).strip()
+    return demo_repository.run_git(folder, *args).strip()
 
 
 def test_the_demo_repository_has_reproducible_hashes(tmp_path):
@@ -35,8 +35,8 @@ def test_the_demo_repository_has_reproducible_hashes(tmp_path):
     two = demo_repository.demo_repository(tmp_path / "two")
     assert one == two
     assert git(tmp_path / "one", "rev-parse", "HEAD") == one.slower
-    assert demo_repository.served_at(tmp_path / "one", one.harmless) == SERVER
-    changed = demo_repository.served_at(tmp_path / "one", one.slower)
+    assert demo_repository.build_served_url(tmp_path / "one", one.harmless) == SERVER
+    changed = demo_repository.build_served_url(tmp_path / "one", one.slower)
     assert changed == SERVER.replace("WORK = 50", demo_repository.MORE_WORK.strip())
 
 
@@ -75,7 +75,7 @@ def test_the_demo_repository_contains_the_server_of_the_catalogue(monkeypatch, t
     catalogue = demo_repository.CHECKOUT / "agents" / "suites" / "hello" / "server.py"
     monkeypatch.setattr(demo_repository, "SOURCE", catalogue)
     commits = demo_repository.demo_repository(tmp_path / "repository")
-    slower = demo_repository.served_at(tmp_path / "repository", commits.slower)
+    slower = demo_repository.build_served_url(tmp_path / "repository", commits.slower)
     compile(slower, "server.py", "exec")
     clone = tmp_path / "clone"
     argv = ["git", "clone", "-q", str(tmp_path / "repository"), str(clone)]
@@ -135,7 +135,7 @@ COMPARISON = {
 
 
 def test_a_comparison_is_printed_with_intervals_and_address():
-    text = comparison_text(COMPARISON)
+    text = render_comparison(COMPARISON)
     table = [line for line in text.splitlines() if line.startswith("    ")]
     assert "-10.9 % [-13.0, -9.0]" in table[1]
     assert "1,235 1/s" in table[1]
@@ -160,7 +160,7 @@ def test_a_comparison_is_printed_with_intervals_and_address():
     ],
 )
 def test_quantities_are_printed_with_significant_digits(value, unit, text):
-    assert quantity(value, unit) == text
+    assert format_quantity(value, unit) == text
 
 
 def test_the_demo_passes_only_with_the_expected_verdicts():

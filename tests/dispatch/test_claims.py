@@ -18,12 +18,12 @@ from django.db.models.functions import Now
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.core import heartbeat
 from orchestrator.core.heartbeat import Claim, ClaimLost, Heartbeat, StepTimedOutError
-from orchestrator.database.row_claims import claim_of_row
+from orchestrator.database.row_claims import build_row_claim
 from orchestrator.fleet.check_requests import (
-    due_requests,
+    claim_request,
     end_request,
+    load_due_requests,
     request_check,
-    take_request,
 )
 from orchestrator.runs.models import Job
 from tests.support.engine import ROOT, own_database_url
@@ -137,7 +137,7 @@ def test_a_row_that_is_locked_does_not_delay_the_claims_of_other_rows(
     locked, free = held_fetch(job), held_fetch(job)
     since = time.monotonic() - 15
     claims = [
-        claim_of_row(
+        build_row_claim(
             Fetch.objects.filter(pk=each.pk), until="claimed_until", lasts_s=30, since=since
         )
         for each in (locked, free)
@@ -168,13 +168,13 @@ def is_renewed(fetch: Fetch) -> bool:
 def test_checks_that_are_requested_during_the_checks_follow_them(job: Job) -> None:
     assert job.host is not None
     request_check(job.host)
-    taken = take_request(job.host.pk)
+    taken = claim_request(job.host.pk)
     assert taken is not None
     request_check(job.host)
-    assert due_requests() == [], "a worker has them"
+    assert load_due_requests() == [], "a worker has them"
     end_request(taken)
-    assert due_requests() == [job.host.pk]
-    again = take_request(job.host.pk)
+    assert load_due_requests() == [job.host.pk]
+    again = claim_request(job.host.pk)
     assert again is not None
     end_request(again)
-    assert due_requests() == []
+    assert load_due_requests() == []

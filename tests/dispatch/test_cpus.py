@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.core.errors import HostSetupError
-from orchestrator.dispatch.cpus import Share, allot
+from orchestrator.dispatch.cpus import Share, assign_cpus
 
 SERVER, TOOL = Share(name="server"), Share(name="tool")
 
@@ -21,30 +21,30 @@ SERVER, TOOL = Share(name="server"), Share(name="tool")
 def test_cpus_are_divided_between_server_and_load_tool(
     logical: int | None, server: list[int] | None, tool: list[int] | None
 ) -> None:
-    assert allot(logical, [SERVER, TOOL], pin=True) == {"server": server, "tool": tool}
+    assert assign_cpus(logical, [SERVER, TOOL], pin=True) == {"server": server, "tool": tool}
 
 
 def test_a_process_alone_on_a_host_is_not_pinned() -> None:
-    assert allot(8, [SERVER], pin=True) == {"server": None}
+    assert assign_cpus(8, [SERVER], pin=True) == {"server": None}
 
 
 def test_nothing_is_pinned_if_the_definition_disables_it() -> None:
-    assert allot(8, [SERVER, TOOL], pin=False) == {"server": None, "tool": None}
+    assert assign_cpus(8, [SERVER, TOOL], pin=False) == {"server": None, "tool": None}
 
 
 def test_cpu_counts_of_the_definition_are_kept_and_the_rest_shared() -> None:
     shares = [Share(name="server", cpus=1), TOOL, Share(name="service:redis", cpus=2)]
-    found = allot(6, shares, pin=True)
+    found = assign_cpus(6, shares, pin=True)
     assert found == {"server": [1], "service:redis": [2, 3], "tool": [4, 5]}
 
 
 def test_cpu_0_is_used_only_if_there_are_too_few_cpus() -> None:
     shares = [Share(name="server", cpus=1), Share(name="tool", cpus=1)]
-    assert allot(2, shares, pin=True) == {"server": [0], "tool": [1]}
-    assert allot(4, shares, pin=True) == {"server": [1], "tool": [2]}
+    assert assign_cpus(2, shares, pin=True) == {"server": [0], "tool": [1]}
+    assert assign_cpus(4, shares, pin=True) == {"server": [1], "tool": [2]}
 
 
 @pytest.mark.parametrize("logical", [None, 1, 3])
 def test_more_cpus_than_the_host_has_are_refused(logical: int | None) -> None:
     with pytest.raises(HostSetupError, match="4 CPUs"):
-        allot(logical, [Share(name="server", cpus=2), Share(name="tool", cpus=2)], pin=True)
+        assign_cpus(logical, [Share(name="server", cpus=2), Share(name="tool", cpus=2)], pin=True)

@@ -8,12 +8,12 @@ import pytest
 
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.interim import analyse_cases
-from orchestrator.dispatch.outcomes import outcome_of
+from orchestrator.dispatch.outcomes import derive_outcome
 from orchestrator.fleet.models import Host
 from orchestrator.runs import budgets, claims
 from orchestrator.runs.case_status import load_case_statuses
 from orchestrator.runs.models import InterimAnalysis, Job
-from orchestrator.runs.selectors import progress_of
+from orchestrator.runs.selectors import load_progress
 from tests.dispatch.support import leased
 from tests.support.factories import DEFINITION, Personas, record_trial
 
@@ -190,7 +190,7 @@ def test_the_outcome_reports_decided_cases_and_the_blocks_still_needed(job: Job)
     analyse_cases(job)
     measure(job, *range(6, 21), noise={3: NOISE})
     analyse_cases(job)
-    state, message = outcome_of(job)
+    state, message = derive_outcome(job)
     assert state == "finished"
     first, second = message.splitlines()
     assert first == "decided: 2 of 3 cases after 5 blocks"
@@ -198,13 +198,13 @@ def test_the_outcome_reports_decided_cases_and_the_blocks_still_needed(job: Job)
 
 
 def test_remaining_rounds_are_a_range(job: Job) -> None:
-    before = progress_of(job.run).left
+    before = load_progress(job.run).left
     assert before is not None
     assert before.least == pytest.approx(before.most * 5 / 20)
     assert before.typical == pytest.approx(before.most * 10 / 20)
     measure(job, 1, 2, 3, 4, 5, change={1: -0.2}, noise={3: NOISE})
     analyse_cases(job)
-    now = progress_of(job.run)
+    now = load_progress(job.run)
     assert now.left is not None
     # One case is left, with fifteen rounds at most, two of them until its next analysis.
     assert now.left.most == pytest.approx(before.most / 3 * 15 / 20)

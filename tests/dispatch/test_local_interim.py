@@ -6,8 +6,8 @@ import pytest
 
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.dispatch.here.deciding import InterimAnalyses
-from orchestrator.dispatch.here.reading import Measured
-from orchestrator.dispatch.here.rows import Rows, Wanted, rows_of
+from orchestrator.dispatch.here.reading import MeasuredTrial
+from orchestrator.dispatch.here.rows import LocalRequest, LocalRows, build_rows
 from orchestrator.runs.models import Trial
 from tests.support.factories import DEFINITION
 
@@ -16,9 +16,9 @@ SOURCE = DEFINITION.replace("connections: [4]", "connections: [1, 2]")
 WOBBLE = (0.0, 2.0, -1.0, 3.0, -2.0, 1.0, -3.0)
 
 
-def wanted_rows(until: str = "decided", rounds: int | None = None, shas: str = "ab") -> Rows:
-    return rows_of(
-        Wanted(
+def wanted_rows(until: str = "decided", rounds: int | None = None, shas: str = "ab") -> LocalRows:
+    return build_rows(
+        LocalRequest(
             source=SOURCE,
             repository=Path("/nowhere"),
             shas=tuple(each * 40 for each in shas),
@@ -29,13 +29,13 @@ def wanted_rows(until: str = "decided", rounds: int | None = None, shas: str = "
 
 
 def carried_out(
-    rows: Rows, analyses: InterimAnalyses, *, change: float = 0.0, invalid: int = 0
+    rows: LocalRows, analyses: InterimAnalyses, *, change: float = 0.0, invalid: int = 0
 ) -> list[int]:
     """How many rounds each case took: the first changes so, the second one is full of noise.
 
     `invalid`: a round that does not count.
     """
-    found: dict[str, Measured] = {}
+    found: dict[str, MeasuredTrial] = {}
     taken = {1: 0, 2: 0}
     for number in range(1, rows.rounds + 1):
         going_on = analyses.open_cases()
@@ -47,7 +47,7 @@ def carried_out(
     return list(taken.values())
 
 
-def measured(trial: Trial, change: float, *, invalid: bool) -> Measured:
+def measured(trial: Trial, change: float, *, invalid: bool) -> MeasuredTrial:
     noise = 0.001 if trial.case_id == 1 else 0.04
     position = trial.variant.position
     wobble = 1 + noise * WOBBLE[(trial.round * (1 + position) + trial.case_id) % len(WOBBLE)]
@@ -55,10 +55,10 @@ def measured(trial: Trial, change: float, *, invalid: bool) -> Measured:
     readings = {
         "requests.rate": rate, "latency.p50": 4 / rate, "cpu.seconds_per_1k": 900 / rate
     }  # fmt: skip
-    return Measured(readings=readings, invalid=invalid)
+    return MeasuredTrial(readings=readings, invalid=invalid)
 
 
-def analyses_of(rows: Rows) -> InterimAnalyses:
+def analyses_of(rows: LocalRows) -> InterimAnalyses:
     return InterimAnalyses(rows, rows.cases)
 
 

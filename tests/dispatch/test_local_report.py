@@ -6,31 +6,33 @@ from typing import Any
 import pytest
 
 from orchestrator.api.schemas.comparisons import ComparisonOut
-from orchestrator.dispatch.here.reading import Measured
-from orchestrator.dispatch.here.report import report_of
-from orchestrator.dispatch.here.rows import Rows, Wanted, rows_of
+from orchestrator.dispatch.here.reading import MeasuredTrial
+from orchestrator.dispatch.here.report import build_local_report
+from orchestrator.dispatch.here.rows import LocalRequest, LocalRows, build_rows
 from tests.support.factories import DEFINITION
 
 SOURCE = DEFINITION.replace("connections: [4]", "connections: [1, 2]")
 ROUNDS = 7
 
 
-def local_rows(shas: str = "ab") -> Rows:
+def local_rows(shas: str = "ab") -> LocalRows:
     commits = tuple(letter * 40 for letter in shas)
-    return rows_of(Wanted(source=SOURCE, repository=Path("/nowhere"), shas=commits, rounds=ROUNDS))
+    return build_rows(
+        LocalRequest(source=SOURCE, repository=Path("/nowhere"), shas=commits, rounds=ROUNDS)
+    )
 
 
-def measure_all(rows: Rows) -> dict[str, Measured]:
+def measure_all(rows: LocalRows) -> dict[str, MeasuredTrial]:
     """The contender has 20 % less requests per second."""
     found = {}
     for trial in rows.trials:
         rate = (1000 + trial.round) * (1 - 0.2 * trial.variant.position)
         readings = {"requests.rate": rate, "latency.p50": 4 / rate}
-        found[str(trial.pk)] = Measured(readings=readings)
+        found[str(trial.pk)] = MeasuredTrial(readings=readings)
     return found
 
 
-def trial_id(rows: Rows, case: int, variant: int, number: int) -> str:
+def trial_id(rows: LocalRows, case: int, variant: int, number: int) -> str:
     (trial,) = (
         trial
         for trial in rows.trials
@@ -46,7 +48,7 @@ def cases_by_id(report: dict[str, Any]) -> dict[int, Any]:
 def test_a_local_comparison_has_the_form_of_the_api() -> None:
     rows = local_rows()
 
-    report = report_of(rows, measure_all(rows), ["on a laptop"])
+    report = build_local_report(rows, measure_all(rows), ["on a laptop"])
 
     ComparisonOut.model_validate(report)
     assert report["verdict"] == "regressed"
@@ -64,11 +66,11 @@ def test_a_local_comparison_has_the_form_of_the_api() -> None:
 def test_a_failed_trial_excludes_its_block_and_a_suspect_one_does_not() -> None:
     rows = local_rows()
     found = measure_all(rows)
-    found[trial_id(rows, 1, 1, 3)] = Measured(failure="the server died")
+    found[trial_id(rows, 1, 1, 3)] = MeasuredTrial(failure="the server died")
     suspect = trial_id(rows, 1, 0, 5)
-    found[suspect] = Measured(readings=found[suspect].readings, reasons=("swapping: 4 MiB",))
+    found[suspect] = MeasuredTrial(readings=found[suspect].readings, reasons=("swapping: 4 MiB",))
 
-    report = report_of(rows, found, [])
+    report = build_local_report(rows, found, [])
 
     first = cases_by_id(report)[1]
     assert (first["excluded_blocks"], first["suspect_blocks"]) == (1, 1)
@@ -84,7 +86,7 @@ def test_a_case_without_trials_is_inconclusive() -> None:
         for variant in (0, 1):
             del found[trial_id(rows, 2, variant, number)]
 
-    cases = cases_by_id(report_of(rows, found, []))
+    cases = cases_by_id(build_local_report(rows, found, []))
 
     assert cases[1]["verdict"] == "regressed"
     assert cases[2]["verdict"] == "inconclusive"
@@ -94,7 +96,7 @@ def test_a_case_without_trials_is_inconclusive() -> None:
 def test_one_commit_alone_has_values_instead_of_changes() -> None:
     rows = local_rows("a")
 
-    report = report_of(rows, measure_all(rows), [])
+    report = build_local_report(rows, measure_all(rows), [])
 
     assert report["contender"] is None
     for case in report["cases"]:

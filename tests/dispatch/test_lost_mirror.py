@@ -10,15 +10,15 @@ from django.db.models import F
 
 from orchestrator.benchmarks.fetch_requests import request_fetch
 from orchestrator.benchmarks.models import Fetch, Project
-from orchestrator.benchmarks.refs import TRIES, FetchRunningError, mirror_of
+from orchestrator.benchmarks.refs import TRIES, FetchRunningError, get_mirror_path
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.core.heartbeat import unlimited
-from orchestrator.database.clock import database_now
+from orchestrator.core.heartbeat import build_unlimited_claim
+from orchestrator.database.clock import read_database_time
 from orchestrator.dispatch import engine
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.plan import MAX_ATTEMPTS
-from orchestrator.dispatch.provision import _holding
-from orchestrator.dispatch.recipes import source_path
+from orchestrator.dispatch.provision import _open_repository_with
+from orchestrator.dispatch.recipes import build_source_path
 from orchestrator.runs import claims, leasing
 from orchestrator.runs.models import HostLease, Job
 from orchestrator.runs.states import JobState
@@ -40,39 +40,39 @@ def project_of(job: Job) -> Project:
 def test_a_fetch_after_the_start_of_the_job_decides(job: Job, tmp_path: Path) -> None:
     project = project_of(job)
     sha = project.commits.latest("position").sha
-    mirror_of(project).rename(tmp_path / "lost")
+    get_mirror_path(project).rename(tmp_path / "lost")
     with pytest.raises(FetchRunningError):
-        _holding(job, sha)
+        _open_repository_with(job, sha)
     # A fetch into the mirror that was lost is no answer.
-    Fetch.objects.update(succeeded_at=database_now())
+    Fetch.objects.update(succeeded_at=read_database_time())
     with pytest.raises(FetchRunningError):
-        _holding(job, sha)
+        _open_repository_with(job, sha)
     fetch_now(project)
-    assert _holding(job, sha).has(sha)
+    assert _open_repository_with(job, sha).has(sha)
     # However long ago that fetch started: another one would not bring the commit either.
     Fetch.objects.update(succeeded_at=job.started_at)
     with pytest.raises(InvalidRequestError, match="there is no commit"):
-        _holding(job, "0" * 40)
+        _open_repository_with(job, "0" * 40)
 
 
 def test_failed_fetches_end_the_wait(job: Job, tmp_path: Path) -> None:
     project = project_of(job)
     (tmp_path / "origin").rename(tmp_path / "moved")
-    mirror_of(project).rename(tmp_path / "lost")
+    get_mirror_path(project).rename(tmp_path / "lost")
     for _ in range(TRIES):
         with pytest.raises(FetchRunningError):
-            _holding(job, "0" * 40)
+            _open_repository_with(job, "0" * 40)
         request_fetch(project)
         run_fetches()
     request_fetch(project)
     with pytest.raises(InvalidRequestError, match="could not be fetched"):
-        _holding(job, "0" * 40)
+        _open_repository_with(job, "0" * 40)
 
 
 def test_a_job_does_not_wait_for_a_missing_fetcher(job: Job) -> None:
     held = claims.claim_job(job.pk)
     assert held is not None
-    job_hosts = JobHosts(held, unlimited())
+    job_hosts = JobHosts(held, build_unlimited_claim())
     assert engine._wait_for_fetch(held, job_hosts, project_of(held)) == engine.FETCH_POLL_S
     began = timedelta(seconds=engine.FETCH_PATIENCE_S + 60)
 
@@ -82,7 +82,9 @@ def test_a_job_does_not_wait_for_a_missing_fetcher(job: Job) -> None:
         )
         again = claims.claim_job(job.pk)
         assert again is not None
-        return engine._wait_for_fetch(again, JobHosts(again, unlimited()), project_of(again))
+        return engine._wait_for_fetch(
+            again, JobHosts(again, build_unlimited_claim()), project_of(again)
+        )
 
     assert wait() == engine.FETCH_POLL_S, "the fetch is due for a moment, however old the job is"
     Fetch.objects.update(next_at=F("next_at") - began)
@@ -94,7 +96,7 @@ def test_a_job_does_not_wait_for_a_missing_fetcher(job: Job) -> None:
 
 def test_a_job_goes_back_to_the_queue_while_the_disk_is_full(job: Job, settings: Any) -> None:
     shas = [variant.commit.sha for variant in job.run.variants.select_related("commit")]
-    present = {source_path(sha): False for sha in shas}
+    present = {build_source_path(sha): False for sha in shas}
     ready = {"facts": facts(oha=THEIR_OHA), "commits": dict.fromkeys(shas, False)}
     answer(job, prepare={**ready, "present": present})
     Job.objects.filter(pk=job.pk).update(state=JobState.PREPARING, step_started=False)

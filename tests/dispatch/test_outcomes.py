@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.dispatch.outcomes import give_up_cases, outcome_of
+from orchestrator.dispatch.outcomes import abandon_cases, derive_outcome
 from orchestrator.runs.models import Job
 from tests.dispatch.support import leased
 from tests.support.factories import DEFINITION, Personas
@@ -48,12 +48,12 @@ def test_a_case_that_keeps_failing_is_skipped_and_the_others_continue(job: Job) 
     set_trials(job, 1, 2, state="failed", code="build_failed", message="undefined symbol")
     set_trials(job, 3, state="failed", code="tool_failed", message="timeout")
     set_trials(job, 4, 5, state="measured")
-    give_up_cases(job)
+    abandon_cases(job)
     assert left(job) == {3, 4, 5}
     skipped = job.trials.filter(state="skipped")
     assert skipped.count() == 4
     assert all("undefined symbol" in trial.message for trial in skipped)
-    state, message = outcome_of(job)
+    state, message = derive_outcome(job)
     assert state == "finished"
     assert "skipped after failures: connections 1 · connections 2: commit" in message
     assert "timeout" not in message
@@ -61,9 +61,9 @@ def test_a_case_that_keeps_failing_is_skipped_and_the_others_continue(job: Job) 
 
 def test_a_job_without_a_measured_case_fails(job: Job) -> None:
     set_trials(job, 1, 2, 3, 4, 5, state="failed", code="wrong_answer", message="Goodbye")
-    give_up_cases(job)
+    abandon_cases(job)
     assert left(job) == set()
-    state, message = outcome_of(job)
+    state, message = derive_outcome(job)
     assert state == "failed"
     assert "connections 1 and 4 more cases" in message
     assert "Goodbye" in message
@@ -71,14 +71,14 @@ def test_a_job_without_a_measured_case_fails(job: Job) -> None:
 
 def test_a_job_of_one_case_fails_with_the_message_of_the_case(small: Job) -> None:
     set_trials(small, 4, state="failed", code="server_not_ready", message="no configuration")
-    give_up_cases(small)
+    abandon_cases(small)
     sha = small.run.variants.get(position=1).commit.short_sha
-    assert outcome_of(small) == ("failed", f"commit {sha}: no configuration")
+    assert derive_outcome(small) == ("failed", f"commit {sha}: no configuration")
 
 
 def test_unsupported_cases_are_not_failures(job: Job) -> None:
     job.trials.update(state="unsupported", message="it has no cargo")
-    state, message = outcome_of(job)
+    state, message = derive_outcome(job)
     assert state == "finished"
     assert message == "unsupported: connections 1 and 4 more cases: it has no cargo"
 
@@ -88,7 +88,7 @@ def test_a_job_fails_if_all_supported_cases_were_skipped(job: Job) -> None:
         if trial.case.parameters["connections"] != 1:
             job.trials.filter(pk=trial.pk).update(state="unsupported", message="no k6")
     set_trials(job, 1, state="failed", code="build_failed", message="undefined symbol")
-    state, message = outcome_of(job)
+    state, message = derive_outcome(job)
     assert state == "failed"
     assert "undefined symbol" in message
     assert "no k6" in message

@@ -8,9 +8,9 @@ from orchestrator.dispatch.plan import (
     Action,
     FailedTrial,
     Step,
-    backoff_s,
-    next_action,
-    reasons_to_give_up,
+    choose_action,
+    compute_backoff_s,
+    find_abandoned_cases,
     retry_s,
 )
 
@@ -29,7 +29,7 @@ def test_the_next_step_is_returned(
     state: str, started: bool, cancelled: bool, action: Action
 ) -> None:
     step = Step(state=state, step_started=started, cancel_requested=cancelled)
-    assert next_action(step) is action
+    assert choose_action(step) is action
 
 
 def failures(*codes: str, case: int = 1) -> list[FailedTrial]:
@@ -50,7 +50,7 @@ def failures(*codes: str, case: int = 1) -> list[FailedTrial]:
     ],
 )
 def test_cases_that_would_fail_again_are_skipped(codes: list[str], gives_up: bool) -> None:
-    reasons = reasons_to_give_up(failures(*codes))
+    reasons = find_abandoned_cases(failures(*codes))
     assert set(reasons) == ({1} if gives_up else set())
     for reason in reasons.values():
         assert codes[-1] in reason
@@ -63,15 +63,15 @@ def test_each_case_is_skipped_independently() -> None:
         *failures("build_failed", case=2),
         *failures("tool_failed", case=3),
     ]
-    assert set(reasons_to_give_up(failed)) == {2}
+    assert set(find_abandoned_cases(failed)) == {2}
 
 
 def test_followers_start_before_their_lead() -> None:
     step = Step(state="measuring", step_started=False, cancel_requested=False, has_followers=True)
-    assert next_action(step) is Action.START_FOLLOWERS
-    assert next_action(replace(step, followers_started=True)) is Action.START
+    assert choose_action(step) is Action.START_FOLLOWERS
+    assert choose_action(replace(step, followers_started=True)) is Action.START
 
 
 def test_delays_between_polls_grow_to_a_maximum() -> None:
-    assert [backoff_s(failures) for failures in (1, 2, 3, 10)] == [2, 4, 8, 30]
+    assert [compute_backoff_s(failures) for failures in (1, 2, 3, 10)] == [2, 4, 8, 30]
     assert [retry_s(attempt) for attempt in (1, 2, 3, 9)] == [4, 16, 64, 300]

@@ -12,7 +12,7 @@ from orchestrator.benchmarks.spec import parse
 from orchestrator.dispatch import unsupported_cases
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.dispatch.recipes import Recipe, resolve_recipe
-from orchestrator.dispatch.rounds import plans_of_round
+from orchestrator.dispatch.rounds import build_round_plans
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.runs.models import Job, Trial
 from tests.dispatch.support import THEIR_OHA, facts, leased
@@ -58,7 +58,7 @@ def job(personas: Personas, tmp_path: Path) -> Job:
 
 
 def plan_of(job: Job) -> dict[str, Any]:
-    plan: dict[str, Any] = json.loads(plans_of_round(job, JobHosts(job), ports={})["b"])
+    plan: dict[str, Any] = json.loads(build_round_plans(job, JobHosts(job), ports={})["b"])
     return plan
 
 

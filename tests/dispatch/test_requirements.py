@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.dispatch.requirements import path_of, why_lacking
+from orchestrator.dispatch.requirements import build_path, find_missing_programs
 
 
 def program(path: str, version: str | None = None, **more: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ FACTS = {
     ],
 )
 def test_missing_programs_of_a_host_are_reported(requires: dict[str, str], why: str) -> None:
-    assert why_lacking(FACTS, requires) == why
+    assert find_missing_programs(FACTS, requires) == why
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_missing_programs_of_a_host_are_reported(requires: dict[str, str], why: 
 def test_folders_of_required_programs_come_first_on_the_path(
     names: list[str], folders: list[str]
 ) -> None:
-    assert path_of(FACTS, dict.fromkeys(names, "*")) == folders
+    assert build_path(FACTS, dict.fromkeys(names, "*")) == folders

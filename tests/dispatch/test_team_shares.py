@@ -61,7 +61,7 @@ def test_a_check_waits_while_its_team_uses_its_share(
     shares = TeamShares(1)
     monkeypatch.setattr(checkup, "SHARES", shares)
     with shares.admit(host.team_id):
-        checkup.carry_out(host.pk)
+        checkup.run_checks(host.pk)
         assert CheckRequest.objects.filter(host=host, claim=None, tries=0).exists()
-    checkup.carry_out(host.pk)
+    checkup.run_checks(host.pk)
     assert not CheckRequest.objects.filter(host=host).exists()

@@ -11,8 +11,8 @@ import pytest
 from orchestrator.benchmarks.spec import from_data
 from orchestrator.core.errors import HostSetupError
 from orchestrator.dispatch.job_hosts import JobHosts
-from orchestrator.dispatch.rounds import plans_of_round
-from orchestrator.dispatch.tools import needs_of, own_tool, tool_path
+from orchestrator.dispatch.rounds import build_round_plans
+from orchestrator.dispatch.tools import collect_tool_needs, find_own_tool, locate_tool
 from tests.dispatch.support import THEIR_OHA, facts, leased
 from tests.support.factories import DEFINITION, Personas
 from tests.support.programs import tool
@@ -44,7 +44,7 @@ def nothing_installed(settings: Any) -> None:
 
 def test_the_tool_of_the_orchestrator_is_sent_to_a_host_that_can_run_it(install: Install) -> None:
     program = install("oha", "echo oha 1.16.0")
-    path, own = tool_path("oha", facts(oha=THEIR_OHA))
+    path, own = locate_tool("oha", facts(oha=THEIR_OHA))
     assert own is not None
     assert (own.path, own.version) == (str(program), "1.16.0")
     assert path == f"tools/{own.sha256}/oha"
@@ -53,20 +53,20 @@ def test_the_tool_of_the_orchestrator_is_sent_to_a_host_that_can_run_it(install:
 def test_the_tool_of_the_host_is_used_on_another_platform(install: Install) -> None:
     install("oha", "echo oha 1.16.0")
     there = {**facts(oha=THEIR_OHA), "machine": "riscv64"}
-    assert tool_path("oha", there) == ("/usr/bin/oha", None)
+    assert locate_tool("oha", there) == ("/usr/bin/oha", None)
 
 
 @pytest.mark.parametrize("says", ["oha 1.13.0", "nothing of use"])
 def test_the_tool_of_the_host_is_used_if_ours_is_unsuitable(install: Install, says: str) -> None:
     install("oha", f"echo {says}")
-    assert tool_path("oha", facts(oha=THEIR_OHA)) == ("/usr/bin/oha", None)
+    assert locate_tool("oha", facts(oha=THEIR_OHA)) == ("/usr/bin/oha", None)
 
 
 def test_the_tool_with_the_needed_feature_is_used(install: Install) -> None:
     install("oha", f"{WITHOUT_H3}; echo oha 1.16.0")
     there = facts(oha=THEIR_OHA)
-    assert tool_path("oha", there)[1] is not None
-    assert tool_path("oha", there, H3) == ("/usr/bin/oha", None)
+    assert locate_tool("oha", there)[1] is not None
+    assert locate_tool("oha", there, H3) == ("/usr/bin/oha", None)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_missing_tool_is_reported_with_a_fix(
     theirs: dict[str, object] | None, complaint: str
 ) -> None:
     with pytest.raises(HostSetupError) as caught:
-        tool_path("oha", facts(oha=theirs))
+        locate_tool("oha", facts(oha=theirs))
     said = str(caught.value)
     assert said.startswith(f"oha 1.14.0 or newer is missing: {complaint}")
     assert f"PITWALL_OHA to such a binary for {platform.system()} {platform.machine()}" in said
@@ -91,7 +91,7 @@ def test_a_missing_tool_is_reported_with_a_fix(
 def test_a_missing_feature_is_named(install: Install, features: list[str] | None) -> None:
     program = install("oha", f"{WITHOUT_H3}; echo oha 1.16.0")
     with pytest.raises(HostSetupError) as caught:
-        tool_path("oha", facts(oha={**THEIR_OHA, "features": features}), H3)
+        locate_tool("oha", facts(oha={**THEIR_OHA, "features": features}), H3)
     assert str(caught.value) == (
         "oha 1.14.0 or newer with HTTP/3 is missing: the host has /usr/bin/oha, which is built "
         f"without HTTP/3, and this installation sends {program}, which is built without HTTP/3; "
@@ -103,23 +103,23 @@ def test_a_missing_feature_is_named(install: Install, features: list[str] | None
 def test_a_setting_with_a_file_that_cannot_be_run_is_named(install: Install) -> None:
     install("oha", "").write_bytes(b"\x7fELF of another machine")
     with pytest.raises(HostSetupError, match=r"PITWALL_OHA=.* cannot be run on the orchestrator"):
-        tool_path("oha", facts(oha=THEIR_OHA))
+        locate_tool("oha", facts(oha=THEIR_OHA))
 
 
 def test_a_missing_configured_file_is_reported(settings: Any, tmp_path: Path) -> None:
     settings.LOAD_TOOLS = {"oha": str(tmp_path / "gone")}
     with pytest.raises(HostSetupError, match=r"names .*/gone, which is not a file"):
-        tool_path("oha", facts())
+        locate_tool("oha", facts())
 
 
 def test_a_script_needs_no_binary(install: Install) -> None:
-    assert tool_path("script", facts()) == ("/usr/bin/python3", None)
+    assert locate_tool("script", facts()) == ("/usr/bin/python3", None)
 
 
 def test_real_tools_are_recognised(settings: Any) -> None:
     names = ("oha", "ghz", "k6", "wrk", "h2load")
     settings.LOAD_TOOLS = {name: str(tool(name)) for name in names}
-    found = {name: own_tool(name) for name in names}
+    found = {name: find_own_tool(name) for name in names}
     assert {name: own is not None and own.version is not None for name, own in found.items()} == (
         dict.fromkeys(names, True)
     )
@@ -137,8 +137,8 @@ def test_a_feature_is_needed_if_one_case_needs_it() -> None:
             "matrix": {"protocol": ["h1", "h3"]},
         }
     )
-    assert needs_of(spec, [{"protocol": "h1"}]) == {"oha": frozenset()}
-    assert needs_of(spec, [{"protocol": "h1"}, {"protocol": "h3"}]) == {"oha": H3}
+    assert collect_tool_needs(spec, [{"protocol": "h1"}]) == {"oha": frozenset()}
+    assert collect_tool_needs(spec, [{"protocol": "h1"}, {"protocol": "h3"}]) == {"oha": H3}
 
 
 def test_all_cases_of_a_job_use_the_sent_tool(
@@ -150,5 +150,5 @@ def test_all_cases_of_a_job_use_the_sent_tool(
         "  path: /hello\n", '  path: /hello\n  tls: true\n  protocol: "{protocol}"\n'
     ).replace("  connections: [4]", "  connections: [4]\n  protocol: [h1, h3]")
     job = leased(personas, tmp_path, source)
-    plan = json.loads(plans_of_round(job, JobHosts(job), ports={})["b"])
+    plan = json.loads(build_round_plans(job, JobHosts(job), ports={})["b"])
     assert [trial["tool"]["path"] for trial in plan["trials"]] == ["/usr/bin/oha"] * 4

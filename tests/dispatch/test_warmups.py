@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from orchestrator.dispatch.job_hosts import JobHosts
-from orchestrator.dispatch.rounds import plans_of_round
-from orchestrator.dispatch.warmups import lengthened
+from orchestrator.dispatch.rounds import build_round_plans
+from orchestrator.dispatch.warmups import lengthen_warmup
 from orchestrator.runs.models import Job, Trial
 from tests.dispatch.support import leased
 from tests.support.factories import DEFINITION, Personas
@@ -24,7 +24,7 @@ def warmups(job: Job, number: int) -> set[float]:
     Job.objects.filter(pk=job.pk).update(round=number)
     job.refresh_from_db()
     plans: list[Any] = [
-        json.loads(plan) for plan in plans_of_round(job, JobHosts(job), {}).values()
+        json.loads(plan) for plan in build_round_plans(job, JobHosts(job), {}).values()
     ]
     trials = plans[0]["trials"]
     assert len(trials) == 2
@@ -57,7 +57,7 @@ def test_a_warm_up_doubles_for_both_sides_after_an_unsteady_round(job: Job) -> N
 
 
 def test_a_warm_up_has_a_maximum() -> None:
-    assert lengthened(10.0, 1, {1: 8}) == 80.0
-    assert lengthened(60.0, 1, {1: 8}) == 120.0
-    assert lengthened(300.0, 1, {1: 8}) == 300.0
-    assert lengthened(10.0, 2, {1: 8}) == 10.0
+    assert lengthen_warmup(10.0, 1, {1: 8}) == 80.0
+    assert lengthen_warmup(60.0, 1, {1: 8}) == 120.0
+    assert lengthen_warmup(300.0, 1, {1: 8}) == 300.0
+    assert lengthen_warmup(10.0, 2, {1: 8}) == 10.0

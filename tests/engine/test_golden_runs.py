@@ -25,11 +25,11 @@ def golden_run(engine: Engine, team: Personas, commit: str) -> GoldenOutcome:
     """The golden run at that commit, from its tick to the verdict; beat would do it later."""
     new = NewGolden(benchmark="hello", commit=commit, every_hours=1)
     check = set_golden(member=team.alice, host_id=Host.objects.get().pk, new=new)
-    golden.tick(utc_now())
+    golden.advance_golden_checks(utc_now())
     check.refresh_from_db()
     assert check.last_run is not None
     engine.finish(check.last_run)
-    golden.tick(utc_now())
+    golden.advance_golden_checks(utc_now())
     return GoldenOutcome.objects.get(run=check.last_run)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.measurements.tool_errors import tool_errors
+from orchestrator.measurements.tool_errors import load_tool_errors
 from orchestrator.results.models import Artifact
 from orchestrator.runs.models import Trial
 from tests.support.engine import ROOT, Engine
@@ -51,7 +51,7 @@ def test_the_error_of_each_tool_is_measured(engine: Engine, team: Personas, tmp_
     kept = json.loads(zlib.decompress(log.compressed).splitlines()[-1])["kept"]
     assert kept["p50"] < kept["p90"] < kept["p99"]
     trials.update(validity="valid")
-    found = tool_errors(team.alice)
+    found = load_tool_errors(team.alice)
     assert [each.tool for each in found] == TOOLS
     for tool in found:
         errors = {each.metric.key: each for each in tool.errors}

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.benchmarks.models import Commit
-from orchestrator.benchmarks.selectors import benchmark_for
+from orchestrator.benchmarks.selectors import load_benchmark
 from orchestrator.comparisons.compare import compare_commits
 from orchestrator.fleet.models import Host
-from orchestrator.measurements.distributions import merged
-from orchestrator.measurements.readings import values_of
-from orchestrator.measurements.selectors import artifact_content, trial_details
+from orchestrator.measurements.distributions import merge_trials
+from orchestrator.measurements.readings import load_values
+from orchestrator.measurements.selectors import load_artifact, load_trial_details
 from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import HostLease, Run, Trial
 from tests.support.engine import Engine, cancel_the_long_case, server, with_a_long_case
@@ -58,7 +58,7 @@ def test_a_slower_commit_is_found_and_all_results_are_kept(
     run = engine.finish(make_run(alice, [shas[0], shas[2]], rounds=7))
     assert (run.state, run.message) == ("finished", "")
 
-    benchmark = benchmark_for(alice, "hello")
+    benchmark = load_benchmark(alice, "hello")
     before, after = (Commit.objects.get(sha=sha) for sha in (shas[0], shas[2]))
     report = compare_commits(alice, benchmark=benchmark, baseline=before, contender=after)
     assert report.verdict == "regressed"
@@ -87,12 +87,12 @@ def check_provenance(member: object, trial: Trial) -> None:
     assert trial.ended_at is not None
     assert trial.started_at < trial.ended_at
     assert trial.job.snapshot is not None
-    details = trial_details(trial)
+    details = load_trial_details(trial)
     values = {info.key: value for info, value in details.measurements}
-    raw = json.loads(artifact_content(member, trial.pk, "tool.json"))  # type: ignore[arg-type]
+    raw = json.loads(load_artifact(member, trial.pk, "tool.json"))  # type: ignore[arg-type]
     assert values["requests.ok"] > 0
     assert -1 not in values.values()
-    distribution = merged([trial.pk])
+    distribution = merge_trials([trial.pk])
     assert distribution is not None
     assert distribution.total_count == values["requests.ok"]
     assert values["requests.ok"] <= raw["statusCodeDistribution"]["200"]
@@ -119,7 +119,8 @@ def test_a_job_survives_a_killed_worker_without_lost_or_repeated_trials(
     assert measured.count() == 10
     assert before <= set(measured.values_list("pk", flat=True))
     assert (
-        len(values_of(before | set(measured.values_list("pk", flat=True)), ["requests.rate"])) == 10
+        len(load_values(before | set(measured.values_list("pk", flat=True)), ["requests.rate"]))
+        == 10
     )
     host = Host.objects.get()
     journals = (engine.data_dir / "hosts" / str(host.pk) / "jobs").glob("*/*/journal.jsonl")

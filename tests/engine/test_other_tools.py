@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.benchmarks.models import Commit
-from orchestrator.benchmarks.selectors import benchmark_for
+from orchestrator.benchmarks.selectors import load_benchmark
 from orchestrator.comparisons.compare import compare_commits
-from orchestrator.histories.histories import history_choices
-from orchestrator.measurements.readings import values_of
-from orchestrator.measurements.selectors import trial_details
+from orchestrator.histories.histories import load_history_choices
+from orchestrator.measurements.readings import load_values
+from orchestrator.measurements.selectors import load_trial_details
 from orchestrator.results.models import Metric
 from orchestrator.runs.models import Trial
 from tests.support.engine import Engine, server
@@ -67,7 +67,7 @@ def test_wrk_and_h2load_are_measured(engine: Engine, team: Personas, tmp_path: P
     assert {trial.state for trial in trials} == {"measured"}, [t.message for t in trials]
     assert {trial.provenance["tool"]["name"] for trial in trials} == {"wrk", "h2load"}
     for trial in trials:
-        readings = values_of([trial.pk])[trial.pk]
+        readings = load_values([trial.pk])[trial.pk]
         assert {"requests.rate", "latency.p50", "cpu.seconds_per_1k"} <= set(readings)
 
 
@@ -83,9 +83,9 @@ def test_a_script_tool_is_measured_and_its_values_are_compared(
     trials = list(Trial.objects.filter(job__run=run))
     assert {trial.state for trial in trials} == {"measured"}, [t.message for t in trials]
 
-    shown = [info.key for info, _ in trial_details(trials[0]).measurements]
+    shown = [info.key for info, _ in load_trial_details(trials[0]).measurements]
     assert shown[-2:] == ["script.threads_count", "script.whole_s"]
-    benchmark = benchmark_for(team.alice, "hello")
+    benchmark = load_benchmark(team.alice, "hello")
     before, after = (Commit.objects.get(sha=sha) for sha in shas)
     # A busy machine may spoil trials; what is asked here is which metrics there are.
     Trial.objects.filter(job__run=run).update(validity="valid")
@@ -94,7 +94,7 @@ def test_a_script_tool_is_measured_and_its_values_are_compared(
     compared = [metric.key for case in report.cases for metric in case.metrics]
     assert "script.whole_s" in compared
     assert "script.threads_count" not in compared
-    assert history_choices(team.alice, benchmark).metrics[-1].key == "script.whole_s"
+    assert load_history_choices(team.alice, benchmark).metrics[-1].key == "script.whole_s"
 
 
 def test_custom_metrics_above_the_quota_are_dropped_with_a_message(
@@ -111,7 +111,7 @@ def test_custom_metrics_above_the_quota_are_dropped_with_a_message(
     assert (run.state, run.message) == ("finished", "")
     (trial,) = Trial.objects.filter(job__run=run)
     assert trial.state == "measured", trial.message
-    shown = [info.key for info, _ in trial_details(trial).measurements]
+    shown = [info.key for info, _ in load_trial_details(trial).measurements]
     assert shown[-1] == "script.threads_count"
     assert "1 custom metric not stored: script.whole_s; a team" in trial.reasons[-1]
 

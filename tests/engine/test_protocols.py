@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.readings import load_values
 from orchestrator.runs.models import Run, Trial
 from tests.support.engine import Engine
 from tests.support.factories import Personas, make_definition, make_local_host, make_project
@@ -64,8 +64,8 @@ def test_a_load_uses_the_requested_protocol(engine: Engine, team: Personas, tmp_
         assert trial.provenance["protocol"] == protocol
         assert [check["problem"] for check in trial.provenance["checks"]] == [None] * 4
         assert not any("protocol" in reason for reason in trial.reasons)
-        assert values_of([trial.pk])[trial.pk]["requests.ok"] > 0
-        assert values_of([trial.pk])[trial.pk]["requests.errors"] == 0
+        assert load_values([trial.pk])[trial.pk]["requests.ok"] > 0
+        assert load_values([trial.pk])[trial.pk]["requests.errors"] == 0
 
 
 def test_a_script_tool_measures_http3(engine: Engine, team: Personas, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_script_tool_measures_http3(engine: Engine, team: Personas, tmp_path: 
         told = [(each["protocol"], each["status"], each["length"]) for each in own]
         assert told == [("h3", 200, 13)] * 2
         assert not {"protocol", "response_changed"} & set(trial.reasons)
-        assert values_of([trial.pk])[trial.pk]["requests.ok"] == 50
+        assert load_values([trial.pk])[trial.pk]["requests.ok"] == 50
 
 
 def test_a_server_that_falls_back_has_no_values(

@@ -9,8 +9,8 @@ import pytest
 from django.core.management import call_command
 
 from orchestrator.core.clock import utc_now
-from orchestrator.fleet.connect import local_work_dir
-from orchestrator.measurements.readings import values_of
+from orchestrator.fleet.connect import get_local_work_dir
+from orchestrator.measurements.readings import load_values
 from orchestrator.results.models import Point
 from orchestrator.runs.models import HostLease, Job, Run, Trial
 from tests.support.engine import Engine, server
@@ -52,12 +52,12 @@ def test_a_restored_job_continues_at_the_state_of_the_host(
     assert (run.state, run.message) == ("finished", "")
     trials = list(run.jobs.get().trials.all())
     assert [trial.state for trial in trials] == ["measured"] * 4
-    assert values_of([trial.pk for trial in trials]).keys() == {trial.pk for trial in trials}
+    assert load_values([trial.pk for trial in trials]).keys() == {trial.pk for trial in trials}
     points = Point.objects.filter(series__metric__key="requests.rate")
     assert sum(point.trials + point.invalid for point in points) == len(trials)
     told = Counter(
         trial
-        for step in read_journals(local_work_dir(host))
+        for step in read_journals(get_local_work_dir(host))
         for trial in set(step.trials("trial_done"))
     )
     assert told == {str(trial.pk): 1 for trial in trials}, "the host measured each of them once"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.readings import load_values
 from orchestrator.runs.models import Run, Trial
 from tests.support.engine import Engine
 from tests.support.factories import Personas, make_definition, make_local_host, make_project
@@ -63,7 +63,7 @@ def test_a_capacity_search_is_measured(engine: Engine, team: Personas, tmp_path:
     assert (run.state, run.message) == ("finished", "")
     trial = Trial.objects.get(job__run=run)
     assert trial.state == "measured"
-    readings = values_of([trial.pk])[trial.pk]
+    readings = load_values([trial.pk])[trial.pk]
     assert readings["capacity.probes"] > 4
     assert readings.get("capacity.high", 0.0) < 500
     assert set(readings) <= {f"capacity.{name}" for name in ("rate", "low", "high", "probes")}
@@ -74,5 +74,5 @@ def test_each_step_of_a_load_is_measured(engine: Engine, team: Personas, tmp_pat
     assert (run.state, run.message) == ("finished", "")
     trial = Trial.objects.get(job__run=run)
     assert trial.state == "measured"
-    keys = list(values_of([trial.pk])[trial.pk])
+    keys = list(load_values([trial.pk])[trial.pk])
     assert any(key.startswith("latency.") for key in keys), keys

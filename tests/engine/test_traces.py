@@ -17,8 +17,8 @@ from orchestrator.accounts.services import create_token
 from orchestrator.core.spans import mark_span, span
 from orchestrator.operations.process_life import begin_process
 from orchestrator.runs.models import Build, Job, Run, Trial
-from perf.harness.environments import venv_of
-from perf.harness.web_servers import serving
+from perf.harness.environments import build_venv
+from perf.harness.web_servers import serve_web
 from tests.engine.test_over_ssh import add_confirmed
 from tests.support.engine import running_engine, server
 from tests.support.factories import Personas, make_definition, make_project
@@ -68,7 +68,7 @@ class Collector:
 def collector(tmp_path: Path) -> Iterator[Collector]:
     """It and the packages that send to it are in an environment of their own, as they are in no
     process that has no traces."""
-    programs = venv_of("venv-traces", CHECKOUT / "requirements" / "traces.txt")
+    programs = build_venv("venv-traces", CHECKOUT / "requirements" / "traces.txt")
     (packages,) = programs.parent.glob("lib/python*/site-packages")
     spans = tmp_path / "spans.jsonl"
     argv = [str(programs / "python"), str(PROGRAM), str(spans)]
@@ -95,7 +95,7 @@ def test_all_spans_of_a_run_have_its_id(
     with (
         start_sshd(tmp_path) as machine,
         running_engine(tmp_path, **collector.environment) as engine,
-        serving("orchestrator.config.wsgi", tmp_path, {**engine.environment, **DEBUG}) as web,
+        serve_web("orchestrator.config.wsgi", tmp_path, {**engine.environment, **DEBUG}) as web,
     ):
         # The mirror lies in the data folder of the engine.
         project, shas = make_project(team.alice, tmp_path / "origin", [server(), server(start="#")])

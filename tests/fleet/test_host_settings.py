@@ -9,7 +9,7 @@ from orchestrator.accounts.models import AuditEntry, Role
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
 from orchestrator.fleet.host_settings import set_host_care
 from orchestrator.fleet.models import CheckStep, Host
-from orchestrator.fleet.tuning import KNOBS, checked_tuning
+from orchestrator.fleet.tuning import KNOBS, check_tuning
 from tests.support.factories import Personas, add_member
 
 
@@ -110,4 +110,4 @@ def test_the_agent_has_the_same_tuning_settings() -> None:
 
 def test_every_valid_swappiness_is_accepted() -> None:
     for number in range(201):
-        assert checked_tuning({"swappiness": number}) == {"swappiness": str(number)}
+        assert check_tuning({"swappiness": number}) == {"swappiness": str(number)}

@@ -22,11 +22,11 @@ from orchestrator.fleet.host_settings import (
     retire_host,
 )
 from orchestrator.fleet.models import HELD, Host, HostState
-from orchestrator.fleet.selectors import TRY_AGAIN_AFTER, usable_hosts
+from orchestrator.fleet.selectors import TRY_AGAIN_AFTER, load_usable_hosts
 from orchestrator.fleet.services import (
     confirm_host_key,
-    note_host_error,
-    note_host_seen,
+    record_host_error,
+    record_host_seen,
     record_snapshot,
     remove_host,
 )
@@ -55,12 +55,12 @@ def test_a_member_drains_and_releases_a_host(host: Host, personas: Personas) -> 
     put_in_maintenance(member=carol, host_id=host.pk, reason="new fan")
     assert _now(host) == ("maintenance", "carol: new fan")
     assert _last_audit() == ("host.maintenance", "carol", "here: new fan")
-    assert usable_hosts([host.team_id]) == []
+    assert load_usable_hosts([host.team_id]) == []
 
     release_host(member=carol, host_id=host.pk)
     assert _now(host) == ("ready", "")
     assert _last_audit() == ("host.released", "carol", "here")
-    assert [each.name for each in usable_hosts([host.team_id])] == ["here"]
+    assert [each.name for each in load_usable_hosts([host.team_id])] == ["here"]
 
 
 @pytest.mark.parametrize("service", [put_in_maintenance, release_host, retire_host])
@@ -127,23 +127,23 @@ def test_held_hosts_are_not_quarantined(state: str, host: Host) -> None:
 @pytest.mark.parametrize("state", sorted(HELD - {HostState.EXTERNAL}))
 def test_a_poll_of_a_held_host_does_not_change_its_state(state: str, host: Host) -> None:
     _put(host, state)
-    note_host_seen(host=host)
+    record_host_seen(host=host)
     record_snapshot(host=host, facts={})
-    note_host_error(host=host, error=UnreachableError("no route"))
-    note_host_error(host=host, error=HostKeyMismatchError("another key"))
+    record_host_error(host=host, error=UnreachableError("no route"))
+    record_host_error(host=host, error=HostKeyMismatchError("another key"))
     assert _now(host) == (state, "why")
     assert host.last_seen_at is not None
 
 
 def test_an_unreachable_host_is_left_alone_for_a_while(host: Host) -> None:
-    note_host_error(host=host, error=UnreachableError("no route to here"))
+    record_host_error(host=host, error=UnreachableError("no route to here"))
     assert _now(host) == ("unreachable", "no route to here")
-    assert usable_hosts([host.team_id]) == []
+    assert load_usable_hosts([host.team_id]) == []
 
     Host.objects.update(unreachable_at=utc_now() - TRY_AGAIN_AFTER - timedelta(seconds=1))
-    assert [each.id for each in usable_hosts([host.team_id])] == [host.pk]
+    assert [each.id for each in load_usable_hosts([host.team_id])] == [host.pk]
 
-    note_host_seen(host=host)
+    record_host_seen(host=host)
     assert _now(host) == ("ready", "")
     assert host.unreachable_at is None
 
@@ -152,12 +152,12 @@ def test_an_unreachable_host_is_left_alone_for_a_while(host: Host) -> None:
 def test_a_host_that_only_a_person_can_repair_is_quarantined(
     error: type[HostKeyMismatchError], host: Host
 ) -> None:
-    note_host_error(host=host, error=error("it is another one"))
+    record_host_error(host=host, error=error("it is another one"))
     assert _now(host) == ("quarantined", "it is another one")
 
 
 def test_a_host_that_lacks_something_for_one_job_stays_ready(host: Host) -> None:
-    note_host_error(host=host, error=HostSetupError("no compiler"))
+    record_host_error(host=host, error=HostSetupError("no compiler"))
     assert _now(host) == ("ready", "no compiler")
 
 
@@ -188,7 +188,7 @@ def test_a_host_without_measurements_is_removed(host: Host, personas: Personas) 
 
 def test_usable_hosts_belong_to_the_given_teams(host: Host, personas: Personas) -> None:
     Host.objects.update(tags=["fast"], open_hours="sat-sun", timezone="Europe/Vienna")
-    (found,) = usable_hosts([host.team_id, personas.mallory.team.pk])
+    (found,) = load_usable_hosts([host.team_id, personas.mallory.team.pk])
     assert (found.id, found.team_id, found.profile_id) == (host.pk, host.team_id, host.profile_id)
     assert (found.tags, found.open_hours, found.timezone) == (
         ("fast",),
@@ -196,7 +196,7 @@ def test_usable_hosts_belong_to_the_given_teams(host: Host, personas: Personas) 
         "Europe/Vienna",
     )
     assert {window.day for window in found.hours.windows} == {5, 6}
-    assert usable_hosts([personas.mallory.team.pk]) == []
+    assert load_usable_hosts([personas.mallory.team.pk]) == []
 
 
 def test_every_state_is_either_held_or_usable() -> None:

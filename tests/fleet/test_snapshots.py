@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.fleet.facts import changed_facts, contradictions, profile_fields
+from orchestrator.fleet.facts import compare_facts, extract_profile_fields, find_contradictions
 from orchestrator.fleet.models import HardwareProfile, Host, HostChange
-from orchestrator.fleet.selectors import changes_of
+from orchestrator.fleet.selectors import load_host_changes
 from orchestrator.fleet.services import record_snapshot, save_profile
 from tests.support.factories import Personas
 
@@ -33,7 +33,7 @@ def _facts(**changes: Any) -> dict[str, Any]:
 def test_a_changed_fact_begins_an_epoch_that_names_the_change(host: Host) -> None:
     record_snapshot(host=host, facts=FACTS)
     second = record_snapshot(host=host, facts=_facts(kernel="6.1.0-31", governor="performance"))
-    (change,) = changes_of(host)
+    (change,) = load_host_changes(host)
     assert change.changed == {
         "kernel": ["6.1.0-30", "6.1.0-31"],
         "governor": ["powersave", "performance"],
@@ -58,7 +58,10 @@ def test_another_fingerprint_of_the_same_facts_is_not_a_change(host: Host) -> No
 def test_each_change_is_relative_to_the_previous_snapshot(host: Host) -> None:
     for fingerprint, kernel in (("a", "1"), ("b", "2"), ("a", "1")):
         record_snapshot(host=host, facts=_facts(fingerprint=fingerprint, kernel=kernel))
-    assert [change.changed["kernel"] for change in changes_of(host)] == [["1", "2"], ["2", "1"]]
+    assert [change.changed["kernel"] for change in load_host_changes(host)] == [
+        ["1", "2"],
+        ["2", "1"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +81,7 @@ def test_each_change_is_relative_to_the_previous_snapshot(host: Host) -> None:
 def test_changed_facts_are_found(
     before: dict[str, Any], after: dict[str, Any], changed: dict[str, Any]
 ) -> None:
-    assert changed_facts(before, after) == changed
+    assert compare_facts(before, after) == changed
 
 
 def test_facts_fill_only_empty_fields_of_the_profile(host: Host, personas: Personas) -> None:
@@ -106,7 +109,7 @@ def test_invalid_facts_are_not_copied_to_the_profile(host: Host) -> None:
 
 
 def test_the_lowest_clock_of_a_cpu_is_not_its_base_clock() -> None:
-    assert "base_clock_mhz" not in profile_fields({"clock_min_mhz": 400.0})
+    assert "base_clock_mhz" not in extract_profile_fields({"clock_min_mhz": 400.0})
 
 
 @pytest.mark.parametrize(
@@ -128,4 +131,4 @@ def test_the_lowest_clock_of_a_cpu_is_not_its_base_clock() -> None:
 def test_differences_between_host_and_profile_are_reported(
     profile: dict[str, Any], found: list[str]
 ) -> None:
-    assert [each.field for each in contradictions(profile, FACTS)] == found
+    assert [each.field for each in find_contradictions(profile, FACTS)] == found

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from orchestrator.accounts.models import AuditEntry, Role
 from orchestrator.benchmarks import fetching
-from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
+from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch
 from orchestrator.benchmarks.fetching import run_next_fetch
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.core.clock import utc_now
@@ -29,11 +29,11 @@ from orchestrator.forges.pr_sync import (
     LOOK_EVERY,
     MOST_FETCHES,
     PAUSES_S,
-    due_pulls,
-    follow,
+    load_due_pulls,
+    sync_pull_request,
 )
 from orchestrator.forges.services import NewConnection, approve, decline, save_connection
-from orchestrator.forges.webhooks import _commented
+from orchestrator.forges.webhooks import _handle_comment
 from orchestrator.runs.models import Run
 from tests.support.factories import (
     Personas,
@@ -82,7 +82,7 @@ class PullRequestWorld(World):
             event="issue_comment", delivery_id=str(note), repository="ada/server", number=5,
             note_id=str(note), user=user, benchmarks=(name,),
         )  # fmt: skip
-        return _commented(self.connection, told)
+        return _handle_comment(self.connection, told)
 
     def follow(self, later: timedelta = timedelta()) -> None:
         follow_pulls(later)
@@ -311,13 +311,13 @@ def test_a_refused_token_ends_the_retries(world: PullRequestWorld, personas: Per
 def test_a_claimed_pull_request_is_left_to_its_worker(world: PullRequestWorld) -> None:
     world.comment()
     pull = PullRequest.objects.get()
-    taken = pr_sync._claimed(pull.pk)
+    taken = pr_sync._claim_pull(pull.pk)
     assert taken is not None
-    assert due_pulls() == []
-    assert not follow(pull.pk)
+    assert load_due_pulls() == []
+    assert not sync_pull_request(pull.pk)
     PullRequest.objects.update(claimed_until=Now() - timedelta(seconds=1))
-    assert follow(pull.pk)
-    pr_sync._let_go(taken, timedelta(), tries=9, problem="late")
+    assert sync_pull_request(pull.pk)
+    pr_sync._release_pull(taken, timedelta(), tries=9, problem="late")
     pull.refresh_from_db()
     assert (pull.tries, pull.problem) == (0, ""), "who lost the claim writes nothing"
 
@@ -365,7 +365,7 @@ def test_due_pull_requests_of_one_team_do_not_hide_others(
             PullRequest(connection=connection, number=number, next_at=Now() - LOOK_EVERY)
             for number in range(1, count + 1)
         )
-    due = due_pulls()
+    due = load_due_pulls()
     assert len(due) == MOST_OF_A_TEAM + 1
     assert due.index(PullRequest.objects.get(connection=other).pk) < 2
 
@@ -378,9 +378,9 @@ def test_a_slow_forge_leaves_threads_to_other_teams(
     shares = TeamShares(1)
     monkeypatch.setattr(tasks, "SHARES", shares)
     with shares.admit(world.connection.project.team_id):
-        tasks.follow_pull(pull.pk)
+        tasks.sync_pull(pull.pk)
         assert world.forge.writes == 0
-    tasks.follow_pull(pull.pk)
+    tasks.sync_pull(pull.pk)
     assert world.forge.writes > 0
 
 
@@ -393,7 +393,7 @@ def test_a_ref_that_waits_for_a_fetch_is_not_refused(
     world.comment()
     follow_pulls()
     run_next_fetch()
-    assert fetch_of(world.connection.project).refs == ["refs/pull/4/head", "refs/pull/5/head"]
+    assert load_fetch(world.connection.project).refs == ["refs/pull/4/head", "refs/pull/5/head"]
     follow_pulls(FETCH_LOOK_EVERY)
     assert BenchmarkRequest.objects.get().state == "requested"
     run_fetches()

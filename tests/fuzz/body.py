@@ -34,8 +34,8 @@ from orchestrator.fleet.models import Host
 from orchestrator.forges.models import BenchmarkRequest
 from orchestrator.results.models import ChangePoint, ReferenceSource
 from orchestrator.runs.models import Build, Job, Run, Schedule, Trial
-from perf.harness.environments import venv_of
-from perf.harness.web_servers import collect_static, serving
+from perf.harness.environments import build_venv
+from perf.harness.web_servers import collect_static, serve_web
 from tests.support.demo_team import DemoTeam, make_demo_team
 
 LOCK = CHECKOUT / "requirements" / "fuzz.txt"
@@ -61,7 +61,7 @@ def main() -> int:
         folder = Path(name)
         collect_static()
         known = prepared(folder)
-        with serving("orchestrator.config.wsgi", folder, {}) as site:
+        with serve_web("orchestrator.config.wsgi", folder, {}) as site:
             (folder / "known.json").write_text(json.dumps(known))
             (folder / "schemathesis.toml").write_text(EXPECTED)
             url, token = f"http://127.0.0.1:{site.port}", str(known["token"])
@@ -139,7 +139,7 @@ def names_of(demo_team: DemoTeam) -> dict[str, object]:
 
 
 def fuzz(url: str, folder: Path, token: str, options: argparse.Namespace) -> int:
-    program = venv_of("venv-fuzz", LOCK) / "st"
+    program = build_venv("venv-fuzz", LOCK) / "st"
     argv = [
         str(program), "run", str(CHECKOUT / "docs" / "api" / "openapi.json"), "--url", url,
         "--header", f"Authorization: Bearer {token}", "--checks", ",".join(CHECKS),

@@ -18,7 +18,7 @@ from django.db import connection
 from django.test import Client
 
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.refs import repository_of
+from orchestrator.benchmarks.refs import open_repository
 from tests.support.factories import commit_files, git
 from tests.support.visitor_site import SECRET, OpenPage
 
@@ -92,7 +92,7 @@ def add_unmeasured_branch(folder: Path) -> tuple[str, ...]:
     git(repository, "checkout", "--quiet", "-b", BRANCH)
     tip = commit_files(repository, {"file.txt": "unmeasured\n"}, 9)
     git(repository, "checkout", "--quiet", "main")
-    repository_of(Project.objects.get(slug="server")).fetch()
+    open_repository(Project.objects.get(slug="server")).fetch()
     return tip, tip[:10]
 
 

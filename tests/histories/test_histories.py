@@ -11,11 +11,11 @@ from django.db import transaction
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Project
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.fleet.external import host_told
+from orchestrator.fleet.external import provide_external_host
 from orchestrator.fleet.models import Host
-from orchestrator.histories.histories import Part, history_choices, history_of
+from orchestrator.histories.histories import Part, load_case_history, load_history_choices
 from orchestrator.histories.reports import History
-from orchestrator.measurements.recording import Measured
+from orchestrator.measurements.recording import MeasuredRow
 from tests.support.factories import Personas, record
 
 NOW = utc_now()
@@ -29,7 +29,7 @@ class Lane:
         self.project = Project.objects.create(team=self.alice.team, slug="p", name="P")
         self.benchmark = Benchmark.objects.create(project=self.project, slug="b", title="B")
         self.case = Case.objects.create(benchmark=self.benchmark, key="c", parameters={}, label="c")
-        self.host: Host = host_told(member=self.alice, name="elsewhere")
+        self.host: Host = provide_external_host(member=self.alice, name="elsewhere")
 
     def commit(self, name: str, *parents: Commit, position: int | None = None) -> Commit:
         return Commit.objects.create(
@@ -46,7 +46,7 @@ class Lane:
     def measure(self, commit: Commit, value: float, n: int = 5, **more: Any) -> None:
         given = {"validity": "valid", "at": NOW, **more}
         trials = [
-            Measured(
+            MeasuredRow(
                 id=uuid4(),
                 benchmark=self.benchmark.pk,
                 case=self.case.pk,
@@ -61,7 +61,7 @@ class Lane:
             record(trials)
 
     def history(self, branch: str = "", **part: Any) -> History:
-        return history_of(
+        return load_case_history(
             self.alice,
             benchmark=self.benchmark,
             metric_key=part.pop("metric", "requests.rate"),
@@ -192,7 +192,7 @@ def test_unmeasured_series_are_empty_and_unknown_ones_refused(lane: Lane) -> Non
 def test_choices_are_measured_values(lane: Lane, personas: Personas) -> None:
     lane.measure(lane.commit("a", position=0), 100)
     Case.objects.create(benchmark=lane.benchmark, key="d", parameters={}, label="never")
-    choices = history_choices(lane.alice, lane.benchmark)
+    choices = load_history_choices(lane.alice, lane.benchmark)
     assert (choices.cases, choices.hosts) == ((lane.case,), (lane.host,))
     assert [metric.key for metric in choices.metrics] == ["requests.rate", "latency.p99"]
-    assert history_choices(personas.mallory, lane.benchmark).metrics == ()
+    assert load_history_choices(personas.mallory, lane.benchmark).metrics == ()

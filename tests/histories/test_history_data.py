@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.histories.charted import charted, charted_by_names
+from orchestrator.histories.charted import load_series_header, load_series_header_by_names
 from orchestrator.histories.commit_names import commit_names, forget_commit_names
-from orchestrator.histories.data import history_data
+from orchestrator.histories.data import build_history_data
 from orchestrator.results.models import Series
 from tests.histories.test_histories import Lane
 from tests.support.factories import Personas
@@ -21,7 +21,7 @@ def lane(personas: Personas) -> Lane:
 
 def _data(lane: Lane, branch: str = "") -> Any:
     series = Series.objects.get(metric__key="requests.rate")
-    return json.loads(history_data(charted(lane.alice, series.pk), branch))
+    return json.loads(build_history_data(load_series_header(lane.alice, series.pk), branch))
 
 
 def test_history_data_equal_the_points(lane: Lane) -> None:
@@ -99,13 +99,13 @@ def test_an_empty_series_has_empty_data(lane: Lane) -> None:
 def test_names_find_only_series_of_the_team(lane: Lane, personas: Personas) -> None:
     lane.measure(lane.commit("a", position=0), 100)
     names = {"benchmark": "b", "case": "c", "host": "elsewhere", "metric": "requests.rate"}
-    found = charted_by_names(lane.alice, project=None, **names)
+    found = load_series_header_by_names(lane.alice, project=None, **names)
 
     assert found is not None
-    assert found == charted(lane.alice, found.id)
-    assert charted_by_names(lane.alice, project="p", **names) == found
-    assert charted_by_names(lane.alice, project="other", **names) is None
-    assert charted_by_names(personas.mallory, project=None, **names) is None
+    assert found == load_series_header(lane.alice, found.id)
+    assert load_series_header_by_names(lane.alice, project="p", **names) == found
+    assert load_series_header_by_names(lane.alice, project="other", **names) is None
+    assert load_series_header_by_names(personas.mallory, project=None, **names) is None
 
 
 def test_cached_commit_names_are_dropped_after_a_fetch(lane: Lane) -> None:

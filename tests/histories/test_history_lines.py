@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.histories.columns import significant, steps, whole
-from orchestrator.histories.lines import Line, Points, joined, line_of
+from orchestrator.histories.columns import encode_significant, encode_steps, encode_whole
+from orchestrator.histories.lines import Line, Points, build_line, join_points
 
 
 def _points(*rows: dict[str, Any]) -> Points:
@@ -34,7 +34,7 @@ def _points(*rows: dict[str, Any]) -> Points:
 
 
 def _line(*rows: dict[str, Any]) -> Line:
-    return line_of(_points(*rows))
+    return build_line(_points(*rows))
 
 
 def _marks(line: Line) -> list[tuple[int, bool, bool, float | None]]:
@@ -65,7 +65,7 @@ def test_the_newest_valid_point_of_a_commit_is_on_the_line(
     one: dict[str, Any], other: dict[str, Any]
 ) -> None:
     for rows in ((one, other), (other, one)):
-        line = line_of(_points(*({"position": 0, "at": 0, **row} for row in rows)))
+        line = build_line(_points(*({"position": 0, "at": 0, **row} for row in rows)))
         chosen = {key: getattr(line.points, key)[0] for key in other if key != "at"}
         assert chosen == {key: value for key, value in other.items() if key != "at"}
         assert (len(line.points), line.owner.tolist()) == (1, [0])
@@ -116,7 +116,7 @@ def test_too_few_trials_do_not_bridge(few: dict[str, Any]) -> None:
 
 
 def test_segments_are_joined_in_order() -> None:
-    both = joined([_points({"position": 5}), _points({"position": 3})])
+    both = join_points([_points({"position": 5}), _points({"position": 3})])
     assert both.position.tolist() == [5, 3]
 
 
@@ -129,7 +129,7 @@ def test_segments_are_joined_in_order() -> None:
     ],
 )
 def test_values_have_six_digits(values: list[float], text: str) -> None:
-    assert significant(np.array(values)) == text
+    assert encode_significant(np.array(values)) == text
 
 
 @pytest.mark.parametrize(
@@ -143,5 +143,5 @@ def test_values_have_six_digits(values: list[float], text: str) -> None:
 )
 def test_integers_are_encoded_in_short(values: list[int], told: str, as_steps: str) -> None:
     column = np.array(values, dtype=np.int64)
-    assert whole(column) == told
-    assert steps(column) == as_steps
+    assert encode_whole(column) == told
+    assert encode_steps(column) == as_steps

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot
-from orchestrator.histories.histories import history_of
+from orchestrator.histories.histories import load_case_history
 from orchestrator.histories.reports import History
 from tests.support.factories import (
     Personas,
@@ -25,7 +25,7 @@ def host(personas: Personas, data_dir: Path) -> Host:
 
 
 def _history(personas: Personas, host: Host, run: Any) -> History:
-    return history_of(
+    return load_case_history(
         personas.alice,
         benchmark=run.definition.benchmark,
         metric_key="requests.rate",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orchestrator.importers.own_form import scalar_of
-from orchestrator.importers.units import convert, kind_of, seconds_of
+from orchestrator.importers.own_form import parse_scalar
+from orchestrator.importers.units import classify_unit, convert, parse_seconds
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_unit_of_another_kind_is_refused() -> None:
      ("12", None), ("1.2.3ms", None), ("ms", None)],
 )  # fmt: skip
 def test_durations_are_parsed(text: str, seconds: float | None) -> None:
-    assert seconds_of(text) == seconds
+    assert parse_seconds(text) == seconds
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_durations_are_parsed(text: str, seconds: float | None) -> None:
     [("ns/iter", "time"), ("ms", "time"), ("ops/sec", "rate"), ("B/s", "rate"), ("pages", "value")],
 )
 def test_durations_and_rates_are_distinguished(unit: str, kind: str) -> None:
-    assert kind_of(unit) == kind
+    assert classify_unit(unit) == kind
 
 
 @pytest.mark.parametrize(
@@ -50,5 +50,5 @@ def test_durations_and_rates_are_distinguished(unit: str, kind: str) -> None:
      ("h2", "h2"), ("1e3", "1e3")],
 )  # fmt: skip
 def test_values_of_axes_are_parsed(text: str, value: object) -> None:
-    assert scalar_of(text) == value
-    assert type(scalar_of(text)) is type(value)
+    assert parse_scalar(text) == value
+    assert type(parse_scalar(text)) is type(value)

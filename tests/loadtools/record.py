@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.hostagent.paths import stdout_of
+from agents.hostagent.paths import build_stdout_path
 from orchestrator.loadtools.model import LoadSpec
 
 from .running import Left, run, serving, tls_files
@@ -115,7 +115,7 @@ def _keep(left: Left, scenario: Scenario, to: Path) -> None:
     for path, ending in (
         (left.out, ".json"),
         (left.raw, ".rows"),
-        (stdout_of(left.out), ".stdout"),
+        (build_stdout_path(left.out), ".stdout"),
     ):
         if path.exists():
             shutil.copyfile(path, to.with_suffix(ending))
@@ -126,10 +126,10 @@ def recorded(tool: str, name: str, folder: Path) -> tuple[LoadSpec, Left]:
     source = GOLDEN / tool / name
     told = json.loads(source.with_suffix(".load.json").read_text())
     out, raw = folder / "tool.json", folder / "rows.raw"
-    for path, ending in ((out, ".json"), (raw, ".rows"), (stdout_of(out), ".stdout")):
+    for path, ending in ((out, ".json"), (raw, ".rows"), (build_stdout_path(out), ".stdout")):
         if source.with_suffix(ending).exists():
             shutil.copyfile(source.with_suffix(ending), path)
-    stdout_of(out).touch()
+    build_stdout_path(out).touch()
     left = Left(
         argv=told["argv"], rc=told["rc"], out=out, raw=raw, stderr=told["stderr"],
         started_at=1_000.0, ended_at=1_002.0, warmup_s=0.0,

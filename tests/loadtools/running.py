@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agents.hostagent.paths import stdout_of
+from agents.hostagent.paths import build_stdout_path
 from agents.hostagent.readers.registry import READERS
 from agents.hostagent.sandbox.placeholders import fill_placeholders
 from orchestrator.dispatch.tls import make_certificates
@@ -92,7 +92,7 @@ def run(
     for invocation in adapter.invocations(spec, 1):
         argv = fill_placeholders((invocation.argv[0], *extra, *invocation.argv[1:]), known)
         env = {key: fill_placeholders([value], known)[0] for key, value in invocation.env.items()}
-        with open(stdout_of(out), "wb") as stdout:
+        with open(build_stdout_path(out), "wb") as stdout:
             started_at = time.time()
             done = subprocess.run(
                 argv,

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from agents.hostagent.paths import stdout_of
+from agents.hostagent.paths import build_stdout_path
 from orchestrator.loadtools.metrics import METRICS
 from orchestrator.loadtools.model import ToolOutputError
 from orchestrator.loadtools.registry import TOOLS
@@ -33,7 +33,7 @@ def codes(reading):
 def test_summary_of_h2load_matches_its_log(name, tmp_path):
     reading = read(name, tmp_path)
     _, left = recorded(VERSION, name, tmp_path)
-    text = stdout_of(left.out).read_text()
+    text = build_stdout_path(left.out).read_text()
     said = re.search(r"time for request: +([\d.]+)([a-z]+) +([\d.]+)([a-z]+) +([\d.]+)", text)
     least, most = (float(said[n]) * SECONDS[said[n + 1]] for n in (1, 3))
     assert reading.readings["latency.min"] == pytest.approx(least, rel=0.01)
@@ -76,7 +76,7 @@ def test_kinds_of_failure_are_distinguished(name, errors, found, tmp_path):
 def test_a_server_without_a_common_protocol_counts_as_reached(tmp_path):
     """As h2load 1.52.0 says it of a server that fell back to HTTP/1.1."""
     spec, left = recorded(VERSION, "refused_timed", tmp_path)
-    stdout = stdout_of(left.out)
+    stdout = build_stdout_path(left.out)
     said = (
         "No protocol negotiated. Fallback behaviour may be activated\n"
         "No supported protocol was negotiated. Supported protocols were:\nh2\n"
@@ -121,7 +121,7 @@ def test_a_log_of_other_requests_is_detected(lines, tmp_path):
 
 def test_an_interrupted_load_is_reported(tmp_path):
     spec, left = recorded(VERSION, "h1", tmp_path)
-    stdout = stdout_of(left.out)
+    stdout = build_stdout_path(left.out)
     stdout.write_text(stdout.read_text().partition("finished in")[0])
     rows = rows_of("h2load", left)
     with pytest.raises(ToolOutputError, match=r"did not end by itself.*progress: 100% done"):

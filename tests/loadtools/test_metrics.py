@@ -4,9 +4,9 @@ from orchestrator.loadtools import model
 from orchestrator.loadtools.metrics import (
     METRICS,
     PRIMARY,
-    latency_label,
-    metric_for,
-    percentile_key,
+    build_percentile_key,
+    describe_latency_model,
+    find_metric,
 )
 from orchestrator.stats import summary
 
@@ -45,15 +45,15 @@ def test_metrics_of_the_tool_never_have_verdicts():
 
 
 def test_a_latency_metric_names_its_load_model():
-    assert latency_label("latency.p99", "closed").startswith("closed loop")
-    assert latency_label("latency.p99", "open").startswith("open loop")
-    assert latency_label("requests.rate", "closed") is None
+    assert describe_latency_model("latency.p99", "closed").startswith("closed loop")
+    assert describe_latency_model("latency.p99", "open").startswith("open loop")
+    assert describe_latency_model("requests.rate", "closed") is None
 
 
 def test_keys_name_their_percentile():
-    assert [percentile_key(each) for each in (50, 99.9)] == ["latency.p50", "latency.p99.9"]
-    assert metric_for("latency.p99.9").title == "Latency p99.9"
-    assert metric_for("no.such") is None
+    assert [build_percentile_key(each) for each in (50, 99.9)] == ["latency.p50", "latency.p99.9"]
+    assert find_metric("latency.p99.9").title == "Latency p99.9"
+    assert find_metric("no.such") is None
 
 
 @pytest.mark.parametrize("n", [9, 10, 19, 20, 999, 1_000, 9_999, 10_000, 100_000])

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.loadtools.metrics import METRICS
 from orchestrator.loadtools.model import ToolOutputError
-from orchestrator.loadtools.oha_errors import error_class
+from orchestrator.loadtools.oha_errors import classify_error
 from orchestrator.loadtools.registry import TOOLS
 
 from .conftest import GOLDEN, load_of, recorded, result_for, rows_for
@@ -125,4 +125,4 @@ def test_an_overloaded_server_is_detected_by_the_delivered_rate():
     ],
 )
 def test_error_texts_without_a_recording_are_recognised(text, name):
-    assert error_class(text) == name
+    assert classify_error(text) == name

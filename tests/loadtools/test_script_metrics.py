@@ -1,6 +1,6 @@
 import pytest
 
-from orchestrator.loadtools.metrics import METRICS, metric_for, metrics_of
+from orchestrator.loadtools.metrics import METRICS, find_metric, find_metrics
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from orchestrator.loadtools.metrics import METRICS, metric_for, metrics_of
     ],
 )
 def test_the_suffix_of_a_key_is_its_unit(key, title, unit, better, judged):
-    metric = metric_for(key)
+    metric = find_metric(key)
     assert (metric.key, metric.title, metric.unit, metric.better) == (key, title, unit, better)
     assert metric.informational is not judged
 
@@ -27,16 +27,16 @@ def test_the_suffix_of_a_key_is_its_unit(key, title, unit, better, judged):
     ],
 )  # fmt: skip
 def test_other_keys_are_not_metrics(key):
-    assert metric_for(key) is None
+    assert find_metric(key) is None
 
 
 def test_no_key_is_too_long_to_be_stored():
-    assert metric_for("script." + "a" * 40 + "_per_s") is not None
+    assert find_metric("script." + "a" * 40 + "_per_s") is not None
     assert len("script." + "a" * 40 + "_per_s") <= 60
 
 
 def test_custom_metrics_follow_those_of_the_registry():
     keys = {"script.b_s", "no.such", "latency.p50", "script.a_count", "requests.rate"}
-    found = [metric.key for metric in metrics_of(keys)]
+    found = [metric.key for metric in find_metrics(keys)]
     assert found == ["requests.rate", "latency.p50", "script.a_count", "script.b_s"]
-    assert [metric.key for metric in metrics_of(METRICS)] == list(METRICS)
+    assert [metric.key for metric in find_metrics(METRICS)] == list(METRICS)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.hostagent.paths import stdout_of
+from agents.hostagent.paths import build_stdout_path
 from agents.hostagent.readers.script import read
 from orchestrator.loadtools.model import LoadSpec, ToolOutputError
 from orchestrator.loadtools.registry import TOOLS
@@ -17,7 +17,7 @@ RESULT = {"rc": 0, "signal": None, "tool_cpus": 1}
 
 def reading_of(folder, *lines, spec=LOAD, result=RESULT):
     out = folder / "tool.json"
-    stdout_of(out).write_text("\n".join(lines))
+    build_stdout_path(out).write_text("\n".join(lines))
     rows = json.loads(json.dumps(read(folder, out, folder / "rows.raw", spec.warmup_s)))
     return TOOLS["script"].parse(spec, out.read_bytes(), rows, result)
 
@@ -83,7 +83,7 @@ def test_the_reported_protocol_is_recorded(tmp_path):
 @pytest.mark.parametrize("report", [b"", b"[]", b"{}", b'{"ended_s": "x"}'])
 def test_invalid_output_is_refused_with_a_reason(report, tmp_path):
     out = tmp_path / "tool.json"
-    stdout_of(out).write_text(REQUEST + "\n" + DONE)
+    build_stdout_path(out).write_text(REQUEST + "\n" + DONE)
     rows = read(tmp_path, out, tmp_path / "rows.raw", 0.0)
     with pytest.raises(ToolOutputError, match="not what the agent keeps of a script"):
         TOOLS["script"].parse(LOAD, report, rows, RESULT)

@@ -9,7 +9,7 @@ from orchestrator.loadtools.combined import CAUSED_BY_LOAD
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Distribution, Level, LoadFacts, LoadSpec
 from orchestrator.loadtools.thresholds import THRESHOLDS
-from orchestrator.loadtools.validity import judge, leaving_out
+from orchestrator.loadtools.validity import drop_reasons, judge
 
 NOTHING = Distribution()
 PINNED = {"server": {"cpus": [0]}, "tool": {"cpus": [1]}}
@@ -279,8 +279,8 @@ def test_soft_reasons_of_one_cause_are_one_piece_of_evidence() -> None:
 def test_excluded_soft_reasons_do_not_invalidate() -> None:
     found = judge(evidence(rate=2000.0, **host(steal_share=0.02)))
     assert found.codes == ("littles_law", "steal", "several_flags")
-    assert [each.code for each in leaving_out(found, {"littles_law"})] == ["steal"]
-    assert len(leaving_out(found, {"http_errors"})) == 3
+    assert [each.code for each in drop_reasons(found, {"littles_law"})] == ["steal"]
+    assert len(drop_reasons(found, {"http_errors"})) == 3
 
 
 def test_every_reason_of_a_load_is_registered() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from orchestrator.loadtools.model import LoadSpec
 from orchestrator.loadtools.registry import TOOLS
-from orchestrator.loadtools.wrk_script import lua_string
+from orchestrator.loadtools.wrk_script import quote_lua
 
 WRK = TOOLS["wrk"]
 LOAD = LoadSpec(path="/hello", connections=8, duration_s=5.0, warmup_s=2.0)
@@ -71,4 +71,4 @@ def test_unsupported_loads_are_refused(changes, field):
 
 
 def test_any_text_is_quoted_as_a_lua_string():
-    assert lua_string('a"b\\c\r\n1ü') == '"a\\034b\\092c\\013\\0101\\195\\188"'
+    assert quote_lua('a"b\\c\r\n1ü') == '"a\\034b\\092c\\013\\0101\\195\\188"'

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from agents.hostagent.paths import stdout_of
+from agents.hostagent.paths import build_stdout_path
 from orchestrator.loadtools.metrics import METRICS
 from orchestrator.loadtools.model import ToolOutputError
 from orchestrator.loadtools.registry import TOOLS
@@ -32,7 +32,7 @@ def codes(reading):
 def test_there_are_as_many_latencies_as_answers_on_time(name, tmp_path):
     _, left = recorded(VERSION, name, tmp_path)
     report = json.loads(left.out.read_bytes())
-    said = re.search(r"(\d+) requests in ", stdout_of(left.out).read_text())
+    said = re.search(r"(\d+) requests in ", build_stdout_path(left.out).read_text())
     rows = rows_of("wrk", left)
     assert rows["all"]["n"] == int(said[1]) - report["errors"]["timeout"]
     kept = json.loads(left.out.read_bytes())

@@ -19,13 +19,13 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError, PermissionRefusedError
 from orchestrator.fleet.models import Host
 from orchestrator.measurements import bulk_import
-from orchestrator.measurements.bulk_import import Imported, check_file, import_file
+from orchestrator.measurements.bulk_import import BulkImportResult, check_file, import_file
 from orchestrator.measurements.incoming import ResultIn
-from orchestrator.measurements.ingest import forget, take_results
+from orchestrator.measurements.ingest import forget_cached, ingest_results
 from orchestrator.measurements.repeats import ResultConflictError
 from orchestrator.measurements.result_files import Bounds, read_results
 from orchestrator.results.models import ChangedSeries, Point, Reading, Series
-from orchestrator.retention.settings import Wanted, save_retention
+from orchestrator.retention.settings import RetentionSettings, save_retention
 from tests.support.factories import (
     Personas,
     commit_files,
@@ -40,7 +40,7 @@ SHA = "a" * 40
 
 @pytest.fixture(autouse=True)
 def _own_folder(data_dir: Path) -> None:
-    forget()
+    forget_cached()
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def start_again(project: Project, known: Sequence[str]) -> None:
     project.commits.exclude(sha__in=known).delete()
     Case.objects.all().delete()
     Host.objects.all().delete()
-    forget()
+    forget_cached()
 
 
 def same(found: dict[str, Any], wanted: dict[str, Any], *, in_order: bool) -> bool:
@@ -183,7 +183,7 @@ def test_a_file_creates_the_same_rows_as_the_api(
     known = [each.sha for each in project.commits.all()]
     results = many(300)
     for start in range(0, len(results), 50):
-        take_results(
+        ingest_results(
             member=personas.alice,
             results=[ResultIn.model_validate(each) for each in results[start : start + 50]],
             token="file results.jsonl",
@@ -195,7 +195,7 @@ def test_a_file_creates_the_same_rows_as_the_api(
 
     done = import_file(member=personas.alice, path=lines_in(tmp_path, *results))
 
-    assert done == Imported(results=300, accepted=300)
+    assert done == BulkImportResult(results=300, accepted=300)
     assert readings() == wanted[0]
     assert commits(project) == wanted[2]
     found = points()
@@ -215,7 +215,9 @@ def test_a_repeated_import_adds_only_new_results(
     import_file(member=personas.alice, path=lines_in(tmp_path, *results[:40], name="first"))
     half = points()
 
-    assert import_file(member=personas.alice, path=path) == Imported(results=60, accepted=20)
+    assert import_file(member=personas.alice, path=path) == BulkImportResult(
+        results=60, accepted=20
+    )
     whole = readings(), points()
     assert import_file(member=personas.alice, path=path).repeated == 60
 
@@ -244,8 +246,8 @@ def test_an_id_of_another_case_or_host_is_another_result(
         for count in (4, 8, 16)
     ]
     path = lines_in(tmp_path, *results)
-    assert import_file(member=personas.alice, path=path) == Imported(results=6, accepted=6)
-    assert import_file(member=personas.alice, path=path) == Imported(results=6, accepted=0)
+    assert import_file(member=personas.alice, path=path) == BulkImportResult(results=6, accepted=6)
+    assert import_file(member=personas.alice, path=path) == BulkImportResult(results=6, accepted=0)
 
 
 def test_an_id_of_an_earlier_batch_with_different_content_is_refused(
@@ -389,7 +391,7 @@ def test_results_older_than_the_retention_are_refused(
     personas: Personas, project: Project, tmp_path: Path
 ) -> None:
     days = (utc_now() - AT).days
-    wanted = Wanted(
+    wanted = RetentionSettings(
         files_days=1, distributions_days=1, trials_days=days, points_days=None, keep_every=None
     )
     save_retention(member=personas.alice, project=project, wanted=wanted)
@@ -398,7 +400,7 @@ def test_results_older_than_the_retention_are_refused(
     with pytest.raises(InvalidRequestError, match="line 2: it is older than the"):
         import_file(member=personas.alice, path=path)
     with pytest.raises(InvalidRequestError, match=r"results\[0\].at: it is older"):
-        take_results(member=personas.alice, results=[ResultIn.model_validate(old)])
+        ingest_results(member=personas.alice, results=[ResultIn.model_validate(old)])
     assert not Reading.objects.exists()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from devstack.places import CHECKOUT
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.measurements.number_files import series_in, trials_in
+from orchestrator.measurements.number_files import parse_series_file, parse_trials_file
 
 #: Nobody listens there: neither command may need PostgreSQL or Redis.
 NOWHERE = {"DATABASE_URL": "postgresql://x@127.0.0.1:1/x", "REDIS_URL": "redis://127.0.0.1:1/0"}
@@ -100,11 +100,11 @@ def test_a_missing_file_is_named():
 )
 def test_an_invalid_series_is_refused_with_its_position(text, told):
     with pytest.raises(InvalidRequestError, match=told):
-        series_in(text)
+        parse_series_file(text)
 
 
 def test_a_plain_list_is_a_series_with_gaps():
-    found = series_in("[1, null, NaN, 1e999, 3]")
+    found = parse_series_file("[1, null, NaN, 1e999, 3]")
     assert found.values[:2] == [1.0, None]
     assert len(found.values) == 5
     assert found.lower_is_better
@@ -126,19 +126,21 @@ def test_a_plain_list_is_a_series_with_gaps():
 )
 def test_invalid_trials_are_refused_with_their_position(text, told):
     with pytest.raises(InvalidRequestError, match=told):
-        trials_in(text)
+        parse_trials_file(text)
 
 
 def test_better_and_margin_follow_from_a_metric_of_the_registry():
-    found = trials_in('{"pairs": [[1, 2]], "metric": "latency.p99"}')[""]
+    found = parse_trials_file('{"pairs": [[1, 2]], "metric": "latency.p99"}')[""]
     assert (found.better, found.margin) == ("lower", 0.05)
-    found = trials_in('{"metrics": {"requests.rate": {"pairs": [[1, null]]}}}')["requests.rate"]
+    found = parse_trials_file('{"metrics": {"requests.rate": {"pairs": [[1, null]]}}}')[
+        "requests.rate"
+    ]
     assert (found.better, found.margin, found.contender) == ("higher", 0.03, [None])
 
 
 def test_values_of_the_file_take_precedence():
     text = '{"pairs": [[1, 2]], "metric": "latency.p99", "lower_is_better": false, "margin": 0.2}'
-    found = trials_in(text)[""]
+    found = parse_trials_file(text)[""]
     assert (found.better, found.margin) == ("higher", 0.2)
 
 

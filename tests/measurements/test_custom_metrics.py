@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from orchestrator.accounts.quotas import QuotaExceededError
 from orchestrator.loadtools.metrics import METRICS
-from orchestrator.measurements.metrics import UNUSED_FOR, metric_ids, metrics_of_trial
+from orchestrator.measurements.metrics import UNUSED_FOR, store_metrics, store_trial_metrics
 from orchestrator.results.models import Metric
 from tests.support.factories import Personas
 
@@ -21,13 +21,13 @@ def test_custom_metrics_above_the_quota_are_dropped_and_named(
     settings.MAX_CUSTOM_METRICS = 2
     team = personas.alice.team.pk
     hostile = [f"script.m{number}_s" for number in range(5000)]
-    found = metrics_of_trial(team, [*METRICS, *hostile, "", "x" * 10_000, "nobody.knows"])
+    found = store_trial_metrics(team, [*METRICS, *hostile, "", "x" * 10_000, "nobody.knows"])
     assert {*METRICS, "script.m0_s", "script.m1000_s"} == {*found.ids}
     assert len(found.left_out) == 5001
     assert "5001 custom metrics not stored" in found.note
     assert len(found.note) < 500
     assert Metric.objects.filter(team=team).count() == 2
-    assert metrics_of_trial(team, [*METRICS]).note == ""
+    assert store_trial_metrics(team, [*METRICS]).note == ""
 
 
 def test_concurrent_requests_keep_the_quota_together(
@@ -38,7 +38,7 @@ def test_concurrent_requests_keep_the_quota_together(
 
     def add(number: int) -> bool:
         try:
-            metric_ids(team, [f"script.m{number}_{each}_s" for each in range(4)])
+            store_metrics(team, [f"script.m{number}_{each}_s" for each in range(4)])
         except QuotaExceededError:
             return False
         finally:
@@ -55,7 +55,7 @@ def test_a_metric_of_another_team_is_not_removed(
 ) -> None:
     settings.MAX_CUSTOM_METRICS = 1
     team = personas.alice.team.pk
-    metric_ids(team, ["script.used_s"])
+    store_metrics(team, ["script.used_s"])
     Metric.objects.update(created_at=Now() - UNUSED_FOR)
     locked, done = Event(), Event()
 
@@ -72,8 +72,8 @@ def test_a_metric_of_another_team_is_not_removed(
         locked.wait(60)
         try:
             with pytest.raises(QuotaExceededError):
-                metric_ids(team, ["script.new_s"])
+                store_metrics(team, ["script.new_s"])
         finally:
             done.set()
         using.result()
-    assert {*metric_ids(team, ["script.new_s"])} == {"script.new_s"}
+    assert {*store_metrics(team, ["script.new_s"])} == {"script.new_s"}

@@ -13,10 +13,10 @@ from django.db import DatabaseError, connection, connections, transaction
 
 from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.core.ids import new_id
-from orchestrator.measurements.readings import values_of
-from orchestrator.measurements.recording import Ids, Measured
+from orchestrator.measurements.readings import load_values
+from orchestrator.measurements.recording import Ids, MeasuredRow
 from orchestrator.results.models import Point, Reading, Series
-from orchestrator.stats.rollup import bands
+from orchestrator.stats.rollup import compute_bands
 from orchestrator.stats.summary import summarise
 from tests.support.factories import Personas, record, store_cases
 from tests.support.world import World
@@ -36,7 +36,7 @@ class RecordingWorld(World):
     def case(self) -> Case:
         return store_cases(self.benchmark.definitions.get())[0]
 
-    def measured(self, readings: Mapping[str, float], **changes: Any) -> Measured:
+    def measured(self, readings: Mapping[str, float], **changes: Any) -> MeasuredRow:
         values = {
             "id": new_id(),
             "benchmark": self.benchmark.pk,
@@ -48,7 +48,7 @@ class RecordingWorld(World):
             "readings": readings,
             **changes,
         }
-        return Measured(**values)
+        return MeasuredRow(**values)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def world(personas: Personas, data_dir: Path, tmp_path: Path) -> RecordingWorld:
     return world
 
 
-def store(*rows: Measured) -> int:
+def store(*rows: MeasuredRow) -> int:
     with transaction.atomic():
         return record(rows)
 
@@ -73,7 +73,7 @@ def test_a_point_does_not_depend_on_the_order_of_trials(world: RecordingWorld) -
     point = Point.objects.get()
     summary = summarise(VALUES)
     assert summary is not None
-    found = bands([point.trials], [point.mean], [point.mean_log], [point.m2_log])
+    found = compute_bands([point.trials], [point.mean], [point.mean_log], [point.m2_log])
 
     assert (point.trials, point.suspect, point.invalid) == (6, 0, 0)
     assert (point.values, point.blocks) == (VALUES, [1, 2, 3, 4, 5, 6])
@@ -99,7 +99,7 @@ def test_invalid_results_are_only_counted(world: RecordingWorld) -> None:
     store(world.measured({"requests.rate": 5.0}, validity="invalid"))
     alone = Point.objects.get()
     assert (alone.trials, alone.invalid, alone.mean, alone.values) == (0, 1, None, [])
-    assert math.isnan(bands([0], [None], [None], [None]).value[0])
+    assert math.isnan(compute_bands([0], [None], [None], [None]).value[0])
     store(world.measured({"requests.rate": 100.0}, validity="suspect"))
     both = Point.objects.get()
     assert (both.trials, both.suspect, both.invalid, both.values) == (1, 1, 1, [100.0])
@@ -111,7 +111,7 @@ def test_zeros_have_a_mean_and_no_logarithm(world: RecordingWorld) -> None:
     store(world.measured({"requests.errors": 0.0}))
     store(world.measured({"requests.errors": 2.0}))
     point = Point.objects.get()
-    found = bands([point.trials], [point.mean], [point.mean_log], [point.m2_log])
+    found = compute_bands([point.trials], [point.mean], [point.mean_log], [point.m2_log])
     assert (point.mean, point.mean_log, point.m2_log) == (2.0, None, None)
     assert found.value[0] == 2.0
     assert math.isnan(found.low[0])
@@ -138,8 +138,8 @@ def test_other_hosts_epochs_configurations_and_metrics_are_separate_points(
 def test_readings_belong_to_a_trial_and_never_change(world: RecordingWorld) -> None:
     row = world.measured({"requests.rate": 1.5, "latency.p50": 0.25})
     store(row)
-    assert values_of([row.id, new_id()]) == {row.id: {"requests.rate": 1.5, "latency.p50": 0.25}}
-    assert values_of([row.id], ["latency.p50"]) == {row.id: {"latency.p50": 0.25}}
+    assert load_values([row.id, new_id()]) == {row.id: {"requests.rate": 1.5, "latency.p50": 0.25}}
+    assert load_values([row.id], ["latency.p50"]) == {row.id: {"latency.p50": 0.25}}
     with pytest.raises(DatabaseError, match="never changed"), transaction.atomic():
         Reading.objects.filter(pk=row.id).update(validity="invalid")
 
@@ -170,7 +170,7 @@ def test_concurrent_writes_to_a_new_point_lose_nothing(world: RecordingWorld) ->
     assert rate.trials == 120
     assert sorted(rate.values) == [100.0 + n for n in range(120)]
     assert rate.mean == pytest.approx(159.5, rel=1e-12)
-    assert len(values_of(row.id for row in rows)) == 120
+    assert len(load_values(row.id for row in rows)) == 120
 
 
 @pytest.mark.django_db(transaction=True)

@@ -5,7 +5,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.measurements.tool_errors import NEWEST, MetricError, errors_of, tool_errors
+from orchestrator.measurements.tool_errors import (
+    NEWEST,
+    MetricError,
+    compute_errors,
+    load_tool_errors,
+)
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import (
     DEFINITION,
@@ -48,7 +53,7 @@ def test_median_error_and_range_are_reported_by_tool_and_version(
     for rate in (1000, 1010, 1250):
         _measured(personas, shas, rate)
     _measured(personas, shas, 500, version="1.15.0")
-    older, newer = tool_errors(personas.alice)
+    older, newer = load_tool_errors(personas.alice)
     assert [(each.tool, each.version) for each in (older, newer)] == [
         ("oha", "1.15.0"),
         ("oha", "1.16.0"),
@@ -63,25 +68,25 @@ def test_median_error_and_range_are_reported_by_tool_and_version(
 def test_only_the_newest_trials_count(personas: Personas, shas: list[str]) -> None:
     _measured(personas, shas, 2000, rounds=2)
     _measured(personas, shas, 1000, rounds=NEWEST // 2)
-    (found,) = tool_errors(personas.alice)
+    (found,) = load_tool_errors(personas.alice)
     assert _shown(found.errors)["requests.rate"] == pytest.approx((0, 0, 0, NEWEST))
 
 
 def test_invalid_trials_do_not_count(personas: Personas, shas: list[str]) -> None:
     run = _measured(personas, shas, 1000)
     Trial.objects.filter(job__run=run).update(validity="invalid")
-    assert tool_errors(personas.alice) == []
+    assert load_tool_errors(personas.alice) == []
 
 
 def test_definitions_without_known_values_do_not_count(personas: Personas, shas: list[str]) -> None:
     _measured(personas, shas, 1000, benchmark="unknown")
-    assert tool_errors(personas.alice) == []
+    assert load_tool_errors(personas.alice) == []
 
 
 def test_tool_errors_are_hidden_from_another_team(personas: Personas, shas: list[str]) -> None:
     _measured(personas, shas, 1000)
-    assert tool_errors(personas.bob) != []
-    assert tool_errors(personas.mallory) == []
+    assert load_tool_errors(personas.bob) != []
+    assert load_tool_errors(personas.mallory) == []
 
 
 def test_each_trial_is_compared_with_its_known_values() -> None:
@@ -90,7 +95,7 @@ def test_each_trial_is_compared_with_its_known_values() -> None:
         ({"latency.p50": 0.022}, {"latency.p50": 0.02, "latency.p99": 0.1}),
         ({}, {"latency.p50": 0.01}),
     ]
-    (found,) = errors_of(samples)
+    (found,) = compute_errors(samples)
     assert (found.metric.key, found.trials) == ("latency.p50", 2)
     assert (found.low, found.median, found.high) == pytest.approx((0.1, 0.1, 0.1))
-    assert errors_of([]) == []
+    assert compute_errors([]) == []

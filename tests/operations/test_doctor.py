@@ -9,11 +9,11 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from orchestrator.fleet.services import add_credential
-from orchestrator.operations.doctor_servers import database_role, database_settings
+from orchestrator.operations.doctor_servers import check_database_role, check_database_settings
 from orchestrator.operations.heartbeats import record_heartbeat
 from orchestrator.operations.management.commands import doctor as command
 from orchestrator.operations.management.commands.doctor import CHECKS
-from orchestrator.operations.our_redis import our_redis
+from orchestrator.operations.our_redis import connect_redis
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +34,7 @@ def deployed(settings, tmp_path, own_queue):
     settings.DATA_DIR = tmp_path / "data"
     settings.STATIC_ROOT = str(tmp_path)
     (tmp_path / "staticfiles.json").write_text("{}")
-    redis = our_redis()
+    redis = connect_redis()
     for kind in ("worker", "beat", "fetcher"):
         record_heartbeat(redis, own_queue, kind, "machine:1")
     return settings
@@ -43,7 +43,9 @@ def deployed(settings, tmp_path, own_queue):
 @pytest.fixture
 def waits_for_its_disk(monkeypatch):
     """The tests' own PostgreSQL does not, its role is a superuser, and the doctor would say so."""
-    others = tuple(each for each in CHECKS if each not in (database_settings, database_role))
+    others = tuple(
+        each for each in CHECKS if each not in (check_database_settings, check_database_role)
+    )
     monkeypatch.setattr(command, "CHECKS", others)
 
 

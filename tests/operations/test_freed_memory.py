@@ -99,7 +99,7 @@ def test_each_process_tidies_its_memory_at_intervals(monkeypatch: pytest.MonkeyP
     assert linecache.getline(__file__, 1)
     garbage = weakref.ref(Node())
     monkeypatch.setattr(heartbeat_thread, "EVERY_S", 0.01)
-    monkeypatch.setattr(freed_memory, "give_free_pages_back", done.set)
+    monkeypatch.setattr(freed_memory, "return_free_pages", done.set)
     gc.disable()
     try:
         beating = heartbeat_thread.HeartbeatThread(None)

@@ -13,8 +13,8 @@ from orchestrator.core.clock import utc_now
 from orchestrator.core.counting import count, observe
 from orchestrator.core.errors import LoginRefusedError
 from orchestrator.fleet.models import Host
-from orchestrator.fleet.services import note_host_error
-from orchestrator.operations.counts import hand_on
+from orchestrator.fleet.services import record_host_error
+from orchestrator.operations.counts import flush_counts
 from orchestrator.operations.families import FAMILIES
 from orchestrator.runs.leasing import lease_queued_jobs
 from orchestrator.runs.models import Job
@@ -69,7 +69,7 @@ def test_metrics_of_all_processes_are_summed(client):
     for seconds in (0.004, 0.2, 99):
         observe("pitwall_task_seconds", seconds, task="pump")
     count("pitwall_trials_total", 2, outcome="measured")
-    hand_on()
+    flush_counts()
     # Another process.
     observe("pitwall_task_seconds", 0.2, task="pump")
     count("pitwall_trials_total", outcome="measured")
@@ -88,7 +88,7 @@ def test_metrics_of_all_processes_are_summed(client):
 def test_no_count_is_lost_while_redis_is_down(client, settings, queued):
     url = settings.CELERY_BROKER_URL
     settings.CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
-    note_host_error(host=Host.objects.get(), error=LoginRefusedError("no"))
+    record_host_error(host=Host.objects.get(), error=LoginRefusedError("no"))
     away = read(client)
     assert (away['pitwall_up{part="redis"}'], away["pitwall_queue_jobs"]) == (0, 2)
     settings.CELERY_BROKER_URL = url

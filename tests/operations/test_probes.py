@@ -4,8 +4,12 @@ import pytest
 from django.db import connection
 
 from orchestrator.operations import health_check, readiness
-from orchestrator.operations.heartbeats import delete_heartbeat, own_name, record_heartbeat
-from orchestrator.operations.our_redis import our_redis
+from orchestrator.operations.heartbeats import (
+    build_process_name,
+    delete_heartbeat,
+    record_heartbeat,
+)
+from orchestrator.operations.our_redis import connect_redis
 
 #: As a probe by address does, which is no name of PITWALL_ALLOWED_HOSTS.
 STRANGE = {"headers": {"host": "10.9.8.7:8000"}}
@@ -19,7 +23,7 @@ def nothing_is_kept(monkeypatch):
 
 @pytest.fixture
 def redis():
-    return our_redis()
+    return connect_redis()
 
 
 def test_liveness_needs_no_database_and_accepts_any_host_name(client):
@@ -40,7 +44,7 @@ def test_readiness_reports_missing_services(client, redis, own_queue):
     assert (answer.status_code, answer.json()) == (200, {"ready": True, "parts": told})
     assert client.get("/readyz?engine").status_code == 503
     for kind in ("worker", "fetcher", "beat"):
-        record_heartbeat(redis, own_queue, kind, own_name())
+        record_heartbeat(redis, own_queue, kind, build_process_name())
     answer = client.get("/readyz?engine")
     assert (answer.status_code, set(answer.json()["parts"].values())) == (200, {"ok"})
 
@@ -72,9 +76,9 @@ def test_a_container_is_unhealthy_without_a_worker_heartbeat(redis, own_queue, m
     record_heartbeat(redis, own_queue, "worker", "another-machine:1")
     assert health_check.main() == 1
     assert "no worker of" in capsys.readouterr().out
-    record_heartbeat(redis, own_queue, "worker", own_name())
+    record_heartbeat(redis, own_queue, "worker", build_process_name())
     assert health_check.main() == 0
-    delete_heartbeat(redis, own_queue, "worker", own_name())
+    delete_heartbeat(redis, own_queue, "worker", build_process_name())
     assert health_check.main() == 1
     monkeypatch.setenv("REDIS_URL", NOBODY)
     assert health_check.main() == 0, "a restart of the worker does not fix Redis"

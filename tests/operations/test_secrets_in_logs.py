@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from devstack.instance import any_port
+from devstack.instance import choose_port
 from devstack.places import CHECKOUT
 from orchestrator.core.issued_secrets import Kind, has_secret, new_secret, redact_secrets
 
@@ -25,7 +25,7 @@ CODE = "4/a-code-of-an-identity-provider"
 
 @pytest.mark.parametrize("log_format", ["line", "json"])
 def test_no_secret_of_a_url_is_logged(log_format: str, tmp_path: Path) -> None:
-    port, log = any_port(), tmp_path / "log"
+    port, log = choose_port(), tmp_path / "log"
     secrets = [new_secret(kind).text for kind in (Kind.INVITATION, Kind.SHARED_LINK, Kind.SETUP)]
     argv = [
         *(sys.executable, "-m", "gunicorn", "--config", "python:orchestrator.config.serving"),

@@ -15,8 +15,8 @@ from django.conf import settings as configured
 from devstack.processes import die_with_parent
 from orchestrator.config.celery import app
 from orchestrator.operations import heartbeat_thread, stuck_threads
-from orchestrator.operations.heartbeats import delete_heartbeat, load_heartbeats, own_name
-from orchestrator.operations.our_redis import our_redis
+from orchestrator.operations.heartbeats import build_process_name, delete_heartbeat, load_heartbeats
+from orchestrator.operations.our_redis import connect_redis
 from orchestrator.operations.watched_tasks import WatchedTask
 from tests.support.engine import ROOT
 
@@ -29,8 +29,8 @@ class Hanging(WatchedTask):
 
 
 def _is_heard() -> bool:
-    known = load_heartbeats(our_redis(), configured.CELERY_TASK_DEFAULT_QUEUE)
-    return any(each.name == own_name() and each.kind == "worker" for each in known)
+    known = load_heartbeats(connect_redis(), configured.CELERY_TASK_DEFAULT_QUEUE)
+    return any(each.name == build_process_name() and each.kind == "worker" for each in known)
 
 
 def test_a_worker_sends_no_heartbeat_while_all_threads_hang(
@@ -38,10 +38,12 @@ def test_a_worker_sends_no_heartbeat_while_all_threads_hang(
 ) -> None:
     settings.CELERY_WORKER_CONCURRENCY = 2
     monkeypatch.setattr(heartbeat_thread, "STUCK_S", 0.0)
-    monkeypatch.setattr(stuck_threads, "BUSY", stuck_threads.Busy())
+    monkeypatch.setattr(stuck_threads, "BUSY", stuck_threads.BusyThread())
     monkeypatch.setattr("orchestrator.operations.watched_tasks.BUSY", stuck_threads.BUSY)
     monkeypatch.setattr(heartbeat_thread, "BUSY", stuck_threads.BUSY)
-    delete_heartbeat(our_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", own_name())
+    delete_heartbeat(
+        connect_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", build_process_name()
+    )
     released = threading.Event()
     task = app.register_task(Hanging())
     threads = [threading.Thread(target=task, args=(released,)) for _ in range(2)]
@@ -49,7 +51,9 @@ def test_a_worker_sends_no_heartbeat_while_all_threads_hang(
     try:
         heartbeat_thread.HeartbeatThread("worker").beat_once()
         assert _is_heard()
-        delete_heartbeat(our_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", own_name())
+        delete_heartbeat(
+            connect_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", build_process_name()
+        )
         threads[1].start()
         while not stuck_threads.BUSY.is_stuck(2, 0.0):
             pass
@@ -68,7 +72,9 @@ def test_a_worker_sends_no_heartbeat_while_all_threads_hang(
             thread.join()
     heartbeat_thread.HeartbeatThread("worker").beat_once()
     assert _is_heard()
-    delete_heartbeat(our_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", own_name())
+    delete_heartbeat(
+        connect_redis(), configured.CELERY_TASK_DEFAULT_QUEUE, "worker", build_process_name()
+    )
 
 
 @pytest.mark.parametrize("kind", ["worker", "fetcher", "beat"])

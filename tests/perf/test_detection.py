@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perf.detection.detectors import _perfherder, _threshold
-from perf.detection.scores import Score, score_of
+from perf.detection.scores import Score, compute_score
 from perf.detection.synthetic import APART, planted
 from tests.support.benchmarks import answer_of_benchmark
 
@@ -23,7 +23,7 @@ from tests.support.benchmarks import answer_of_benchmark
     ],
 )
 def test_an_alarm_within_two_points_counts_once(expected, alarms, score):
-    assert score_of(expected, alarms) == score
+    assert compute_score(expected, alarms) == score
 
 
 def test_f1_is_computed_from_summed_counts():

@@ -4,15 +4,15 @@ import os
 
 import pytest
 
-from devstack.processes import descendants
-from perf.fidelity.direct import DirectRunError, Pinned, run_directly
+from devstack.processes import find_descendants
+from perf.fidelity.direct import DirectRunError, PinnedCpus, run_directly
 from perf.fidelity.extent import SHORT
 from perf.fidelity.loads import LOADS
 from perf.fidelity.target import built_target
 from tests.support.programs import tool
 
 CPUS = tuple(os.sched_getaffinity(0))
-PINNED = Pinned(server=CPUS, tool=CPUS)
+PINNED = PinnedCpus(server=CPUS, tool=CPUS)
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +22,11 @@ def target(tmp_path_factory):
 
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: load.key)
 def test_a_direct_run_reads_the_tool_output_and_leaves_no_process(load, target, tmp_path):
-    before = set(descendants(os.getpid()))
+    before = set(find_descendants(os.getpid()))
     figures = run_directly(load, tool(load.tool), target, SHORT, PINNED, tmp_path)
     assert figures.rate > 0
     assert 0 < figures.p50 < figures.p99
-    assert set(descendants(os.getpid())) <= before
+    assert set(find_descendants(os.getpid())) <= before
     assert not list(tmp_path.iterdir())
 
 

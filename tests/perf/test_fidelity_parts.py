@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent.readers.wrk import remove_corrections
-from orchestrator.benchmarks.loads import load_specs_of, tool_of
+from orchestrator.benchmarks.loads import build_load_specs, get_tool
 from orchestrator.benchmarks.spec import from_data
 from perf.fidelity.extent import FULL
-from perf.fidelity.loads import LOADS, files_of
+from perf.fidelity.loads import LOADS, list_files
 from perf.fidelity.pitwall import definition
-from perf.fidelity.ratios import ratio_of
+from perf.fidelity.ratios import estimate_ratio
 from perf.fidelity.target import Target
 from perf.fidelity.tool_output import PrintedValues, read_h2load, read_oha
 from perf.fidelity.wrk_correction import percentile_us, with_added_latencies
@@ -24,8 +24,8 @@ TIMES = {"{ms}": str(1000 * FULL.duration_s), "{s}": str(FULL.duration_s)}
 def measured_start(load):
     """The adapter's start of the load, where the warm-up is a start of its own."""
     spec = from_data(definition(load, TARGET, FULL))
-    asked = replace(load_specs_of(spec, {})[0], warmup_s=0.0)
-    tool = tool_of(spec, {})
+    asked = replace(build_load_specs(spec, {})[0], warmup_s=0.0)
+    tool = get_tool(spec, {})
     return tool.invocations(asked, 1)[-1].argv, tool.files(asked)
 
 
@@ -42,7 +42,7 @@ def typed(load):
 def test_a_direct_run_uses_the_arguments_of_pitwall(load):
     argv, files = measured_start(load)
     assert sorted(typed(load)) == sorted(argv)
-    assert files_of(load).items() <= files.items()
+    assert list_files(load).items() <= files.items()
 
 
 def test_a_direct_run_of_wrk_differs_only_in_the_script():
@@ -78,11 +78,11 @@ def test_percentiles_follow_the_rule_of_wrk():
     ],
 )
 def test_only_significant_differences_are_deviations(ratios, deviation):
-    assert ratio_of(ratios).deviation == pytest.approx(deviation)
+    assert estimate_ratio(ratios).deviation == pytest.approx(deviation)
 
 
 def test_few_pairs_have_their_range_as_interval():
-    ratio = ratio_of([1.3, 0.9, 1.0])
+    ratio = estimate_ratio([1.3, 0.9, 1.0])
     assert (ratio.estimate, ratio.low, ratio.high) == (1.0, 0.9, 1.3)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from perf.harness.report import verdict
+from perf.harness.report import judge_requirements
 from perf.pages import summary
 from perf.pages.lighthouse import MissingError, programs
 
@@ -17,8 +17,8 @@ def _look(name, performance, **changes):
 
 
 def _answer(audits):
-    measured = summary.measured(summary.medians_of(audits))
-    return verdict("pages", measured, summary.wanted(measured))
+    measured = summary.measured(summary.compute_medians(audits))
+    return judge_requirements("pages", measured, summary.list_requirements(measured))
 
 
 def test_the_worst_screen_counts_with_the_median_of_its_measurements():

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from perf.soak.memory import growth
+from perf.soak.memory import estimate_growth
 from tests.support.benchmarks import answer_of_benchmark
 
 MIB = 2**20
@@ -23,12 +23,12 @@ def samples(share_an_hour: float, *, seed: int = 1) -> list[tuple[float, int]]:
 
 
 def test_growing_memory_is_detected():
-    flat, leaking = growth(samples(0.0)), growth(samples(0.05))
+    flat, leaking = estimate_growth(samples(0.0)), estimate_growth(samples(0.05))
     assert flat.low < 0 < flat.high < 0.1
     assert 0.01 < leaking.low < leaking.share_an_hour < leaking.high
     assert abs(leaking.share_an_hour - 0.05) < 0.02
     with pytest.raises(ValueError, match="too few"):
-        growth(samples(0.0)[:10])
+        estimate_growth(samples(0.0)[:10])
 
 
 @pytest.mark.engine

@@ -9,13 +9,13 @@ from orchestrator.benchmarks.models import Commit
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
 from orchestrator.regressions import segmentation as change_search
 from orchestrator.regressions.change_points import (
-    baselines_of,
-    changes_in,
     dismiss,
-    rebaseline,
+    load_series_baselines,
+    load_series_changes,
     remove_baseline,
+    store_baseline,
 )
-from orchestrator.regressions.segmentation import look_at_changed
+from orchestrator.regressions.segmentation import detect_next_series
 from orchestrator.results.models import ChangedSeries, ChangePoint, ChangeState, SeriesDetection
 from tests.support.commit_lines import Line, make_line
 from tests.support.factories import Personas
@@ -80,7 +80,7 @@ def test_a_change_point_that_is_no_longer_detected_is_superseded(line: Line) -> 
     found.refresh_from_db()
     states = {each.state for each in line.look()}
     assert states == {ChangeState.SUPERSEDED}
-    assert changes_in([found.series_id]) == {}
+    assert load_series_changes([found.series_id]) == {}
 
 
 def test_a_change_of_the_host_is_not_a_change_point(line: Line) -> None:
@@ -135,7 +135,7 @@ def test_change_points_before_the_analysed_window_are_kept(
     (still,) = line.look()
     assert (still.pk, still.state, still.seen) == (found.pk, "open", True)
     # A new beginning is looked for in all of the history.
-    rebaseline(member=line.member, commit=line.commits[12], reason="new", series=line.series())
+    store_baseline(member=line.member, commit=line.commits[12], reason="new", series=line.series())
     assert {each.state for each in line.look()} == {"superseded"}
 
 
@@ -152,7 +152,7 @@ def test_a_detection_request_is_kept_until_its_result_is_stored(line: Line) -> N
     line.step(until=40, at=25, change=-0.08)
 
     with transaction.atomic():
-        assert look_at_changed() > 0
+        assert detect_next_series() > 0
         # As if the worker had died before the end of its transaction.
         transaction.set_rollback(True)
     assert ChangedSeries.objects.exists()
@@ -172,24 +172,24 @@ def test_detecting_twice_changes_nothing(line: Line) -> None:
 def test_points_before_a_baseline_are_not_analysed(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
     (found,) = line.look()
-    made = rebaseline(
+    made = store_baseline(
         member=line.member, commit=line.commits[25], reason="meant so", series=line.series()
     )
     line.look()
-    assert changes_in([found.series_id]) == {}
-    assert baselines_of([line.series()])[found.series_id].commit == line.commits[25]
+    assert load_series_changes([found.series_id]) == {}
+    assert load_series_baselines([line.series()])[found.series_id].commit == line.commits[25]
     remove_baseline(member=line.member, baseline_id=made.pk)
     line.look()
-    assert len(changes_in([found.series_id])[found.series_id]) == 1
+    assert len(load_series_changes([found.series_id])[found.series_id]) == 1
 
 
 def test_a_baseline_of_a_case_covers_all_its_series(line: Line) -> None:
     for metric in ("requests.rate", "latency.p50"):
         line.step(until=40, at=25, change=-0.08, metric=metric)
     assert len(line.look()) == 2
-    rebaseline(member=line.member, commit=line.commits[25], reason="new", case=line.cases[0])
+    store_baseline(member=line.member, commit=line.commits[25], reason="new", case=line.cases[0])
     line.look()
-    assert changes_in([line.series().pk, line.series(metric="latency.p50").pk]) == {}
+    assert load_series_changes([line.series().pk, line.series(metric="latency.p50").pk]) == {}
 
 
 def test_a_dismissed_change_point_stays_dismissed_with_new_points(line: Line) -> None:
@@ -211,9 +211,9 @@ def test_strangers_and_viewers_cannot_change_change_points(line: Line, personas:
     with pytest.raises(NotFoundError):
         dismiss(member=personas.mallory, change_id=found.pk, reason="why not")
     with pytest.raises(NotFoundError):
-        rebaseline(member=personas.mallory, commit=commit, reason="x", series=series)
+        store_baseline(member=personas.mallory, commit=commit, reason="x", series=series)
     with pytest.raises(PermissionRefusedError):
-        rebaseline(member=personas.bob, commit=commit, reason="x", series=series)
+        store_baseline(member=personas.bob, commit=commit, reason="x", series=series)
     with pytest.raises(InvalidRequestError, match="enter the reason"):
         dismiss(member=line.member, change_id=found.pk, reason=" ")
 
@@ -223,17 +223,17 @@ def test_a_failing_detection_request_is_postponed_and_stops_no_other(
 ) -> None:
     poison = ChangedSeries.objects.create(series=[2**40])
     line.step(until=40, at=25, change=-0.08)
-    revise = change_search.revise
+    revise = change_search.detect_changes
 
     def refuse(series: set[int]) -> None:
         if 2**40 in series:
             raise ValueError("a point that nobody can read")
         revise(series)
 
-    monkeypatch.setattr(change_search, "revise", refuse)
-    assert look_at_changed() > 0
+    monkeypatch.setattr(change_search, "detect_changes", refuse)
+    assert detect_next_series() > 0
     [left] = ChangedSeries.objects.all()
     assert (left.pk, left.failures) == (poison.pk, 1)
     assert left.not_before is not None
     assert ChangePoint.objects.exists()
-    assert look_at_changed() == 0, "it waits"
+    assert detect_next_series() == 0, "it waits"

@@ -42,8 +42,8 @@ def follow(line: Line, known: dict[str, float], *, turns: int = 40) -> None:
     """Ticks and answers until nothing is asked any more, twice in a row."""
     idle = 0
     for _ in range(turns):
-        confirmations.tick(utc_now())
-        bisections.tick(utc_now())
+        confirmations.advance_confirmations(utc_now())
+        bisections.advance_bisections(utc_now())
         idle = 0 if line.answer_confirmation_runs(known) else idle + 1
         if idle == 2:
             return
@@ -52,17 +52,17 @@ def follow(line: Line, known: dict[str, float], *, turns: int = 40) -> None:
 
 
 def confirmed(line: Line, change: ChangePoint, known: dict[str, float]) -> ChangePoint:
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
     line.answer_confirmation_runs(known)
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
     change.refresh_from_db()
     return change
 
 
 def test_a_confirmation_run_of_both_sides_starts_automatically(line: Line) -> None:
     change = suspected(line)
-    confirmations.tick(utc_now())
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
+    confirmations.advance_confirmations(utc_now())
     run = Run.objects.get()
     assert run.trigger == "confirm"
     assert run.requested_by is None
@@ -79,7 +79,7 @@ def test_only_affected_cases_are_measured(personas: Personas, tmp_path: Path) ->
     for case, change in enumerate((-0.08, 0.0, -0.08)):
         line.step(until=41, at=25, change=change, every=4, case=case, seed=case)
     line.look()
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
     run = Run.objects.get()
     measured = set(Trial.objects.filter(job__run=run).values_list("case", flat=True))
     assert measured == {line.cases[0].pk, line.cases[2].pk}
@@ -102,7 +102,7 @@ def test_a_refuted_change_is_not_measured_again(line: Line) -> None:
     found = confirmed(line, suspected(line), truth(line, 100))
     line.measure({44: 920.0, 48: 920.0}, seed=9)
     line.look()
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
     found.refresh_from_db()
     assert (found.state, Run.objects.count()) == ("refuted", 1)
 
@@ -121,8 +121,8 @@ def test_one_confirmation_run_answers_all_metrics_of_a_case(
         )[0],
     )
     line.look()
-    confirmations.tick(utc_now())
-    bisections.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
+    bisections.advance_bisections(utc_now())
     other = ChangePoint.objects.get(series__metric__key="latency.p50", state="confirmed")
     found.refresh_from_db()
     assert (other.run, other.culprit) == (found.run, line.commits[26])
@@ -196,8 +196,8 @@ def test_a_commit_that_cannot_be_built_is_skipped(line: Line) -> None:
     change = suspected(line)
     known = truth(line, 26)
     for _ in range(20):
-        confirmations.tick(utc_now())
-        bisections.tick(utc_now())
+        confirmations.advance_confirmations(utc_now())
+        bisections.advance_bisections(utc_now())
         for run in Run.objects.filter(state="queued", trigger="bisect"):
             if run.variants.get(position=1).commit == line.commits[26]:
                 cannot_be_built(run)
@@ -205,7 +205,7 @@ def test_a_commit_that_cannot_be_built_is_skipped(line: Line) -> None:
             not line.answer_confirmation_runs(known)
             and not Run.objects.filter(state="queued").exists()
         ):
-            bisections.tick(utc_now())
+            bisections.advance_bisections(utc_now())
             if not Run.objects.filter(state="queued").exists():
                 break
     search = Bisection.objects.get()
@@ -244,7 +244,7 @@ def test_settings_of_the_project_are_respected(line: Line) -> None:
     rules = {"member": line.member, "project": line.project, "minutes_a_day": 60}
     set_change_rules(confirm=False, bisect=True, **rules)
     change = suspected(line)
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
     change.refresh_from_db()
     assert (change.state, change.settled) == ("open", True)
     assert "settings" in change.message
@@ -264,7 +264,7 @@ def test_the_machine_time_budget_is_kept(line: Line) -> None:
         member=line.member, project=line.project, confirm=True, bisect=True, minutes_a_day=0
     )
     change = suspected(line)
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
     change.refresh_from_db()
     assert "machine time" in change.message
     assert not change.settled
@@ -273,9 +273,9 @@ def test_the_machine_time_budget_is_kept(line: Line) -> None:
 
 def test_a_missing_free_host_is_reported(line: Line) -> None:
     change = suspected(line)
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
     Run.objects.update(created_at=utc_now() - timedelta(hours=7))
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
     change.refresh_from_db()
     assert (change.state, change.settled) == ("open", True)
     assert "was not free within 6 hours" in change.message
@@ -285,7 +285,7 @@ def test_a_missing_free_host_is_reported(line: Line) -> None:
 def test_external_results_have_no_confirmation_run(personas: Personas, tmp_path: Path) -> None:
     line = make_line(personas.alice, tmp_path / "origin", external=True)
     change = suspected(line)
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
     change.refresh_from_db()
     assert (change.settled, change.message) == (True, "not confirmed: measured on an external host")
     with pytest.raises(InvalidRequestError, match="external host"):
@@ -294,10 +294,10 @@ def test_external_results_have_no_confirmation_run(personas: Personas, tmp_path:
 
 def test_a_cancelled_confirmation_run_is_not_started_again(line: Line) -> None:
     change = suspected(line)
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
     Run.objects.update(state="cancelled")
-    confirmations.tick(utc_now())
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
+    confirmations.advance_confirmations(utc_now())
     change.refresh_from_db()
     assert (change.state, change.settled) == ("open", True)
     assert Run.objects.count() == 1
@@ -306,9 +306,9 @@ def test_a_cancelled_confirmation_run_is_not_started_again(line: Line) -> None:
 def test_an_empty_confirmation_run_is_retried_once(line: Line) -> None:
     change = suspected(line)
     for _ in range(3):
-        confirmations.tick(utc_now())
+        confirmations.advance_confirmations(utc_now())
         Run.objects.filter(state="queued").update(state="failed", message="the disk is full")
-        confirmations.tick(utc_now())
+        confirmations.advance_confirmations(utc_now())
     change.refresh_from_db()
     assert (change.settled, Run.objects.count()) == (True, 2)
     assert "the disk is full" in change.message
@@ -316,10 +316,10 @@ def test_an_empty_confirmation_run_is_retried_once(line: Line) -> None:
 
 def test_a_dismissed_change_stops_its_bisection(line: Line) -> None:
     change = confirmed(line, suspected(line), truth(line, 26))
-    bisections.tick(utc_now())
+    bisections.advance_bisections(utc_now())
     dismiss(member=line.member, change_id=change.pk, reason="meant so")
     line.answer_confirmation_runs(truth(line, 26))
-    bisections.tick(utc_now())
+    bisections.advance_bisections(utc_now())
     assert Bisection.objects.get().state == "stopped"
     assert not Run.objects.filter(state="queued").exists()
 

@@ -11,12 +11,12 @@ from django.core.management import CommandError, call_command
 from orchestrator.core import progress
 from orchestrator.core.errors import InvalidRequestError, NotFoundError, PermissionRefusedError
 from orchestrator.fleet.services import save_profile
-from orchestrator.reports.reference_import import Imported, NewImport, import_results
+from orchestrator.reports.reference_import import NewImport, ReferenceImport, import_results
 from orchestrator.reports.references import (
-    reference_values,
-    results_of,
-    source_for,
-    sources_of,
+    load_reference_results,
+    load_reference_values,
+    load_source,
+    load_sources,
 )
 from orchestrator.results.models import ReferenceResult, ReferenceSource
 from tests.support.factories import Personas
@@ -36,7 +36,7 @@ def new(content: str = CSV, **changes: object) -> NewImport:
     return NewImport(**told)  # type: ignore[arg-type]
 
 
-def counts(done: Imported) -> tuple[int, int, int, int]:
+def counts(done: ReferenceImport) -> tuple[int, int, int, int]:
     return done.rows, done.added, done.changed, done.unchanged
 
 
@@ -96,7 +96,7 @@ def test_the_profile_is_found_by_slug_or_name(personas: Personas) -> None:
     save_profile(member=personas.alice, slug="small-box", name="Small box")
     save_profile(member=personas.alice, slug="big", name="Big Box")
     import_results(member=personas.alice, new=new())
-    found = reference_values(personas.alice.team, suite="overhead", metric="latency.p99")
+    found = load_reference_values(personas.alice.team, suite="overhead", metric="latency.p99")
     assert [(each.profile, each.parameters["system"], each.value) for each in found] == [
         ("small-box", "flask", 0.0045),
         ("big", "axum", 0.0005),
@@ -116,15 +116,15 @@ def test_a_viewer_can_read_but_not_import(personas: Personas) -> None:
     with pytest.raises(PermissionRefusedError):
         import_results(member=personas.bob, new=new())
     done = import_results(member=personas.alice, new=new())
-    assert source_for(personas.bob, done.source.pk).figures == 4
+    assert load_source(personas.bob, done.source.pk).figures == 4
 
 
 def test_another_team_sees_nothing(personas: Personas) -> None:
     done = import_results(member=personas.alice, new=new())
-    assert not sources_of(personas.mallory).exists()
-    assert reference_values(personas.mallory.team) == []
+    assert not load_sources(personas.mallory).exists()
+    assert load_reference_values(personas.mallory.team) == []
     with pytest.raises(NotFoundError):
-        source_for(personas.mallory, done.source.pk)
+        load_source(personas.mallory, done.source.pk)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_another_team_sees_nothing(personas: Personas) -> None:
 )
 def test_all_search_words_must_match(personas: Personas, words: str, found: int) -> None:
     done = import_results(member=personas.alice, new=new())
-    assert results_of(done.source, words).count() == found
+    assert load_reference_results(done.source, words).count() == found
 
 
 def test_progress_is_reported(personas: Personas) -> None:

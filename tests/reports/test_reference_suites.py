@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.benchmarks.fields import shown_value
+from orchestrator.benchmarks.fields import format_axis_value
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.spec import parse
 from orchestrator.core.errors import NotFoundError
 from orchestrator.fleet.services import save_profile
 from orchestrator.importers.registry import FORMATS
 from orchestrator.importers.rows import Row
-from orchestrator.reports.reference_import import Imported
+from orchestrator.reports.reference_import import ReferenceImport
 from orchestrator.reports.reference_suites import (
     SUITES,
     import_published,
-    published_of,
-    suites_with_figures,
+    list_reference_suites,
+    load_reference_suite,
 )
-from orchestrator.reports.references import reference_values
+from orchestrator.reports.references import load_reference_values
 from tests.support.factories import Personas
 
 #: Suite → figures of its report's tables, and how many of them are blank or stand for none.
@@ -43,7 +43,7 @@ def rows_of(suite: str) -> list[Row]:
 
 
 def test_each_report_has_its_reference_results() -> None:
-    assert suites_with_figures() == sorted(FIGURES)
+    assert list_reference_suites() == sorted(FIGURES)
 
 
 @pytest.mark.parametrize("suite", FIGURES)
@@ -63,11 +63,11 @@ def test_cases_of_reference_results_exist_in_the_suite(suite: str) -> None:
     """A figure that several cases share, such as the size of a message, names fewer axes."""
     spec = parse((SUITES / suite / "benchmark.yaml").read_text())
     cells = [
-        {axis: shown_value(value) for axis, value in case.parameters.items()}
+        {axis: format_axis_value(value) for axis, value in case.parameters.items()}
         for case in expand(spec)
     ]
     for row in rows_of(suite):
-        told = {axis: shown_value(value) for axis, value in row.parameters.items()}
+        told = {axis: format_axis_value(value) for axis, value in row.parameters.items()}
         assert any(told.items() <= cell.items() for cell in cells), told
 
 
@@ -75,13 +75,15 @@ def test_cases_of_reference_results_exist_in_the_suite(suite: str) -> None:
 def test_reference_results_are_imported_with_their_machines(personas: Personas, suite: str) -> None:
     done = import_published(member=personas.alice, suite=suite)
     assert (done.rows, done.unknown) == FIGURES[suite]
-    assert done.source.origin == published_of(suite).source.origin
-    profiles = set(published_of(suite).profiles)
-    assert {each.profile for each in reference_values(personas.alice.team, suite=suite)} == profiles
+    assert done.source.origin == load_reference_suite(suite).source.origin
+    profiles = set(load_reference_suite(suite).profiles)
+    assert {
+        each.profile for each in load_reference_values(personas.alice.team, suite=suite)
+    } == profiles
     assert added(import_published(member=personas.alice, suite=suite)) == (0, 0)
 
 
-def added(done: Imported) -> tuple[int, int]:
+def added(done: ReferenceImport) -> tuple[int, int]:
     return done.added, done.changed
 
 

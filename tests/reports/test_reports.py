@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.reports.exports import report_csv, report_json, report_markdown
-from orchestrator.reports.pivots import Report, report_of
-from orchestrator.reports.provenance import provenance_of
+from orchestrator.reports.pivots import Report, build_report
+from orchestrator.reports.provenance import load_provenance
 from orchestrator.reports.report_spec import from_data
 from orchestrator.results.models import Histogram
 from orchestrator.runs.models import Run, Trial
@@ -65,7 +65,7 @@ def run(personas: Personas, tmp_path: Path) -> Run:
 
 def made(personas: Personas, *tables: dict[str, Any], **more: Any) -> Report:
     data = {"version": 1, "title": "T", "benchmark": "hello", "tables": [*tables] or [TABLE]}
-    return report_of(personas.alice, from_data({**data, **more}))
+    return build_report(personas.alice, from_data({**data, **more}))
 
 
 def test_a_report_shows_the_newest_measured_commit(personas: Personas, run: Run) -> None:
@@ -108,7 +108,7 @@ def test_a_report_uses_the_requested_commit_hosts_and_cases(personas: Personas, 
     assert both.tables[0].heads[0].dimension == "commit"
     assert (
         made(personas, commit="main~1").commits
-        == report_of(personas.alice, made(personas).spec).commits
+        == build_report(personas.alice, made(personas).spec).commits
     )
     with pytest.raises(NotFoundError, match="no host nowhere"):
         made(personas, hosts=["nowhere"])
@@ -138,13 +138,13 @@ def test_versions_of_the_definition_are_not_mixed(personas: Personas, run: Run) 
 
 def test_a_report_is_hidden_from_strangers(personas: Personas, run: Run) -> None:
     with pytest.raises(NotFoundError):
-        report_of(personas.mallory, made(personas).spec)
+        build_report(personas.mallory, made(personas).spec)
 
 
 def test_a_report_can_show_a_single_run(personas: Personas, run: Run) -> None:
     shas = [variant.commit.sha for variant in run.variants.all()]
     finish_run(make_run(personas.alice, shas, rounds=1, hosts=("here",)), [100, 90])
-    report = report_of(personas.alice, made(personas).spec, run=run)
+    report = build_report(personas.alice, made(personas).spec, run=run)
     assert {row.cells[0].trials for row in report.tables[0].rows} == {4}
 
 
@@ -213,7 +213,7 @@ def test_markdown_is_a_table_with_reasons_and_provenance(personas: Personas, run
 def test_provenance_counts_the_trials_of_the_values(personas: Personas, run: Run) -> None:
     Trial.objects.filter(round=1).update(validity="suspect")
     Trial.objects.filter(round=2, variant__position=0).update(validity="invalid")
-    told = dict(provenance_of(made(personas, cases="connections == 4")).facts)
+    told = dict(load_provenance(made(personas, cases="connections == 4")).facts)
     assert told["Trials"].startswith("18 valid, 6 suspect; values use only")
     assert told["Load of the definition"] == "0.6 s, warm-up 0.2 s, 5 rounds, 0 s between trials"
     assert told["Load tool"] == "oha 1.0 (24 trials)"

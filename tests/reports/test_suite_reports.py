@@ -8,10 +8,10 @@ import pytest
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.reports.exports import report_markdown
 from orchestrator.reports.pivot_model import PivotTable
-from orchestrator.reports.pivots import report_of
+from orchestrator.reports.pivots import build_report
 from orchestrator.reports.reference_suites import import_published
 from orchestrator.reports.report_spec import parse_all
-from orchestrator.reports.saved_reports import save_suite_reports, spec_of_report
+from orchestrator.reports.saved_reports import read_report_spec, save_suite_reports
 from orchestrator.results.models import SavedReport
 from orchestrator.runs.models import Run
 from tests.support.factories import (
@@ -37,7 +37,7 @@ def _tables(personas: Personas, suite: str, folder: Path) -> Sequence[PivotTable
         benchmark=Benchmark.objects.get(),
         source=(SUITES / suite / "report.yaml").read_text(),
     )
-    report = report_of(personas.alice, spec_of_report(saved))
+    report = build_report(personas.alice, read_report_spec(saved))
     assert report_markdown(report).startswith("# ")
     return report.tables
 
@@ -142,7 +142,7 @@ def measured(personas: Personas, tmp_path: Path) -> Run:
 
 def test_a_measured_suite_fills_its_report(personas: Personas, measured: Run) -> None:
     saved = SavedReport.objects.get()
-    table = report_of(personas.alice, spec_of_report(saved)).tables[0]
+    table = build_report(personas.alice, read_report_spec(saved)).tables[0]
     assert [row.cells[0].trials for row in table.rows] == [3, 3, 3]
     assert table.rows[0].cells[2].baseline
 

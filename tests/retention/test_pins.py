@@ -14,7 +14,7 @@ from orchestrator.results.models import (
     SavedReport,
     Series,
 )
-from orchestrator.retention.pins import kept_of
+from orchestrator.retention.pins import load_kept
 from orchestrator.runs.golden import NewGolden, set_golden
 from orchestrator.runs.models import Run, Schedule
 from tests.support.factories import Personas, make_run
@@ -47,7 +47,7 @@ def world(personas: Personas, data_dir: Path, tmp_path: Path) -> ChangedWorld:
 
 
 def test_an_unreferenced_project_retains_nothing(world: ChangedWorld) -> None:
-    kept = kept_of(world.project)
+    kept = load_kept(world.project)
     assert (kept.commits, kept.runs, kept.points) == ({}, {}, {})
 
 
@@ -61,9 +61,9 @@ def test_the_baseline_of_a_schedule_is_retained(world: ChangedWorld) -> None:
         created_by=world.alice.user,
         next_at=utc_now(),
     )
-    assert kept_of(world.project).commits == {}
+    assert load_kept(world.project).commits == {}
     Run.objects.filter(pk=world.run.pk).update(schedule=schedule)
-    kept = kept_of(world.project)
+    kept = load_kept(world.project)
     assert kept.commits == {world.commit_ids[0]: ("baseline of the schedule nightly",)}
 
 
@@ -78,7 +78,7 @@ def test_points_and_reference_runs_of_golden_runs_are_retained(world: ChangedWor
             run=run, host=world.host, verdict="learning" if is_reference else "drifted", epoch=0,
             is_reference=is_reference, at=utc_now(),
         )  # fmt: skip
-    kept = kept_of(world.project)
+    kept = load_kept(world.project)
     assert list(kept.points) == [world.commit_ids[0]]
     assert list(kept.runs) == [world.run.pk]
     assert kept.commits == {}
@@ -86,9 +86,9 @@ def test_points_and_reference_runs_of_golden_runs_are_retained(world: ChangedWor
 
 def test_only_both_ends_of_confirmed_changes_are_retained(world: ChangedWorld) -> None:
     change = world.change("refuted", run=world.run)
-    assert kept_of(world.project).commits == {}
+    assert load_kept(world.project).commits == {}
     ChangePoint.objects.filter(pk=change.pk).update(state="confirmed", culprit=world.commit_ids[2])
-    kept = kept_of(world.project)
+    kept = load_kept(world.project)
     assert kept.commits == dict.fromkeys(world.commit_ids, ("end of a confirmed change",))
     assert kept.runs == {world.run.pk: ("confirmed a change",)}
 
@@ -96,7 +96,7 @@ def test_only_both_ends_of_confirmed_changes_are_retained(world: ChangedWorld) -
 def test_baselines_of_histories_are_retained(world: ChangedWorld) -> None:
     case = world.benchmark.cases.get()
     Baseline.objects.create(case=case, commit_id=world.commit_ids[1], reason="new compiler")
-    assert kept_of(world.project).commits == {world.commit_ids[1]: ("a history starts here",)}
+    assert load_kept(world.project).commits == {world.commit_ids[1]: ("a history starts here",)}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_commits_of_a_report_are_retained_or_all_if_undecidable(
         source=f"version: 1\ntitle: R\ncommit: {commit}\ntables:\n- rows: [connections]\n"
         "  columns: [{metric: requests.rate}]\n",
     )  # fmt: skip
-    assert set(kept_of(world.project).commits) == {world.commit_ids[place] for place in places}
+    assert set(load_kept(world.project).commits) == {world.commit_ids[place] for place in places}
 
 
 def test_other_projects_are_independent(
@@ -120,4 +120,4 @@ def test_other_projects_are_independent(
         team=personas.mallory.team, slug="server", name="Server", repository_url=""
     )
     world.change("confirmed")
-    assert kept_of(other).commits == {}
+    assert load_kept(other).commits == {}

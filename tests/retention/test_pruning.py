@@ -12,7 +12,7 @@ from django.db import IntegrityError, connection, transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.refs import mirror_of
+from orchestrator.benchmarks.refs import get_mirror_path
 from orchestrator.comparisons.verdict_cache import load_verdict_cards
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import (
@@ -22,11 +22,11 @@ from orchestrator.core.errors import (
     NotFoundError,
     PermissionRefusedError,
 )
-from orchestrator.measurements.case_latency import CaseLatency, case_latency
-from orchestrator.measurements.distributions import distribution_of
+from orchestrator.measurements.case_latency import CaseLatency, load_case_latency
+from orchestrator.measurements.distributions import load_distribution
 from orchestrator.measurements.incoming import ResultIn
-from orchestrator.measurements.ingest import forget, take_results
-from orchestrator.measurements.selectors import artifact_content
+from orchestrator.measurements.ingest import forget_cached, ingest_results
+from orchestrator.measurements.selectors import load_artifact
 from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import (
     Artifact,
@@ -40,11 +40,11 @@ from orchestrator.results.models import (
     Retention,
 )
 from orchestrator.retention import delete_rows
-from orchestrator.retention.pins import kept_of, pin_commit, pin_run, unpin
-from orchestrator.retention.pruning import prune, prune_due, what_is_due
-from orchestrator.retention.settings import Wanted, retention_of, save_retention
+from orchestrator.retention.pins import load_kept, pin_commit, pin_run, unpin
+from orchestrator.retention.pruning import list_due, prune, prune_due
+from orchestrator.retention.settings import RetentionSettings, load_retention, save_retention
 from orchestrator.runs.models import Run, Trial
-from orchestrator.runs.selectors import run_for
+from orchestrator.runs.selectors import load_run
 from tests.support.factories import (
     Personas,
     add_member,
@@ -59,14 +59,14 @@ from tests.support.trials import doubt, first_trial, leave_load
 
 NOW = utc_now()
 DAY = timedelta(days=1)
-ALL = Wanted(
+ALL = RetentionSettings(
     files_days=10, distributions_days=20, trials_days=30, points_days=None, keep_every=None
 )
 
 
 @pytest.fixture(autouse=True)
 def _own_folder(data_dir: Path) -> None:
-    forget()
+    forget_cached()
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def counts(run: Run) -> tuple[int, int, int, int]:
 
 def latency(member: Member, of: Run, sha: str, **changes: Any) -> CaseLatency:
     benchmark = of.definition.benchmark
-    return case_latency(
+    return load_case_latency(
         member,
         benchmark=benchmark,
         case=benchmark.cases.get(),
@@ -136,7 +136,7 @@ def test_files_are_kept_for_90_days_by_default(personas: Personas, project: Proj
     prune_due(NOW)
 
     assert [counts(run) for run in runs] == [(4, 4, 4, 4), (0, 4, 4, 4), (0, 0, 4, 4)]
-    assert retention_of(project).next_at == NOW + timedelta(hours=1)
+    assert load_retention(project).next_at == NOW + timedelta(hours=1)
 
 
 def test_pruning_continues_after_an_interruption(
@@ -243,20 +243,20 @@ def test_loads_are_removed_with_their_distributions(personas: Personas, project:
 
     assert not LoadResult.objects.exists()
     with pytest.raises(GoneError):
-        distribution_of(Trial.objects.get(pk=trial.pk), load=0)
+        load_distribution(Trial.objects.get(pk=trial.pk), load=0)
 
 
 def test_removed_data_are_reported_and_not_an_error(personas: Personas, project: Project) -> None:
     run = old_run(personas.alice, shas(project)[:1], days=100)
     trial = first_trial(run)
-    assert artifact_content(personas.alice, trial.pk, "tool.json") == b"{}"
+    assert load_artifact(personas.alice, trial.pk, "tool.json") == b"{}"
     with pytest.raises(NotFoundError, match="no file other"):
-        artifact_content(personas.alice, trial.pk, "other")
+        load_artifact(personas.alice, trial.pk, "other")
 
     prune(project, NOW)
 
     with pytest.raises(GoneError, match=f"raw output was removed after 90 days, on {NOW:%Y-%m-%d}"):
-        artifact_content(personas.alice, trial.pk, "tool.json")
+        load_artifact(personas.alice, trial.pk, "tool.json")
 
 
 def test_pinned_commits_and_runs_lose_nothing(personas: Personas, project: Project) -> None:
@@ -289,7 +289,7 @@ def test_commits_of_a_saved_report_are_retained(personas: Personas, project: Pro
     prune(project, NOW)
 
     assert [counts(run)[0] for run in runs] == [2, 0]
-    kept = kept_of(project)
+    kept = load_kept(project)
     assert kept.commits == {project.commits.get(sha=first).pk: ("report may",)}
 
 
@@ -330,7 +330,7 @@ def test_a_retention_in_the_wrong_order_is_refused(
 ) -> None:
     told = {name: getattr(ALL, name) for name in ALL.__slots__} | changes
     with pytest.raises(InvalidRequestError) as refused:
-        save_retention(member=personas.alice, project=project, wanted=Wanted(**told))
+        save_retention(member=personas.alice, project=project, wanted=RetentionSettings(**told))
     assert refused.value.field == field
     with pytest.raises(IntegrityError), transaction.atomic():
         Retention.objects.create(project=project, **told)
@@ -351,13 +351,13 @@ def test_old_points_are_thinned_only_on_request(personas: Personas, project: Pro
     prune(project, NOW)
     assert positions(project) == list(range(8))
 
-    thin = Wanted(
+    thin = RetentionSettings(
         **{**{n: getattr(ALL, n) for n in ALL.__slots__}, "points_days": 40, "keep_every": 3}
     )
     save_retention(member=alice, project=project, wanted=thin)
     pin_commit(member=alice, project=project, ref=shas(project)[4], reason="pinned")
     # Without a mirror nobody knows which commits are tagged: none of them may go.
-    mirror = mirror_of(project)
+    mirror = get_mirror_path(project)
     mirror.rename(f"{mirror}.away")
     prune(project, NOW)
     assert positions(project) == list(range(8))
@@ -386,7 +386,7 @@ def test_the_verdicts_of_a_run_outlive_its_trials(personas: Personas, project: P
     prune(project, NOW)
 
     assert counts(run) == (0, 0, 0, 0)
-    run = run_for(personas.alice, run.pk)
+    run = load_run(personas.alice, run.pk)
     assert [card.verdict for card in load_verdict_cards(personas.alice, [run])[run.pk]] == [
         "regressed"
     ]
@@ -401,11 +401,11 @@ def test_external_results_are_removed_and_their_points_stay(
         ResultIn.model_validate({**sent, "commit": sha, "at": (NOW - days * DAY).isoformat()})
         for sha, days in zip(shas(project)[:3], (100, 100, 5), strict=True)
     ]
-    take_results(member=alice, results=results)
+    ingest_results(member=alice, results=results)
     save_retention(member=alice, project=project, wanted=ALL)
     pin_commit(member=alice, project=project, ref=shas(project)[1], reason="release")
     before = points()
-    due = {each.what: each.rows for each in what_is_due(project, NOW)}
+    due = {each.what: each.rows for each in list_due(project, NOW)}
 
     prune(project, NOW)
 
@@ -426,7 +426,7 @@ def test_a_dry_run_reports_and_removes_nothing(personas: Personas, project: Proj
     told = out.getvalue()
     assert "red/server: raw output of 1 runs, after 90 days: 4 rows" in told
     assert "distributions of single trials of 1 runs, after 400 days: 4 rows" in told
-    due = {each.what: each for each in what_is_due(project, NOW)}
+    due = {each.what: each for each in list_due(project, NOW)}
     call_command("prune", "--project", "red/server", stdout=out)
     for removal in Removal.objects.filter(rows__gt=0):
         assert due[removal.what].rows == removal.rows  # type: ignore[index]

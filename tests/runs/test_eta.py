@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.runs.models import Run
-from orchestrator.runs.selectors import progress_of
+from orchestrator.runs.selectors import load_progress
 from tests.support.factories import (
     DEFINITION,
     Personas,
@@ -32,7 +32,7 @@ def shas(personas: Personas, data_dir: Path, tmp_path: Path) -> list[str]:
 
 
 def left_s(run: Run) -> float | None:
-    return progress_of(run).seconds_left
+    return load_progress(run).seconds_left
 
 
 def test_jobs_of_one_host_add_up(personas: Personas, shas: list[str]) -> None:

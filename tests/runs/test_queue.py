@@ -6,7 +6,14 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.runs.queue import AGEING_S, HOLD_AFTER_S, Ask, FreeHost, Waiting, grants
+from orchestrator.runs.queue import (
+    AGEING_S,
+    HOLD_AFTER_S,
+    FreeHost,
+    PlacementRequest,
+    WaitingJob,
+    choose_grants,
+)
 
 RED, BLUE = 1, 2
 
@@ -15,27 +22,27 @@ def host(number: int, team: int = RED, **changes: object) -> FreeHost:
     return replace(FreeHost(host=UUID(int=number), team=team, profile=1), **changes)
 
 
-def job(number: int, *asks: Ask, team: int = RED, **changes: object) -> Waiting:
-    plain = Waiting(
+def job(number: int, *asks: PlacementRequest, team: int = RED, **changes: object) -> WaitingJob:
+    plain = WaitingJob(
         job=UUID(int=1000 + number),
         team=team,
         benchmark=1,
         priority=0,
         waited_s=100.0 - number,
         expected_s=60.0,
-        asks=asks or (Ask(role="target", profile=1),),
+        asks=asks or (PlacementRequest(role="target", profile=1),),
     )
     return replace(plain, **changes)
 
 
-def on(number: int, role: str = "target") -> Ask:
-    return Ask(role=role, host=UUID(int=number))
+def on(number: int, role: str = "target") -> PlacementRequest:
+    return PlacementRequest(role=role, host=UUID(int=number))
 
 
 def granted(
-    waiting: list[Waiting], free: list[FreeHost], used: dict[int, float] | None = None
+    waiting: list[WaitingJob], free: list[FreeHost], used: dict[int, float] | None = None
 ) -> list[int]:
-    return [grant.job.int - 1000 for grant in grants(waiting, free, used or {})]
+    return [grant.job.int - 1000 for grant in choose_grants(waiting, free, used or {})]
 
 
 def test_queue_serves_the_oldest_first() -> None:
@@ -71,28 +78,31 @@ def test_queue_measures_parents_first() -> None:
 def test_queue_gives_all_hosts_of_a_job_or_none() -> None:
     two = job(1, on(1), on(2, "generator"))
     assert granted([two], [host(1)]) == []
-    assert grants([two], [host(1), host(2)], {})[0].hosts == {
+    assert choose_grants([two], [host(1), host(2)], {})[0].hosts == {
         "target": UUID(int=1),
         "generator": UUID(int=2),
     }
 
 
 def test_queue_gives_roles_of_one_tag_different_hosts() -> None:
-    asks = (Ask(role="target", tag="fast"), Ask(role="generator", tag="fast"))
+    asks = (
+        PlacementRequest(role="target", tag="fast"),
+        PlacementRequest(role="generator", tag="fast"),
+    )
     fast = frozenset({"fast"})
     assert granted([job(1, *asks)], [host(1, tags=fast)]) == []
-    found = grants([job(1, *asks)], [host(1, tags=fast), host(2, tags=fast)], {})
+    found = choose_grants([job(1, *asks)], [host(1, tags=fast), host(2, tags=fast)], {})
     assert len(set(found[0].hosts.values())) == 2
 
 
 def test_queue_reserves_the_only_candidate_of_a_role() -> None:
-    asks = (Ask(role="target", profile=1), on(1, "generator"))
-    found = grants([job(1, *asks)], [host(1), host(2)], {})
+    asks = (PlacementRequest(role="target", profile=1), on(1, "generator"))
+    found = choose_grants([job(1, *asks)], [host(1), host(2)], {})
     assert found[0].hosts == {"target": UUID(int=2), "generator": UUID(int=1)}
 
 
 def test_queue_avoids_a_host_that_failed_the_job() -> None:
-    ask = Ask(role="target", profile=1, avoid=frozenset({UUID(int=1)}))
+    ask = PlacementRequest(role="target", profile=1, avoid=frozenset({UUID(int=1)}))
     assert granted([job(1, ask)], [host(1)]) == []
     assert granted([job(1, ask)], [host(1), host(2)]) == [1]
 
@@ -125,6 +135,8 @@ def test_queue_never_gives_a_host_twice(wishes: list[tuple[int, int, int]], free
         for n, (a, b, team) in enumerate(wishes)
     ]
     hosts = [host(n, team=RED if n % 2 else BLUE) for n in free]
-    given_away = [h for grant in grants(waiting, hosts, {}) for h in set(grant.hosts.values())]
+    given_away = [
+        h for grant in choose_grants(waiting, hosts, {}) for h in set(grant.hosts.values())
+    ]
     assert len(given_away) == len(set(given_away))
     assert set(given_away) <= {each.host for each in hosts}

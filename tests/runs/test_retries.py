@@ -9,7 +9,7 @@ from orchestrator.fleet.models import Host
 from orchestrator.runs import claims, leasing
 from orchestrator.runs.models import HostLease, Job
 from orchestrator.runs.states import JobState
-from orchestrator.runs.wait_reasons import waiting_reason
+from orchestrator.runs.wait_reasons import describe_wait
 from tests.support.factories import (
     Personas,
     make_definition,
@@ -80,7 +80,7 @@ def test_a_retry_waits_before_it_is_leased_again(personas: Personas, shas: list[
     assert held is not None
     claims.requeue_job(held, "gone", wait_s=60)
     assert host_of(job) is None
-    assert "tried again in" in waiting_reason(job)
+    assert "tried again in" in describe_wait(job)
 
 
 def test_all_hosts_of_a_job_are_leased_or_none(personas: Personas, shas: list[str]) -> None:
@@ -90,7 +90,7 @@ def test_all_hosts_of_a_job_are_leased_or_none(personas: Personas, shas: list[st
     ).jobs.get()
     assert leasing.lease_queued_jobs() == [busy.pk]
     assert HostLease.objects.count() == 1
-    assert "busy" in waiting_reason(two)
+    assert "busy" in describe_wait(two)
     held = claims.claim_job(busy.pk)
     assert held is not None
     claims.end_job(held, JobState.FAILED, "")
@@ -153,7 +153,7 @@ def test_a_long_run_is_split_into_jobs_of_minutes(personas: Personas, shas: list
 def test_a_job_that_waits_for_a_retired_host_ends(personas: Personas, shas: list[str]) -> None:
     waiting, other = any_host(personas, shas, "one"), any_host(personas, shas, "two")
     Host.objects.filter(name="one").update(state="retired")
-    assert claims.fail_jobs_of_retired_hosts() == 1
+    assert claims.fail_jobs_on_retired_hosts() == 1
     waiting.refresh_from_db()
     other.refresh_from_db()
     assert (waiting.state, waiting.run.state, other.state) == ("failed", "failed", "queued")

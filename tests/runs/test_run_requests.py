@@ -12,8 +12,14 @@ from orchestrator.core.errors import (
 from orchestrator.fleet.models import Host
 from orchestrator.runs.cancelling import cancel_run
 from orchestrator.runs.models import HostLease, Job, Run, Trial
-from orchestrator.runs.selectors import progress_of, run_for
-from orchestrator.runs.services import RunRequest, plan_run, run_of_key, start_run_once, trial_order
+from orchestrator.runs.selectors import load_progress, load_run
+from orchestrator.runs.services import (
+    RunRequest,
+    find_run_by_key,
+    plan_run,
+    shuffle_trials,
+    start_run_once,
+)
 from tests.support.factories import (
     Personas,
     finish_run,
@@ -45,8 +51,8 @@ def test_every_trial_is_planned_in_blocks(personas: Personas, shas: list[str]) -
 
 
 def test_the_same_seed_gives_the_same_order() -> None:
-    assert trial_order(3, 2, 5, 7) == trial_order(3, 2, 5, 7)
-    assert trial_order(3, 2, 5, 7) != trial_order(3, 2, 5, 8)
+    assert shuffle_trials(3, 2, 5, 7) == shuffle_trials(3, 2, 5, 7)
+    assert shuffle_trials(3, 2, 5, 7) != shuffle_trials(3, 2, 5, 8)
 
 
 def test_the_cost_is_reported_before_anything_is_queued(
@@ -94,7 +100,7 @@ def test_a_viewer_is_refused_and_strangers_find_nothing(
     with pytest.raises(PermissionRefusedError):
         cancel_run(member=personas.bob, run_id=run.pk)
     with pytest.raises(NotFoundError):
-        run_for(personas.mallory, run.pk)
+        load_run(personas.mallory, run.pk)
     with pytest.raises(NotFoundError):
         plan_run(member=personas.mallory, request=request_for(shas))
 
@@ -105,7 +111,7 @@ def test_one_key_creates_one_run(personas: Personas, shas: list[str]) -> None:
     again, new_again = start_run_once(member=personas.alice, request=request, key="k1")
     assert (new, new_again) == (True, False)
     assert first.run == again.run
-    assert run_of_key(member=personas.alice, asked=str(request), key="k1") == first.run
+    assert find_run_by_key(member=personas.alice, asked=str(request), key="k1") == first.run
     assert Run.objects.count() == 1
     with pytest.raises(ConflictError, match="another request"):
         start_run_once(member=personas.alice, request=request_for(shas, rounds=9), key="k1")
@@ -134,7 +140,7 @@ def test_cancelling_skips_waiting_jobs_while_another_still_ends(
 def test_progress_of_a_run_is_counted(personas: Personas, shas: list[str]) -> None:
     run = make_run(personas.alice, shas)
     Trial.objects.filter(job__run=run, round=1).update(state="measured", validity="valid")
-    progress = progress_of(run)
+    progress = load_progress(run)
     assert (progress.trials_done, progress.trials_total) == (3, 15)
     assert progress.seconds_left == pytest.approx(12 * 1.8)
 

@@ -8,7 +8,7 @@ from threading import Barrier, Thread
 import pytest
 from django.db import connection
 
-from orchestrator.benchmarks.refs import TRIES_UNWATCHED, FetchRunningError, mirror_of
+from orchestrator.benchmarks.refs import TRIES_UNWATCHED, FetchRunningError, get_mirror_path
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, InvalidRequestError, NotFoundError
 from orchestrator.dispatch.tasks import claim_schedules
@@ -17,9 +17,9 @@ from orchestrator.runs.models import Run, Schedule
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.schedules import (
     NewSchedule,
+    compute_next_time,
     create_schedule,
     delete_schedule,
-    next_time,
     set_schedule_enabled,
 )
 from tests.support.factories import (
@@ -66,13 +66,13 @@ def tick() -> None:
 
 def test_the_next_time_of_a_schedule_is_computed() -> None:
     after = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
-    assert next_time("0 3 * * *", after) == datetime(2026, 2, 1, 3, 0, tzinfo=UTC)
+    assert compute_next_time("0 3 * * *", after) == datetime(2026, 2, 1, 3, 0, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("cron", ["", "every day", "61 * * * *", "* * * *", "0 0 31 2 *"])
 def test_an_invalid_cron_expression_is_refused(cron: str) -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        next_time(cron, utc_now())
+        compute_next_time(cron, utc_now())
     assert caught.value.field == "cron"
 
 
@@ -174,7 +174,7 @@ def test_a_branch_is_searched_for_in_an_existing_mirror(
     personas: Personas, schedule: Schedule, tmp_path: Path
 ) -> None:
     project = schedule.benchmark.project
-    mirror_of(project).rename(tmp_path / "lost")
+    get_mirror_path(project).rename(tmp_path / "lost")
     new = replace(NIGHTLY, name="other", cron="", branch="main")
     with pytest.raises(FetchRunningError, match="is being fetched"):
         create_schedule(member=personas.alice, new=new)
@@ -216,14 +216,14 @@ def test_a_failing_schedule_is_postponed_and_stops_no_other(
     other = create_schedule(member=personas.alice, new=replace(NIGHTLY, name="other"))
     make_due(schedule)
     make_due(other)
-    request_of = schedules.request_of
+    request_of = schedules.build_request
 
     def refuse(each: Schedule, **more: str) -> RunRequest:
         if each.pk == schedule.pk:
             raise ValueError("a date that nobody can read")
         return request_of(each, **more)
 
-    monkeypatch.setattr(schedules, "request_of", refuse)
+    monkeypatch.setattr(schedules, "build_request", refuse)
     tick()
     assert Run.objects.get().schedule == other
     schedule.refresh_from_db()
@@ -237,7 +237,7 @@ def test_a_failing_schedule_is_postponed_and_stops_no_other(
     assert Run.objects.filter(schedule=schedule).count() == 1
     for _ in range(len(schedules.PAUSES) + 1):
         schedule.refresh_from_db()
-        schedules.put_back(schedule, now=utc_now())
+        schedules.reschedule(schedule, now=utc_now())
     schedule.refresh_from_db()
     assert "failed after several internal errors" in schedule.last_message
     assert schedule.next_at > utc_now()
@@ -291,7 +291,7 @@ def test_a_crash_between_claim_and_start_loses_nothing(
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(schedules, "note_outcome", crash)
+        patch.setattr(schedules, "record_outcome", crash)
         with pytest.raises(SystemExit):
             claim_schedules()
     assert not Run.objects.exists(), "the run and the outcome are one transaction"

@@ -13,7 +13,7 @@ from orchestrator.runs import budgets
 from orchestrator.runs.models import Build, Job, Run, Schedule
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.runs.schedules import NewSchedule, create_schedule
-from orchestrator.runs.selectors import progress_of
+from orchestrator.runs.selectors import load_progress
 from tests.support.factories import (
     DEFINITION,
     Personas,
@@ -122,19 +122,19 @@ def test_the_spent_budget_includes_trials_and_builds(personas: Personas, shas: l
     run = make_run(personas.alice, shas[:2], until="decided", budget_s=10_000.0)
     job = run.jobs.first()
     assert job is not None
-    assert budgets.spent_s(run) == 0
+    assert budgets.sum_spent_s(run) == 0
     measured(job, 1, 2, seconds=150)
-    assert budgets.spent_s(run) == pytest.approx(2 * 2 * 150)
+    assert budgets.sum_spent_s(run) == pytest.approx(2 * 2 * 150)
     job.trials.filter(round=3).update(state="failed")
-    assert budgets.spent_s(run) == pytest.approx(2 * 2 * 150 + 2 * TRIAL_S)
+    assert budgets.sum_spent_s(run) == pytest.approx(2 * 2 * 150 + 2 * TRIAL_S)
     commit = run.variants.all()[0].commit
     build = {"job": job, "host": job.host, "commit": commit, "started_at": utc_now()}
     Build.objects.create(**build, recipe="a", seconds=50)
     Build.objects.create(**build, recipe="b", seconds=70, cached=True)
-    assert budgets.spent_s(run) == pytest.approx(2 * 2 * 150 + 2 * TRIAL_S + 50)
-    left = budgets.left_s(run)
+    assert budgets.sum_spent_s(run) == pytest.approx(2 * 2 * 150 + 2 * TRIAL_S + 50)
+    left = budgets.compute_left_s(run)
     assert left == pytest.approx(10_000 - 650 - 2 * TRIAL_S)
-    now = progress_of(run).left
+    now = load_progress(run).left
     assert now is not None
     assert now.most <= left
 
@@ -146,12 +146,12 @@ def test_a_job_reserves_five_rounds_for_the_other_jobs_of_its_run(
     run = make_run(personas.alice, shas[:2], until="decided", budget_s=15 * 2 * TRIAL_S + 1)
     first, second = run.jobs.order_by("created_at", "pk")
     measured(first, *range(1, 10), seconds=TRIAL_S)
-    assert budgets.holds(first, 10)
+    assert budgets.allows_round(first, 10)
     measured(first, 10, seconds=TRIAL_S)
-    assert not budgets.holds(first, 11)
-    assert budgets.holds(second, 1)
+    assert not budgets.allows_round(first, 11)
+    assert budgets.allows_round(second, 1)
     run.jobs.filter(pk=second.pk).update(state="failed")
-    assert budgets.holds(first, 11)
+    assert budgets.allows_round(first, 11)
 
 
 def test_without_a_budget_every_round_is_allowed(personas: Personas, shas: list[str]) -> None:
@@ -159,8 +159,8 @@ def test_without_a_budget_every_round_is_allowed(personas: Personas, shas: list[
     job = run.jobs.first()
     assert job is not None
     measured(job, *range(1, 20), seconds=1e6)
-    assert budgets.holds(job, 20)
-    assert budgets.left_s(run) is None
+    assert budgets.allows_round(job, 20)
+    assert budgets.compute_left_s(run) is None
 
 
 def test_a_schedule_can_run_until_decided(personas: Personas, shas: list[str]) -> None:

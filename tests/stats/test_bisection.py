@@ -7,13 +7,13 @@ import pytest
 
 from orchestrator.stats.bisection import (
     Answer,
-    Ask,
-    Found,
-    blocks_to_ask,
-    credible,
-    culprit_chances,
+    Culprit,
+    NextMeasurement,
+    compute_culprit_chances,
+    count_blocks_to_ask,
+    find_credible_range,
     has_effect,
-    next_step,
+    plan_step,
 )
 
 BLOCKS = 7
@@ -36,7 +36,7 @@ def search(
     effect: float = 0.05,
     noise: float = 0.02,
     unbuildable: frozenset[int] = frozenset(),
-) -> tuple[Found, int]:
+) -> tuple[Culprit, int]:
     """The outcome and the steps of a whole search."""
     whole = confirmation_run(rng, math.log1p(effect), noise)
     while whole.difference < 3 * whole.error:
@@ -45,14 +45,14 @@ def search(
     answers: list[Answer] = []
     skipped: set[int] = set()
     for steps in range(100):
-        step = next_step(
+        step = plan_step(
             commits,
             answers,
             effect=whole.difference,
             effect_error=whole.error,
             unbuildable=skipped,
         )
-        if isinstance(step, Found):
+        if isinstance(step, Culprit):
             return step, steps
         if step.index in unbuildable:
             skipped.add(step.index)
@@ -91,18 +91,21 @@ def test_commits_that_cannot_be_built_are_skipped() -> None:
 
 
 def test_without_buildable_commits_a_range_is_named() -> None:
-    found = next_step(4, [], effect=0.05, effect_error=0.01, unbuildable={0, 1, 2})
-    assert found == Found(first=0, last=3, probability=1.0)
+    found = plan_step(4, [], effect=0.05, effect_error=0.01, unbuildable={0, 1, 2})
+    assert found == Culprit(first=0, last=3, probability=1.0)
 
 
 def test_a_single_commit_is_the_culprit_without_a_run() -> None:
-    assert next_step(1, [], effect=0.05, effect_error=0.01) == Found(
+    assert plan_step(1, [], effect=0.05, effect_error=0.01) == Culprit(
         first=0, last=0, probability=1.0
     )
 
 
 def test_bisection_asks_in_the_middle_first() -> None:
-    assert next_step(9, [], effect=-0.05, effect_error=0.01) in (Ask(index=3), Ask(index=4))
+    assert plan_step(9, [], effect=-0.05, effect_error=0.01) in (
+        NextMeasurement(index=3),
+        NextMeasurement(index=4),
+    )
 
 
 def test_a_result_supports_the_nearer_side_in_both_directions() -> None:
@@ -115,14 +118,14 @@ def test_a_result_supports_the_nearer_side_in_both_directions() -> None:
 
 def test_the_same_answer_twice_weighs_more() -> None:
     answer = Answer(index=3, difference=0.035, error=0.015, blocks=5)
-    once = culprit_chances(8, [answer], effect=0.05, effect_error=0.01)
-    twice = culprit_chances(8, [answer, answer], effect=0.05, effect_error=0.01)
+    once = compute_culprit_chances(8, [answer], effect=0.05, effect_error=0.01)
+    twice = compute_culprit_chances(8, [answer, answer], effect=0.05, effect_error=0.01)
     assert sum(twice[:4]) > sum(once[:4]) > 0.5
 
 
 def test_the_number_of_blocks_follows_from_the_noise() -> None:
     def blocks(effect: float, error: float) -> int:
-        return blocks_to_ask(Answer(index=0, difference=effect, error=error, blocks=9))
+        return count_blocks_to_ask(Answer(index=0, difference=effect, error=error, blocks=9))
 
     assert blocks(1.0, 0.01) == 5
     assert blocks(0.05, 0.01) == 13
@@ -132,10 +135,10 @@ def test_the_number_of_blocks_follows_from_the_noise() -> None:
 
 def test_no_single_result_is_a_proof() -> None:
     certain = Answer(index=3, difference=0.05, error=0.0, blocks=20)
-    chances = culprit_chances(8, [certain], effect=0.05, effect_error=0.0)
+    chances = compute_culprit_chances(8, [certain], effect=0.05, effect_error=0.0)
     assert 0 < sum(chances[4:]) < 0.01
 
 
 def test_the_credible_run_is_the_shortest_that_holds_enough() -> None:
-    assert credible((0.01, 0.02, 0.6, 0.36, 0.01)) == range(2, 4)
-    assert credible((1.0,)) == range(1)
+    assert find_credible_range((0.01, 0.02, 0.6, 0.36, 0.01)) == range(2, 4)
+    assert find_credible_range((1.0,)) == range(1)

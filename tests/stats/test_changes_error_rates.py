@@ -4,7 +4,7 @@ import numpy as np
 
 from orchestrator.stats.changes import find_changes
 from perf.detection.labelled import labelled
-from perf.detection.scores import Score, score_of
+from perf.detection.scores import Score, compute_score
 from perf.detection.synthetic import one_step, quiet
 
 
@@ -35,7 +35,7 @@ def test_steps_of_five_percent_in_noise_of_one_are_found():
         steps = [50, 100, 150]
         for at in steps:
             log[at:] += rng.choice([-1, 1]) * np.log1p(0.05)
-        total += score_of(steps, indices((100 * np.exp(log)).tolist()))
+        total += compute_score(steps, indices((100 * np.exp(log)).tolist()))
     assert total.f1 >= 0.95
 
 
@@ -45,12 +45,12 @@ def test_a_step_of_five_percent_is_found_after_three_commits():
     for _ in range(100):
         series = one_step(rng, noise=0.02, step=0.05, after=6)
         found += any(
-            score_of(series.changes, indices(series.values[:end])).found
+            compute_score(series.changes, indices(series.values[:end])).found
             for end in range(series.changes[0] + 3, series.changes[0] + 7)
         )
     assert found >= 0.95 * 100
 
 
 def test_most_labelled_real_changes_are_found():
-    scores = [score_of(series.changes, indices(series.values)) for series in labelled()]
+    scores = [compute_score(series.changes, indices(series.values)) for series in labelled()]
     assert sum(scores, Score()).f1 >= 0.9

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from orchestrator.stats.comparison import Verdict, compare_blocks
-from orchestrator.stats.interim import next_analysis
-from orchestrator.stats.signed_rank import hodges_lehmann
+from orchestrator.stats.interim import compute_next_analysis
+from orchestrator.stats.signed_rank import estimate_hodges_lehmann
 
 NOISE = (0.004, -0.006, 0.001, 0.008, -0.007, 0.002, -0.003, 0.005, -0.004, 0.0)
 
@@ -172,7 +172,7 @@ def test_the_unit_of_a_metric_does_not_matter(drawn):
 @pytest.mark.parametrize("n", [7, 10, 15])
 def test_the_robust_interval_inverts_the_signed_rank_test(n):
     differences = np.random.default_rng(n).normal(0.1, 1, n)
-    centre = hodges_lehmann(differences.tolist())
+    centre = estimate_hodges_lehmann(differences.tolist())
     assert centre.low < centre.estimate < centre.high
 
     def p_value(shift):
@@ -187,7 +187,7 @@ def test_the_robust_interval_inverts_the_signed_rank_test(n):
 
 def test_the_robust_estimate_needs_seven_differences():
     with pytest.raises(ValueError, match="at least 7"):
-        hodges_lehmann([0.1] * 6)
+        estimate_hodges_lehmann([0.1] * 6)
     assert compare(*pair(0.1, 6)).robust is None
     assert compare(*pair(0.1, 7)).robust is not None
 
@@ -206,7 +206,7 @@ def test_a_verdict_that_depends_on_one_block_is_fragile():
     assert found.robust.change < 0.03 < found.change
     assert found.fragile
     assert found.reasons == ("fragile: the robust estimate leads to another verdict",)
-    assert next_analysis(found) == 10
+    assert compute_next_analysis(found) == 10
 
 
 def test_interim_analyses_are_planned():
@@ -215,7 +215,7 @@ def test_interim_analyses_are_planned():
         compare(*pair(0.0, 10)),
         compare(*pair(0.0, 10, noise=[40 * noise for noise in NOISE])),
     )
-    assert next_analysis(few) == 5
-    assert next_analysis(sure) is None
-    assert next_analysis(noisy) == 15
-    assert next_analysis(noisy, planned=(5, 10)) is None
+    assert compute_next_analysis(few) == 5
+    assert compute_next_analysis(sure) is None
+    assert compute_next_analysis(noisy) == 15
+    assert compute_next_analysis(noisy, planned=(5, 10)) is None

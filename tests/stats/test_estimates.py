@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.stats.estimates import around, change_against, difference_to, estimate
+from orchestrator.stats.estimates import (
+    change_against,
+    estimate,
+    estimate_around,
+    estimate_difference,
+)
 from orchestrator.stats.summary import summarise
 
 VALUES = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=12)
@@ -36,7 +41,7 @@ def test_an_estimate_without_enough_trials_has_no_interval():
     assert estimate([3.0], "mean").low is None
     assert estimate([3.0, 4.0], "mean").low is None
     assert change_against(3.0, [3.0, 3.1], 2.0, [2.0, 2.1, 2.2]).low is None
-    assert difference_to(3.0, [3.0, 3.1], 2.0, [2.0, 2.1, 2.2]).low is None
+    assert estimate_difference(3.0, [3.0, 3.1], 2.0, [2.0, 2.1, 2.2]).low is None
     assert estimate([0.0, 1.0], "mean").value == 0.5
     assert estimate([0.0, 1.0], "mean").low is None
     assert estimate([1.0, 2.0], "max").value == 2.0
@@ -44,7 +49,7 @@ def test_an_estimate_without_enough_trials_has_no_interval():
 
 
 def test_the_interval_is_widened_to_contain_a_merged_value():
-    assert around(9.0, [1.0, 1.01, 1.02]).high == 9.0
+    assert estimate_around(9.0, [1.0, 1.01, 1.02]).high == 9.0
 
 
 NEAR = st.lists(st.floats(0.1, 10), min_size=1, max_size=12)
@@ -78,9 +83,9 @@ def test_a_change_without_a_baseline_is_unknown():
 
 
 def test_a_difference_is_symmetric_about_its_value():
-    found = difference_to(5.0, [4.0, 5.0, 6.0], 2.0, [1.0, 2.0, 3.0])
+    found = estimate_difference(5.0, [4.0, 5.0, 6.0], 2.0, [1.0, 2.0, 3.0])
     assert found.value == 3.0
     assert found.high - found.value == pytest.approx(found.value - found.low)
-    same = difference_to(5.0, [5.0, 5.0, 5.0], 2.0, [2.0, 2.0, 2.0])
+    same = estimate_difference(5.0, [5.0, 5.0, 5.0], 2.0, [2.0, 2.0, 2.0])
     assert (same.low, same.high) == (3.0, 3.0)
-    assert difference_to(5.0, [5.0], 2.0, [2.0]).low is None
+    assert estimate_difference(5.0, [5.0], 2.0, [2.0]).low is None

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
-from orchestrator.stats.many import ToCompare, compare_many
+from orchestrator.stats.many import ComparisonInput, compare_many
 
 SAME = {"better": "higher", "margin": 0.03}
 
 
-def _alone(cell: ToCompare) -> Comparison:
+def _alone(cell: ComparisonInput) -> Comparison:
     return compare_blocks(cell.baseline, cell.contender, better=cell.better, margin=cell.margin)
 
 
-def _random_cells(count: int, seed: int) -> list[ToCompare]:
+def _random_cells(count: int, seed: int) -> list[ComparisonInput]:
     """Of 0 to 25 blocks, with noise of none to 30 %, changes up to a half, and some None."""
     generator = np.random.default_rng(seed)
     cells = []
@@ -33,7 +33,9 @@ def _random_cells(count: int, seed: int) -> list[ToCompare]:
             after[-1] = 0.0
         better = str(generator.choice(["higher", "lower"]))
         margin = float(generator.choice([0.03, 0.05, 0.1]))
-        cells.append(ToCompare(baseline=before, contender=after, better=better, margin=margin))
+        cells.append(
+            ComparisonInput(baseline=before, contender=after, better=better, margin=margin)
+        )
     return cells
 
 
@@ -84,7 +86,7 @@ def test_no_cells_are_accepted() -> None:
     ],
 )
 def test_degenerate_cells_match_the_reference(before: list, after: list) -> None:
-    cell = ToCompare(baseline=before, contender=after, **SAME)
+    cell = ComparisonInput(baseline=before, contender=after, **SAME)
     others = _random_cells(20, 5)
     _assert_same(compare_many([*others, cell])[-1], _alone(cell))
 
@@ -92,17 +94,17 @@ def test_degenerate_cells_match_the_reference(before: list, after: list) -> None
 @pytest.mark.parametrize(
     "cell",
     [
-        ToCompare(baseline=[math.nan] * 5, contender=[1.0] * 5, **SAME),
-        ToCompare(baseline=[math.inf] * 5, contender=[1.0] * 5, **SAME),
-        ToCompare(baseline=[-1.0] * 5, contender=[1.0] * 5, **SAME),
-        ToCompare(baseline=[1.0] * 5, contender=[1.0] * 4, **SAME),
-        ToCompare(baseline=[1.0] * 5, contender=[1.0] * 5, better="higher", margin=0.0),
-        ToCompare(baseline=[1.0] * 5, contender=[1.0] * 5, better="up", margin=0.03),  # type: ignore[arg-type]
+        ComparisonInput(baseline=[math.nan] * 5, contender=[1.0] * 5, **SAME),
+        ComparisonInput(baseline=[math.inf] * 5, contender=[1.0] * 5, **SAME),
+        ComparisonInput(baseline=[-1.0] * 5, contender=[1.0] * 5, **SAME),
+        ComparisonInput(baseline=[1.0] * 5, contender=[1.0] * 4, **SAME),
+        ComparisonInput(baseline=[1.0] * 5, contender=[1.0] * 5, better="higher", margin=0.0),
+        ComparisonInput(baseline=[1.0] * 5, contender=[1.0] * 5, better="up", margin=0.03),  # type: ignore[arg-type]
     ],
 )
-def test_invalid_cells_are_refused_like_in_compare_blocks(cell: ToCompare) -> None:
+def test_invalid_cells_are_refused_like_in_compare_blocks(cell: ComparisonInput) -> None:
     with pytest.raises(ValueError, match=r"finite|baseline values|margin|better"):
-        compare_many([ToCompare(baseline=[1.0] * 5, contender=[1.1] * 5, **SAME), cell])
+        compare_many([ComparisonInput(baseline=[1.0] * 5, contender=[1.1] * 5, **SAME), cell])
 
 
 def test_a_cell_does_not_depend_on_order_or_other_cells() -> None:
@@ -115,7 +117,7 @@ def test_a_cell_does_not_depend_on_order_or_other_cells() -> None:
 def test_results_do_not_depend_on_scale_and_swapping_sides_swaps_the_sign() -> None:
     cells = [each for each in _random_cells(200, 11) if None not in each.baseline]
     scaled = [
-        ToCompare(
+        ComparisonInput(
             baseline=[value * 1024 for value in cell.baseline],
             contender=[value * 1024 for value in cell.contender],
             better=cell.better,
@@ -124,7 +126,7 @@ def test_results_do_not_depend_on_scale_and_swapping_sides_swaps_the_sign() -> N
         for cell in cells
     ]
     swapped = [
-        ToCompare(
+        ComparisonInput(
             baseline=cell.contender, contender=cell.baseline, better=cell.better, margin=cell.margin
         )
         for cell in cells

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from orchestrator.stats.comparison import Verdict, compare_blocks
-from orchestrator.stats.matrix import adjust, judge_matrix, worst
+from orchestrator.stats.matrix import adjust, find_worst_verdict, judge_matrix
 
 SPREAD = (0.99, 1.01, 1.0, 1.005, 0.995, 1.002)
 
@@ -30,10 +30,12 @@ def test_invalid_p_values_are_refused():
 
 
 def test_the_worst_verdict_needs_most_attention():
-    assert worst([Verdict.EQUIVALENT, Verdict.REGRESSED, Verdict.IMPROVED]) == "regressed"
-    assert worst([Verdict.EQUIVALENT, Verdict.IMPROVED]) == "improved"
-    assert worst([Verdict.IMPROVED, Verdict.INCONCLUSIVE]) == "inconclusive"
-    assert worst([]) == "inconclusive"
+    assert (
+        find_worst_verdict([Verdict.EQUIVALENT, Verdict.REGRESSED, Verdict.IMPROVED]) == "regressed"
+    )
+    assert find_worst_verdict([Verdict.EQUIVALENT, Verdict.IMPROVED]) == "improved"
+    assert find_worst_verdict([Verdict.IMPROVED, Verdict.INCONCLUSIVE]) == "inconclusive"
+    assert find_worst_verdict([]) == "inconclusive"
 
 
 def test_a_case_is_as_bad_as_its_worst_primary_metric():

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from orchestrator.stats.noise import FEWEST_PAIRS, noise_of
+from orchestrator.stats.noise import FEWEST_PAIRS, estimate_noise
 
 #: Ten differences with sd 0.02 and mean 0, by construction.
 EVEN = [0.02 * value for value in (-1, 1) * 5]
 
 
 def test_the_standard_deviation_has_its_chi_square_interval() -> None:
-    found = noise_of(EVEN)
+    found = estimate_noise(EVEN)
     assert found is not None
     assert found.pairs == 10
     assert found.sigma == pytest.approx(0.02 * (10 / 9) ** 0.5)
@@ -20,7 +20,7 @@ def test_the_standard_deviation_has_its_chi_square_interval() -> None:
 
 
 def test_the_mean_has_its_t_interval() -> None:
-    found = noise_of([value + 0.005 for value in EVEN])
+    found = estimate_noise([value + 0.005 for value in EVEN])
     assert found is not None
     assert found.mean == pytest.approx(0.005)
     # t of 9 degrees from a printed table: 2.262.
@@ -31,20 +31,20 @@ def test_the_mean_has_its_t_interval() -> None:
 
 @pytest.mark.parametrize(("shift", "drifts"), [(0.0, False), (0.03, True), (-0.03, True)])
 def test_there_is_drift_if_zero_is_outside_of_the_interval(shift: float, drifts: bool) -> None:
-    found = noise_of([value + shift for value in EVEN])
+    found = estimate_noise([value + shift for value in EVEN])
     assert found is not None
     assert found.drifts is drifts
 
 
 def test_equal_pairs_have_no_noise_and_do_not_drift() -> None:
-    found = noise_of([0.0] * 6)
+    found = estimate_noise([0.0] * 6)
     assert found is not None
     assert (found.sigma, found.low, found.high, found.drifts) == (0, 0, 0, False)
 
 
 def test_too_few_pairs_have_no_estimate() -> None:
-    assert noise_of(EVEN[: FEWEST_PAIRS - 1]) is None
-    assert noise_of([]) is None
+    assert estimate_noise(EVEN[: FEWEST_PAIRS - 1]) is None
+    assert estimate_noise([]) is None
 
 
 def test_intervals_cover_the_truth_as_often_as_stated() -> None:
@@ -52,7 +52,7 @@ def test_intervals_cover_the_truth_as_often_as_stated() -> None:
     rounds = 2000
     sigma_held = mean_held = 0
     for differences in chance.normal(0, 0.03, size=(rounds, 10)):
-        found = noise_of(differences.tolist())
+        found = estimate_noise(differences.tolist())
         assert found is not None
         sigma_held += found.low <= 0.03 <= found.high
         mean_held += not found.drifts

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from orchestrator.stats.steady import Steady, drift, mser5
+from orchestrator.stats.steady import Steady, compute_drift, compute_mser5
 
 TOO_SHORT = Steady(reason="too short")
 NO_STEADY_STATE = Steady(reason="no steady state")
@@ -38,17 +38,17 @@ def noisy(rng, shape, noise=0.03):
     ],
 )
 def test_the_end_of_the_warm_up_is_found(name, series, found):
-    assert mser5(series) == found
+    assert compute_mser5(series) == found
 
 
 def test_values_after_the_last_full_batch_are_ignored():
-    assert mser5([100] * 5 + [60] * 25 + [9_999] * 4) == Steady(cut=5)
+    assert compute_mser5([100] * 5 + [60] * 25 + [9_999] * 4) == Steady(cut=5)
 
 
 def test_steady_state_does_not_depend_on_the_unit():
     rng = np.random.default_rng(80_000)
     series = noisy(rng, 1 - 0.4 * np.exp(-np.arange(40) / 4))
-    assert mser5(series) == mser5([1e6 * value for value in series])
+    assert compute_mser5(series) == compute_mser5([1e6 * value for value in series])
 
 
 def test_steady_state_follows_the_formula():
@@ -63,7 +63,7 @@ def test_steady_state_follows_the_formula():
             mean = sum(rest) / len(rest)
             errors[cut] = sum((one - mean) ** 2 for one in rest) / len(rest) ** 2
         best = min(errors, key=errors.__getitem__)
-        assert mser5(series) == (NO_STEADY_STATE if best >= 6 else Steady(cut=5 * best))
+        assert compute_mser5(series) == (NO_STEADY_STATE if best >= 6 else Steady(cut=5 * best))
 
 
 def test_truncation_removes_most_of_the_warm_up_bias():
@@ -72,7 +72,7 @@ def test_truncation_removes_most_of_the_warm_up_bias():
     whole, rest = [], []
     for _ in range(300):
         series = noisy(rng, shape)
-        cut = mser5(series).cut
+        cut = compute_mser5(series).cut
         if cut is not None:
             whole.append(np.mean(series) - 1)
             rest.append(np.mean(series[cut:]) - 1)
@@ -83,14 +83,14 @@ def test_truncation_removes_most_of_the_warm_up_bias():
 @pytest.mark.parametrize(("slices", "most"), [(30, 0.27), (40, 0.20), (50, 0.15), (200, 0.12)])
 def test_false_denials_of_steady_state_are_as_rare_as_stated(slices, most):
     rng = np.random.default_rng(80_003)
-    found = [mser5(noisy(rng, np.ones(slices))) for _ in range(1_000)]
+    found = [compute_mser5(noisy(rng, np.ones(slices))) for _ in range(1_000)]
     assert np.mean([one == NO_STEADY_STATE for one in found]) <= most
 
 
 def test_a_server_that_slows_down_is_mostly_not_steady():
     rng = np.random.default_rng(80_004)
     shape = 1 - 0.3 * np.arange(60) / 60
-    found = [mser5(noisy(rng, shape)) for _ in range(300)]
+    found = [compute_mser5(noisy(rng, shape)) for _ in range(300)]
     assert np.mean([one == NO_STEADY_STATE for one in found]) >= 0.8
 
 
@@ -106,15 +106,15 @@ def test_a_server_that_slows_down_is_mostly_not_steady():
     ],
 )
 def test_the_last_third_is_compared_with_the_first(series, change):
-    assert drift(series) == pytest.approx(change)
+    assert compute_drift(series) == pytest.approx(change)
 
 
 @pytest.mark.parametrize("series", [[], [1] * 8, [0] * 10 + [5] * 20, [-1] * 30])
 def test_too_few_values_have_no_change(series):
-    assert drift(series) is None
+    assert compute_drift(series) is None
 
 
-@pytest.mark.parametrize("look", [mser5, drift])
+@pytest.mark.parametrize("look", [compute_mser5, compute_drift])
 def test_invalid_numbers_are_refused(look):
     with pytest.raises(ValueError, match="not a number"):
         look([1.0] * 29 + [math.nan])

@@ -10,15 +10,15 @@ from orchestrator.stats.interim import (
     ALPHA,
     EQUIVALENCE_ALPHA,
     INTERIM_BLOCKS,
-    analysis_after,
-    analysis_is_due,
+    find_analysis_after,
+    is_analysis_due,
 )
 from orchestrator.stats.stopping import (
     SCREEN_BLOCKS,
     CaseData,
-    believed_below,
-    blocks_left,
+    compute_belief_threshold,
     decide_cases,
+    estimate_blocks_left,
 )
 
 CHANGED = {Verdict.REGRESSED, Verdict.IMPROVED, Verdict.TRIVIAL}
@@ -192,10 +192,10 @@ def test_a_change_among_many_cases_needs_more_evidence() -> None:
 
 
 def test_significance_follows_benjamini_and_hochberg() -> None:
-    assert believed_below([], 1) == pytest.approx(ALPHA)
-    assert believed_below([0.5], 10) == pytest.approx(0.05 / 10 / 4)
-    assert believed_below([1e-6, 1e-6, 0.5], 10) == pytest.approx(0.05 * 3 / 10 / 4)
-    assert believed_below([1e-6] * 4, 4) == pytest.approx(ALPHA)
+    assert compute_belief_threshold([], 1) == pytest.approx(ALPHA)
+    assert compute_belief_threshold([0.5], 10) == pytest.approx(0.05 / 10 / 4)
+    assert compute_belief_threshold([1e-6, 1e-6, 0.5], 10) == pytest.approx(0.05 * 3 / 10 / 4)
+    assert compute_belief_threshold([1e-6] * 4, 4) == pytest.approx(ALPHA)
 
 
 def test_all_metrics_of_a_case_must_be_decided() -> None:
@@ -254,11 +254,11 @@ def test_screening_waits_for_seven_blocks_and_keeps_what_hints_at_a_change() -> 
 def test_an_interim_analysis_is_due_once_at_each_planned_number_of_blocks(
     blocks, analysed_at, last, due
 ):
-    assert analysis_is_due(blocks, analysed_at, last=last) is due
+    assert is_analysis_due(blocks, analysed_at, last=last) is due
 
 
 def test_interim_analyses_follow_in_order() -> None:
-    assert [analysis_after(blocks) for blocks in (0, 5, 6, 19, 20)] == [5, 7, 7, 20, None]
+    assert [find_analysis_after(blocks) for blocks in (0, 5, 6, 19, 20)] == [5, 7, 7, 20, None]
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_interim_analyses_follow_in_order() -> None:
     ],
 )
 def test_remaining_blocks_are_a_range(done, analysed_at, most, needed, left):
-    found = blocks_left(done=done, analysed_at=analysed_at, most=most, needed=needed)
+    found = estimate_blocks_left(done=done, analysed_at=analysed_at, most=most, needed=needed)
     assert (found.least, found.typical, found.most) == left
 
 
@@ -284,4 +284,4 @@ def test_degenerate_values_give_no_wrong_decision() -> None:
     equal = np.full(7, 3.0)
     decision = decide_cases({0: seen_of(equal, equal, 7)})[0]
     assert (decision.decided, decision.verdict) == (True, Verdict.EQUIVALENT)
-    assert math.isclose(believed_below([], 0), ALPHA)
+    assert math.isclose(compute_belief_threshold([], 0), ALPHA)

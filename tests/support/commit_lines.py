@@ -15,8 +15,8 @@ from orchestrator.benchmarks.models import Benchmark, Case, Commit, Project
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import new_id
 from orchestrator.fleet.models import Host, HostTransport
-from orchestrator.measurements.recording import Measured
-from orchestrator.regressions.segmentation import look_at_changed
+from orchestrator.measurements.recording import MeasuredRow
+from orchestrator.regressions.segmentation import detect_next_series
 from orchestrator.results.models import ChangePoint, Series
 from tests.support.factories import (
     DEFINITION,
@@ -57,7 +57,7 @@ class Line:
         """Record five trials of each of these commits (place → value) with a little noise."""
         rng = np.random.default_rng(seed)
         rows = [
-            Measured(
+            MeasuredRow(
                 id=new_id(),
                 benchmark=self.benchmark.pk,
                 case=self.cases[case].pk,
@@ -86,7 +86,7 @@ class Line:
 
     def look(self) -> list[ChangePoint]:
         """Run the detection and return all change points, oldest commit first."""
-        while look_at_changed():
+        while detect_next_series():
             pass
         return list(ChangePoint.objects.order_by("commit__position", "found_at"))
 

@@ -29,7 +29,7 @@ from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.forges.models import BenchmarkRequest, PullRequest
 from orchestrator.forges.services import NewConnection, save_connection
 from orchestrator.regressions import bisections, confirmations
-from orchestrator.reports.reference_suites import import_published, suites_with_figures
+from orchestrator.reports.reference_suites import import_published, list_reference_suites
 from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import ImportState, ReferenceSource, ResultImport, Series
 from orchestrator.retention.pins import pin_commit
@@ -237,7 +237,7 @@ def _look_after(personas: Personas, host: Host, shas: list[str]) -> None:
     for wobble in (0.02, 0.03):
         run = start_calibration(member=alice, host_id=host.pk, new=new)
         finish_run(run, [1000], wobble=wobble)
-        calibrations.tick()
+        calibrations.judge_calibrations()
 
 
 def raise_alert(line: Line) -> Alert:
@@ -247,10 +247,10 @@ def raise_alert(line: Line) -> Alert:
     line.look()
     rates = {c.sha: 920.0 if place >= 26 else 1000.0 for place, c in enumerate(line.commits)}
     for _ in range(6):
-        confirmations.tick(utc_now())
-        bisections.tick(utc_now())
+        confirmations.advance_confirmations(utc_now())
+        bisections.advance_bisections(utc_now())
         line.answer_confirmation_runs(rates)
-    alert_rules.tick(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     return Alert.objects.get()
 
 
@@ -258,7 +258,7 @@ def _saved(personas: Personas, project: str, shas: list[str]) -> None:
     alice = personas.alice
     benchmark = Benchmark.objects.get(slug="hello", project__slug=project)
     save_report(member=alice, source=REPORT, slug="connections")
-    for suite in suites_with_figures():
+    for suite in list_reference_suites():
         import_published(member=alice, suite=suite)
     create_token(member=alice, name="CI of the server")
     create_schedule(

@@ -21,10 +21,10 @@ from django.db.models import QuerySet
 from devstack.processes import die_with_parent
 from orchestrator.accounts.members import Member
 from orchestrator.core.ids import new_id
-from orchestrator.dispatch.checkup import ask_for_checks, carry_out
-from orchestrator.fleet.checks import CheckList, checks_of
+from orchestrator.dispatch.checkup import ask_for_checks, run_checks
+from orchestrator.fleet.checks import CheckList, load_checks
 from orchestrator.fleet.models import CheckStep
-from orchestrator.fleet.selectors import own_host_for
+from orchestrator.fleet.selectors import load_own_host
 from orchestrator.runs.cancelling import cancel_case
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import RUN_ENDED
@@ -201,7 +201,7 @@ def check_now(*, member: Member, host_id: UUID, again: CheckStep | None = None) 
     while found.running:
         assert time.monotonic() < deadline, found
         # A worker of the test's engine may have been faster.
-        carry_out(host_id)
+        run_checks(host_id)
         time.sleep(0.05)
-        found = checks_of(own_host_for(member, host_id))
+        found = load_checks(load_own_host(member, host_id))
     return found

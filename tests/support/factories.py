@@ -18,21 +18,21 @@ from django.db import transaction
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Membership, Role, User
-from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.services import create_team, create_user
 from orchestrator.benchmarks.models import Benchmark, Case, Definition, Project
 from orchestrator.benchmarks.projects import create_project
 from orchestrator.benchmarks.selectors import stored_spec
-from orchestrator.benchmarks.services import case_ids_of, save_definition
+from orchestrator.benchmarks.services import save_definition, store_case_rows
 from orchestrator.core.clock import utc_now
 from orchestrator.core.ids import sha256_hex
 from orchestrator.fleet.models import Host, HostSnapshot
 from orchestrator.fleet.services import add_local_host, save_profile
 from orchestrator.measurements import recording
-from orchestrator.measurements.comparability import block_of, hash_configuration
-from orchestrator.measurements.metrics import metric_ids
-from orchestrator.measurements.readings import values_of
-from orchestrator.measurements.recording import Ids, Measured
+from orchestrator.measurements.comparability import hash_block, hash_configuration
+from orchestrator.measurements.metrics import store_metrics
+from orchestrator.measurements.readings import load_values
+from orchestrator.measurements.recording import Ids, MeasuredRow
 from orchestrator.results.models import Artifact, Histogram, Point, Reading
 from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.runs.services import RunRequest, create_run
@@ -74,15 +74,13 @@ def make_personas() -> Personas:
     alice = create_user(username="alice", password=PASSWORD, team=red, role=Role.OWNER)
     bob = create_user(username="bob", password=PASSWORD, team=red, role=Role.VIEWER)
     mallory = create_user(username="mallory", password=PASSWORD, team=blue, role=Role.OWNER)
-    return Personas(
-        alice=member_for_user(alice), bob=member_for_user(bob), mallory=member_for_user(mallory)
-    )
+    return Personas(alice=load_member(alice), bob=load_member(bob), mallory=load_member(mallory))
 
 
 def add_member(member: Member, username: str, role: str) -> Member:
     user = User.objects.create_user(username=username, password=PASSWORD)
     Membership.objects.create(team=member.team, user=user, role=role)
-    return member_for_user(user)
+    return load_member(user)
 
 
 def git(folder: Path, *args: str, at: int = 0) -> str:
@@ -158,7 +156,7 @@ def make_definition(
 def store_cases(definition: Definition) -> list[Case]:
     """Return the rows of all cases, in the order of the matrix."""
     benchmark = definition.benchmark
-    ids = case_ids_of(benchmark=benchmark, cases=stored_spec(definition).cases)
+    ids = store_case_rows(benchmark=benchmark, cases=stored_spec(definition).cases)
     rows = benchmark.cases.in_bulk(ids)
     return [rows[pk] for pk in ids]
 
@@ -236,7 +234,7 @@ def record_trial(trial: Any, readings: Mapping[str, float], **changes: Any) -> N
         record([_measured(trial, readings, epoch=epoch, **changes)])
 
 
-def _measured(trial: Any, readings: Mapping[str, float], **changes: Any) -> Measured:
+def _measured(trial: Any, readings: Mapping[str, float], **changes: Any) -> MeasuredRow:
     measured = {
         "id": trial.pk,
         "benchmark": trial.case.benchmark_id,
@@ -246,13 +244,13 @@ def _measured(trial: Any, readings: Mapping[str, float], **changes: Any) -> Meas
         "at": utc_now(),
         "validity": "valid",
         "readings": readings,
-        "block": block_of(trial.job_id, trial.round),
+        "block": hash_block(trial.job_id, trial.round),
         "configuration": hash_configuration(
             trial.job.run.definition, trial.case.parameters, ["oha", "1.0"]
         ),
         **changes,
     }
-    return Measured(**measured)
+    return MeasuredRow(**measured)
 
 
 def record_again(changed: Mapping[Any, Mapping[str, float]] | None = None) -> None:
@@ -260,7 +258,7 @@ def record_again(changed: Mapping[Any, Mapping[str, float]] | None = None) -> No
 
     `changed`: trial id → its new readings.
     """
-    kept = values_of(Reading.objects.values_list("pk", flat=True))
+    kept = load_values(Reading.objects.values_list("pk", flat=True))
     Point.objects.all().delete()
     Reading.objects.all().delete()
     for trial in Trial.objects.filter(pk__in=kept).order_by("position"):
@@ -320,10 +318,10 @@ def _histogram(trial: Trial, rate: float) -> Histogram:
     )
 
 
-def record(rows: Sequence[Measured], ids: Ids | None = None) -> int:
+def record(rows: Sequence[MeasuredRow], ids: Ids | None = None) -> int:
     """Return how many of the rows, all of one team, were new."""
     if not rows:
         return 0
     team = Benchmark.objects.select_related("project").get(pk=rows[0].benchmark).project.team_id
-    metrics = metric_ids(team, {key for row in rows for key in row.readings})
+    metrics = store_metrics(team, {key for row in rows for key in row.readings})
     return len(recording.record(rows, metrics, ids))

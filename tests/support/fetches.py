@@ -12,11 +12,11 @@ from django.db.models import F
 from django.http import HttpResponse
 from django.test import Client
 
-from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
+from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch
 from orchestrator.benchmarks.models import Fetch, Project
 from orchestrator.dispatch.tasks import fetch_repositories
 from orchestrator.forges.models import PullRequest
-from orchestrator.forges.pr_sync import due_pulls, follow
+from orchestrator.forges.pr_sync import load_due_pulls, sync_pull_request
 
 #: The most repeats of a request: each repeat follows a fetch.
 MOST_REPEATS = 5
@@ -38,7 +38,7 @@ def fetch_now(project: Project) -> None:
     run_fetches()
     # A live server has a thread for fetches, which may have taken this one.
     give_up = time.monotonic() + PATIENCE_S
-    while fetch_of(project).state in ("queued", "running"):
+    while load_fetch(project).state in ("queued", "running"):
         assert time.monotonic() < give_up, "the fetch does not end"
         time.sleep(0.05)
     project.refresh_from_db()
@@ -87,4 +87,4 @@ def follow_pulls(later: timedelta = timedelta()) -> int:
     """Process the pull requests that are due after `later`; return their number."""
     waiting = PullRequest.objects.exclude(next_at=None)
     waiting.update(next_at=F("next_at") - later)
-    return sum(map(follow, due_pulls()))
+    return sum(map(sync_pull_request, load_due_pulls()))

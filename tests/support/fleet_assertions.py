@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.readings import load_values
 from orchestrator.runs.models import HostLease, Job, Run, Trial
 from orchestrator.runs.states import JOB_ENDED, RUN_ENDED
 from tests.support.journals import StepJournal, overlaps
@@ -46,7 +46,7 @@ def _assert_recorded_once(jobs: Iterable[Job], journals: Sequence[StepJournal]) 
     assert by_state["measured"] == set(done), "what was measured is what the hosts finished"
     assert by_state["failed"] <= failed, "what failed is what the hosts say has failed"
     assert [trial for trial, times in done.items() if times > 1] == [], "measured twice"
-    rates = values_of(trials.values_list("pk", flat=True), ["requests.rate"])
+    rates = load_values(trials.values_list("pk", flat=True), ["requests.rate"])
     values = Counter(map(str, rates))
     assert values == Counter(done), "one set of values for each trial"
 

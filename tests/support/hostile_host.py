@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.fleet.connect import local_work_dir
+from orchestrator.fleet.connect import get_local_work_dir
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot
 from orchestrator.runs import leasing
@@ -56,7 +56,7 @@ def launcher(folder: Path) -> Path:
 def root_of(job: Job) -> Path:
     """Return the work directory of the host."""
     assert job.host is not None
-    return local_work_dir(job.host)
+    return get_local_work_dir(job.host)
 
 
 def answer(job: Job, *events: Mapping[str, Any], **verbs: Any) -> None:

@@ -9,7 +9,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Case, Commit, Definition, Project
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
-from orchestrator.measurements.recording import Measured
+from orchestrator.measurements.recording import MeasuredRow
 from tests.support.factories import (
     DEFINITION,
     make_definition,
@@ -53,9 +53,9 @@ def measure_matrix(
     return definition
 
 
-def _measured(case: Case, host: Host, commit: Commit, block: int, rate: float) -> Measured:
+def _measured(case: Case, host: Host, commit: Commit, block: int, rate: float) -> MeasuredRow:
     noisy = rate * (1 + 0.002 * ((block * 7 + case.pk * 3 + commit.pk) % 5 - 2))
-    return Measured(
+    return MeasuredRow(
         id=uuid4(),
         benchmark=case.benchmark_id,
         case=case.pk,

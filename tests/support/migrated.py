@@ -14,9 +14,9 @@ import psycopg
 from django.db import OperationalError, connection
 from psycopg import sql
 
-from devstack.filelock import waiting_for_lock
+from devstack.filelock import wait_for_lock
 from devstack.places import CHECKOUT, STATE
-from orchestrator.archives.database.clients import clients_of, our_server
+from orchestrator.archives.database.clients import find_clients, read_server
 from orchestrator.core.errors import ConflictError
 from tests.support.engine import own_database_url
 
@@ -36,7 +36,7 @@ def use_saved() -> None:
         return
     if not file.exists():
         waiting = "pitwall: another process migrates; waiting."
-        _lock.enter_context(waiting_for_lock(file.with_suffix(".lock"), waiting))
+        _lock.enter_context(wait_for_lock(file.with_suffix(".lock"), waiting))
         if not file.exists():
             return  # save() releases the lock.
         _lock.close()
@@ -73,9 +73,9 @@ def save() -> None:
 def _saved() -> Path | None:
     """Return None if there are no programs of the server's version, or no saved database yet."""
     try:
-        server = our_server()
+        server = read_server()
         connection.close()
-        clients_of(server)
+        find_clients(server)
     except (ConflictError, OperationalError):
         return None
     digest = sha256(server.version.encode())
@@ -93,9 +93,9 @@ def _read(file: Path, name: str) -> None:
 
 def _run(program: str, *options: str, name: str) -> None:
     """Raise the program's output if it fails."""
-    server = our_server()
+    server = read_server()
     connection.close()
     address = psycopg.conninfo.make_conninfo(server.address, dbname=name)
-    argv = [str(clients_of(server) / program), *options, f"--dbname={address}"]
+    argv = [str(find_clients(server) / program), *options, f"--dbname={address}"]
     done = subprocess.run(argv, env=server.environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -25,7 +25,7 @@ import pytest
 from devstack.processes import Child, Command, spawn
 from devstack.programs import find_program
 from orchestrator.transport.address import SshAddress
-from perf.harness.sshd import sshd_command, write_sshd_files
+from perf.harness.sshd import build_sshd_command, write_sshd_files
 from tests.support.bridge import Network, NoNamespaces, ip, new_network
 from tests.support.journals import StepJournal, read_journals
 from tests.support.proc import command_line, innermost_pid, kill, name_of, pid_namespace_of
@@ -119,7 +119,7 @@ class NamespaceHost:
 
     def start_sshd(self) -> None:
         inside = ("nsenter", f"--target={self._init}", "--mount", "--uts", "--net", "--pid")
-        self._sshds.append(self._spawn("sshd", *inside, *sshd_command(self.folder)))
+        self._sshds.append(self._spawn("sshd", *inside, *build_sshd_command(self.folder)))
         wait_until(self.answers)
 
     def kill_sshd(self) -> None:

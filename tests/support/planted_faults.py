@@ -6,10 +6,10 @@ from pathlib import Path
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Commit, Project
-from orchestrator.benchmarks.selectors import benchmark_for
+from orchestrator.benchmarks.selectors import load_benchmark
 from orchestrator.comparisons.compare import compare_commits
-from orchestrator.histories.histories import history_of
-from orchestrator.measurements.case_latency import case_latency
+from orchestrator.histories.histories import load_case_history
+from orchestrator.measurements.case_latency import load_case_latency
 from orchestrator.runs.models import Run, Trial
 from tests.support.engine import Engine
 from tests.support.factories import (
@@ -65,7 +65,7 @@ class Laboratory:
         return Commit.objects.get(sha=self.shas[character])
 
     def benchmark(self, run: Run) -> Benchmark:
-        return benchmark_for(self.member, run.definition.benchmark.slug)
+        return load_benchmark(self.member, run.definition.benchmark.slug)
 
     def trial(self, run: Run, character: str, **parameters: str) -> Trial:
         """Return the trial of a commit and a case, after the measurement."""
@@ -100,12 +100,12 @@ class Laboratory:
         )
         (row,) = [each for each in report.cases if each.case.pk == case.pk]
         assert (row.host.pk, row.metrics, row.excluded_blocks) == (host.pk, (), 1)
-        history = history_of(
+        history = load_case_history(
             self.member, benchmark=benchmark, metric_key="latency.p50", case=case, host=host
         )
         assert [point.commit for point in history.points] == [self.commit("honest")]
         assert history.left_out == 1
-        latency = case_latency(
+        latency = load_case_latency(
             self.member, benchmark=benchmark, case=case, commit=self.commit("liar")
         )
         assert (latency.trials, latency.left_out, latency.distribution) == ((), 1, None)

@@ -16,7 +16,7 @@ from typing import NoReturn
 import pytest
 
 from devstack.programs import find_program
-from devstack.tools.cache import cached
+from devstack.tools.cache import find_cached
 from devstack.tools.supplies import SUPPLIES
 
 #: Program → how to install it (Debian's packages).
@@ -73,7 +73,7 @@ def tool(name: str) -> Path:
     the PATH.
     """
     named = os.environ.get(f"PITWALL_{name.upper()}")
-    kept = cached(SUPPLIES[name]) if name in SUPPLIES else None
+    kept = find_cached(SUPPLIES[name]) if name in SUPPLIES else None
     found = named or kept or find_program(name)
     return Path(found) if found else missing(name)
 

@@ -12,7 +12,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Invitation, User
-from orchestrator.accounts.selectors import member_for_user
+from orchestrator.accounts.selectors import load_member
 from orchestrator.accounts.services import create_token
 from orchestrator.api.v1 import api
 from orchestrator.benchmarks.models import Case, Commit, Project
@@ -22,7 +22,7 @@ from orchestrator.fleet.models import HardwareProfile
 from orchestrator.fleet.services import add_credential
 from orchestrator.forges.models import BenchmarkRequest, Connection
 from orchestrator.histories.annotations import annotate
-from orchestrator.regressions.change_points import rebaseline
+from orchestrator.regressions.change_points import store_baseline
 from orchestrator.results.models import ChangePoint, Pin, Series
 from orchestrator.runs.models import Job, Schedule
 from tests.support.demo_team import REPORT, make_demo_team
@@ -73,7 +73,7 @@ def make_route_params(folder: Path) -> RouteParams:
         member=alice, slug="other", name="Other", repository_url=str(folder / "repository")
     )
     fetch_now(other)
-    carol = member_for_user(User.objects.get(username="carol"))
+    carol = load_member(User.objects.get(username="carol"))
     series = Series.objects.get(pk=demo_team.ids["series"])
     commit = Commit.objects.get(sha=demo_team.ids["sha"])
     ids = {
@@ -81,7 +81,7 @@ def make_route_params(folder: Path) -> RouteParams:
         "sha": demo_team.ids["sha"],
         "source_id": demo_team.ids["reference"],
         "annotation_id": annotate(member=alice, commit=commit, text="a secret note").pk,
-        "baseline_id": rebaseline(member=alice, commit=commit, series=series, reason="x").pk,
+        "baseline_id": store_baseline(member=alice, commit=commit, series=series, reason="x").pk,
         "change_id": ChangePoint.objects.order_by("pk")[0].pk,
         "pin_id": Pin.objects.get().pk,
         "schedule_id": Schedule.objects.get().pk,

@@ -16,7 +16,7 @@ from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
 
-from devstack.instance import any_port
+from devstack.instance import choose_port
 from devstack.processes import die_with_parent
 from tests.support.engine import ROOT, own_database_url
 
@@ -133,7 +133,7 @@ def served(
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Served]:
     """Yield a worker with few threads, so that a test can occupy all of them."""
-    port, log = any_port(), folder / "web.log"
+    port, log = choose_port(), folder / "web.log"
     argv = [
         *(sys.executable, "-m", "gunicorn", "--config", f"python:{config}"),
         *("--workers", "1", "--threads", str(threads), "--bind", f"127.0.0.1:{port}"),

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from orchestrator.benchmarks import remotes
-from orchestrator.benchmarks.remotes import Place, way_to
+from orchestrator.benchmarks.remotes import ServerAddress, open_way
 from orchestrator.transport.relay import Relay
 
 
@@ -41,8 +41,8 @@ def test_ssh_is_not_cut_off_while_little_is_moved(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(remotes, "SLOW_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=serve_drops, args=[server, 30], daemon=True).start()
-        place = Place("ssh", "127.0.0.1", server.getsockname()[1])
-        with way_to(place, ["127.0.0.0/8"], ssh_options=()) as way:
+        place = ServerAddress("ssh", "127.0.0.1", server.getsockname()[1])
+        with open_way(place, ["127.0.0.0/8"], ssh_options=()) as way:
             assert way.relay is not None
             with socket.create_connection(("127.0.0.1", way.relay.port), 60) as client:
                 received = b""

@@ -16,11 +16,11 @@ from orchestrator.core.page_cache import forget_parts
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import save_profile
 from orchestrator.histories.annotations import annotate
-from orchestrator.measurements.version_keys import mark_of_results
+from orchestrator.measurements.version_keys import read_results_version
 from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import ReferenceSource
 from orchestrator.retention.pruning import prune
-from orchestrator.retention.settings import Wanted, save_retention
+from orchestrator.retention.settings import RetentionSettings, save_retention
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import DEFINITION, finish_run, make_definition, make_run
 from tests.web.conftest import World
@@ -94,7 +94,7 @@ def _define(world: World) -> None:
 
 def _remove_trials(world: World) -> None:
     project = Project.objects.get()
-    wanted = Wanted(
+    wanted = RetentionSettings(
         files_days=1, distributions_days=1, trials_days=1, points_days=None, keep_every=None
     )
     save_retention(member=world.alice, project=project, wanted=wanted)
@@ -155,11 +155,11 @@ def test_a_removed_reference_changes_the_key_of_results(old_world: World) -> Non
     benchmark, commits = project.benchmarks.get(), list(project.commits.all())
     for name, at in (("older", OLD), ("newer", utc_now())):
         ReferenceSource.objects.create(team=project.team, name=name, format="csv", imported_at=at)
-    before = mark_of_results(benchmark, commits)
+    before = read_results_version(benchmark, commits)
 
     ReferenceSource.objects.get(name="older").delete()
 
-    assert mark_of_results(benchmark, commits) != before
+    assert read_results_version(benchmark, commits) != before
 
 
 def test_a_write_that_is_rolled_back_leaves_nothing(old_world: World, alice: Client) -> None:
@@ -182,7 +182,7 @@ def test_no_page_misses_the_later_commit_of_two_writers(old_world: World, alice:
     benchmark, commits = project.benchmarks.get(), list(project.commits.all())
     runs = [make_run(old_world.alice, [sha], rounds=2) for sha in old_world.shas[::2]]
     before = _main(alice, address)
-    keys = [mark_of_results(benchmark, commits)]
+    keys = [read_results_version(benchmark, commits)]
     written, go_on = Event(), Event()
 
     def write_slowly() -> None:
@@ -201,12 +201,12 @@ def test_no_page_misses_the_later_commit_of_two_writers(old_world: World, alice:
             assert _main(alice, address) == before
             finish_run(runs[1], [700])
             between = _main(alice, address)
-            keys.append(mark_of_results(benchmark, commits))
+            keys.append(read_results_version(benchmark, commits))
         finally:
             go_on.set()
         slow.result(60)
 
     after = _main(alice, address)
     assert len({before, between, after}) == 3
-    assert len({*keys, mark_of_results(benchmark, commits)}) == 3
+    assert len({*keys, read_results_version(benchmark, commits)}) == 3
     assert after == _fresh(alice, address)

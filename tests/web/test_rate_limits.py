@@ -8,8 +8,8 @@ from django.http import HttpResponse
 from django.test import Client
 
 from orchestrator.accounts.services import create_token
-from orchestrator.core.addresses import network_of
-from orchestrator.operations.redis_server import redis_of
+from orchestrator.core.addresses import mask_address
+from orchestrator.operations.redis_server import connect_redis_server
 from tests.support.factories import Personas
 
 LIMIT = 3
@@ -19,7 +19,7 @@ LIMIT = 3
 def limits(settings: Any) -> None:
     settings.SESSION_REQUESTS_A_MINUTE = settings.VISITOR_REQUESTS_A_MINUTE = LIMIT
     settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
-    redis = redis_of(settings.CELERY_BROKER_URL)
+    redis = connect_redis_server(settings.CELERY_BROKER_URL)
     for key in redis.scan_iter("pitwall:rate:*"):
         redis.delete(key)
 
@@ -117,13 +117,15 @@ def test_without_redis_pages_are_not_limited(
 
 
 def test_a_network_of_ipv6_counts_as_one_address() -> None:
-    assert network_of("2001:db8:1:2:3::4") == network_of("2001:db8:1:2::1") == "2001:db8:1:2::/64"
-    assert network_of("198.51.100.7") == "198.51.100.7"
+    assert (
+        mask_address("2001:db8:1:2:3::4") == mask_address("2001:db8:1:2::1") == "2001:db8:1:2::/64"
+    )
+    assert mask_address("198.51.100.7") == "198.51.100.7"
 
 
 def test_an_address_counts_the_same_in_all_its_spellings() -> None:
     """A socket for both versions of IP, and proxies that add ports, write it differently."""
     forms = ("198.51.100.7", "::ffff:198.51.100.7", "198.51.100.7:4711", "[::ffff:198.51.100.7]:80")
-    assert {network_of(form) for form in forms} == {"198.51.100.7"}
-    assert network_of("[2001:db8:1:2::1]:443") == "2001:db8:1:2::/64"
-    assert network_of("") == network_of("198.51.100.7:x") == "unknown"
+    assert {mask_address(form) for form in forms} == {"198.51.100.7"}
+    assert mask_address("[2001:db8:1:2::1]:443") == "2001:db8:1:2::/64"
+    assert mask_address("") == mask_address("198.51.100.7:x") == "unknown"

@@ -16,12 +16,12 @@ from orchestrator.accounts.models import AuditEntry
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Project, ShareLink
 from orchestrator.benchmarks.projects import create_project
-from orchestrator.benchmarks.refs import repository_of
+from orchestrator.benchmarks.refs import open_repository
 from orchestrator.benchmarks.sharing import set_public
 from orchestrator.core.errors import PermissionRefusedError, PitwallError
-from orchestrator.core.issued_secrets import digest_of_secret
+from orchestrator.core.issued_secrets import hash_secret
 from orchestrator.fleet.models import Host
-from orchestrator.fleet.selectors import hosts_of
+from orchestrator.fleet.selectors import load_hosts
 from orchestrator.reports.saved_reports import save_report
 from orchestrator.results.models import Series
 from orchestrator.runs.models import Job, Run, Trial
@@ -135,12 +135,12 @@ def test_a_visitor_can_name_commits_only_by_hashes_of_measured_ones(
         assert answer.status_code == 404, name
     for sha in (world.shas[0], world.shas[0][:7]):
         assert client.get(f"{PLACE}reports/cases/", {"commit": sha}).status_code == 200
-    assert not repository_of(public).has(unfetched)
+    assert not open_repository(public).has(unfetched)
     assert alice.get("/reports/cases/", {"commit": "secret-tag"}).status_code == 200
     answer = alice.get("/reports/cases/", {"commit": unfetched})
     assert answer.status_code == 400
     assert str(folder) not in answer.content.decode()
-    assert not repository_of(public).has(unfetched)
+    assert not open_repository(public).has(unfetched)
 
 
 def _arguments(pattern: URLPattern, run: Run) -> dict[str, Any]:
@@ -295,7 +295,7 @@ def test_an_admin_makes_a_project_public(
 def test_a_visitor_is_refused_without_a_public_project(personas: Personas) -> None:
     visitor = Visitor(project=1, place=PLACE)
     with pytest.raises(PitwallError, match="only members"):
-        hosts_of(visitor)
+        load_hosts(visitor)
     with pytest.raises(PermissionRefusedError, match="visitors can only view"):
         visitor.require("viewer", to="do anything")
     assert not visitor.has("viewer")
@@ -403,7 +403,7 @@ def test_a_shared_link_ends_when_revoked_or_expired(
     assert "Run of Hello" in listed
     assert "Run of Hello" not in mallory.get(reverse("sharing")).content.decode()
     secret = link.split("/")[2]
-    row = ShareLink.objects.get(digest=digest_of_secret(secret))
+    row = ShareLink.objects.get(digest=hash_secret(secret))
     assert row.last_used_at is not None
     assert secret not in str(ShareLink.objects.values_list())
     revoke = reverse("share-revoke", args=[row.pk])

@@ -11,7 +11,7 @@ from ..errors import BuildFailed
 from ..files import tail_text
 from ..paths import StepDir
 from ..platform.limits import describe_exit
-from ..platform.processes import Child, child_environment
+from ..platform.processes import Child, build_child_environment
 from ..sandbox.directories import Sandbox
 from ..sandbox.placeholders import fill_placeholders
 from ..step.plan import Build
@@ -77,7 +77,7 @@ class BuildCommands(NamedTuple):
             for key, value in self.build.env.items()
         }
         home = self.sandbox.environment(self.build.tree)
-        return child_environment(self.step.path, {**home, **own}, self.build.path)
+        return build_child_environment(self.step.path, {**home, **own}, self.build.path)
 
     def _wait(self, child: Child, deadline: float) -> None:
         while child.exit_code is None and time.monotonic() < deadline:

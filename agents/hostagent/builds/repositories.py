@@ -45,8 +45,8 @@ def commits(root: Path, options: Namespace) -> dict[str, Any]:
     """The command `commits`: which commits of a project exist, and whether git is usable."""
     has_git = _has_git()
     path = repository(root, options.project)
-    wanted = [_checked_sha(sha) for sha in options.commits]
-    there = _there(path, wanted) if has_git and path.is_dir() else set()
+    wanted = [_check_sha(sha) for sha in options.commits]
+    there = _find_existing(path, wanted) if has_git and path.is_dir() else set()
     return {"git": has_git, "present": {sha: sha in there for sha in wanted}}
 
 
@@ -91,14 +91,14 @@ def _has_git() -> bool:
     return version is not None and tuple(map(int, version.groups())) >= OLDEST_GIT
 
 
-def _there(path: Path, wanted: Sequence[str]) -> set[str]:
+def _find_existing(path: Path, wanted: Sequence[str]) -> set[str]:
     asked = "".join(f"{sha}^{{commit}}\n" for sha in wanted)
     said = _git(path, ["cat-file", "--batch-check=%(objecttype)"], asked.encode())
     lines = said.decode().splitlines()
     return {sha for sha, line in zip(wanted, lines) if line == "commit"}
 
 
-def _checked_sha(text: str) -> str:
+def _check_sha(text: str) -> str:
     if not _SHA.match(text):
         raise BadArgument(f"{text!r} is not a commit: expected 7 to 64 hexadecimal digits")
     return text

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import lock
 from ..errors import AgentError
-from ..files import no_space, tail_text
+from ..files import describe_full_disk, tail_text
 from ..paths import StepDir
 from ..rounds import supervisor
 from ..rounds.supervisor import WorkLocks
@@ -144,5 +144,5 @@ def _load(module: str) -> Any:
 
 
 def _not_started(step: StepDir) -> AgentError:
-    reason = no_space(step.root) or tail_text(step.log) or "(no output)"
+    reason = describe_full_disk(step.root) or tail_text(step.log) or "(no output)"
     return AgentError(f"the supervisor did not start: {reason}")

@@ -16,7 +16,7 @@ from ..monitoring.host_monitor import HostMonitor, MonitoredProcesses
 from ..paths import StepDir, tree_dir
 from ..platform.listening_sockets import owns_port
 from ..platform.ports import free_port
-from ..platform.processes import Child, child_environment
+from ..platform.processes import Child, build_child_environment
 from ..sandbox.directories import Sandbox
 from ..sandbox.placeholders import fill_placeholders
 from ..sandbox.tls_files import tls_placeholders
@@ -154,7 +154,7 @@ class LocalHost:
         # A service may run on a host without a build.
         cwd = tree if name == SERVER or tree.is_dir() else self.sandbox.cwd(folder)
         env = {**self.sandbox.environment(trial.tree), **env}
-        own = child_environment(self._step.path, env, trial.path.get(self._plan.me, ()))
+        own = build_child_environment(self._step.path, env, trial.path.get(self._plan.me, ()))
         child = _spawn(argv, own, cwd, log, program, name, self.sandbox.account)
         process = TrialProcess(name, child, self._address, port, log)
         process.argv = argv

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..errors import TrialFailed
 from ..files import tail_text, write_json
-from ..paths import stdout_of
+from ..paths import build_stdout_path
 from ..platform.limits import describe_exit
 from ..protocol import load_files
 from ..readers.registry import READERS
@@ -39,11 +39,11 @@ class LoadFiles(NamedTuple):
 
     def output(self) -> str:
         """Return the tails of stderr and stdout of the tool."""
-        texts = [tail_text(self.folder / "tool.stderr"), tail_text(stdout_of(self.out))]
+        texts = [tail_text(self.folder / "tool.stderr"), tail_text(build_stdout_path(self.out))]
         return "\n".join(text for text in texts if text.strip())
 
     def remove(self) -> None:
-        for path in (*self, stdout_of(self.out)):
+        for path in (*self, build_stdout_path(self.out)):
             path.unlink(missing_ok=True)
 
 
@@ -86,7 +86,7 @@ def reduce_output(files: LoadFiles, tool: Tool, load: Load, hung: bool = False) 
     except _GARBAGE as error:
         raise TrialFailed("tool_failed", _describe_error(error), files.output()) from error
     files.raw.unlink(missing_ok=True)
-    stdout_of(files.out).unlink(missing_ok=True)
+    build_stdout_path(files.out).unlink(missing_ok=True)
     return rows
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Optional
 
 from ..errors import TrialFailed
-from ..paths import StepDir, below, stdout_of
-from ..platform.processes import Child, child_environment
+from ..paths import StepDir, below, build_stdout_path
+from ..platform.processes import Child, build_child_environment
 from ..platform.program_versions import tool_version
 from ..sandbox.directories import Sandbox
 from ..sandbox.placeholders import fill_placeholders
@@ -85,9 +85,12 @@ def run_load(
     """
     program = _program(step, trial, load, placeholders, sandbox)
     stderr = step.trial(trial.id) / "tool.stderr"
-    with open(stderr, "ab") as errors, open(stdout_of(Path(placeholders["out"])), "wb") as out:
+    with (
+        open(stderr, "ab") as errors,
+        open(build_stdout_path(Path(placeholders["out"])), "wb") as out,
+    ):
         started_at, start = time.time(), time.monotonic()
-        own = child_environment(step.path, {"NO_COLOR": "1", **program.env}, path)
+        own = build_child_environment(step.path, {"NO_COLOR": "1", **program.env}, path)
         child = _spawn(program, trial.tool.limits, own, out, errors)
         try:
             hung = not _watch(child, start, load.wall_limit_s, while_running)

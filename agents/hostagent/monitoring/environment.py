@@ -57,7 +57,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Optional
 
 from ..platform import system
-from ..platform.usage import growth
+from ..platform.usage import compute_growth
 from .counter_deltas import (
     CounterSnapshot,
     ForeignProcess,
@@ -96,7 +96,7 @@ def measure_environment() -> dict[str, Any]:
     current_state, end = system.current_state(), take_snapshot(None)
     others_s = add_known(busy_s(start, end), start.own_s - end.own_s)
     total_s = (end.monotonic_s - start.monotonic_s) * len(end.counters.cpus or ())
-    pressed_s = growth(start.counters, end.counters, "pressure_s")
+    pressed_s = compute_growth(start.counters, end.counters, "pressure_s")
     known = {
         "load1": load1(),
         "run_queue": current_state.run_queue,
@@ -158,14 +158,14 @@ class InterferenceMonitor:
 
     def _counter_facts(self, end: CounterSnapshot, seconds: float) -> dict[str, Any]:
         was, now = self._start.counters, end.counters
-        resent, sent = (growth(was, now, f"segments_{name}") for name in ("resent", "sent"))
+        resent, sent = (compute_growth(was, now, f"segments_{name}") for name in ("resent", "sent"))
         return {
             "steal_share": None if seconds < SHORTEST_S else stolen_share(was, now, seconds),
-            "pressure_share": ratio(growth(was, now, "pressure_s"), seconds),
+            "pressure_share": ratio(compute_growth(was, now, "pressure_s"), seconds),
             "retransmitted_share": None if (sent or 0) < FEWEST_SEGMENTS else ratio(resent, sent),
-            **{name: growth(was, now, name) for name in _COUNTED},
-            "octets_out": growth(was, now, "octets_out"),
-            "octets_in": growth(was, now, "octets_in"),
+            **{name: compute_growth(was, now, name) for name in _COUNTED},
+            "octets_out": compute_growth(was, now, "octets_out"),
+            "octets_in": compute_growth(was, now, "octets_in"),
             "energy_j": joules(was, now),
         }
 

@@ -9,7 +9,7 @@ from typing import Optional
 from ..platform import system
 from ..platform.process_table import HAS_PROC
 from ..platform.processes import Child
-from ..platform.usage import Usage, growth
+from ..platform.usage import Usage, compute_growth
 
 #: The search for the processes of a tree may use this share of a core. On a host with few processes
 #: each sample searches; on a host with thousands most samples use the last result.
@@ -56,7 +56,7 @@ class ProcessTrees:
         """Return CPU time since the creation; None without children, or if one is unknown."""
         self.pids()
         after = [tree.usage() for tree in self._trees]
-        spent = [growth(*pair, "cpu_s") for pair in zip(self._before, after)]
+        spent = [compute_growth(*pair, "cpu_s") for pair in zip(self._before, after)]
         return None if None in spent or not spent else sum(spent)
 
     def pids(self) -> set[int]:

@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 from ..platform import system
 from ..platform.processes import Child
-from ..platform.usage import Usage, growth
+from ..platform.usage import Usage, compute_growth
 from .process_trees import ProcessTree, ProcessTrees
 
 try:
@@ -99,7 +99,7 @@ class Sampler:
         self.samples.append(
             {
                 "t": round(seconds, 3),
-                "server_cpu_s": growth(self._before, server, "cpu_s"),
+                "server_cpu_s": compute_growth(self._before, server, "cpu_s"),
                 "server_rss_bytes": server.rss_bytes if server else None,
                 "tool_cpu_s": self._tool(tool, seconds) if tool else None,
                 "server_switches": self._total_growth(server, _SWITCHES),
@@ -111,7 +111,7 @@ class Sampler:
         )
 
     def _total_growth(self, server: Optional[Usage], names: tuple[str, ...]) -> Optional[int]:
-        parts = [growth(self._before, server, name) for name in names]
+        parts = [compute_growth(self._before, server, name) for name in names]
         return None if None in parts else sum(parts)
 
     def usage(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
@@ -120,12 +120,15 @@ class Sampler:
         after = self._server.usage()
         stolen = system.stolen_s()
         known = {
-            "server_cpu_s": growth(self._before, after, "cpu_s"),
+            "server_cpu_s": compute_growth(self._before, after, "cpu_s"),
             "tool_cpu_s": tool_cpu_s,
             "services_cpu_s": self._services.cpu_s(),
             "server_peak_rss_bytes": after.peak_rss_bytes if after else None,
             "tool_peak_rss_bytes": self._tool.peak_rss_bytes,
-            **{f"server_{name}": growth(self._before, after, name) for name in _SWITCHES + _MOVED},
+            **{
+                f"server_{name}": compute_growth(self._before, after, name)
+                for name in _SWITCHES + _MOVED
+            },
             "steal_s": None if stolen is None or self._stolen is None else stolen - self._stolen,
             "sampler_cpu_s": self._own_s - self._own_before_s,
         }

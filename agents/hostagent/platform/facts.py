@@ -81,7 +81,7 @@ def gather_facts(root: Optional[Path] = None, wanted: Sequence[str] = ()) -> dic
         "limits_mechanism": mechanism,
         "limits_available": available,
         "tuning_available": tuning.available(),
-        **programs.survey(root, wanted),
+        **programs.inspect_programs(root, wanted),
     }
     facts["os_name"] = facts["os_name"] or facts["system"]
     unknown = [name for name, value in facts.items() if value is None]

@@ -24,14 +24,14 @@ _NAMES = (
 _CLOCKS = (("kvm-clock", "kvm"), ("hyperv_clocksource", "hyper-v"), ("xen", "xen"))
 
 
-def hypervisor(vendor_and_product: str) -> Optional[str]:
+def detect_hypervisor(vendor_and_product: str) -> Optional[str]:
     """Return the hypervisor by DMI's vendor and product, separated by a space; None if unknown."""
     if vendor_and_product.startswith("Amazon EC2"):
         return None if vendor_and_product.endswith(".metal") else "amazon"
     return _first(_NAMES, vendor_and_product)
 
 
-def hypervisor_of_clock(available: str) -> Optional[str]:
+def detect_clock_hypervisor(available: str) -> Optional[str]:
     """Return the hypervisor whose clock source is available in a Linux kernel."""
     return _first(_CLOCKS, available)
 

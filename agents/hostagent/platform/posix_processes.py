@@ -100,7 +100,7 @@ class Child:
     def _reap(self, options: int) -> None:
         pid, status, rusage = os.wait4(self.pid, options)
         if pid:
-            self._popen.returncode = exit_code_of(status)
+            self._popen.returncode = convert_exit_status(status)
             self.cpu_s = rusage.ru_utime + rusage.ru_stime
             self.peak_rss_bytes = rusage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
@@ -172,7 +172,7 @@ class Child:
         self._confinement.close(self.applied)
 
 
-def exit_code_of(status: int) -> int:
+def convert_exit_status(status: int) -> int:
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 

@@ -29,7 +29,7 @@ _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 _KEPT_ON_WINDOWS = ("SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "TEMP", "TMP", "USERPROFILE")
 
 
-def child_environment(
+def build_child_environment(
     step: Path, extra: Mapping[str, str], path: Sequence[str] = ()
 ) -> dict[str, str]:
     """Return the environment of a child: `extra` and the few variables of ours that every program

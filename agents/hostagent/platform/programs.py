@@ -110,7 +110,7 @@ class ProgramLocation(NamedTuple):
     outside_path: bool
 
 
-def survey(root: Optional[Path], wanted: Sequence[str] = ()) -> dict[str, Any]:
+def inspect_programs(root: Optional[Path], wanted: Sequence[str] = ()) -> dict[str, Any]:
     """Return {"tools": …, "languages": …, "programs": …} by name; answers are cached below `root`.
 
     A program is {"path", "version", "sha256"}, or None if it was not found. It has a "reason" if it
@@ -187,12 +187,12 @@ def _locate(names: Iterable[str]) -> dict[str, ProgramLocation]:
 def version_manager_folders() -> list[str]:
     """Return the program folders of version managers, newer versions first."""
     home = Path.home()
-    pythons = sorted((home / ".pyenv/versions").glob("*/bin"), key=_version_of, reverse=True)
+    pythons = sorted((home / ".pyenv/versions").glob("*/bin"), key=_read_version, reverse=True)
     others = (home / ".cargo/bin", GO, home / "go/bin")
     return [str(folder) for folder in (*pythons, *others)]
 
 
-def _version_of(folder: Path) -> list[int]:
+def _read_version(folder: Path) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", folder.parent.name)]
 
 

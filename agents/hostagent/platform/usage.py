@@ -31,7 +31,9 @@ def sum_usages(usages: list[Usage]) -> Optional[Usage]:
     )
 
 
-def growth(before: Optional[tuple[Any, ...]], after: Optional[tuple[Any, ...]], name: str) -> Any:
+def compute_growth(
+    before: Optional[tuple[Any, ...]], after: Optional[tuple[Any, ...]], name: str
+) -> Any:
     """Return the growth of a field; None if it is unknown or shrank, because a process ended."""
     was, now = getattr(before, name, None), getattr(after, name, None)
     return None if was is None or now is None or now < was else now - was

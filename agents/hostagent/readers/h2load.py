@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import TrialFailed
 from ..files import write_json
-from ..paths import stdout_of
+from ..paths import build_stdout_path
 from .request_counter import RequestCounter
 
 #: The maximum of stored stdout: its beginning and its end.
@@ -24,7 +24,7 @@ def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any
     """Read the log; TrialFailed if it is missing, or a line is invalid."""
     if not rows.exists():
         raise TrialFailed("output_lost", "h2load left no log of its requests; is the disk full?")
-    said = stdout_of(out).read_text("utf-8", "replace")
+    said = build_stdout_path(out).read_text("utf-8", "replace")
     counter, failed = RequestCounter(warmup_s), 0
     with open(rows, encoding="ascii", errors="replace") as lines:
         # The log is ordered by the ends of the requests.

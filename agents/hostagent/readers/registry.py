@@ -5,8 +5,8 @@ A reader is called once per measured load, after all processes of the trial were
     read(folder, out, rows, warmup_s) -> the content of rows.json (protocol.py)
 
 `folder` is the trial's, `out` the load's {out} and `rows` its {rows}. Each file may be missing. The
-tool's stdout is `stdout_of(out)` (paths.py). Afterwards `out` must be a JSON file: a reader may
-rewrite it smaller, or write it if the tool reports on stdout. The caller removes `rows`.
+tool's stdout is `build_stdout_path(out)` (paths.py). Afterwards `out` must be a JSON file: a reader
+may rewrite it smaller, or write it if the tool reports on stdout. The caller removes `rows`.
 
 It raises TrialFailed("tool_failed" | "output_lost", message) for a known problem. For other invalid
 output it may raise ValueError, LookupError, TypeError, AttributeError, ArithmeticError,

@@ -14,7 +14,7 @@ from typing import Any, Optional
 
 from ..errors import TrialFailed
 from ..files import write_json
-from ..paths import stdout_of
+from ..paths import build_stdout_path
 from .request_counter import RequestCounter
 
 PROTOCOLS = ("h1", "h2", "h3", "grpc")
@@ -35,7 +35,7 @@ def read(_folder: Path, out: Path, _rows: Path, warmup_s: float) -> dict[str, An
     """Read the output; TrialFailed("tool_failed") names the first invalid line."""
     output = _ScriptOutput(warmup_s)
     number, last = 0, ""
-    with open(stdout_of(out), encoding="utf-8", errors="replace") as lines:
+    with open(build_stdout_path(out), encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue

@@ -12,7 +12,7 @@ from typing import Optional
 from ..builds.build_steps import Heartbeat
 from ..builds.builder import ensure_build
 from ..errors import Aborted, AgentError, BuildFailed, TrialFailed
-from ..files import no_space
+from ..files import describe_full_disk
 from ..hosts.all_hosts import AllHosts
 from ..hosts.follower import follow
 from ..hosts.local_host import LocalHost
@@ -169,7 +169,7 @@ class TrialTask:
 
     def _blame_full_disk(self, failed: TrialFailed) -> Optional[TrialFailed]:
         """Return the failure as one of the host, if its disk is full."""
-        why = no_space(self._all_hosts.step.root)
+        why = describe_full_disk(self._all_hosts.step.root)
         if not why:
             return None
         return TrialFailed("output_lost", f"{why}: {failed.message}", failed.output)

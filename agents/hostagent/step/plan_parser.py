@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from ..errors import AgentError, BadPlan
-from ..paths import below, build_dir, checked_id, repository
+from ..paths import below, build_dir, check_id, repository
 from ..protocol import SCHEMA
 from .json_node import Node
 from .plan import Build, Host, Install, Plan, Tls, Trial
@@ -121,8 +121,8 @@ def _check_names(plan: Plan, root: Path) -> None:
 
 
 def _check_build(build: Build, root: Path) -> None:
-    checked_id(build.id)
-    checked_id(build.commit)
+    check_id(build.id)
+    check_id(build.commit)
     build_dir(root, build.tree)
     _check_source(build, root)
     for name in build.install.files if build.install else ():
@@ -147,10 +147,10 @@ def _check_source(build: Build, root: Path) -> None:
 
 
 def _check_trial(trial: Trial, root: Path) -> None:
-    checked_id(trial.id)
+    check_id(trial.id)
     build_dir(root, trial.tree)
     for service in trial.services:
-        checked_id(service.name)
+        check_id(service.name)
     for name in trial.files:
-        if _RESERVED.match(checked_id(name)):
+        if _RESERVED.match(check_id(name)):
             raise BadPlan(f"{trial.id}: a file cannot be called {name!r}, as the agent writes that")

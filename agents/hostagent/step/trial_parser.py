@@ -30,7 +30,7 @@ _EXPECTED = ("text", "length", "sha256", "matches")
 
 def parse_label(node: Node, labels: tuple[str, ...]) -> str:
     """Return the label of one of the plan's hosts."""
-    return _one_of(node, labels, "plan.hosts")
+    return _parse_choice(node, labels, "plan.hosts")
 
 
 def parse_folders(node: Node) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ def parse_trial(node: Node, labels: tuple[str, ...]) -> Trial:
     return trial
 
 
-def _one_of(node: Node, known: tuple[str, ...], name: str = "") -> str:
+def _parse_choice(node: Node, known: tuple[str, ...], name: str = "") -> str:
     text = node.text()
     if text not in known:
         raise node.wrong(f"one of {name} ({', '.join(known)})" if name else " or ".join(known))
@@ -121,7 +121,7 @@ def _ready(node: Node, protocols: tuple[str, ...]) -> Ready:
         status=node["status"].whole(),
         body=node["body"].optional(Node.text) if node.has("body") else None,
         timeout_s=node["timeout_s"].number(),
-        protocol=_one_of(node["protocol"], protocols) if node.has("protocol") else "h1",
+        protocol=_parse_choice(node["protocol"], protocols) if node.has("protocol") else "h1",
         tls=node["tls"].truth() if node.has("tls") else False,
     )
 
@@ -133,7 +133,7 @@ def _check(node: Node) -> Check:
         path=node["path"].text(),
         headers=tuple(map(_header, node["headers"].items())),
         body=node["body"].optional(_bytes),
-        protocol=_one_of(node["protocol"], _PROTOCOLS),
+        protocol=_parse_choice(node["protocol"], _PROTOCOLS),
         tls=node["tls"].truth(),
         timeout_s=node["timeout_s"].number(),
         argv=node["argv"].optional(Node.texts),
@@ -171,7 +171,7 @@ def _load(node: Node) -> Load:
     return Load(
         argv=node["argv"].texts(),
         env=node["env"].mapping(),
-        kind=_one_of(node["kind"], _KINDS),
+        kind=_parse_choice(node["kind"], _KINDS),
         wall_limit_s=node["wall_limit_s"].number(),
         warmup_s=node["warmup_s"].number(),
     )
@@ -191,7 +191,7 @@ def _search(node: Node) -> Search:
 def _objective(node: Node) -> Objective:
     return Objective(
         metric=node["metric"].text(),
-        op=_one_of(node["op"], _OPS),
+        op=_parse_choice(node["op"], _OPS),
         value=node["value"].number(),
     )
 

@@ -251,7 +251,7 @@ class Migration(migrations.Migration):
                             ],
                             max_length=10,
                         ),
-                        default=orchestrator.accounts.models.all_scopes,
+                        default=orchestrator.accounts.models.list_scopes,
                         size=None,
                     ),
                 ),

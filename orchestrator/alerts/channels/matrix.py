@@ -3,14 +3,14 @@
 import json
 from html import escape
 
-from orchestrator.alerts.channels.message import Line, Message, Outgoing
+from orchestrator.alerts.channels.message import Line, Message, OutgoingRequest
 
 
-def form(message: Message) -> Outgoing:
+def format_message(message: Message) -> OutgoingRequest:
     text = [message.title, *(f"{line.text} {line.url}" for line in message.lines)]
     html = f"<strong>{escape(message.title)}</strong><ul>{''.join(map(_item, message.lines))}</ul>"
     body = {"text": "\n".join(text), "html": html, "username": "Pitwall"}
-    return Outgoing(body=json.dumps(body, ensure_ascii=False))
+    return OutgoingRequest(body=json.dumps(body, ensure_ascii=False))
 
 
 def _item(line: Line) -> str:

@@ -23,7 +23,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
+class OutgoingRequest:
     """The body of a POST, or the text of an e-mail."""
 
     body: str

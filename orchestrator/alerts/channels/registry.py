@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 
 from orchestrator.alerts.channels import email, matrix, slack, teams, webhook
-from orchestrator.alerts.channels.message import Message, Outgoing
+from orchestrator.alerts.channels.message import Message, OutgoingRequest
 from orchestrator.alerts.models import ChannelKind
 
-FORMS: Mapping[str, Callable[[Message], Outgoing]] = {
-    ChannelKind.WEBHOOK: webhook.form,
-    ChannelKind.EMAIL: email.form,
-    ChannelKind.SLACK: slack.form,
-    ChannelKind.TEAMS: teams.form,
-    ChannelKind.MATRIX: matrix.form,
+FORMS: Mapping[str, Callable[[Message], OutgoingRequest]] = {
+    ChannelKind.WEBHOOK: webhook.format_message,
+    ChannelKind.EMAIL: email.format_message,
+    ChannelKind.SLACK: slack.format_message,
+    ChannelKind.TEAMS: teams.format_message,
+    ChannelKind.MATRIX: matrix.format_message,
 }

@@ -2,20 +2,20 @@
 
 import json
 
-from orchestrator.alerts.channels.message import Line, Message, Outgoing
+from orchestrator.alerts.channels.message import Line, Message, OutgoingRequest
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-def form(message: Message) -> Outgoing:
-    lines = [f"*{_plain(message.title)}*", *map(_line, message.lines)]
-    return Outgoing(body=json.dumps({"text": "\n".join(lines)}, ensure_ascii=False))
+def format_message(message: Message) -> OutgoingRequest:
+    lines = [f"*{_escape_text(message.title)}*", *map(_format_line, message.lines)]
+    return OutgoingRequest(body=json.dumps({"text": "\n".join(lines)}, ensure_ascii=False))
 
 
-def _line(line: Line) -> str:
-    return f"• {_plain(line.text)} <{line.url}|open>"
+def _format_line(line: Line) -> str:
+    return f"• {_escape_text(line.text)} <{line.url}|open>"
 
 
-def _plain(text: str) -> str:
+def _escape_text(text: str) -> str:
     """Escape the three signs with a meaning in Slack, so that text mentions nobody."""
     return text.translate(_ESCAPES)

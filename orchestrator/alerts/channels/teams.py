@@ -3,29 +3,33 @@
 import json
 from typing import Any
 
-from orchestrator.alerts.channels.message import Line, Message, Outgoing
+from orchestrator.alerts.channels.message import Line, Message, OutgoingRequest
 
 
-def form(message: Message) -> Outgoing:
+def format_message(message: Message) -> OutgoingRequest:
     title = {"type": "TextBlock", "size": "Medium", "weight": "Bolder", "wrap": True}
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
         "version": "1.4",
-        "body": [{**title, "text": _plain(message.title)}, *map(_block, message.lines)],
+        "body": [{**title, "text": _escape_text(message.title)}, *map(_block, message.lines)],
         "actions": [
             {"type": "Action.OpenUrl", "title": "Open in Pitwall", "url": message.lines[0].url}
         ],
     }
     attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
     body = {"type": "message", "attachments": [attachment]}
-    return Outgoing(body=json.dumps(body, ensure_ascii=False))
+    return OutgoingRequest(body=json.dumps(body, ensure_ascii=False))
 
 
 def _block(line: Line) -> dict[str, Any]:
-    return {"type": "TextBlock", "wrap": True, "text": f"{_plain(line.text)} [open]({line.url})"}
+    return {
+        "type": "TextBlock",
+        "wrap": True,
+        "text": f"{_escape_text(line.text)} [open]({line.url})",
+    }
 
 
-def _plain(text: str) -> str:
+def _escape_text(text: str) -> str:
     """Escape Markdown, which cards interpret."""
     return "".join(f"\\{sign}" if sign in "\\`*_[]<>#" else sign for sign in text)

@@ -4,15 +4,15 @@ import hashlib
 import hmac
 import json
 
-from orchestrator.alerts.channels.message import Message, Outgoing
+from orchestrator.alerts.channels.message import Message, OutgoingRequest
 
 
-def form(message: Message) -> Outgoing:
+def format_message(message: Message) -> OutgoingRequest:
     """Return the only event: a webhook has no digests."""
-    return Outgoing(body=json.dumps(message.data[0], ensure_ascii=False))
+    return OutgoingRequest(body=json.dumps(message.data[0], ensure_ascii=False))
 
 
-def signature(secret: str, timestamp: int, body: bytes) -> str:
+def sign_body(secret: str, timestamp: int, body: bytes) -> str:
     """Return the value of `Pitwall-Signature`: HMAC-SHA256 of `<timestamp>.<body>` in hexadecimal.
 
     The time is signed too, so that a receiver can refuse a replayed request.

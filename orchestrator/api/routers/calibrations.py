@@ -8,12 +8,12 @@ from ninja import Router
 from ninja.responses import Status
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Limit, NumberCursor, page_of
+from orchestrator.api.pages import Limit, NumberCursor, cut_page
 from orchestrator.api.schemas.calibrations import CalibrationIn, CalibrationPage, calibration_out
 from orchestrator.api.schemas.runs import RunOut, run_out
-from orchestrator.calibration.sensitivity import calibrations_of, present_epoch
+from orchestrator.calibration.sensitivity import load_calibrations, present_epoch
 from orchestrator.dispatch.wakeups import wake_engine
-from orchestrator.fleet.selectors import host_for
+from orchestrator.fleet.selectors import load_host
 from orchestrator.measurements.validity_issues import load_run_validity
 from orchestrator.runs import selectors
 from orchestrator.runs.calibration import NewCalibration, start_calibration
@@ -36,7 +36,7 @@ def calibrate_host(
     new = payload.calibration() if payload else NewCalibration()
     run = start_calibration(member=member, host_id=host_id, new=new)
     wake_engine()
-    answer = run_out(selectors.progress_of(selectors.run_for(member, run.pk)))
+    answer = run_out(selectors.load_progress(selectors.load_run(member, run.pk)))
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)
 
@@ -50,9 +50,9 @@ def list_calibrations(
     request: CallerRequest, host_id: UUID, cursor: NumberCursor = None, limit: Limit = 50
 ) -> CalibrationPage:
     """A calibration from before a change of the host is not `present`."""
-    host = host_for(request.auth.member, host_id)
+    host = load_host(request.auth.member, host_id)
     epoch = present_epoch(host)
-    found, following = page_of(calibrations_of(host), after=cursor, limit=limit)
+    found, following = cut_page(load_calibrations(host), after=cursor, limit=limit)
     validity = load_run_validity([each.run_id for each in found])
     return CalibrationPage(
         calibrations=[calibration_out(each, epoch, validity[each.run_id]) for each in found],

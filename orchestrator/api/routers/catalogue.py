@@ -12,8 +12,8 @@ from orchestrator.api.pages import (
     Limit,
     NameCursor,
     NumberCursor,
-    page_of,
-    page_of_named,
+    cut_named_page,
+    cut_page,
 )
 from orchestrator.api.schemas.catalogue import (
     BenchmarkOut,
@@ -35,20 +35,20 @@ from orchestrator.api.schemas.catalogue import (
     suite_out,
 )
 from orchestrator.api.schemas.common import MOST_WHOLE, Text
-from orchestrator.benchmarks.catalogue import suites
+from orchestrator.benchmarks.catalogue import load_suites
 from orchestrator.benchmarks.review import review
 from orchestrator.benchmarks.selectors import (
-    benchmark_for,
-    benchmarks_with_versions,
-    project_for,
-    version_of,
-    versions_of,
+    load_benchmark,
+    load_benchmarks_with_versions,
+    load_definition_version,
+    load_project,
+    load_versions,
 )
 from orchestrator.benchmarks.services import (
-    definition_files,
+    find_definition_files,
     import_definition,
-    keep_in_pitwall,
     save_definition,
+    store_in_pitwall,
 )
 
 router = Router(tags=["benchmarks"])
@@ -64,10 +64,10 @@ def list_benchmarks(
     cursor: NumberCursor = None,
     limit: Limit = 50,
 ) -> BenchmarkPage:
-    rows = benchmarks_with_versions(request.auth.member)
+    rows = load_benchmarks_with_versions(request.auth.member)
     if project:
         rows = rows.filter(project__slug=project)
-    found, following = page_of(rows, after=cursor, limit=limit)
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return BenchmarkPage(
         benchmarks=[benchmark_out(each, each.version) for each in found], next=following
     )
@@ -75,8 +75,8 @@ def list_benchmarks(
 
 @router.get(BENCHMARK, response=BenchmarkOut, summary="Show a benchmark")
 def show_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> BenchmarkOut:
-    found = benchmark_for(request.auth.member, benchmark, project)
-    newest = benchmarks_with_versions(request.auth.member).get(pk=found.pk)
+    found = load_benchmark(request.auth.member, benchmark, project)
+    newest = load_benchmarks_with_versions(request.auth.member).get(pk=found.pk)
     return benchmark_out(newest, newest.version)
 
 
@@ -85,10 +85,12 @@ def show_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> Be
     response=BenchmarkOut,
     summary="Store a definition in Pitwall",
 )
-def keep_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> BenchmarkOut:
+def store_benchmark_in_pitwall(
+    request: CallerRequest, project: Text, benchmark: Text
+) -> BenchmarkOut:
     """From now on the definition is changed here; the file in the repository is no longer read."""
     member = request.auth.member
-    keep_in_pitwall(member=member, benchmark=benchmark_for(member, benchmark, project))
+    store_in_pitwall(member=member, benchmark=load_benchmark(member, benchmark, project))
     return show_benchmark(request, project, benchmark)
 
 
@@ -100,8 +102,8 @@ def list_definitions(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> DefinitionPage:
-    of = benchmark_for(request.auth.member, benchmark, project)
-    found, following = page_of(versions_of(of), after=cursor, limit=limit)
+    of = load_benchmark(request.auth.member, benchmark, project)
+    found, following = cut_page(load_versions(of), after=cursor, limit=limit)
     return DefinitionPage(
         definitions=[definition_summary_out(each) for each in found], next=following
     )
@@ -111,8 +113,8 @@ def list_definitions(
 def show_definition(
     request: CallerRequest, project: Text, benchmark: Text, version: int
 ) -> DefinitionOut:
-    found = benchmark_for(request.auth.member, benchmark, project)
-    return definition_out(version_of(found, version))
+    found = load_benchmark(request.auth.member, benchmark, project)
+    return definition_out(load_definition_version(found, version))
 
 
 @router.get(
@@ -130,9 +132,11 @@ def show_definition_changes(
         Query(ge=1, le=MOST_WHOLE, description="An earlier version; default: the previous one."),
     ] = None,
 ) -> DefinitionChangesOut:
-    found = benchmark_for(request.auth.member, benchmark, project)
-    after = version_of(found, version)
-    return definition_changes_out(version_of(found, since or max(1, after.version - 1)), after)
+    found = load_benchmark(request.auth.member, benchmark, project)
+    after = load_definition_version(found, version)
+    return definition_changes_out(
+        load_definition_version(found, since or max(1, after.version - 1)), after
+    )
 
 
 @router.post(VERSIONS, response={201: DefinitionOut}, summary="Save a definition")
@@ -144,7 +148,7 @@ def create_definition(
     member = request.auth.member
     definition = save_definition(
         member=member,
-        project=project_for(member, project),
+        project=load_project(member, project),
         slug=benchmark,
         source=payload.source,
     )
@@ -166,8 +170,8 @@ def list_definition_files(
     request: CallerRequest, project: Text, ref: Text | None = None
 ) -> DefinitionFilesOut:
     """As of the last fetch; `POST /projects/{project}/fetch` gets newer commits."""
-    found = project_for(request.auth.member, project)
-    return files_out(*definition_files(project=found, ref=ref or ""))
+    found = load_project(request.auth.member, project)
+    return files_out(*find_definition_files(project=found, ref=ref or ""))
 
 
 @router.post(
@@ -182,7 +186,7 @@ def import_benchmark(
     member = request.auth.member
     definition = import_definition(
         member=member,
-        project=project_for(member, project),
+        project=load_project(member, project),
         path=payload.path,
         slug=payload.benchmark or "",
         ref=payload.ref or "",
@@ -192,5 +196,7 @@ def import_benchmark(
 
 @router.get("/suites", response=SuitePage, summary="List the catalogue, by title")
 def list_suites(request: CallerRequest, cursor: NameCursor = None, limit: Limit = 50) -> SuitePage:
-    found, following = page_of_named(suites(), lambda suite: suite.slug, after=cursor, limit=limit)
+    found, following = cut_named_page(
+        load_suites(), lambda suite: suite.slug, after=cursor, limit=limit
+    )
     return SuitePage(suites=[suite_out(each) for each in found], next=following)

@@ -10,9 +10,9 @@ from ninja.responses import Status
 
 from orchestrator.alerts import services
 from orchestrator.alerts.models import AlertState
-from orchestrator.alerts.selectors import alert_for, alerts_of, narrowed
+from orchestrator.alerts.selectors import filter_by_owner, load_alert, load_alerts
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Cursor, Limit, page_of
+from orchestrator.api.pages import Cursor, Limit, cut_page
 from orchestrator.api.schemas.changes import (
     AlertOut,
     AlertPage,
@@ -32,10 +32,10 @@ from orchestrator.api.schemas.changes import (
     rules_out,
 )
 from orchestrator.api.schemas.common import Text
-from orchestrator.benchmarks.selectors import benchmark_for, case_for, commit_for, project_for
+from orchestrator.benchmarks.selectors import load_benchmark, load_case, load_commit, load_project
 from orchestrator.benchmarks.services import set_change_rules
 from orchestrator.dispatch.wakeups import wake_engine
-from orchestrator.fleet.selectors import host_named
+from orchestrator.fleet.selectors import load_host_by_name
 from orchestrator.regressions import change_points, confirmations
 from orchestrator.results.models import ChangeState
 
@@ -66,9 +66,9 @@ def list_change_points(
         "series__metric__key": metric,
         "state": state,
     }
-    rows = change_points.changes_of(request.auth.member)
+    rows = change_points.load_change_points(request.auth.member)
     rows = rows.filter(**{name: value for name, value in asked.items() if value is not None})
-    found, following = page_of(rows, after=cursor, limit=limit)
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return ChangePointPage(change_points=[change_point_out(row) for row in found], next=following)
 
 
@@ -104,12 +104,12 @@ def list_baselines(
     limit: Limit = 50,
 ) -> BaselinePage:
     """Newest first. The newest baseline of a series applies."""
-    rows = change_points.baselines_for(request.auth.member)
+    rows = change_points.load_baselines(request.auth.member)
     if benchmark is not None:
-        rows = rows.filter(_of("benchmark__slug", benchmark))
+        rows = rows.filter(_build_filter("benchmark__slug", benchmark))
     if project is not None:
-        rows = rows.filter(_of("benchmark__project__slug", project))
-    found, following = page_of(rows, after=cursor, limit=limit)
+        rows = rows.filter(_build_filter("benchmark__project__slug", project))
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return BaselinePage(baselines=[baseline_out(each) for each in found], next=following)
 
 
@@ -117,21 +117,23 @@ def list_baselines(
 def create_baseline(request: CallerRequest, payload: BaselineIn) -> Status[BaselineOut]:
     """Earlier points stay on the charts, but are no longer used to detect changes."""
     member = request.auth.member
-    benchmark = benchmark_for(member, payload.benchmark, payload.project)
-    case = case_for(benchmark, payload.case)
+    benchmark = load_benchmark(member, payload.benchmark, payload.project)
+    case = load_case(benchmark, payload.case)
     series = None
     if payload.host is not None and payload.metric is not None:
-        series = change_points.series_in(case, host_named(member, payload.host), payload.metric)
-    made = change_points.rebaseline(
+        series = change_points.find_series(
+            case, load_host_by_name(member, payload.host), payload.metric
+        )
+    made = change_points.store_baseline(
         member=member,
-        commit=commit_for(member, benchmark, payload.commit),
+        commit=load_commit(member, benchmark, payload.commit),
         reason=payload.reason,
         series=series,
         case=None if series else case,
     )
     return Status(
         HTTPStatus.CREATED,
-        baseline_out(change_points.baselines_for(member).get(pk=made.pk)),
+        baseline_out(change_points.load_baselines(member).get(pk=made.pk)),
     )
 
 
@@ -154,16 +156,16 @@ def list_alerts(
     limit: Limit = 50,
 ) -> AlertPage:
     member = request.auth.member
-    rows = narrowed(alerts_of(member), member, owner=assignee or "")
+    rows = filter_by_owner(load_alerts(member), member, owner=assignee or "")
     if state is not None:
         rows = rows.filter(state=state)
-    found, following = page_of(rows, after=cursor, limit=limit)
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return AlertPage(alerts=[alert_out(alert) for alert in found], next=following)
 
 
 @router.get(ALERT, response=AlertOut, summary="Show an alert")
 def show_alert(request: CallerRequest, alert_id: UUID) -> AlertOut:
-    return _alert_now(request, alert_id)
+    return _load_alert_out(request, alert_id)
 
 
 @router.post(ALERT + "/acknowledge", response=AlertOut, summary="Acknowledge an alert")
@@ -173,7 +175,7 @@ def acknowledge_alert(
     """Assigns the alert to the caller, unless it is assigned already."""
     note = payload.note if payload else ""
     services.acknowledge(member=request.auth.member, alert_id=alert_id, note=note)
-    return _alert_now(request, alert_id)
+    return _load_alert_out(request, alert_id)
 
 
 @router.post(ALERT + "/confirm", response=AlertOut, summary="Confirm an alert")
@@ -183,7 +185,7 @@ def confirm_alert(
     """Assigns the alert to the caller, unless it is assigned already."""
     note = payload.note if payload else ""
     services.confirm_alert(member=request.auth.member, alert_id=alert_id, note=note)
-    return _alert_now(request, alert_id)
+    return _load_alert_out(request, alert_id)
 
 
 @router.post(ALERT + "/silence", response=AlertOut, summary="Silence an alert")
@@ -192,52 +194,52 @@ def silence_alert(request: CallerRequest, alert_id: UUID, payload: SilenceIn) ->
     services.silence(
         member=request.auth.member, alert_id=alert_id, until=payload.until, note=payload.note
     )
-    return _alert_now(request, alert_id)
+    return _load_alert_out(request, alert_id)
 
 
 @router.post(ALERT + "/accept", response=AlertOut, summary="Accept the new level of an alert")
 def accept_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> AlertOut:
     """Sets a new baseline of each of its series at the change point."""
     services.accept(member=request.auth.member, alert_id=alert_id, reason=payload.reason)
-    return _alert_now(request, alert_id)
+    return _load_alert_out(request, alert_id)
 
 
 @router.put(ALERT + "/note", response=AlertOut, summary="Set the note of an alert")
 def write_note(request: CallerRequest, alert_id: UUID, payload: NoteIn) -> AlertOut:
     """An empty text removes the note."""
     services.write_note(member=request.auth.member, alert_id=alert_id, note=payload.note)
-    return _alert_now(request, alert_id)
+    return _load_alert_out(request, alert_id)
 
 
 @router.post(ALERT + "/resolve", response=AlertOut, summary="Resolve an alert")
 def resolve_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> AlertOut:
     services.resolve(member=request.auth.member, alert_id=alert_id, note=payload.reason)
-    return _alert_now(request, alert_id)
+    return _load_alert_out(request, alert_id)
 
 
 @router.post(ALERT + "/dismiss", response=AlertOut, summary="Dismiss an alert")
 def dismiss_alert(request: CallerRequest, alert_id: UUID, payload: ReasonIn) -> AlertOut:
     """Dismisses its change points too."""
     services.dismiss_alert(member=request.auth.member, alert_id=alert_id, reason=payload.reason)
-    return _alert_now(request, alert_id)
+    return _load_alert_out(request, alert_id)
 
 
 @router.post(ALERT + "/reopen", response=AlertOut, summary="Reopen an alert")
 def reopen_alert(request: CallerRequest, alert_id: UUID) -> AlertOut:
     services.reopen(member=request.auth.member, alert_id=alert_id)
-    return _alert_now(request, alert_id)
+    return _load_alert_out(request, alert_id)
 
 
 @router.put(ALERT + "/assignee", response=AlertOut, summary="Assign an alert")
 def assign_alert(request: CallerRequest, alert_id: UUID, payload: AssigneeIn) -> AlertOut:
     username = payload.assignee or ""
     services.assign(member=request.auth.member, alert_id=alert_id, username=username)
-    return _alert_now(request, alert_id)
+    return _load_alert_out(request, alert_id)
 
 
 @router.get(RULES, response=ChangeRules, summary="Show the rules for suspected changes")
 def show_change_rules(request: CallerRequest, project: Text) -> ChangeRules:
-    return rules_out(project_for(request.auth.member, project))
+    return rules_out(load_project(request.auth.member, project))
 
 
 @router.put(RULES, response=ChangeRules, summary="Change the rules for suspected changes")
@@ -245,7 +247,7 @@ def change_change_rules(request: CallerRequest, project: Text, payload: ChangeRu
     member = request.auth.member
     saved = set_change_rules(
         member=member,
-        project=project_for(member, project),
+        project=load_project(member, project),
         confirm=payload.confirm,
         bisect=payload.bisect,
         minutes_a_day=payload.machine_minutes_a_day,
@@ -253,11 +255,11 @@ def change_change_rules(request: CallerRequest, project: Text, payload: ChangeRu
     return rules_out(saved)
 
 
-def _alert_now(request: CallerRequest, alert_id: UUID) -> AlertOut:
+def _load_alert_out(request: CallerRequest, alert_id: UUID) -> AlertOut:
     """Return the alert after the write, which may have changed more than requested."""
-    return alert_out(alert_for(request.auth.member, alert_id))
+    return alert_out(load_alert(request.auth.member, alert_id))
 
 
-def _of(field: str, value: str) -> Q:
+def _build_filter(field: str, value: str) -> Q:
     """Return a filter for baselines, which belong to a series or to a case."""
     return Q(**{f"series__{field}": value}) | Q(**{f"case__{field}": value})

@@ -10,7 +10,7 @@ from ninja.responses import Status
 from orchestrator.alerts import channel_service
 from orchestrator.alerts.models import DeliveryState
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Cursor, Limit, page_of
+from orchestrator.api.pages import Cursor, Limit, cut_page
 from orchestrator.api.schemas.channels import (
     ChannelIn,
     ChannelOut,
@@ -34,8 +34,8 @@ DELIVERY = "/deliveries/{uuid:delivery_id}"
 
 @router.get("/channels", response=ChannelPage, summary="List channels, newest first")
 def list_channels(request: CallerRequest, cursor: Cursor = None, limit: Limit = 50) -> ChannelPage:
-    rows = channel_service.channels_of(request.auth.member)
-    found, following = page_of(rows, after=cursor, limit=limit)
+    rows = channel_service.load_channels(request.auth.member)
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return ChannelPage(channels=[channel_out(each) for each in found], next=following)
 
 
@@ -52,7 +52,7 @@ def create_channel(
 
 @router.get(CHANNEL, response=ChannelOut, summary="Show a channel")
 def show_channel(request: CallerRequest, channel_id: UUID) -> ChannelOut:
-    return channel_out(channel_service.channel_for(request.auth.member, channel_id))
+    return channel_out(channel_service.load_channel(request.auth.member, channel_id))
 
 
 @router.patch(CHANNEL, response=ChannelOut, summary="Turn a channel on or off")
@@ -62,7 +62,7 @@ def enable_channel(request: CallerRequest, channel_id: UUID, payload: EnabledIn)
     channel_service.set_channel_enabled(
         member=member, channel_id=channel_id, enabled=payload.enabled
     )
-    return channel_out(channel_service.channel_for(member, channel_id))
+    return channel_out(channel_service.load_channel(member, channel_id))
 
 
 @router.delete(CHANNEL, response={204: None}, summary="Delete a channel")
@@ -80,7 +80,7 @@ def test_channel(
     member = request.auth.member
     made = channel_service.send_test(member=member, channel_id=channel_id)
     wake_channels()
-    answer = delivery_detail_out(channel_service.delivery_for(member, made.pk))
+    answer = delivery_detail_out(channel_service.load_delivery(member, made.pk))
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)
 
@@ -94,19 +94,19 @@ def list_deliveries(
     limit: Limit = 50,
 ) -> DeliveryPage:
     """Deliveries are kept for 30 days."""
-    rows = channel_service.deliveries_of(
-        channel_service.channel_for(request.auth.member, channel_id)
+    rows = channel_service.load_deliveries(
+        channel_service.load_channel(request.auth.member, channel_id)
     )
     if state:
         rows = rows.filter(state=state)
-    found, following = page_of(rows, after=cursor, limit=limit)
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return DeliveryPage(deliveries=[delivery_out(each) for each in found], next=following)
 
 
 @router.get(DELIVERY, response=DeliveryDetailOut, summary="Show a delivery")
 def show_delivery(request: CallerRequest, delivery_id: UUID) -> DeliveryDetailOut:
     """The message, and the answer to each attempt."""
-    return delivery_detail_out(channel_service.delivery_for(request.auth.member, delivery_id))
+    return delivery_detail_out(channel_service.load_delivery(request.auth.member, delivery_id))
 
 
 @router.post(
@@ -117,5 +117,5 @@ def deliver_again(request: CallerRequest, delivery_id: UUID) -> Status[DeliveryD
     member = request.auth.member
     channel_service.replay(member=member, delivery_id=delivery_id)
     wake_channels()
-    answer = delivery_detail_out(channel_service.delivery_for(member, delivery_id))
+    answer = delivery_detail_out(channel_service.load_delivery(member, delivery_id))
     return Status(HTTPStatus.ACCEPTED, answer)

@@ -10,21 +10,21 @@ from pydantic import Field
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
-from orchestrator.api.schemas.comparisons import ComparisonOut, comparison_url
+from orchestrator.api.schemas.comparisons import ComparisonOut, build_comparison_url
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.benchmarks.selectors import benchmark_for, benchmarks_of
+from orchestrator.benchmarks.selectors import load_benchmark, load_benchmarks
 from orchestrator.comparisons.compare import compare_sides
 from orchestrator.comparisons.formats import to_csv, to_dict, to_markdown
 from orchestrator.comparisons.report import ComparisonReport
 from orchestrator.comparisons.sides import SideQuery, resolve_sides
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.runs.models import Run
-from orchestrator.runs.selectors import run_for
+from orchestrator.runs.selectors import load_run
 
 router = Router(tags=["results"])
 
 
-def _file(media: str, what: str) -> dict[str, Any]:
+def _describe_file(media: str, what: str) -> dict[str, Any]:
     return {"responses": {200: {"description": what, "content": {media: {}}}}}
 
 
@@ -65,52 +65,52 @@ def show_comparison(request: CallerRequest, selection: Query[Selection]) -> dict
     What both sides measured in the same blocks is compared block by block. If they share none, all
     trials of both are compared and `paired` is false: the change contains the drift of the machine.
     `mismatches` are other differences of the sides. 404 if one side was not measured."""
-    report, run = _requested_report(request.auth.member, selection)
-    return to_dict(report, comparison_url(report, run))
+    report, run = _load_report(request.auth.member, selection)
+    return to_dict(report, build_comparison_url(report, run))
 
 
 @router.get(
     "/comparisons/markdown",
     summary="Compare two sides, as Markdown",
-    openapi_extra=_file("text/markdown", "The verdict and the most important cases"),
+    openapi_extra=_describe_file("text/markdown", "The verdict and the most important cases"),
 )
 def show_comparison_markdown(request: CallerRequest, selection: Query[Selection]) -> HttpResponse:
     """For a pull request: the changed cases, at most 30, and the number of other cases by verdict.
     Text that users entered, such as names of cases, is formatted as code, without mentions and
     links."""
-    report, run = _requested_report(request.auth.member, selection)
-    return _text(to_markdown(report, comparison_url(report, run)), "text/markdown")
+    report, run = _load_report(request.auth.member, selection)
+    return _build_response(to_markdown(report, build_comparison_url(report, run)), "text/markdown")
 
 
 @router.get(
     "/comparisons/csv",
     summary="Compare two sides, as CSV",
-    openapi_extra=_file("text/csv", "A row for each metric of each case"),
+    openapi_extra=_describe_file("text/csv", "A row for each metric of each case"),
 )
 def show_comparison_csv(request: CallerRequest, selection: Query[Selection]) -> HttpResponse:
     """`change`, `low`, `high` and `margin` are shares, 0.05 is 5 %; values are in `unit`."""
-    report, _ = _requested_report(request.auth.member, selection)
-    return _text(to_csv(report), "text/csv")
+    report, _ = _load_report(request.auth.member, selection)
+    return _build_response(to_csv(report), "text/csv")
 
 
-def _text(text: str, media: str) -> HttpResponse:
+def _build_response(text: str, media: str) -> HttpResponse:
     return HttpResponse(text, content_type=f"{media}; charset=utf-8")
 
 
-def _requested_report(member: Member, selection: Selection) -> tuple[ComparisonReport, Run | None]:
+def _load_report(member: Member, selection: Selection) -> tuple[ComparisonReport, Run | None]:
     """The report, and the run that it is limited to, if any."""
     contender = selection.contender
     if selection.run is not None:
-        run = run_for(member, selection.run)
-        return _of_run(member, run, selection.baseline, contender, selection), run
-    chosen = _benchmark(member, selection.benchmark, selection.project)
-    first = _needed(selection.baseline, "baseline")
-    if contender is None and not _differs(selection):
+        run = load_run(member, selection.run)
+        return _compare_run(member, run, selection.baseline, contender, selection), run
+    chosen = _find_benchmark(member, selection.benchmark, selection.project)
+    first = _require_ref(selection.baseline, "baseline")
+    if contender is None and not _has_two_sides(selection):
         raise InvalidRequestError("name the contender, or a run", field="contender")
     return _report(member, chosen, first, contender or first, selection), None
 
 
-def _of_run(
+def _compare_run(
     member: Member, run: Run, baseline: str | None, contender: str | None, selection: Selection
 ) -> ComparisonReport:
     first, *others = [variant.commit for variant in run.variants.all()]
@@ -118,7 +118,7 @@ def _of_run(
         raise InvalidRequestError(
             "this run has several contenders; name one of them", field="contender"
         )
-    if contender is None and not others and not _differs(selection):
+    if contender is None and not others and not _has_two_sides(selection):
         raise InvalidRequestError(
             "this run measured one commit alone; name another case or host as the contender's",
             field="contender",
@@ -139,13 +139,13 @@ def _report(
     sides = resolve_sides(
         member,
         benchmark,
-        _side_query(baseline, selection, ""),
-        _side_query(contender, selection, "contender_"),
+        _build_side_query(baseline, selection, ""),
+        _build_side_query(contender, selection, "contender_"),
     )
     return compare_sides(member, benchmark=benchmark, sides=sides, run=run)
 
 
-def _side_query(commit: str, selection: Selection, prefix: str) -> SideQuery:
+def _build_side_query(commit: str, selection: Selection, prefix: str) -> SideQuery:
     parameters = {
         name: str(getattr(selection, prefix + name) or "")
         for name in ("case", "host", "profile", "tool", "version")
@@ -153,14 +153,14 @@ def _side_query(commit: str, selection: Selection, prefix: str) -> SideQuery:
     return SideQuery(commit=commit, **parameters)
 
 
-def _differs(selection: Selection) -> bool:
-    return any(_side_query("", selection, "contender_").values())
+def _has_two_sides(selection: Selection) -> bool:
+    return any(_build_side_query("", selection, "contender_").values())
 
 
-def _benchmark(member: Member, slug: str | None, project: str | None) -> Benchmark:
+def _find_benchmark(member: Member, slug: str | None, project: str | None) -> Benchmark:
     if slug is not None:
-        return benchmark_for(member, slug, project)
-    benchmarks = list(benchmarks_of(member)[:2])
+        return load_benchmark(member, slug, project)
+    benchmarks = list(load_benchmarks(member)[:2])
     if not benchmarks:
         raise NotFoundError("the team has no benchmark yet")
     if len(benchmarks) > 1:
@@ -170,7 +170,7 @@ def _benchmark(member: Member, slug: str | None, project: str | None) -> Benchma
     return benchmarks[0]
 
 
-def _needed(ref: str | None, field: str) -> str:
+def _require_ref(ref: str | None, field: str) -> str:
     if ref is None:
         raise InvalidRequestError(f"name the {field}, or a run", field=field)
     return ref

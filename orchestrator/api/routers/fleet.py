@@ -8,7 +8,7 @@ from ninja.responses import Status
 
 from orchestrator.accounts.models import Role
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
+from orchestrator.api.pages import Cursor, Limit, NumberCursor, cut_page
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.fleet import (
     CheckAgainIn,
@@ -28,7 +28,7 @@ from orchestrator.api.schemas.fleet import (
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
 from orchestrator.dispatch.checkup import ask_for_checks
 from orchestrator.fleet import selectors, services
-from orchestrator.fleet.checks import begin_again, checks_of
+from orchestrator.fleet.checks import begin_again, load_checks
 from orchestrator.fleet.models import CheckStep
 from orchestrator.fleet.ssh_settings import change_way
 
@@ -39,15 +39,15 @@ router = Router(tags=["hosts"])
 def list_profiles(
     request: CallerRequest, cursor: NumberCursor = None, limit: Limit = 50
 ) -> ProfilePage:
-    rows = selectors.profiles_of(request.auth.member)
-    found, following = page_of(rows, after=cursor, limit=limit)
+    rows = selectors.load_profiles(request.auth.member)
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return ProfilePage(profiles=[profile_detail_out(each) for each in found], next=following)
 
 
 @router.get("/profiles/{profile}", response=ProfileDetailOut, summary="Show a hardware profile")
 def show_profile(request: CallerRequest, profile: Text) -> ProfileDetailOut:
     try:
-        return profile_detail_out(selectors.profile_for(request.auth.member, profile))
+        return profile_detail_out(selectors.load_profile(request.auth.member, profile))
     except InvalidRequestError as error:
         raise NotFoundError(str(error)) from error
 
@@ -67,7 +67,7 @@ def list_credentials(
     """Newest first, without their private keys. For maintainers."""
     member = request.auth.member
     member.require(Role.MAINTAINER, to="see the keys")
-    found, following = page_of(selectors.credentials_of(member), after=cursor, limit=limit)
+    found, following = cut_page(selectors.load_credentials(member), after=cursor, limit=limit)
     return CredentialPage(credentials=[credential_out(each) for each in found], next=following)
 
 
@@ -93,7 +93,7 @@ def change_host_way(request: CallerRequest, host_id: UUID, payload: WayIn) -> Ch
         **given,
     )
     begin_again(host=host, step=CheckStep.REACH)
-    return checks_out(checks_of(host))
+    return checks_out(load_checks(host))
 
 
 @router.put("/hosts/{uuid:host_id}/key", response=ChecksOut, summary="Pin the key of a host")
@@ -103,12 +103,12 @@ def pin_host_key(request: CallerRequest, host_id: UUID, payload: HostKeyIn) -> C
         member=request.auth.member, host_id=host_id, host_key=payload.host_key
     )
     begin_again(host=host, step=CheckStep.KEY)
-    return checks_out(checks_of(host))
+    return checks_out(load_checks(host))
 
 
 @router.get("/hosts/{uuid:host_id}/checks", response=ChecksOut, summary="Show a host's checks")
 def show_checks(request: CallerRequest, host_id: UUID) -> ChecksOut:
-    return checks_out(checks_of(selectors.own_host_for(request.auth.member, host_id)))
+    return checks_out(load_checks(selectors.load_own_host(request.auth.member, host_id)))
 
 
 @router.post("/hosts/{uuid:host_id}/checks", response={202: ChecksOut}, summary="Check a host")

@@ -8,7 +8,7 @@ from ninja.responses import Status
 
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
+from orchestrator.api.pages import Cursor, Limit, NumberCursor, cut_page
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.forges import (
     ApprovalIn,
@@ -25,15 +25,15 @@ from orchestrator.api.schemas.forges import (
     saved_forge_out,
 )
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.selectors import project_for
+from orchestrator.benchmarks.selectors import load_project
 from orchestrator.dispatch.wakeups import wake_forges
 from orchestrator.forges import services
 from orchestrator.forges.models import RequestState
 from orchestrator.forges.selectors import (
-    connection_for,
-    received_webhooks,
+    load_connection,
+    load_requests,
+    load_webhooks,
     request_for,
-    requests_of,
 )
 
 router = Router(tags=["forges"])
@@ -45,14 +45,14 @@ REQUEST = "/benchmark-requests/{uuid:request_id}"
 @router.get(FORGE, response=ForgeOut, summary="Show a project's forge")
 def show_forge(request: CallerRequest, project: Text) -> ForgeOut:
     """404 if the project is not connected with a forge."""
-    return forge_out(connection_for(*_at(request, project)))
+    return forge_out(load_connection(*_load_project(request, project)))
 
 
 @router.put(FORGE, response=SavedForgeOut, summary="Connect a project with its forge")
 def save_forge(request: CallerRequest, project: Text, payload: ForgeIn) -> SavedForgeOut:
     """For maintainers. Replaces all settings except the secret of the webhook; without a `token`
     the stored one stays. The token's owner starts future requests."""
-    member, found = _at(request, project)
+    member, found = _load_project(request, project)
     new = payload.new_connection()
     return saved_forge_out(services.save_connection(member=member, project=found, new=new))
 
@@ -60,7 +60,7 @@ def save_forge(request: CallerRequest, project: Text, payload: ForgeIn) -> Saved
 @router.delete(FORGE, response={204: None}, summary="Disconnect a project from its forge")
 def disconnect_forge(request: CallerRequest, project: Text) -> Status[None]:
     """For maintainers. Its webhooks and benchmark requests are removed too; runs remain."""
-    member, found = _at(request, project)
+    member, found = _load_project(request, project)
     services.disconnect(member=member, project=found)
     return Status(HTTPStatus.NO_CONTENT, None)
 
@@ -70,7 +70,7 @@ def disconnect_forge(request: CallerRequest, project: Text) -> Status[None]:
 )
 def renew_webhook_secret(request: CallerRequest, project: Text) -> WebhookSecretOut:
     """For maintainers. Webhooks signed with the old secret are rejected from now on."""
-    member, found = _at(request, project)
+    member, found = _load_project(request, project)
     return WebhookSecretOut(secret=services.renew_secret(member=member, project=found))
 
 
@@ -80,8 +80,8 @@ def list_incoming(
 ) -> ReceivedWebhookPage:
     """Of the last 30 days, newest first. Webhooks without a valid signature are rejected and not
     listed."""
-    rows = received_webhooks(connection_for(*_at(request, project)))
-    found, following = page_of(rows, after=cursor, limit=limit)
+    rows = load_webhooks(load_connection(*_load_project(request, project)))
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return ReceivedWebhookPage(
         webhooks=[received_webhook_out(each) for each in found], next=following
     )
@@ -100,10 +100,10 @@ def list_benchmark_requests(
     limit: Limit = 50,
 ) -> BenchmarkRequestPage:
     """`?state=waiting` lists requests from forks that wait for an approval."""
-    rows = requests_of(connection_for(*_at(request, project)))
+    rows = load_requests(load_connection(*_load_project(request, project)))
     if state:
         rows = rows.filter(state=state)
-    found, following = page_of(rows, after=cursor, limit=limit)
+    found, following = cut_page(rows, after=cursor, limit=limit)
     out = [benchmark_request_out(each) for each in found]
     return BenchmarkRequestPage(requests=out, next=following)
 
@@ -137,6 +137,6 @@ def decline_benchmark_request(request: CallerRequest, request_id: UUID) -> Bench
     return benchmark_request_out(request_for(member, request_id))
 
 
-def _at(request: CallerRequest, project: str) -> tuple[Member, Project]:
+def _load_project(request: CallerRequest, project: str) -> tuple[Member, Project]:
     member = request.auth.member
-    return member, project_for(member, project)
+    return member, load_project(member, project)

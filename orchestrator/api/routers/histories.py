@@ -9,12 +9,12 @@ from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.histories import HistoryColumnsOut, HistoryOut, history_out
-from orchestrator.benchmarks.selectors import benchmark_for, case_for
-from orchestrator.fleet.selectors import host_named
-from orchestrator.histories.charted import charted_by_names, charted_nothing
-from orchestrator.histories.compact import compact_response, packed
-from orchestrator.histories.data import history_data
-from orchestrator.histories.histories import Part, history_at, series_or_empty
+from orchestrator.benchmarks.selectors import load_benchmark, load_case
+from orchestrator.fleet.selectors import load_host_by_name
+from orchestrator.histories.charted import build_empty_header, load_series_header_by_names
+from orchestrator.histories.compact import build_response, compress_text
+from orchestrator.histories.data import build_history_data
+from orchestrator.histories.histories import Part, load_series_history, load_series_or_empty
 from orchestrator.results.models import Series
 
 router = Router(tags=["results"])
@@ -55,25 +55,25 @@ def show_history(
     """The list of points is empty if nothing was measured yet."""
     member, names = request.auth.member, _SeriesNames(benchmark, project, case, host, metric)
     if format == "columns":
-        return compact_response(request, packed(_load_columns(member, names, branch or "")))
+        return build_response(request, compress_text(_load_columns(member, names, branch or "")))
     part = Part(limit=limit, before=before or "")
-    return history_out(history_at(_load_series(member, names), branch or "", part))
+    return history_out(load_series_history(_load_series(member, names), branch or "", part))
 
 
 def _load_columns(member: Member, names: _SeriesNames, branch: str) -> str:
     """One query for a series that exists; otherwise an empty history, or the error."""
-    charted = charted_by_names(member, **names._asdict())
+    charted = load_series_header_by_names(member, **names._asdict())
     if charted is None:
-        charted = charted_nothing(_load_series(member, names))
-    return history_data(charted, branch)
+        charted = build_empty_header(_load_series(member, names))
+    return build_history_data(charted, branch)
 
 
 def _load_series(member: Member, names: _SeriesNames) -> Series:
-    benchmark = benchmark_for(member, names.benchmark, names.project)
-    return series_or_empty(
+    benchmark = load_benchmark(member, names.benchmark, names.project)
+    return load_series_or_empty(
         member,
         benchmark,
         metric_key=names.metric,
-        case=case_for(benchmark, names.case),
-        host=host_named(member, names.host),
+        case=load_case(benchmark, names.case),
+        host=load_host_by_name(member, names.host),
     )

@@ -9,7 +9,7 @@ from ninja.responses import Status
 
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Cursor, Limit, page_of
+from orchestrator.api.pages import Cursor, Limit, cut_page
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.fleet import HostIn
 from orchestrator.api.schemas.hosts import (
@@ -23,7 +23,7 @@ from orchestrator.api.schemas.hosts import (
     host_detail_out,
     host_out,
 )
-from orchestrator.calibration.golden import forget_references, golden_statuses
+from orchestrator.calibration.golden import load_golden_statuses, reset_references
 from orchestrator.fleet import host_settings, selectors, services
 from orchestrator.fleet.models import HostState
 from orchestrator.runs.golden import remove_golden, set_golden
@@ -41,15 +41,15 @@ def list_hosts(
     limit: Limit = 50,
 ) -> HostPage:
     member = request.auth.member
-    rows = selectors.hosts_of(member)
+    rows = selectors.load_hosts(member)
     if state:
         rows = rows.filter(state=state)
     if profile:
         rows = rows.filter(profile__slug=profile)
     if tag:
         rows = rows.filter(tags__contains=[tag])
-    found, following = page_of(rows, after=cursor, limit=limit)
-    golden = golden_statuses(member)
+    found, following = cut_page(rows, after=cursor, limit=limit)
+    golden = load_golden_statuses(member)
     return HostPage(hosts=[host_out(host, golden.get(host.pk)) for host in found], next=following)
 
 
@@ -88,7 +88,7 @@ def change_host(request: CallerRequest, host_id: UUID, payload: HostCareIn) -> H
     response=HostDetailOut,
     summary="Put a host in maintenance",
 )
-def put_host_in_maintenance(
+def start_host_maintenance(
     request: CallerRequest, host_id: UUID, payload: MaintenanceIn | None = None
 ) -> HostDetailOut:
     """No new job starts on the host; a running one may end. `run` is null after that."""
@@ -115,7 +115,7 @@ def retire_host(request: CallerRequest, host_id: UUID) -> HostDetailOut:
 def set_golden_job(request: CallerRequest, host_id: UUID, payload: GoldenIn) -> GoldenOut:
     """The host measures this commit regularly; it is quarantined when the results drift."""
     set_golden(member=request.auth.member, host_id=host_id, new=payload.golden())
-    return golden_out(golden_statuses(request.auth.member)[host_id])
+    return golden_out(load_golden_statuses(request.auth.member)[host_id])
 
 
 @router.delete(
@@ -131,19 +131,19 @@ def remove_golden_job(request: CallerRequest, host_id: UUID) -> Status[None]:
     response=HostDetailOut,
     summary="Reset the reference of a host",
 )
-def forget_golden_references(request: CallerRequest, host_id: UUID) -> HostDetailOut:
+def reset_golden_references(request: CallerRequest, host_id: UUID) -> HostDetailOut:
     """For a host whose speed has changed permanently for a known reason."""
-    forget_references(member=request.auth.member, host_id=host_id)
+    reset_references(member=request.auth.member, host_id=host_id)
     return host_detail(request.auth.member, host_id)
 
 
 def host_detail(member: Member, host_id: UUID) -> HostDetailOut:
     """Return the answer that shows a host."""
-    host = selectors.host_for(member, host_id)
+    host = selectors.load_host(member, host_id)
     return host_detail_out(
         host,
-        golden_statuses(member).get(host.pk),
-        snapshot=selectors.latest_snapshot(host),
-        changes=list(selectors.changes_of(host)),
-        contradictions=selectors.contradictions_of(host),
+        load_golden_statuses(member).get(host.pk),
+        snapshot=selectors.load_latest_snapshot(host),
+        changes=list(selectors.load_host_changes(host)),
+        contradictions=selectors.load_contradictions(host),
     )

@@ -18,19 +18,19 @@ from orchestrator.api.schemas.latencies import (
     case_latency_out,
     trial_latency_out,
 )
-from orchestrator.benchmarks.selectors import benchmark_for, case_for, commit_for
+from orchestrator.benchmarks.selectors import load_benchmark, load_case, load_commit
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.fleet.selectors import host_named
-from orchestrator.measurements.case_latency import CaseLatency, case_latency
+from orchestrator.fleet.selectors import load_host_by_name
+from orchestrator.measurements.case_latency import CaseLatency, load_case_latency
 from orchestrator.measurements.distributions import (
-    asked_percentiles,
-    distribution_of,
-    histogram_file,
+    encode_histogram,
+    load_distribution,
+    parse_percentiles,
 )
-from orchestrator.measurements.selectors import asked_of, model_of
+from orchestrator.measurements.selectors import get_load_model, load_requested_loads
 from orchestrator.results.models import HistogramKind
 from orchestrator.runs.models import Trial
-from orchestrator.runs.selectors import run_for, trial_for
+from orchestrator.runs.selectors import load_run, load_trial
 
 router = Router(tags=["results"])
 
@@ -74,14 +74,14 @@ def show_trial_latency(
 ) -> TrialLatencyOut:
     """From the trial's whole distribution, without warm-up. A trial that searched for a capacity
     has none: select one of its loads."""
-    trial = trial_for(request.auth.member, trial_id)
+    trial = load_trial(request.auth.member, trial_id)
     return trial_latency_out(
         trial,
-        distribution_of(trial, kind=kind, load=load),
-        asked_percentiles(percentiles),
+        load_distribution(trial, kind=kind, load=load),
+        parse_percentiles(percentiles),
         kind=kind,
         load=load,
-        model=model_of(asked_of(trial)),
+        model=get_load_model(load_requested_loads(trial)),
     )
 
 
@@ -93,8 +93,8 @@ def show_trial_latency(
 def download_trial_histogram(
     request: CallerRequest, trial_id: UUID, kind: Kind = HistogramKind.OK, load: LoadNumber = None
 ) -> HttpResponse:
-    trial = trial_for(request.auth.member, trial_id)
-    return _file(histogram_file(distribution_of(trial, kind=kind, load=load)))
+    trial = load_trial(request.auth.member, trial_id)
+    return _build_file_response(encode_histogram(load_distribution(trial, kind=kind, load=load)))
 
 
 @router.get(
@@ -105,7 +105,7 @@ def show_case_latency(
 ) -> CaseLatencyOut:
     """The requests of all trials are merged; percentiles are never averaged. Invalid trials are not
     included by default."""
-    found = _case_latency(request.auth.member, asked)
+    found = _load_latency(request.auth.member, asked)
     newest = Trial.objects.filter(pk__in=found.trials).select_related(
         "case", "job__run__definition"
     )
@@ -113,12 +113,12 @@ def show_case_latency(
     query = asked.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     return case_latency_out(
         found,
-        asked_percentiles(percentiles),
+        parse_percentiles(percentiles),
         {
             name: str(value).lower() if value is True else str(value)
             for name, value in query.items()
         },
-        model_of(asked_of(trial)) if trial else None,
+        get_load_model(load_requested_loads(trial)) if trial else None,
     )
 
 
@@ -128,29 +128,31 @@ def show_case_latency(
     openapi_extra=_FILE,
 )
 def download_case_histogram(request: CallerRequest, asked: Query[CaseQuery]) -> HttpResponse:
-    return _file(histogram_file(_case_latency(request.auth.member, asked).distribution))
+    return _build_file_response(
+        encode_histogram(_load_latency(request.auth.member, asked).distribution)
+    )
 
 
-def _case_latency(member: Member, asked: CaseQuery) -> CaseLatency:
-    run = run_for(member, asked.run) if asked.run else None
+def _load_latency(member: Member, asked: CaseQuery) -> CaseLatency:
+    run = load_run(member, asked.run) if asked.run else None
     if run is not None:
         benchmark = run.definition.benchmark
     elif asked.benchmark is not None:
-        benchmark = benchmark_for(member, asked.benchmark, asked.project)
+        benchmark = load_benchmark(member, asked.benchmark, asked.project)
     else:
         raise InvalidRequestError("name the benchmark, or a run", field="benchmark")
-    return case_latency(
+    return load_case_latency(
         member,
         benchmark=benchmark,
-        case=case_for(benchmark, asked.case),
-        commit=commit_for(member, benchmark, asked.commit),
+        case=load_case(benchmark, asked.case),
+        commit=load_commit(member, benchmark, asked.commit),
         run=run,
-        host=host_named(member, asked.host) if asked.host else None,
+        host=load_host_by_name(member, asked.host) if asked.host else None,
         invalid=asked.invalid,
     )
 
 
-def _file(content: bytes) -> HttpResponse:
+def _build_file_response(content: bytes) -> HttpResponse:
     response = HttpResponse(content, content_type="application/octet-stream")
     response.headers["Content-Disposition"] = 'attachment; filename="latency.hdr"'
     response.headers["X-Content-Type-Options"] = "nosniff"

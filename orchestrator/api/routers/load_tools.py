@@ -3,11 +3,11 @@
 from ninja import Router
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Limit, NameCursor, page_of_named
+from orchestrator.api.pages import Limit, NameCursor, cut_named_page
 from orchestrator.api.schemas.load_tools import LoadToolPage, load_tool_out
-from orchestrator.fleet.tools import installed_tools
+from orchestrator.fleet.tools import load_installed_tools
 from orchestrator.loadtools.registry import TOOLS
-from orchestrator.measurements.tool_errors import tool_errors
+from orchestrator.measurements.tool_errors import load_tool_errors
 
 router = Router(tags=["benchmarks"])
 
@@ -18,8 +18,8 @@ def list_load_tools(
 ) -> LoadToolPage:
     """The capabilities of each tool, the hosts that have it, and its measured errors, if known."""
     member = request.auth.member
-    installed, errors = installed_tools(member), tool_errors(member)
-    found, following = page_of_named(
+    installed, errors = load_installed_tools(member), load_tool_errors(member)
+    found, following = cut_named_page(
         list(TOOLS.values()), lambda tool: tool.name, after=cursor, limit=limit
     )
     told = [

@@ -8,7 +8,7 @@ from ninja import Query, Router
 from ninja.responses import Status
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Limit, NumberCursor, page_of
+from orchestrator.api.pages import Limit, NumberCursor, cut_page
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.projects import (
     BranchOut,
@@ -24,8 +24,8 @@ from orchestrator.api.schemas.projects import (
     project_out,
 )
 from orchestrator.benchmarks import projects
-from orchestrator.benchmarks.refs import refs_of
-from orchestrator.benchmarks.selectors import commits_with, project_for, projects_of
+from orchestrator.benchmarks.refs import read_refs
+from orchestrator.benchmarks.selectors import load_project, load_projects, match_commits
 
 router = Router(tags=["projects"])
 
@@ -34,8 +34,8 @@ router = Router(tags=["projects"])
 def list_projects(
     request: CallerRequest, cursor: NumberCursor = None, limit: Limit = 50
 ) -> ProjectPage:
-    rows = projects_of(request.auth.member)
-    found, following = page_of(rows, after=cursor, limit=limit)
+    rows = load_projects(request.auth.member)
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return ProjectPage(projects=[project_out(each) for each in found], next=following)
 
 
@@ -58,14 +58,14 @@ def create_project(
 
 @router.get("/projects/{project}", response=ProjectOut, summary="Show a project")
 def show_project(request: CallerRequest, project: Text) -> ProjectOut:
-    return project_out(project_for(request.auth.member, project))
+    return project_out(load_project(request.auth.member, project))
 
 
 @router.patch("/projects/{project}", response=ProjectOut, summary="Change a project's repository")
 def change_project(request: CallerRequest, project: Text, payload: RepositoryIn) -> ProjectOut:
     """Requests a fetch. If the project has results, only a maintainer may change it."""
     member = request.auth.member
-    found = project_for(member, project)
+    found = load_project(member, project)
     changed = projects.change_repository(
         member=member,
         project=found,
@@ -79,7 +79,7 @@ def change_project(request: CallerRequest, project: Text, payload: RepositoryIn)
 def fetch_project(request: CallerRequest, project: Text) -> Status[FetchOut]:
     """Requests a fetch, which runs as soon as a slot is free; the project shows its state."""
     member = request.auth.member
-    fetch = projects.fetch_now(member=member, project=project_for(member, project))
+    fetch = projects.fetch_now(member=member, project=load_project(member, project))
     return Status(HTTPStatus.ACCEPTED, fetch_out(fetch))
 
 
@@ -92,7 +92,7 @@ def clone_project(request: CallerRequest, project: Text) -> Status[FetchOut]:
     lost from the mirror.
     """
     member = request.auth.member
-    fetch = projects.clone_again(member=member, project=project_for(member, project))
+    fetch = projects.clone_again(member=member, project=load_project(member, project))
     return Status(HTTPStatus.ACCEPTED, fetch_out(fetch))
 
 
@@ -108,15 +108,15 @@ def list_commits(
     limit: Limit = 50,
 ) -> ProjectCommitPage:
     """The commits that Pitwall knows, in the order in which it found them, the last one first."""
-    rows = commits_with(project_for(request.auth.member, project), text or "")
-    found, following = page_of(rows, after=cursor, limit=limit)
+    rows = match_commits(load_project(request.auth.member, project), text or "")
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return ProjectCommitPage(commits=[project_commit_out(each) for each in found], next=following)
 
 
 @router.get("/projects/{project}/refs", response=RefsOut, summary="List branches and tags")
 def list_refs(request: CallerRequest, project: Text) -> RefsOut:
     """As of the last fetch. A run looks them up in a new fetch."""
-    tips, tags = refs_of(project_for(request.auth.member, project))
+    tips, tags = read_refs(load_project(request.auth.member, project))
     return RefsOut(
         branches=[BranchOut(branch=name, commit=sha) for name, sha in sorted(tips)], tags=tags
     )

@@ -9,7 +9,7 @@ from ninja.responses import Status
 from pydantic import Field
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.schemas.common import web_url
+from orchestrator.api.schemas.common import build_web_url
 from orchestrator.dispatch.wakeups import wake_forges
 from orchestrator.forges.services import report_run
 
@@ -48,6 +48,6 @@ def report(request: CallerRequest, run_id: UUID, payload: PullRequestIn) -> Stat
         run=run_id,
         repository=connection.repository,
         number=made.pull.number,
-        web_url=web_url("project-forge", connection.project.slug),
+        web_url=build_web_url("project-forge", connection.project.slug),
     )
     return Status(HTTPStatus.ACCEPTED, answer)

@@ -11,7 +11,7 @@ from ninja.responses import Status
 from pydantic import AwareDatetime
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
+from orchestrator.api.pages import Cursor, Limit, NumberCursor, cut_page
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.references import (
     FigurePage,
@@ -27,7 +27,7 @@ from orchestrator.core.errors import InvalidRequestError
 from orchestrator.importers.registry import FORMATS
 from orchestrator.reports.reference_import import NewImport, import_results, remove_source
 from orchestrator.reports.reference_suites import import_published
-from orchestrator.reports.references import results_of, source_for, sources_of
+from orchestrator.reports.references import load_reference_results, load_source, load_sources
 
 router = Router(tags=["references"])
 
@@ -43,7 +43,7 @@ Format = StrEnum("Format", {name: name for name in FORMATS})  # type: ignore[mis
 def list_references(
     request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
 ) -> ReferencePage:
-    found, following = page_of(sources_of(request.auth.member), after=cursor, limit=limit)
+    found, following = cut_page(load_sources(request.auth.member), after=cursor, limit=limit)
     return ReferencePage(references=[reference_out(each) for each in found], next=following)
 
 
@@ -92,7 +92,7 @@ def import_suite(request: CallerRequest, payload: PublishedIn) -> ImportedOut:
 
 @router.get(REFERENCE, response=ReferenceOut, summary="Show a source of reference results")
 def show_reference(request: CallerRequest, reference_id: UUID) -> ReferenceOut:
-    return reference_out(source_for(request.auth.member, reference_id))
+    return reference_out(load_source(request.auth.member, reference_id))
 
 
 @router.get(
@@ -105,8 +105,8 @@ def list_figures(
     cursor: NumberCursor = None,
     limit: Limit = 50,
 ) -> FigurePage:
-    rows = results_of(source_for(request.auth.member, reference_id), words or "")
-    found, following = page_of(rows, after=cursor, limit=limit)
+    rows = load_reference_results(load_source(request.auth.member, reference_id), words or "")
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return FigurePage(figures=[figure_out(each) for each in found], next=following)
 
 

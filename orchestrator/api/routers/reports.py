@@ -9,7 +9,7 @@ from ninja import Query, Router, Status
 
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Limit, NumberCursor, page_of
+from orchestrator.api.pages import Limit, NumberCursor, cut_page
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.reports import (
     ReportIn,
@@ -24,14 +24,14 @@ from orchestrator.api.schemas.reports import (
 )
 from orchestrator.reports import saved_reports
 from orchestrator.reports.exports import report_csv, report_markdown
-from orchestrator.reports.pivots import Report, report_of
+from orchestrator.reports.pivots import Report, build_report
 from orchestrator.reports.report_spec import parse
-from orchestrator.runs.selectors import run_for
+from orchestrator.runs.selectors import load_run
 
 router = Router(tags=["results"])
 
 
-def _file(media: str, what: str) -> dict[str, Any]:
+def _describe_file(media: str, what: str) -> dict[str, Any]:
     return {"responses": {200: {"description": what, "content": {media: {}}}}}
 
 
@@ -42,10 +42,10 @@ def list_reports(
     cursor: NumberCursor = None,
     limit: Limit = 50,
 ) -> ReportPage:
-    rows = saved_reports.saved_reports(request.auth.member)
+    rows = saved_reports.load_saved_reports(request.auth.member)
     if benchmark:
         rows = rows.filter(benchmark__slug=benchmark)
-    found, following = page_of(rows, after=cursor, limit=limit)
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return ReportPage(reports=[summary_out(each) for each in found], next=following)
 
 
@@ -60,7 +60,7 @@ def save_report(request: CallerRequest, payload: ReportIn) -> Status[SavedReport
 
 @router.post("/reports/preview", response=ReportOut, summary="Create a report without saving it")
 def preview_report(request: CallerRequest, payload: ReportSourceIn) -> ReportOut:
-    return report_out(report_of(request.auth.member, parse(payload.source)))
+    return report_out(build_report(request.auth.member, parse(payload.source)))
 
 
 @router.get("/reports/{slug:name}", response=ReportOut, summary="Show a report")
@@ -71,28 +71,32 @@ def show_report(request: CallerRequest, name: str, asked: Query[ReportQuery]) ->
 @router.get(
     "/reports/{slug:name}/markdown",
     summary="Show a report as Markdown",
-    openapi_extra=_file("text/markdown", "The tables, with their provenance"),
+    openapi_extra=_describe_file("text/markdown", "The tables, with their provenance"),
 )
 def show_report_markdown(
     request: CallerRequest, name: str, asked: Query[ReportQuery]
 ) -> HttpResponse:
-    return _text(_report(request.auth.member, name, asked), report_markdown, "text/markdown")
+    return _render_report(
+        _report(request.auth.member, name, asked), report_markdown, "text/markdown"
+    )
 
 
 @router.get(
     "/reports/{slug:name}/csv",
     summary="Show a report as CSV",
-    openapi_extra=_file("text/csv", "One table below the other; values with their intervals"),
+    openapi_extra=_describe_file(
+        "text/csv", "One table below the other; values with their intervals"
+    ),
 )
 def show_report_csv(request: CallerRequest, name: str, asked: Query[ReportQuery]) -> HttpResponse:
-    return _text(_report(request.auth.member, name, asked), report_csv, "text/csv")
+    return _render_report(_report(request.auth.member, name, asked), report_csv, "text/csv")
 
 
 @router.get(
     "/reports/{slug:name}/source", response=SavedReportOut, summary="Show the text of a report"
 )
 def show_report_source(request: CallerRequest, name: str) -> SavedReportOut:
-    return saved_out(saved_reports.saved_report_for(request.auth.member, name))
+    return saved_out(saved_reports.load_saved_report(request.auth.member, name))
 
 
 @router.put("/reports/{slug:name}", response=SavedReportOut, summary="Change a report")
@@ -115,10 +119,10 @@ def delete_report(request: CallerRequest, name: str) -> Status[None]:
 
 
 def _report(member: Member, name: str, asked: ReportQuery) -> Report:
-    saved = saved_reports.saved_report_for(member, name)
-    run = run_for(member, asked.run) if asked.run else None
-    return report_of(member, asked.changed(saved_reports.spec_of_report(saved)), run=run)
+    saved = saved_reports.load_saved_report(member, name)
+    run = load_run(member, asked.run) if asked.run else None
+    return build_report(member, asked.changed(saved_reports.read_report_spec(saved)), run=run)
 
 
-def _text(report: Report, write: Callable[[Report], str], media: str) -> HttpResponse:
+def _render_report(report: Report, write: Callable[[Report], str], media: str) -> HttpResponse:
     return HttpResponse(write(report), content_type=f"{media}; charset=utf-8")

@@ -17,7 +17,7 @@ from orchestrator.api.schemas.repository_access import (
 from orchestrator.benchmarks import access, host_keys
 from orchestrator.benchmarks.fetch_requests import request_fetch
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.selectors import project_for
+from orchestrator.benchmarks.selectors import load_project
 
 router = Router(tags=["projects"])
 
@@ -27,15 +27,15 @@ ACCESS = "/projects/{project}/repository-access"
 @router.get(ACCESS, response=RepositoryAccessOut, summary="Show a repository's access settings")
 def show_repository_access(request: CallerRequest, project: Text) -> RepositoryAccessOut:
     """Its secrets are never returned."""
-    _, found = _at(request, project)
-    return repository_access_out(found, access.row_of(found))
+    _, found = _load_project(request, project)
+    return repository_access_out(found, access.load_repository_access(found))
 
 
 @router.post(ACCESS + "/deploy-key", response=RepositoryAccessOut, summary="Generate a deploy key")
 def generate_deploy_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
     """For maintainers, and for repositories over SSH. Add `public_key` on the git server. An
     existing credential is removed."""
-    member, found = _at(request, project)
+    member, found = _load_project(request, project)
     row = access.generate_deploy_key(member=member, project=found)
     return repository_access_out(found, row)
 
@@ -45,7 +45,7 @@ def save_repository_token(
     request: CallerRequest, project: Text, payload: RepositoryTokenIn
 ) -> RepositoryAccessOut:
     """For maintainers, and for repositories over https. An existing credential is replaced."""
-    member, found = _at(request, project)
+    member, found = _load_project(request, project)
     row = access.save_token(
         member=member, project=found, token=payload.token, username=payload.username
     )
@@ -56,7 +56,7 @@ def save_repository_token(
 @router.delete(ACCESS, response={204: None}, summary="Remove a repository's credential")
 def remove_repository_credential(request: CallerRequest, project: Text) -> Status[None]:
     """For maintainers. The pinned host key stays."""
-    member, found = _at(request, project)
+    member, found = _load_project(request, project)
     access.remove_credential(member=member, project=found)
     return Status(HTTPStatus.NO_CONTENT, None)
 
@@ -68,21 +68,21 @@ def accept_git_host_key(
     request: CallerRequest, project: Text, payload: GitHostKeyIn
 ) -> RepositoryAccessOut:
     """For maintainers. 409 if there is no offered key."""
-    member, found = _at(request, project)
+    member, found = _load_project(request, project)
     host_keys.accept_host_key(member=member, project=found, fingerprint=payload.fingerprint)
     request_fetch(found)
-    return repository_access_out(found, access.row_of(found))
+    return repository_access_out(found, access.load_repository_access(found))
 
 
 @router.delete(
     ACCESS + "/offered-host-key", response=RepositoryAccessOut, summary="Keep the pinned host key"
 )
-def keep_git_host_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
+def confirm_git_host_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
     """For maintainers. Discards the other key that the git server showed. 409 if there is none."""
-    member, found = _at(request, project)
-    host_keys.keep_host_key(member=member, project=found)
+    member, found = _load_project(request, project)
+    host_keys.confirm_host_key(member=member, project=found)
     request_fetch(found)
-    return repository_access_out(found, access.row_of(found))
+    return repository_access_out(found, access.load_repository_access(found))
 
 
 @router.delete(
@@ -91,12 +91,12 @@ def keep_git_host_key(request: CallerRequest, project: Text) -> RepositoryAccess
 def forget_git_host_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
     """For maintainers. Nothing is fetched until the next key that the git server shows is accepted.
     409 if no key is pinned."""
-    member, found = _at(request, project)
+    member, found = _load_project(request, project)
     host_keys.forget_host_key(member=member, project=found)
     request_fetch(found)
-    return repository_access_out(found, access.row_of(found))
+    return repository_access_out(found, access.load_repository_access(found))
 
 
-def _at(request: CallerRequest, project: str) -> tuple[Member, Project]:
+def _load_project(request: CallerRequest, project: str) -> tuple[Member, Project]:
     member = request.auth.member
-    return member, project_for(member, project)
+    return member, load_project(member, project)

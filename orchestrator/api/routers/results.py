@@ -13,25 +13,25 @@ from ninja.files import UploadedFile
 from ninja.responses import Status
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Cursor, Limit, page_of
-from orchestrator.api.schemas.common import Text, api_url
+from orchestrator.api.pages import Cursor, Limit, cut_page
+from orchestrator.api.schemas.common import Text, build_api_url
 from orchestrator.api.schemas.results import ImportOut, ImportPage, ResultsIn, TakenOut, import_out
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.benchmarks.selectors import benchmark_for, case_for, commit_for
+from orchestrator.benchmarks.selectors import load_benchmark, load_case, load_commit
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.fleet.selectors import host_named
+from orchestrator.fleet.selectors import load_host_by_name
 from orchestrator.measurements.bulk_import import import_file
-from orchestrator.measurements.exporting import exported, readings_of
+from orchestrator.measurements.exporting import export_readings, load_readings
 from orchestrator.measurements.imports import (
     import_for,
-    imports_of,
     is_small,
+    load_imports,
     queue_import,
 )
-from orchestrator.measurements.ingest import take_results
+from orchestrator.measurements.ingest import ingest_results
 from orchestrator.measurements.result_files import UPLOAD
 from orchestrator.runs.models import Run
-from orchestrator.runs.selectors import run_for
+from orchestrator.runs.selectors import load_run
 
 router = Router(tags=["results"])
 
@@ -61,28 +61,28 @@ class ExportQuery(Schema):
 def export_results(request: CallerRequest, asked: Query[ExportQuery]) -> StreamingHttpResponse:
     """All results that match, oldest first, including invalid ones with their reasons."""
     member = request.auth.member
-    run = run_for(member, asked.run) if asked.run else None
-    benchmark = _benchmark(request, asked, run)
-    rows = readings_of(
+    run = load_run(member, asked.run) if asked.run else None
+    benchmark = _find_benchmark(request, asked, run)
+    rows = load_readings(
         member,
         benchmark,
         run=run,
-        case=case_for(benchmark, asked.case) if asked.case else None,
-        commit=commit_for(member, benchmark, asked.commit) if asked.commit else None,
-        host=host_named(member, asked.host) if asked.host else None,
+        case=load_case(benchmark, asked.case) if asked.case else None,
+        commit=load_commit(member, benchmark, asked.commit) if asked.commit else None,
+        host=load_host_by_name(member, asked.host) if asked.host else None,
     )
-    lines = (json.dumps(each) + "\n" for each in exported(rows))
+    lines = (json.dumps(each) + "\n" for each in export_readings(rows))
     response = StreamingHttpResponse(lines, content_type="application/x-ndjson")
     response.headers["Content-Disposition"] = 'attachment; filename="results.jsonl"'
     return response
 
 
-def _benchmark(request: CallerRequest, asked: ExportQuery, run: Run | None) -> Benchmark:
+def _find_benchmark(request: CallerRequest, asked: ExportQuery, run: Run | None) -> Benchmark:
     if run is not None:
         return run.definition.benchmark
     if asked.benchmark is None:
         raise InvalidRequestError("name the benchmark, or a run", field="benchmark")
-    return benchmark_for(request.auth.member, asked.benchmark, asked.project)
+    return load_benchmark(request.auth.member, asked.benchmark, asked.project)
 
 
 @router.post("/results", response=TakenOut, summary="Send finished results")
@@ -93,7 +93,7 @@ def send_results(request: CallerRequest, payload: ResultsIn) -> TakenOut:
     as `repeated`; the same values with another id are another trial.
     """
     caller = request.auth
-    taken = take_results(member=caller.member, results=payload.results, token=caller.token.name)
+    taken = ingest_results(member=caller.member, results=payload.results, token=caller.token.name)
     return TakenOut(accepted=taken.accepted, repeated=taken.repeated)
 
 
@@ -123,7 +123,7 @@ def send_results_file(
         path = Path(kept.name)
         if not is_small(path):
             made = queue_import(member=member, path=path, project=project or "", name=name)
-            response["Location"] = api_url(f"results/imports/{made.pk}")
+            response["Location"] = build_api_url(f"results/imports/{made.pk}")
             return Status(HTTPStatus.ACCEPTED, import_out(made))
         done = import_file(member=member, path=path, project=project, name=name, bounds=UPLOAD)
     return Status(HTTPStatus.OK, TakenOut(accepted=done.accepted, repeated=done.repeated))
@@ -132,7 +132,7 @@ def send_results_file(
 @router.get("/results/imports", response=ImportPage, summary="List imports, newest first")
 def list_imports(request: CallerRequest, cursor: Cursor = None, limit: Limit = 50) -> ImportPage:
     """Imports of large files; they are listed until 30 days after their end."""
-    found, following = page_of(imports_of(request.auth.member), after=cursor, limit=limit)
+    found, following = cut_page(load_imports(request.auth.member), after=cursor, limit=limit)
     return ImportPage(imports=[import_out(each) for each in found], next=following)
 
 

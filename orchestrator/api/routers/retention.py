@@ -6,7 +6,7 @@ from ninja import Router
 from ninja.responses import Status
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Limit, NumberCursor, page_of
+from orchestrator.api.pages import Limit, NumberCursor, cut_page
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.retention import (
     PinIn,
@@ -19,11 +19,11 @@ from orchestrator.api.schemas.retention import (
     removal_out,
     retention_out,
 )
-from orchestrator.benchmarks.selectors import project_for
+from orchestrator.benchmarks.selectors import load_project
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.measurements.removals import removals_in
-from orchestrator.retention.pins import pin_commit, pin_run, pins_of, unpin
-from orchestrator.retention.settings import Wanted, retention_of, save_retention
+from orchestrator.measurements.removals import load_removals
+from orchestrator.retention.pins import load_pins, pin_commit, pin_run, unpin
+from orchestrator.retention.settings import RetentionSettings, load_retention, save_retention
 
 router = Router(tags=["retention"])
 
@@ -32,15 +32,15 @@ PATH = "/projects/{project}"
 
 @router.get(PATH + "/retention", response=RetentionOut, summary="Show the retention")
 def show_retention(request: CallerRequest, project: Text) -> RetentionOut:
-    return retention_out(retention_of(project_for(request.auth.member, project)))
+    return retention_out(load_retention(load_project(request.auth.member, project)))
 
 
 @router.put(PATH + "/retention", response=RetentionOut, summary="Change the retention")
 def change_retention(request: CallerRequest, project: Text, payload: RetentionIn) -> RetentionOut:
     """For maintainers. Data that exceed the new limits are removed within minutes."""
     member = request.auth.member
-    wanted = Wanted(**payload.model_dump())
-    found = project_for(member, project)
+    wanted = RetentionSettings(**payload.model_dump())
+    found = load_project(member, project)
     return retention_out(save_retention(member=member, project=found, wanted=wanted))
 
 
@@ -49,8 +49,8 @@ def list_removals(
     request: CallerRequest, project: Text, cursor: NumberCursor = None, limit: Limit = 50
 ) -> RemovalPage:
     """By run and kind, newest first."""
-    rows = removals_in(project_for(request.auth.member, project))
-    found, following = page_of(rows, after=cursor, limit=limit)
+    rows = load_removals(load_project(request.auth.member, project))
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return RemovalPage(removals=[removal_out(each) for each in found], next=following)
 
 
@@ -58,8 +58,8 @@ def list_removals(
 def list_pins(
     request: CallerRequest, project: Text, cursor: NumberCursor = None, limit: Limit = 50
 ) -> PinPage:
-    rows = pins_of(project_for(request.auth.member, project))
-    found, following = page_of(rows, after=cursor, limit=limit)
+    rows = load_pins(load_project(request.auth.member, project))
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return PinPage(pins=[pin_out(each) for each in found], next=following)
 
 
@@ -67,7 +67,7 @@ def list_pins(
 def create_pin(request: CallerRequest, project: Text, payload: PinIn) -> Status[PinOut]:
     """409 if it is pinned already."""
     member = request.auth.member
-    found = project_for(member, project)
+    found = load_project(member, project)
     if payload.run is not None:
         pin = pin_run(member=member, run_id=payload.run, reason=payload.reason, project=found)
     elif payload.commit is not None:
@@ -80,5 +80,5 @@ def create_pin(request: CallerRequest, project: Text, payload: PinIn) -> Status[
 @router.delete(PATH + "/pins/{int:pin_id}", response={204: None}, summary="Remove a pin")
 def remove_pin(request: CallerRequest, project: Text, pin_id: int) -> Status[None]:
     member = request.auth.member
-    unpin(member=member, project=project_for(member, project), pin_id=pin_id)
+    unpin(member=member, project=load_project(member, project), pin_id=pin_id)
     return Status(HTTPStatus.NO_CONTENT, None)

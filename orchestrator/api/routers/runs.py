@@ -11,22 +11,22 @@ from ninja.responses import NinjaJSONEncoder, Status
 
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.long_poll import must_wait, parked
+from orchestrator.api.long_poll import build_parked_response, must_wait
 from orchestrator.api.once import Key
-from orchestrator.api.pages import Cursor, Limit, page_of
+from orchestrator.api.pages import Cursor, Limit, cut_page
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.plans import PlanOut, plan_out
 from orchestrator.api.schemas.runs import RunIn, RunOut, RunPage, run_out, run_summary_out
 from orchestrator.api.schemas.trials import TrialPage, trial_summary_out
-from orchestrator.benchmarks.refs import names_as_fetched
-from orchestrator.benchmarks.selectors import case_for
+from orchestrator.benchmarks.refs import resolve_as_fetched
+from orchestrator.benchmarks.selectors import load_case
 from orchestrator.calibration.resolution import with_rounds
-from orchestrator.core.page_cache import kept
+from orchestrator.core.page_cache import load_part
 from orchestrator.dispatch.wakeups import wake_engine, wake_jobs
 from orchestrator.runs import cancelling, plans, selectors, services
 from orchestrator.runs.rerun import request_again
 from orchestrator.runs.states import RUN_ENDED, RunState, Validity
-from orchestrator.runs.version_keys import mark_of_run
+from orchestrator.runs.version_keys import read_run_version
 
 router = Router(tags=["runs"])
 
@@ -56,8 +56,8 @@ def plan_run(request: CallerRequest, payload: RunIn) -> PlanOut:
     """The chosen cases and the expected time of a request to start a run; nothing is started."""
     member = request.auth.member
     # Nothing starts, so names resolve as of the last fetch.
-    with names_as_fetched():
-        return plan_out(plans.plan_run(member=member, request=_wanted(member, payload)))
+    with resolve_as_fetched():
+        return plan_out(plans.plan_run(member=member, request=_build_run_request(member, payload)))
 
 
 @router.get("/runs", response=RunPage, summary="List runs, newest first")
@@ -69,14 +69,14 @@ def list_runs(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> RunPage:
-    rows = selectors.runs_of(request.auth.member)
+    rows = selectors.load_runs(request.auth.member)
     if state:
         rows = rows.filter(state=state)
     if benchmark:
         rows = rows.filter(definition__benchmark__slug=benchmark)
     if project:
         rows = rows.filter(definition__benchmark__project__slug=project)
-    runs, following = page_of(rows, after=cursor, limit=limit)
+    runs, following = cut_page(rows, after=cursor, limit=limit)
     return RunPage(runs=[run_summary_out(run) for run in runs], next=following)
 
 
@@ -100,9 +100,11 @@ def show_run(
         wait_s=wait,
         ended=RUN_ENDED,
     ):
-        return parked()
+        return build_parked_response()
     key = ("api-run", member.sight, run_id)
-    text = kept(key, mark_of_run(member, run_id), lambda: _text(_run_out(member, run_id)))
+    text = load_part(
+        key, read_run_version(member, run_id), lambda: _render_answer(_run_out(member, run_id))
+    )
     return HttpResponse(text, content_type="application/json", headers=headers)
 
 
@@ -130,8 +132,8 @@ def cancel_job(request: CallerRequest, run_id: UUID, job_id: UUID) -> RunOut:
 def cancel_case(request: CallerRequest, run_id: UUID, case: Text) -> RunOut:
     """On all hosts; existing results remain. `case` is its key."""
     member = request.auth.member
-    benchmark = selectors.run_for(member, run_id).definition.benchmark
-    cancelling.cancel_case(member=member, run_id=run_id, case_id=case_for(benchmark, case).pk)
+    benchmark = selectors.load_run(member, run_id).definition.benchmark
+    cancelling.cancel_case(member=member, run_id=run_id, case_id=load_case(benchmark, case).pk)
     wake_jobs(run_id)
     return _run_out(member, run_id)
 
@@ -140,7 +142,7 @@ def cancel_case(request: CallerRequest, run_id: UUID, case: Text) -> RunOut:
 def run_again(request: CallerRequest, response: HttpResponse, run_id: UUID) -> Status[RunOut]:
     """Starts a run of the same commits, cases and hosts, with a new seed."""
     member = request.auth.member
-    wanted = request_again(selectors.run_for(member, run_id))
+    wanted = request_again(selectors.load_run(member, run_id))
     progress = services.start_run(member=member, request=wanted)
     wake_engine()
     answer = run_out(progress)
@@ -157,10 +159,10 @@ def list_trials(
     limit: Limit = 50,
 ) -> TrialPage:
     """Invalid trials are counted, but not listed by default."""
-    rows = selectors.trials_of(selectors.run_for(request.auth.member, run_id))
+    rows = selectors.load_trials(selectors.load_run(request.auth.member, run_id))
     left_out = 0 if invalid else rows.filter(validity=Validity.INVALID).count()
     shown = rows if invalid else rows.exclude(validity=Validity.INVALID)
-    trials, following = page_of(shown, after=cursor, limit=limit)
+    trials, following = cut_page(shown, after=cursor, limit=limit)
     return TrialPage(
         trials=[trial_summary_out(trial) for trial in trials],
         next=following,
@@ -173,17 +175,17 @@ def _start(
 ) -> tuple[selectors.RunProgress, bool]:
     member = request.auth.member
     if key is None:
-        progress = services.start_run(member=member, request=_wanted(member, payload))
+        progress = services.start_run(member=member, request=_build_run_request(member, payload))
         wake_engine()
         return progress, True
     asked = f"{payload.request()} {payload.resolution}"
     # A repeat must not need the repository: its failure may be the cause of the repeat.
-    known = services.run_of_key(member=member, asked=asked, key=key)
+    known = services.find_run_by_key(member=member, asked=asked, key=key)
     if known is not None:
-        return _progress(member, known.pk), False
+        return _load_run_progress(member, known.pk), False
     found = services.start_run_once(
         member=member,
-        request=_wanted(member, payload),
+        request=_build_run_request(member, payload),
         key=key,
         token=request.auth.token,
         asked=asked,
@@ -192,7 +194,7 @@ def _start(
     return found
 
 
-def _wanted(member: Member, payload: RunIn) -> plans.RunRequest:
+def _build_run_request(member: Member, payload: RunIn) -> plans.RunRequest:
     """Return the request with the rounds that its `resolution` needs, if it has one."""
     request = payload.request()
     if payload.resolution is None:
@@ -201,12 +203,12 @@ def _wanted(member: Member, payload: RunIn) -> plans.RunRequest:
 
 
 def _run_out(member: Member, run_id: UUID) -> RunOut:
-    return run_out(_progress(member, run_id))
+    return run_out(_load_run_progress(member, run_id))
 
 
-def _progress(member: Member, run_id: UUID) -> selectors.RunProgress:
-    return selectors.progress_of(selectors.run_alone_for(member, run_id))
+def _load_run_progress(member: Member, run_id: UUID) -> selectors.RunProgress:
+    return selectors.load_progress(selectors.run_alone_for(member, run_id))
 
 
-def _text(answer: RunOut) -> bytes:
+def _render_answer(answer: RunOut) -> bytes:
     return json.dumps(answer.model_dump(), cls=NinjaJSONEncoder).encode()

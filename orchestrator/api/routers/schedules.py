@@ -9,7 +9,7 @@ from ninja.responses import Status
 
 from orchestrator.accounts.members import Member
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Cursor, Limit, page_of
+from orchestrator.api.pages import Cursor, Limit, cut_page
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.schedules import (
     EnabledIn,
@@ -21,7 +21,7 @@ from orchestrator.api.schemas.schedules import (
 from orchestrator.calibration.resolution import with_rounds
 from orchestrator.runs import schedules
 from orchestrator.runs.models import Schedule
-from orchestrator.runs.selectors import schedule_for, schedules_of
+from orchestrator.runs.selectors import load_schedule, load_schedules
 
 router = Router(tags=["schedules"])
 
@@ -36,12 +36,12 @@ def list_schedules(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> SchedulePage:
-    rows = schedules_of(request.auth.member)
+    rows = load_schedules(request.auth.member)
     if benchmark:
         rows = rows.filter(benchmark__slug=benchmark)
     if project:
         rows = rows.filter(benchmark__project__slug=project)
-    found, following = page_of(rows, after=cursor, limit=limit)
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return SchedulePage(schedules=[schedule_out(each) for each in found], next=following)
 
 
@@ -51,7 +51,7 @@ def create_schedule(
 ) -> Status[ScheduleOut]:
     """Refused if a run of the schedule could not start now; 409 if the name is taken."""
     member = request.auth.member
-    new = _checked(member, payload.new_schedule())
+    new = _check_schedule(member, payload.new_schedule())
     answer = schedule_out(schedules.create_schedule(member=member, new=new))
     response["Location"] = answer.url
     return Status(HTTPStatus.CREATED, answer)
@@ -59,7 +59,7 @@ def create_schedule(
 
 @router.get(SCHEDULE, response=ScheduleOut, summary="Show a schedule")
 def show_schedule(request: CallerRequest, schedule_id: UUID) -> ScheduleOut:
-    return schedule_out(schedule_for(request.auth.member, schedule_id))
+    return schedule_out(load_schedule(request.auth.member, schedule_id))
 
 
 @router.put(SCHEDULE, response=ScheduleOut, summary="Change a schedule")
@@ -67,8 +67,8 @@ def change_schedule(request: CallerRequest, schedule_id: UUID, payload: Schedule
     """Replaces all settings except whether it is enabled. From now on the token's owner starts its
     runs."""
     member = request.auth.member
-    schedule_for(member, schedule_id)
-    new = _checked(member, payload.new_schedule())
+    load_schedule(member, schedule_id)
+    new = _check_schedule(member, payload.new_schedule())
     changed: Schedule = schedules.change_schedule(member=member, schedule_id=schedule_id, new=new)
     return schedule_out(changed)
 
@@ -78,7 +78,7 @@ def enable_schedule(request: CallerRequest, schedule_id: UUID, payload: EnabledI
     """When enabled again, it does not catch up on missed starts."""
     member = request.auth.member
     schedules.set_schedule_enabled(member=member, schedule_id=schedule_id, enabled=payload.enabled)
-    return schedule_out(schedule_for(member, schedule_id))
+    return schedule_out(load_schedule(member, schedule_id))
 
 
 @router.delete(SCHEDULE, response={204: None}, summary="Delete a schedule")
@@ -88,9 +88,9 @@ def delete_schedule(request: CallerRequest, schedule_id: UUID) -> Status[None]:
     return Status(HTTPStatus.NO_CONTENT, None)
 
 
-def _checked(member: Member, new: schedules.NewSchedule) -> schedules.NewSchedule:
+def _check_schedule(member: Member, new: schedules.NewSchedule) -> schedules.NewSchedule:
     """Raise as well if the requested `resolution` cannot be reached."""
     if new.resolution is not None:
-        asked = schedules.request_of_new(member, new)
+        asked = schedules.build_new_request(member, new)
         with_rounds(member=member, request=asked, change=new.resolution)
     return new

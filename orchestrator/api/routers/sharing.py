@@ -7,7 +7,7 @@ from ninja import Router
 from ninja.responses import Status
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Cursor, Limit, page_of
+from orchestrator.api.pages import Cursor, Limit, cut_page
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.sharing import (
     BadgesOut,
@@ -21,15 +21,15 @@ from orchestrator.api.schemas.sharing import (
     public_out,
     share_link_out,
 )
-from orchestrator.benchmarks.selectors import benchmark_for, project_for
+from orchestrator.benchmarks.selectors import load_benchmark, load_project
 from orchestrator.benchmarks.sharing import (
     create_share_link,
+    load_share_links,
     revoke_share_link,
     set_public,
-    share_links_of,
 )
-from orchestrator.histories.badges import asked_series, badge_texts, chart_text
-from orchestrator.reports.shared_pages import shared_page
+from orchestrator.histories.badges import build_badge_texts, chart_text, load_badge_series
+from orchestrator.reports.shared_pages import resolve_shared_page
 
 router = Router(tags=["sharing"])
 
@@ -38,7 +38,7 @@ PUBLIC = "/projects/{project}/public"
 
 @router.get(PUBLIC, response=PublicOut, summary="Show whether a project is public")
 def show_public(request: CallerRequest, project: Text) -> PublicOut:
-    return public_out(project_for(request.auth.member, project))
+    return public_out(load_project(request.auth.member, project))
 
 
 @router.put(PUBLIC, response=PublicOut, summary="Make a project public, or private again")
@@ -46,8 +46,8 @@ def change_public(request: CallerRequest, project: Text, payload: PublicIn) -> P
     """For maintainers. From now on everybody can see the results. Hosts, logs and definitions stay
     private."""
     member = request.auth.member
-    set_public(member=member, project=project_for(member, project), public=payload.public)
-    return public_out(project_for(member, project))
+    set_public(member=member, project=load_project(member, project), public=payload.public)
+    return public_out(load_project(member, project))
 
 
 @router.get("/share-links", response=ShareLinkPage, summary="List shared links, newest first")
@@ -58,18 +58,18 @@ def list_share_links(
     limit: Limit = 50,
 ) -> ShareLinkPage:
     """Active links: neither revoked nor expired."""
-    rows = share_links_of(request.auth.member)
+    rows = load_share_links(request.auth.member)
     if project:
         rows = rows.filter(project__slug=project)
-    found, following = page_of(rows, after=cursor, limit=limit)
+    found, following = cut_page(rows, after=cursor, limit=limit)
     return ShareLinkPage(share_links=[share_link_out(each) for each in found], next=following)
 
 
 @router.post("/share-links", response={201: NewShareLinkOut}, summary="Create a shared link")
-def create_share_link_of(request: CallerRequest, payload: ShareLinkIn) -> Status[NewShareLinkOut]:
+def create_page_link(request: CallerRequest, payload: ShareLinkIn) -> Status[NewShareLinkOut]:
     """Everybody with the link can see this page and its parts, and nothing else."""
     member = request.auth.member
-    shared = shared_page(member, payload.page)
+    shared = resolve_shared_page(member, payload.page)
     new = create_share_link(member=member, shared=shared, days=payload.days)
     return Status(HTTPStatus.CREATED, new_share_link_out(new))
 
@@ -98,8 +98,8 @@ def show_badges(
     """Omitted parameters default to the first measured case, host and metric. 404 if nothing was
     measured."""
     member = request.auth.member
-    found = benchmark_for(member, benchmark, project)
+    found = load_benchmark(member, benchmark, project)
     named = {"case": case, "host": host, "metric": metric, "branch": branch}
     asked = {name: text for name, text in named.items() if text is not None}
-    series = asked_series(member, found, asked)
-    return badges_out(found.project, *badge_texts(found, asked), chart_text(series, asked))
+    series = load_badge_series(member, found, asked)
+    return badges_out(found.project, *build_badge_texts(found, asked), chart_text(series, asked))

@@ -9,13 +9,13 @@ from ninja import Query, Router, Schema
 from ninja.responses import Status
 
 from orchestrator.accounts import audit, invitations, memberships, services
-from orchestrator.accounts.selectors import members_of, tokens_of
+from orchestrator.accounts.selectors import load_members, load_tokens
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Cursor, Limit, NumberCursor, page_of
+from orchestrator.api.pages import Cursor, Limit, NumberCursor, cut_page
 from orchestrator.api.schemas import team as shapes
 from orchestrator.api.schemas.common import Day
-from orchestrator.benchmarks.selectors import project_for
-from orchestrator.retention.quota_use import use_of
+from orchestrator.benchmarks.selectors import load_project
+from orchestrator.retention.quota_use import load_team_use
 
 router = Router(tags=["team"])
 
@@ -40,7 +40,7 @@ class AuditQuery(Schema):
 def list_members(
     request: CallerRequest, cursor: NumberCursor = None, limit: Limit = 50
 ) -> shapes.MemberPage:
-    found, following = page_of(members_of(request.auth.member), after=cursor, limit=limit)
+    found, following = cut_page(load_members(request.auth.member), after=cursor, limit=limit)
     return shapes.MemberPage(members=[shapes.member_out(each) for each in found], next=following)
 
 
@@ -71,8 +71,8 @@ def list_invitations(
     request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
 ) -> shapes.InvitationPage:
     """A user creates invitations on the page Members: a token cannot create accounts."""
-    rows = invitations.invitations_of(request.auth.member)
-    found, following = page_of(rows, after=cursor, limit=limit)
+    rows = invitations.load_invitations(request.auth.member)
+    found, following = cut_page(rows, after=cursor, limit=limit)
     told = [shapes.invitation_out(each) for each in found]
     return shapes.InvitationPage(invitations=told, next=following)
 
@@ -90,7 +90,7 @@ def list_tokens(
     request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
 ) -> shapes.TokenPage:
     """Revoked tokens are not listed."""
-    found, following = page_of(tokens_of(request.auth.member), after=cursor, limit=limit)
+    found, following = cut_page(load_tokens(request.auth.member), after=cursor, limit=limit)
     return shapes.TokenPage(tokens=[shapes.token_out(each) for each in found], next=following)
 
 
@@ -98,7 +98,7 @@ def list_tokens(
 def create_token(request: CallerRequest, payload: shapes.TokenIn) -> Status[shapes.NewTokenOut]:
     """For the same user, with scopes that the token of the request has too."""
     member = request.auth.member
-    project = project_for(member, payload.project) if payload.project else None
+    project = load_project(member, payload.project) if payload.project else None
     new = services.create_token(
         member=member,
         name=payload.name,
@@ -119,14 +119,14 @@ def revoke_token(request: CallerRequest, token_id: UUID) -> Status[None]:
 @router.get("/quotas", response=shapes.QuotasOut, summary="Show the usage and quotas of the team")
 def show_quotas(request: CallerRequest) -> shapes.QuotasOut:
     """Beyond a quota, new hosts and runs are refused with 409."""
-    return shapes.quotas_out(use_of(request.auth.member.team))
+    return shapes.quotas_out(load_team_use(request.auth.member.team))
 
 
 @router.get("/audit", response=shapes.AuditPage, summary="Read the audit log, newest first")
 def list_audit(
     request: CallerRequest, asked: Query[AuditQuery], cursor: NumberCursor = None, limit: Limit = 50
 ) -> shapes.AuditPage:
-    rows = audit.audit_of(request.auth.member, asked.asked()).order_by("-pk")
+    rows = audit.load_audit_entries(request.auth.member, asked.asked()).order_by("-pk")
     if cursor is not None:
         rows = rows.filter(pk__lt=cursor)
     found = list(rows[: limit + 1])
@@ -142,7 +142,7 @@ def list_audit(
     openapi_extra={"responses": {200: {"description": "A file", "content": {"text/csv": {}}}}},
 )
 def export_audit_csv(request: CallerRequest, asked: Query[AuditQuery]) -> HttpResponse:
-    return _file(request, asked, audit.as_csv, "text/csv")
+    return _build_file_response(request, asked, audit.as_csv, "text/csv")
 
 
 @router.get(
@@ -153,12 +153,12 @@ def export_audit_csv(request: CallerRequest, asked: Query[AuditQuery]) -> HttpRe
     },
 )
 def export_audit_json_lines(request: CallerRequest, asked: Query[AuditQuery]) -> HttpResponse:
-    return _file(request, asked, audit.as_json_lines, "application/jsonl")
+    return _build_file_response(request, asked, audit.as_json_lines, "application/jsonl")
 
 
-def _file(
+def _build_file_response(
     request: CallerRequest, asked: AuditQuery, write: audit.Writer, media: str
 ) -> HttpResponse:
-    rows = audit.audit_of(request.auth.member, asked.asked())
+    rows = audit.load_audit_entries(request.auth.member, asked.asked())
     answer = StreamingHttpResponse(write(rows), content_type=f"{media}; charset=utf-8")
     return cast(HttpResponse, answer)

@@ -8,10 +8,10 @@ from ninja import Router
 from orchestrator.api.auth import CallerRequest
 from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.trials import TrialOut, trial_out
-from orchestrator.measurements.prices import costs_of
-from orchestrator.measurements.selectors import artifact_content, trial_details
-from orchestrator.measurements.trial_files import result_of
-from orchestrator.runs.selectors import trial_for
+from orchestrator.measurements.prices import compute_prices
+from orchestrator.measurements.selectors import load_artifact, load_trial_details
+from orchestrator.measurements.trial_files import load_result
+from orchestrator.runs.selectors import load_trial
 
 router = Router(tags=["results"])
 
@@ -19,9 +19,9 @@ router = Router(tags=["results"])
 @router.get("/trials/{uuid:trial_id}", response=TrialOut, summary="Show a trial")
 def show_trial(request: CallerRequest, trial_id: UUID) -> TrialOut:
     """The measurements of a suspect or invalid trial are suspect or invalid too; see `reasons`."""
-    trial = trial_for(request.auth.member, trial_id)
-    details = trial_details(trial)
-    return trial_out(details, costs_of(trial, details.values, result_of(trial)))
+    trial = load_trial(request.auth.member, trial_id)
+    details = load_trial_details(trial)
+    return trial_out(details, compute_prices(trial, details.values, load_result(trial)))
 
 
 @router.get(
@@ -37,7 +37,7 @@ def show_trial(request: CallerRequest, trial_id: UUID) -> TrialOut:
     },
 )
 def download_artifact(request: CallerRequest, trial_id: UUID, name: Text) -> HttpResponse:
-    content = artifact_content(request.auth.member, trial_id, name)
+    content = load_artifact(request.auth.member, trial_id, name)
     # A server under test may have written the content: never let a browser render it.
     response = HttpResponse(content, content_type="application/octet-stream")
     response.headers["Content-Disposition"] = "attachment"

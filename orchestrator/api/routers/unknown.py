@@ -3,12 +3,12 @@
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
-from orchestrator.api.errors import unknown_path
+from orchestrator.api.errors import answer_unknown_path
 
 router = Router()
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
 @router.api_operation(METHODS, "/{path:rest}", auth=None, include_in_schema=False)
-def nothing_here(request: HttpRequest, rest: str) -> HttpResponse:
-    return unknown_path(request)
+def answer_unknown_address(request: HttpRequest, rest: str) -> HttpResponse:
+    return answer_unknown_path(request)

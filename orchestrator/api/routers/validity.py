@@ -3,7 +3,7 @@
 from ninja import Router
 
 from orchestrator.api.auth import CallerRequest
-from orchestrator.api.pages import Limit, NameCursor, page_of_named
+from orchestrator.api.pages import Limit, NameCursor, cut_named_page
 from orchestrator.api.schemas.validity import ValidityRulePage, validity_rule_out
 from orchestrator.loadtools.thresholds import THRESHOLDS
 
@@ -16,7 +16,7 @@ def list_validity_rules(
 ) -> ValidityRulePage:
     """With their thresholds, those of the load first; `reasons` of trials begin with such a
     `code`."""
-    found, following = page_of_named(
+    found, following = cut_named_page(
         list(THRESHOLDS.values()), lambda rule: rule.code, after=cursor, limit=limit
     )
     return ValidityRulePage(

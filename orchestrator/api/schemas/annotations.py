@@ -8,7 +8,7 @@ from ninja import Schema
 from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
 
 from orchestrator.api.schemas.common import CaseOut, CommitOut, Text, case_out, commit_out
-from orchestrator.histories.annotations import MAX_TEXT, Scope, scope_of
+from orchestrator.histories.annotations import MAX_TEXT, Scope, describe_scope
 from orchestrator.results.models import Annotation
 
 NoteText = Annotated[
@@ -77,7 +77,7 @@ def annotation_out(note: Annotation) -> AnnotationOut:
     benchmark = case.benchmark if case else note.benchmark
     return AnnotationOut(
         id=note.pk,
-        of=scope_of(note),
+        of=describe_scope(note),
         project=note.project.slug,
         benchmark=benchmark.slug if benchmark else None,
         case=case_out(case) if case else None,

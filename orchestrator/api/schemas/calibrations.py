@@ -9,7 +9,7 @@ from pydantic import Field
 
 from orchestrator.api.schemas.common import CommitOut, Text, Whole, commit_out
 from orchestrator.api.schemas.comparisons import ValidityIssueOut, validity_issues_out
-from orchestrator.calibration.sensitivity import Sight, sights_of
+from orchestrator.calibration.sensitivity import Sensitivity, list_sensitivities
 from orchestrator.measurements.validity_issues import RunValidity
 from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import (
@@ -104,14 +104,14 @@ def calibration_out(calibration: Calibration, epoch: int, validity: RunValidity)
         at=calibration.at,
         present=calibration.epoch == epoch,
         message=calibration.message,
-        noise=[_noise_out(sight) for sight in sights_of(calibration)],
+        noise=[_noise_out(sight) for sight in list_sensitivities(calibration)],
         suspect=validity.suspect,
         left_out=validity.invalid + validity.failed,
         validity_issues=validity_issues_out(validity.validity_issues),
     )
 
 
-def _noise_out(sight: Sight) -> NoiseOut:
+def _noise_out(sight: Sensitivity) -> NoiseOut:
     noise = sight.noise
     return NoiseOut(
         case=sight.case,

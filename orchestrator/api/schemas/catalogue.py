@@ -10,8 +10,8 @@ from orchestrator.api.schemas.common import CaseOut, Text, case_out
 from orchestrator.benchmarks.catalogue import Suite
 from orchestrator.benchmarks.models import Benchmark, Commit, Definition
 from orchestrator.benchmarks.review import Fault, Review
-from orchestrator.benchmarks.selectors import spec_of
-from orchestrator.benchmarks.versions import DiffLine, case_changes, diff_lines
+from orchestrator.benchmarks.selectors import read_spec
+from orchestrator.benchmarks.versions import DiffLine, compare_cases, compute_diff
 
 Source = Annotated[str, Field(max_length=262_144, pattern=r"^[^\x00]*$", description="YAML.")]
 
@@ -168,11 +168,11 @@ def definition_out(definition: Definition) -> DefinitionOut:
 
 
 def definition_changes_out(before: Definition, after: Definition) -> DefinitionChangesOut:
-    cases = case_changes(spec_of(before), spec_of(after))
+    cases = compare_cases(read_spec(before), read_spec(after))
     return DefinitionChangesOut(
         version=after.version,
         since=before.version,
-        lines=[_line_out(each) for each in diff_lines(before.source, after.source)],
+        lines=[_line_out(each) for each in compute_diff(before.source, after.source)],
         cases_added=list(cases.added),
         cases_removed=list(cases.removed),
         cases_kept=cases.kept,

@@ -8,20 +8,20 @@ from ninja import Schema
 from pydantic import AwareDatetime, BaseModel, ConfigDict, model_validator
 
 from orchestrator.alerts.models import Alert, AlertState
-from orchestrator.alerts.selectors import searches_of
+from orchestrator.alerts.selectors import load_bisections
 from orchestrator.api.schemas.common import (
     CaseOut,
     CommitOut,
     Flag,
     Text,
     Whole,
+    build_web_url,
     case_out,
     commit_out,
-    web_url,
 )
 from orchestrator.benchmarks.models import Project
-from orchestrator.regressions.bisection_answers import answers_of, bad_of
-from orchestrator.regressions.change_points import baseline_case
+from orchestrator.regressions.bisection_answers import is_bad_answer, load_answers
+from orchestrator.regressions.change_points import get_baseline_case
 from orchestrator.results.models import Baseline, Bisection, BisectionState, ChangeKind, ChangeState
 
 
@@ -248,9 +248,9 @@ def alert_out(alert: Alert) -> AlertOut:
         silenced_until=alert.silenced_until,
         fixed_by=commit_out(alert.fixed_by) if alert.fixed_by else None,
         log=[DoneOut(**each) for each in alert.log],
-        web_url=web_url("alert", alert.pk),
+        web_url=build_web_url("alert", alert.pk),
         change_points=[change_point_out(row) for row in rows],
-        bisections=[_bisection_out(each) for each in searches_of(alert)],
+        bisections=[_bisection_out(each) for each in load_bisections(alert)],
     )
 
 
@@ -260,10 +260,10 @@ def _bisection_out(search: Bisection) -> BisectionOut:
             commit=search.path[answer.index],
             change=answer.change,
             blocks=answer.blocks,
-            is_bad=bad_of(search, answer),
+            is_bad=is_bad_answer(search, answer),
             run=told.get("run"),
         )
-        for answer, told in zip(answers_of(search), search.answers, strict=True)
+        for answer, told in zip(load_answers(search), search.answers, strict=True)
     ]
     return BisectionOut(
         state=BisectionState(search.state),
@@ -277,7 +277,7 @@ def _bisection_out(search: Bisection) -> BisectionOut:
 
 
 def baseline_out(baseline: Baseline) -> BaselineOut:
-    series, case = baseline.series, baseline_case(baseline)
+    series, case = baseline.series, get_baseline_case(baseline)
     return BaselineOut(
         id=baseline.pk,
         benchmark=case.benchmark.slug,

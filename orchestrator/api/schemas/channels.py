@@ -10,8 +10,8 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field
 
-from orchestrator.alerts.channel_service import EVENTS, MadeChannel, NewChannel
-from orchestrator.alerts.deliveries import channel_problem
+from orchestrator.alerts.channel_service import EVENTS, CreatedChannel, NewChannel
+from orchestrator.alerts.deliveries import find_channel_problem
 from orchestrator.alerts.models import (
     Channel,
     ChannelKind,
@@ -21,7 +21,7 @@ from orchestrator.alerts.models import (
     Event,
     EventKind,
 )
-from orchestrator.api.schemas.common import Text, ToldOnce, api_url, web_url
+from orchestrator.api.schemas.common import Text, ToldOnce, build_api_url, build_web_url
 
 ChosenEvent = StrEnum("ChosenEvent", {kind.name: str(kind) for kind in EVENTS})  # type: ignore[misc]
 
@@ -121,39 +121,39 @@ class DeliveryPage(Schema):
 
 
 def channel_out(channel: Channel) -> ChannelOut:
-    return ChannelOut(**_channel(channel))
+    return ChannelOut(**_channel_fields(channel))
 
 
-def new_channel_out(made: MadeChannel) -> NewChannelOut:
-    return NewChannelOut(**_channel(made.channel), secret=made.secret or None)
+def new_channel_out(made: CreatedChannel) -> NewChannelOut:
+    return NewChannelOut(**_channel_fields(made.channel), secret=made.secret or None)
 
 
 def delivery_out(delivery: Delivery) -> DeliveryOut:
-    return DeliveryOut(**_delivery(delivery))
+    return DeliveryOut(**_delivery_fields(delivery))
 
 
 def delivery_detail_out(delivery: Delivery) -> DeliveryDetailOut:
     return DeliveryDetailOut(
-        **_delivery(delivery),
+        **_delivery_fields(delivery),
         tries=[_try_out(each) for each in delivery.log],
         headers=delivery.headers,
         body=delivery.body,
     )
 
 
-def _channel(channel: Channel) -> dict[str, Any]:
+def _channel_fields(channel: Channel) -> dict[str, Any]:
     named = ("id", "name", "kind", "target", "events", "digest", "enabled", "created_at")
     by = channel.created_by
     return {
         **{name: getattr(channel, name) for name in named},
-        "problem": channel_problem(channel) or None,
+        "problem": find_channel_problem(channel) or None,
         "created_by": by.get_username() if by else None,
-        "url": api_url(f"channels/{channel.pk}"),
-        "web_url": web_url("channel", channel.pk),
+        "url": build_api_url(f"channels/{channel.pk}"),
+        "web_url": build_web_url("channel", channel.pk),
     }
 
 
-def _delivery(delivery: Delivery) -> dict[str, Any]:
+def _delivery_fields(delivery: Delivery) -> dict[str, Any]:
     waits = delivery.state == DeliveryState.WAITING
     return {
         "id": delivery.pk,
@@ -164,8 +164,8 @@ def _delivery(delivery: Delivery) -> dict[str, Any]:
         "last_try": _try_out(delivery.log[-1]) if delivery.log else None,
         "next_at": delivery.next_at if waits else None,
         "created_at": delivery.created_at,
-        "url": api_url(f"deliveries/{delivery.pk}"),
-        "web_url": web_url("delivery", delivery.pk),
+        "url": build_api_url(f"deliveries/{delivery.pk}"),
+        "web_url": build_web_url("delivery", delivery.pk),
     }
 
 

@@ -78,16 +78,16 @@ def case_out(case: Case) -> CaseOut:
     return CaseOut(key=case.key, label=case.label, parameters=case.parameters)
 
 
-def api_url(path: str) -> str:
+def build_api_url(path: str) -> str:
     return f"/api/v1/{path}"
 
 
-def web_url(page: str, *args: object, **named: object) -> str:
+def build_web_url(page: str, *args: object, **named: object) -> str:
     """Return the address of a page of the web UI by its URL name."""
     return settings.BASE_URL + reverse(page, args=args, kwargs=named)
 
 
-def _day(value: object) -> object:
+def _parse_day(value: object) -> object:
     """Refuse numbers: pydantic would read them as seconds since 1970."""
     if isinstance(value, str) and not re.fullmatch(r"\d{4}-\d\d-\d\d", value):
         raise ValueError("expected a day such as 2026-11-22")
@@ -95,4 +95,4 @@ def _day(value: object) -> object:
 
 
 #: A day in UTC.
-Day = Annotated[date, BeforeValidator(_day)]
+Day = Annotated[date, BeforeValidator(_parse_day)]

@@ -5,9 +5,9 @@ from urllib.parse import urlencode
 
 from ninja import Schema
 
-from orchestrator.api.schemas.common import CaseOut, CommitOut, web_url
+from orchestrator.api.schemas.common import CaseOut, CommitOut, build_web_url
 from orchestrator.comparisons.reasons import ReasonCode
-from orchestrator.comparisons.report import ComparisonReport, comparison_query
+from orchestrator.comparisons.report import ComparisonReport, build_comparison_query
 from orchestrator.measurements.validity_issues import ValidityIssue
 from orchestrator.runs.models import Run
 from orchestrator.stats.comparison import Verdict
@@ -155,9 +155,9 @@ class ComparisonOut(Schema):
     cases: list[CaseComparisonOut]
 
 
-def comparison_url(report: ComparisonReport, run: Run | None) -> str:
+def build_comparison_url(report: ComparisonReport, run: Run | None) -> str:
     """The address of the page with this report; `run`: the run that it is limited to."""
-    return f"{web_url('compare')}?{urlencode(comparison_query(report, run))}"
+    return f"{build_web_url('compare')}?{urlencode(build_comparison_query(report, run))}"
 
 
 def validity_issues_out(issues: Sequence[ValidityIssue]) -> list[ValidityIssueOut]:

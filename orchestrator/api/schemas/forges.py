@@ -7,7 +7,7 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field, StringConstraints
 
-from orchestrator.api.schemas.common import Text, Whole, api_url, web_url
+from orchestrator.api.schemas.common import Text, Whole, build_api_url, build_web_url
 from orchestrator.forges.models import (
     BenchmarkRequest,
     Connection,
@@ -167,8 +167,8 @@ def benchmark_request_out(request: BenchmarkRequest) -> BenchmarkRequestOut:
         problem=pull.problem or None,
         run=request.run_id,
         at=request.at,
-        url=api_url(f"benchmark-requests/{request.pk}"),
-        web_url=web_url("project-forge", slug),
+        url=build_api_url(f"benchmark-requests/{request.pk}"),
+        web_url=build_web_url("project-forge", slug),
     )
 
 
@@ -179,10 +179,10 @@ def _forge(connection: Connection) -> dict[str, Any]:
         **{name: getattr(connection, name) for name in named},
         "project": slug,
         "has_token": connection.sealed_token is not None,
-        "webhook_url": web_url("forge-hook", connection.pk),
+        "webhook_url": build_web_url("forge-hook", connection.pk),
         "problem": connection.problem or None,
         "created_by": by.get_username() if by else None,
         "created_at": connection.created_at,
-        "url": api_url(f"projects/{slug}/forge"),
-        "web_url": web_url("project-forge", slug),
+        "url": build_api_url(f"projects/{slug}/forge"),
+        "web_url": build_web_url("project-forge", slug),
     }

@@ -14,8 +14,8 @@ from orchestrator.api.schemas.common import (
     Number,
     Text,
     Whole,
+    build_web_url,
     commit_out,
-    web_url,
 )
 from orchestrator.calibration.golden import GoldenStatus
 from orchestrator.core.clock import utc_now
@@ -177,7 +177,7 @@ def host_out(host: Host, golden: GoldenStatus | None) -> HostOut:
         golden=golden_out(golden) if golden else None,
         last_seen_at=host.last_seen_at,
         run=lease.job.run_id if lease else None,
-        web_url=web_url("host", host.pk),
+        web_url=build_web_url("host", host.pk),
     )
 
 

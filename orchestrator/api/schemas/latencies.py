@@ -10,7 +10,7 @@ from orchestrator.api.schemas.common import (
     CaseOut,
     CommitOut,
     Text,
-    api_url,
+    build_api_url,
     case_out,
     commit_out,
 )
@@ -98,7 +98,7 @@ def trial_latency_out(
         label=LATENCY_LABELS[model] if model else None,
         requests=distribution.total_count if distribution else 0,
         percentiles=_percentiles_out(distribution, percentiles),
-        histogram_url=f"{api_url(f'trials/{trial.pk}/histogram')}?{urlencode(query)}",
+        histogram_url=f"{build_api_url(f'trials/{trial.pk}/histogram')}?{urlencode(query)}",
     )
 
 
@@ -121,7 +121,7 @@ def case_latency_out(
         label=LATENCY_LABELS[model] if model else None,
         requests=found.distribution.total_count if found.distribution else 0,
         percentiles=_percentiles_out(found.distribution, percentiles),
-        histogram_url=f"{api_url('latency/histogram')}?{urlencode(query)}",
+        histogram_url=f"{build_api_url('latency/histogram')}?{urlencode(query)}",
     )
 
 

@@ -7,7 +7,7 @@ from orchestrator.loadtools.capabilities import PROTOCOL_TITLES
 from orchestrator.loadtools.model import Knowledge
 from orchestrator.loadtools.model import Protocol as ProtocolName
 from orchestrator.loadtools.registry import Adapter
-from orchestrator.loadtools.sheets import version_text
+from orchestrator.loadtools.sheets import format_version
 from orchestrator.measurements.tool_errors import MetricError, ToolErrors
 
 
@@ -102,7 +102,7 @@ def load_tool_out(
     sheet = tool.sheet
     return LoadToolOut(
         name=tool.name,
-        minimum_version=version_text(tool),
+        minimum_version=format_version(tool),
         protocols=[
             SpokenOut(protocol=protocol, tls=tls, title=title)
             for (protocol, tls), title in PROTOCOL_TITLES.items()

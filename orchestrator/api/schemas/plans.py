@@ -6,7 +6,7 @@ from pydantic import Field
 from orchestrator.api.schemas.common import CommitOut, commit_out
 from orchestrator.api.schemas.runs import UntilName
 from orchestrator.benchmarks.matrix import CaseSpec, is_baseline
-from orchestrator.benchmarks.resolved import why_unsupported
+from orchestrator.benchmarks.resolved import find_unsupported_reason
 from orchestrator.benchmarks.spec import Spec
 from orchestrator.runs.plans import RunPlan
 from orchestrator.runs.run_warnings import find_warnings
@@ -80,6 +80,6 @@ def _case_out(spec: Spec, case: CaseSpec, seconds: float) -> PlannedCaseOut:
         label=case.label,
         parameters=dict(case.parameters),
         is_baseline=is_baseline(spec, case.parameters),
-        unsupported=why_unsupported(spec, case.parameters),
+        unsupported=find_unsupported_reason(spec, case.parameters),
         trial_s=seconds,
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 from ninja import Schema
 from pydantic import Field, StringConstraints
 
-from orchestrator.api.schemas.common import Text, api_url, web_url
+from orchestrator.api.schemas.common import Text, build_api_url, build_web_url
 from orchestrator.benchmarks.models import Commit, Fetch, Project
 
 Slug = Annotated[str, StringConstraints(max_length=60, pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
@@ -116,8 +116,8 @@ def project_out(project: Project) -> ProjectOut:
         fetched_at=project.fetched_at,
         fetch=fetch_out(project.fetch if hasattr(project, "fetch") else Fetch(project=project)),
         benchmarks=sorted(each.slug for each in project.benchmarks.all()),
-        url=api_url(f"projects/{project.slug}"),
-        web_url=web_url("project", project.slug),
+        url=build_api_url(f"projects/{project.slug}"),
+        web_url=build_web_url("project", project.slug),
     )
 
 

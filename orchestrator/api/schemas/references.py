@@ -6,8 +6,8 @@ from uuid import UUID
 
 from ninja import Schema
 
-from orchestrator.api.schemas.common import Text, api_url, web_url
-from orchestrator.reports.reference_import import Imported
+from orchestrator.api.schemas.common import Text, build_api_url, build_web_url
+from orchestrator.reports.reference_import import ReferenceImport
 from orchestrator.results.models import ReferenceResult, ReferenceSource
 
 
@@ -72,12 +72,12 @@ def reference_out(source: ReferenceSource) -> ReferenceOut:
         origin=source.origin,
         format=source.format,
         imported_at=source.imported_at,
-        url=api_url(f"references/{source.pk}"),
-        web_url=web_url("reference", source.pk),
+        url=build_api_url(f"references/{source.pk}"),
+        web_url=build_web_url("reference", source.pk),
     )
 
 
-def imported_out(done: Imported) -> ImportedOut:
+def imported_out(done: ReferenceImport) -> ImportedOut:
     return ImportedOut(
         reference=reference_out(done.source),
         rows=done.rows,

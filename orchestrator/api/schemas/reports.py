@@ -7,7 +7,7 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field
 
-from orchestrator.api.schemas.common import Text, web_url
+from orchestrator.api.schemas.common import Text, build_web_url
 from orchestrator.reports.exports import report_data
 from orchestrator.reports.pivots import Report
 from orchestrator.reports.report_spec import ReportSpec, from_data
@@ -167,5 +167,5 @@ def _summary(report: SavedReport) -> dict[str, Any]:
         "title": report.title,
         "benchmark": f"{report.benchmark.project.slug}/{report.benchmark.slug}",
         "changed_at": report.changed_at,
-        "web_url": web_url("report", report.slug),
+        "web_url": build_web_url("report", report.slug),
     }

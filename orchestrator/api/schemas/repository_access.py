@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from ninja import Schema
 from pydantic import Field, StringConstraints
 
-from orchestrator.api.schemas.common import Text, api_url, web_url
+from orchestrator.api.schemas.common import Text, build_api_url, build_web_url
 from orchestrator.benchmarks.models import Project, RepositoryAccess
 
 Token = Annotated[str, StringConstraints(min_length=1, max_length=500, pattern=r"^[!-~]+$")]
@@ -58,6 +58,6 @@ def repository_access_out(project: Project, row: RepositoryAccess) -> Repository
         offered_at=row.offered_at,
         changed_by=by.get_username() if by else None,
         changed_at=row.changed_at,
-        url=api_url(f"projects/{project.slug}/repository-access"),
-        web_url=web_url("project-access", project.slug),
+        url=build_api_url(f"projects/{project.slug}/repository-access"),
+        web_url=build_web_url("project-access", project.slug),
     )

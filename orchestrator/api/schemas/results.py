@@ -8,7 +8,7 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import BaseModel, ConfigDict, Field
 
-from orchestrator.api.schemas.common import Fault, api_url, web_url
+from orchestrator.api.schemas.common import Fault, build_api_url, build_web_url
 from orchestrator.measurements.incoming import MOST_RESULTS, ResultIn
 from orchestrator.results.models import ResultImport
 
@@ -82,6 +82,6 @@ def import_out(found: ResultImport) -> ImportOut:
         errors=[Fault(field=where or None, detail=what) for where, what in found.faults],
         created_at=found.created_at,
         ended_at=found.ended_at,
-        url=api_url(f"results/imports/{found.pk}"),
-        web_url=f"{web_url('imports')}#import-{found.pk}",
+        url=build_api_url(f"results/imports/{found.pk}"),
+        web_url=f"{build_web_url('imports')}#import-{found.pk}",
     )

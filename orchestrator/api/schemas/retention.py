@@ -8,7 +8,7 @@ from ninja import Schema
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from orchestrator.api.schemas.common import CommitOut, Text, Whole, commit_out
-from orchestrator.results.models import Pin, Removal, Removed, Retention
+from orchestrator.results.models import Pin, Removal, RemovalKind, Retention
 
 Days = Annotated[Whole | None, Field(ge=1, description="Null: forever.")]
 
@@ -69,7 +69,7 @@ class PinPage(Schema):
 class RemovalOut(Schema):
     """`ended_at` is null while data remain to be removed; `bytes` is their stored size."""
 
-    what: Removed
+    what: RemovalKind
     run: UUID | None
     after_days: int
     rows: int
@@ -106,7 +106,7 @@ def pin_out(pin: Pin) -> PinOut:
 
 def removal_out(removal: Removal) -> RemovalOut:
     return RemovalOut(
-        what=Removed(removal.what),
+        what=RemovalKind(removal.what),
         run=removal.run_id,
         after_days=removal.after_days,
         rows=removal.rows,

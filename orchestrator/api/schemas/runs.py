@@ -14,9 +14,9 @@ from orchestrator.api.schemas.common import (
     Number,
     Text,
     Whole,
-    api_url,
+    build_api_url,
+    build_web_url,
     commit_out,
-    web_url,
 )
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.runs.case_status import CaseStatus
@@ -301,8 +301,8 @@ def run_summary_out(run: Run) -> RunSummaryOut:
         seed=run.seed,
         baseline=baseline,
         contenders=contenders,
-        url=api_url(f"runs/{run.pk}"),
-        web_url=web_url("run", run.pk),
+        url=build_api_url(f"runs/{run.pk}"),
+        web_url=build_web_url("run", run.pk),
     )
 
 
@@ -380,7 +380,7 @@ def _build_out(build: Build) -> BuildOut:
         seconds=build.seconds,
         message=build.message,
         started_at=build.started_at,
-        log_url=api_url(f"builds/{build.pk}/log"),
+        log_url=build_api_url(f"builds/{build.pk}/log"),
     )
 
 

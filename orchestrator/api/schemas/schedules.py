@@ -7,7 +7,7 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field, model_validator
 
-from orchestrator.api.schemas.common import Flag, Number, Text, Whole, api_url, web_url
+from orchestrator.api.schemas.common import Flag, Number, Text, Whole, build_api_url, build_web_url
 from orchestrator.api.schemas.runs import Expression, PlacementIn, PriorityName, UntilName
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.runs.models import Schedule
@@ -132,6 +132,6 @@ def schedule_out(schedule: Schedule) -> ScheduleOut:
         next_at=schedule.next_at,
         last_at=schedule.last_at,
         last_message=schedule.last_message,
-        url=api_url(f"schedules/{schedule.pk}"),
-        web_url=web_url("schedules"),
+        url=build_api_url(f"schedules/{schedule.pk}"),
+        web_url=build_web_url("schedules"),
     )

@@ -7,9 +7,14 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import Field, StringConstraints
 
-from orchestrator.api.schemas.common import Flag, ToldOnce, Whole, web_url
+from orchestrator.api.schemas.common import Flag, ToldOnce, Whole, build_web_url
 from orchestrator.benchmarks.models import Project, ShareLink
-from orchestrator.benchmarks.sharing import MOST_DAYS, NewLink, public_address, shared_address
+from orchestrator.benchmarks.sharing import (
+    MOST_DAYS,
+    NewLink,
+    build_public_address,
+    build_shared_address,
+)
 from orchestrator.histories.badges import BadgeText, ChartText
 
 PageAddress = Annotated[
@@ -98,12 +103,12 @@ def public_out(project: Project) -> PublicOut:
         project=project.slug,
         public=project.public_since is not None,
         public_since=project.public_since,
-        address=public_address(project),
+        address=build_public_address(project),
     )
 
 
 def share_link_out(link: ShareLink) -> ShareLinkOut:
-    page = web_url(link.page, **link.parameters)
+    page = build_web_url(link.page, **link.parameters)
     return ShareLinkOut(
         id=link.pk,
         project=link.project.slug,
@@ -118,7 +123,7 @@ def share_link_out(link: ShareLink) -> ShareLinkOut:
 
 
 def new_share_link_out(new: NewLink) -> NewShareLinkOut:
-    return NewShareLinkOut(**share_link_out(new.link).model_dump(), url=shared_address(new))
+    return NewShareLinkOut(**share_link_out(new.link).model_dump(), url=build_shared_address(new))
 
 
 def badges_out(

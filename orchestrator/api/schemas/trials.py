@@ -8,8 +8,8 @@ from uuid import UUID
 
 from ninja import Schema
 
-from orchestrator.api.schemas.common import CaseOut, CommitOut, api_url, case_out, commit_out
-from orchestrator.loadtools.metrics import Metric, latency_label
+from orchestrator.api.schemas.common import CaseOut, CommitOut, build_api_url, case_out, commit_out
+from orchestrator.loadtools.metrics import Metric, describe_latency_model
 from orchestrator.loadtools.model import Model
 from orchestrator.measurements.prices import Cost
 from orchestrator.measurements.selectors import ArtifactInfo, LoadSummary, TrialDetails
@@ -130,7 +130,7 @@ def trial_summary_out(trial: Trial) -> TrialSummaryOut:
         attempt=trial.attempt,
         started_at=trial.started_at,
         ended_at=trial.ended_at,
-        url=api_url(f"trials/{trial.pk}"),
+        url=build_api_url(f"trials/{trial.pk}"),
     )
 
 
@@ -159,7 +159,7 @@ def trial_out(details: TrialDetails, costs: Sequence[Cost]) -> TrialOut:
 
 
 def _measurement_out(info: Metric, value: float, model: Model | None) -> MeasurementOut:
-    label = latency_label(info.key, model) if model else None
+    label = describe_latency_model(info.key, model) if model else None
     return MeasurementOut(
         metric=info.key, title=info.title, unit=info.unit, value=value, label=label
     )
@@ -176,7 +176,9 @@ def _load_out(trial: Trial, load: LoadSummary) -> LoadOut:
         validity=Validity(load.validity),
         reasons=list(load.reasons),
         readings=dict(load.readings),
-        latency_url=api_url(f"trials/{trial.pk}/latency?load={load.number}&percentiles=50,99"),
+        latency_url=build_api_url(
+            f"trials/{trial.pk}/latency?load={load.number}&percentiles=50,99"
+        ),
     )
 
 
@@ -185,5 +187,5 @@ def _artifact_out(trial: Trial, artifact: ArtifactInfo) -> ArtifactOut:
         name=artifact.name,
         size=artifact.size,
         sha256=artifact.sha256,
-        url=api_url(f"trials/{trial.pk}/artifacts/{quote(artifact.name)}"),
+        url=build_api_url(f"trials/{trial.pk}/artifacts/{quote(artifact.name)}"),
     )

@@ -8,12 +8,12 @@ from typing import IO, Any
 
 from django.db import connection, transaction
 
-from orchestrator.accounts.sealed_columns import keys_in_use
-from orchestrator.archives.database.clients import Server, clients_of, our_server, running
+from orchestrator.accounts.sealed_columns import load_key_ids
+from orchestrator.archives.database.clients import Server, find_clients, read_server, run_program
 from orchestrator.archives.database.manifest import DUMP, MANIFEST, Manifest
-from orchestrator.archives.database.state import applied_migrations, rows_by_table
-from orchestrator.archives.files import copied, whole_file
-from orchestrator.archives.version import pitwall_version
+from orchestrator.archives.database.state import count_rows_by_table, load_applied_migrations
+from orchestrator.archives.files import copy_stream, write_whole_file
+from orchestrator.archives.version import read_pitwall_version
 from orchestrator.core.clock import utc_now
 
 #: Called with the number of bytes that are written.
@@ -25,23 +25,23 @@ def back_up(path: Path, *, overwrite: bool = False, written: Written = lambda _:
 
     Raise ConflictError if the file exists, or if no pg_dump fits the server.
     """
-    server = our_server()
-    program = clients_of(server) / "pg_dump"
-    with whole_file(path, overwrite=overwrite) as file, zipfile.ZipFile(file, "w") as archive:
+    server = read_server()
+    program = find_clients(server) / "pg_dump"
+    with write_whole_file(path, overwrite=overwrite) as file, zipfile.ZipFile(file, "w") as archive:
         # The counted rows and those that pg_dump reads are of the same instant.
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             cursor.execute("SELECT pg_export_snapshot()")
             (snapshot,) = cursor.fetchone()
             state: dict[str, Any] = {
-                "tables": rows_by_table(),
-                "migrations": applied_migrations(),
-                "sealing_keys": keys_in_use(),
+                "tables": count_rows_by_table(),
+                "migrations": load_applied_migrations(),
+                "sealing_keys": load_key_ids(),
             }
             with archive.open(zipfile.ZipInfo(DUMP), "w", force_zip64=True) as member:
                 size, digest = _dump(program, server, snapshot, member, written)
         manifest = Manifest(
-            pitwall=pitwall_version(),
+            pitwall=read_pitwall_version(),
             postgresql=server.version,
             made_at=utc_now().isoformat(timespec="seconds"),
             dump_bytes=size,
@@ -57,6 +57,6 @@ def _dump(
 ) -> tuple[int, str]:
     """Copy the output of pg_dump. Return its size and SHA-256."""
     options = ("--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}")
-    with running(program, server, *options, stdout=subprocess.PIPE) as dumping:
+    with run_program(program, server, *options, stdout=subprocess.PIPE) as dumping:
         assert dumping.stdout is not None, "it is a pipe"
-        return copied(dumping.stdout, out, written)
+        return copy_stream(dumping.stdout, out, written)

@@ -39,7 +39,7 @@ class Server:
     environment: dict[str, str] = field(repr=False)
 
 
-def our_server() -> Server:
+def read_server() -> Server:
     connection.ensure_connection()
     number = connection.connection.info.server_version
     given = connection.get_connection_params()
@@ -60,11 +60,11 @@ def our_server() -> Server:
     )
 
 
-def clients_of(server: Server) -> Path:
+def find_clients(server: Server) -> Path:
     """Return the folder of the programs. Raise ConflictError if there are none of its version."""
     found = {}
-    for folder in _folders():
-        major = _major_of(folder)
+    for folder in _list_folders():
+        major = _parse_major(folder)
         if major == server.major:
             return folder
         if major is not None:
@@ -78,7 +78,7 @@ def clients_of(server: Server) -> Path:
 
 
 @contextlib.contextmanager
-def running(
+def run_program(
     program: Path,
     server: Server,
     *options: str,
@@ -96,7 +96,7 @@ def running(
             raise ProgramFailedError(program.name, process.returncode, said)
 
 
-def _folders() -> Iterator[Path]:
+def _list_folders() -> Iterator[Path]:
     if named := os.environ.get("PITWALL_PG_BIN"):
         yield Path(named)
     if on_path := shutil.which("pg_dump"):
@@ -107,7 +107,7 @@ def _folders() -> Iterator[Path]:
         yield Path(wheel.origin).parent / "pginstall" / "bin"
 
 
-def _major_of(folder: Path) -> int | None:
+def _parse_major(folder: Path) -> int | None:
     """Return the major version; None if one of the programs is missing or does not run."""
     if not all((folder / name).exists() for name in PROGRAMS):
         return None

@@ -52,10 +52,10 @@ def read_manifest(path: Path) -> Manifest:
         raise InvalidRequestError(
             f"{path} is not a backup of Pitwall, or is truncated: it has no {MANIFEST} and {DUMP}"
         ) from error
-    return _checked(path, told)
+    return _check_manifest(path, told)
 
 
-def _checked(path: Path, told: Any) -> Manifest:
+def _check_manifest(path: Path, told: Any) -> Manifest:
     if not isinstance(told, dict) or told.pop("format", None) != FORMAT:
         raise InvalidRequestError(f"{path} is not a backup of Pitwall")
     version = told.pop("version", None)

@@ -13,12 +13,12 @@ from typing import IO
 from django.db import connection
 from psycopg import sql
 
-from orchestrator.accounts.sealed_columns import reseal, sealed_columns
+from orchestrator.accounts.sealed_columns import list_sealed_columns, rotate_seals
 from orchestrator.archives.database import state
-from orchestrator.archives.database.clients import Server, clients_of, our_server, running
+from orchestrator.archives.database.clients import Server, find_clients, read_server, run_program
 from orchestrator.archives.database.manifest import DUMP, Manifest, read_manifest
 from orchestrator.archives.errors import ProgramFailedError
-from orchestrator.archives.files import copied
+from orchestrator.archives.files import copy_stream
 from orchestrator.core.errors import ConflictError, InvalidRequestError
 
 Read = Callable[[int, int], None]
@@ -56,7 +56,7 @@ _CHECK = sql.SQL(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class RestoreResult:
     """`missing`: migrations that are still to be applied.
 
     `broken`: columns with secrets that no key opens, one line per column. It is None if that is
@@ -81,7 +81,7 @@ class _Backup:
         all_bytes = self.manifest.dump_bytes
         try:
             with zipfile.ZipFile(self.path) as archive, archive.open(DUMP) as dump:
-                _, digest = copied(dump, out, lambda done: self.read(done, all_bytes))
+                _, digest = copy_stream(dump, out, lambda done: self.read(done, all_bytes))
         except (zipfile.BadZipFile, zlib.error, EOFError) as error:
             raise InvalidRequestError(f"{self.path} is damaged: {error}") from error
         if digest != self.manifest.dump_sha256:
@@ -103,7 +103,7 @@ def restore(
     replace: bool = False,
     revoke_tokens: bool = False,
     read: Read = lambda _done, _all: None,
-) -> Restored:
+) -> RestoreResult:
     """Restore into the database of the settings. `replace`: drop its present content.
 
     `revoke_tokens`: API tokens, sessions, open invitations and shared links of the backup become
@@ -113,25 +113,25 @@ def restore(
     in use or not empty. Nothing has changed then.
     """
     manifest = read_manifest(path)
-    server = our_server()
+    server = read_server()
     _refuse_unfit(path, manifest, server)
-    programs = clients_of(server)
+    programs = find_clients(server)
     _refuse_occupied(replace=replace)
     # Django's session must not hold locks that the transaction needs.
     connection.close()
     backup = _Backup(path=path, manifest=manifest, read=read)
     before, after = _EMPTY_IT if replace else "", _REVOKE if revoke_tokens else ""
     _pour(backup, programs, server, before=before, after=after)
-    missing = state.pending_migrations()
-    return Restored(
+    missing = state.find_pending_migrations()
+    return RestoreResult(
         manifest=manifest,
         missing=tuple(missing),
-        broken=None if missing else tuple(_broken_seals()),
+        broken=None if missing else tuple(_list_broken_seals()),
     )
 
 
 def _refuse_unfit(path: Path, manifest: Manifest, server: Server) -> None:
-    if unknown := state.unknown_migrations(manifest.migrations):
+    if unknown := state.find_unknown_migrations(manifest.migrations):
         raise InvalidRequestError(
             f"{path} was made by a newer Pitwall ({manifest.pitwall}): this one does not know "
             f"{', '.join(unknown[:3])}{' and others' if len(unknown) > 3 else ''}; restore it with "
@@ -147,12 +147,12 @@ def _refuse_unfit(path: Path, manifest: Manifest, server: Server) -> None:
 
 def _refuse_occupied(*, replace: bool) -> None:
     name = connection.settings_dict["NAME"]
-    if state.tables() and not replace:
+    if state.load_tables() and not replace:
         raise ConflictError(
             f"the database {name} is not empty; name an empty one in DATABASE_URL, or use "
             "--replace, which deletes its present contents"
         )
-    if others := state.other_sessions():
+    if others := state.count_other_sessions():
         raise ConflictError(
             f"{others} other sessions use the database {name}; stop web, workers and beat first"
         )
@@ -163,7 +163,9 @@ def _pour(backup: _Backup, programs: Path, server: Server, *, before: str, after
     options = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1")
     status = -1
     with tempfile.TemporaryFile() as restore_said:
-        with running(programs / "psql", server, *options, stdin=subprocess.PIPE) as carrying_out:
+        with run_program(
+            programs / "psql", server, *options, stdin=subprocess.PIPE
+        ) as carrying_out:
             script = carrying_out.stdin
             assert script is not None, "it is a pipe"
             # If psql has ended, its own messages say why.
@@ -172,7 +174,7 @@ def _pour(backup: _Backup, programs: Path, server: Server, *, before: str, after
                 script.flush()
                 status = _write_script(backup, programs / "pg_restore", script, restore_said)
                 if status == 0:
-                    script.write(f"{_checks(backup.manifest)}{after}COMMIT;\n".encode())
+                    script.write(f"{_check_backup(backup.manifest)}{after}COMMIT;\n".encode())
         if status != 0:
             raise ProgramFailedError("pg_restore", status, restore_said)
 
@@ -187,7 +189,7 @@ def _write_script(backup: _Backup, program: Path, script: IO[bytes], said: IO[by
     return writing.returncode
 
 
-def _checks(manifest: Manifest) -> str:
+def _check_backup(manifest: Manifest) -> str:
     """Return SQL that fails if a table does not have the number of dumped rows."""
     return "".join(
         _CHECK.format(table=sql.Identifier(*table.split(".", 1)), rows=rows, name=table).as_string(
@@ -197,10 +199,14 @@ def _checks(manifest: Manifest) -> str:
     )
 
 
-def _broken_seals() -> list[str]:
+def _list_broken_seals() -> list[str]:
     """Return one line per column with values that cannot be opened."""
     # Each batch yields the same object, which contains all that was found so far.
-    found = [each for column in sealed_columns() for each in [*reseal(column, write=False)][-1:]]
+    found = [
+        each
+        for column in list_sealed_columns()
+        for each in [*rotate_seals(column, write=False)][-1:]
+    ]
     return [
         f"{each.column}: {len(each.broken)} of {each.rows} rows, such as {each.broken[0]}"
         for each in found

@@ -11,10 +11,10 @@ from typing import IO, Any
 from django.db import connection, transaction
 from django.db.models import BinaryField, ForeignKey
 
-from orchestrator.archives.files import whole_file
+from orchestrator.archives.files import write_whole_file
 from orchestrator.archives.projects.form import MANIFEST, Manifest, Member
 from orchestrator.archives.projects.kinds import KINDS, OF_PROJECT, Kind, Scope
-from orchestrator.archives.version import pitwall_version
+from orchestrator.archives.version import read_pitwall_version
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.remotes import without_secret
 from orchestrator.core.clock import utc_now
@@ -39,7 +39,7 @@ def export_project(
     The file appears only when complete.
     """
     with (
-        whole_file(path, overwrite=overwrite) as file,
+        write_whole_file(path, overwrite=overwrite) as file,
         zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
     ):
         with transaction.atomic():
@@ -49,9 +49,9 @@ def export_project(
             for kind in KINDS:
                 writer.write(kind)
         manifest = Manifest(
-            pitwall=pitwall_version(),
+            pitwall=read_pitwall_version(),
             made_at=utc_now().isoformat(timespec="seconds"),
-            project=_of_project(project),
+            project=_load_project_rows(project),
             members=writer.members,
             left_out=len(writer.scope.unended),
         )
@@ -59,7 +59,7 @@ def export_project(
     return manifest
 
 
-def _of_project(project: Project) -> dict[str, Any]:
+def _load_project_rows(project: Project) -> dict[str, Any]:
     told = {name: getattr(project, name) for name in OF_PROJECT}
     # A worker moves secrets out of addresses, but only if there is a sealing key.
     return {**told, "repository_url": without_secret(project.repository_url)}
@@ -81,7 +81,7 @@ class _Writer:
     def write(self, kind: Kind) -> None:
         # Use a file next to the target: the folder of temporary files may be a small memory disk.
         with tempfile.TemporaryFile(dir=self._folder) as raw:
-            lines, values = _Counted(), _Counted()
+            lines, values = _CountingFile(), _CountingFile()
             with self._archive.open(f"{kind.name}.jsonl", "w", force_zip64=True) as out:
                 for row in kind.chosen(self.scope).iterator(chunk_size=AT_ONCE):
                     told, binary = self._told(kind, row)
@@ -122,7 +122,7 @@ class _Writer:
                 out.write(part)
 
 
-class _Counted:
+class _CountingFile:
     """Counts and hashes the bytes that pass through it."""
 
     def __init__(self) -> None:

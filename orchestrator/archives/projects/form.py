@@ -11,7 +11,7 @@ from typing import Any
 from cli.pitwall.units import format_bytes, format_count
 from orchestrator.archives.projects.kinds import BY_NAME, OF_PROJECT
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.core.ids import digest_of
+from orchestrator.core.ids import hash_value
 
 FORMAT = "pitwall project"
 VERSION = 1
@@ -46,7 +46,7 @@ class Manifest:
     def digest(self) -> str:
         """The digest of the content, whenever it was exported."""
         told = {name: member.sha256 for name, member in self.members.items()}
-        return digest_of([dict(self.project), told])
+        return hash_value([dict(self.project), told])
 
     @property
     def rows(self) -> int:

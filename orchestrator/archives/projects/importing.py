@@ -21,11 +21,11 @@ from orchestrator.archives.projects.form import read_manifest as read_form
 from orchestrator.archives.projects.kinds import BY_NAME, KINDS, Kind
 from orchestrator.archives.projects.members import MemberBytes
 from orchestrator.archives.projects.new_ids import NewIds
-from orchestrator.archives.projects.rows import Converter, parsed
+from orchestrator.archives.projects.rows import Converter, parse_row
 from orchestrator.benchmarks.models import Definition, Project
 from orchestrator.benchmarks.selectors import parse_stored
 from orchestrator.core.errors import ConflictError, InvalidRequestError, PitwallError
-from orchestrator.core.ids import digest_of
+from orchestrator.core.ids import hash_value
 from orchestrator.fleet.models import HardwareProfile, Host
 from orchestrator.results.models import ReferenceSource, SavedReport
 from orchestrator.runs.models import Job
@@ -39,7 +39,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runti
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class ImportSummary:
     """`rows` were added; none if the same file was imported before."""
 
     project: Project
@@ -49,7 +49,7 @@ class Imported:
 
 def import_project(
     *, member: Member, path: Path, slug: str = "", read: Read = lambda _done, _all: None
-) -> Imported:
+) -> ImportSummary:
     """Create the project in the member's team, as `slug` if that is given.
 
     Raise ConflictError if the team has another project of that name. Raise InvalidRequestError, and
@@ -58,7 +58,7 @@ def import_project(
     member.require(Role.MAINTAINER, to="import a project")
     try:
         with zipfile.ZipFile(path) as archive:
-            manifest = _manifest(archive)
+            manifest = _read_manifest(archive)
             return _Import(member, archive, manifest, slug, read).run()
     except OSError as error:
         raise InvalidRequestError(f"{path} cannot be read: {error.strerror}") from error
@@ -70,7 +70,7 @@ def import_project(
         raise InvalidRequestError(f"{path}: {error}") from error
 
 
-def _manifest(archive: zipfile.ZipFile) -> Manifest:
+def _read_manifest(archive: zipfile.ZipFile) -> Manifest:
     try:
         with archive.open(MANIFEST) as member:
             return read_form(member.read(MOST_MANIFEST), archive.namelist())
@@ -90,7 +90,7 @@ class _Import:
         self._slug = slug or str(manifest.project["slug"])
         self._done = self._added = 0
 
-    def run(self) -> Imported:
+    def run(self) -> ImportSummary:
         team = self._member.team
         with transaction.atomic():
             # Of two concurrent imports into a team, the second waits and then finds what the first
@@ -106,13 +106,13 @@ class _Import:
                 self._take(kind)
             self._settle()
             record_audit(member=self._member, action=ACTION, subject=self._subject)
-        return Imported(project=self._project, manifest=self._manifest, rows=self._added)
+        return ImportSummary(project=self._project, manifest=self._manifest, rows=self._added)
 
     @property
     def _subject(self) -> str:
         return f"{self._slug} {self._manifest.digest}"
 
-    def _known(self, project: Project) -> Imported:
+    def _known(self, project: Project) -> ImportSummary:
         before = AuditEntry.objects.filter(
             team=self._member.team, action=ACTION, subject=self._subject
         )
@@ -121,7 +121,7 @@ class _Import:
                 f"the team already has a project {self._slug}, which was not imported from this "
                 "file; choose another name with --as"
             )
-        return Imported(project=project, manifest=self._manifest, rows=0)
+        return ImportSummary(project=project, manifest=self._manifest, rows=0)
 
     def _new_project(self) -> Project:
         told = {**self._manifest.project, "slug": self._slug}
@@ -161,7 +161,7 @@ class _Import:
             for number in range(self._manifest.members[name].rows):
                 line = source.line()
                 try:
-                    yield parsed(kind, line)
+                    yield parse_row(kind, line)
                 except InvalidRequestError as error:
                     raise InvalidRequestError(f"{name}, line {number + 1}: {error}") from error
 
@@ -245,5 +245,5 @@ class _Import:
                 parse_stored(definition)
             except (PitwallError, ValueError) as error:
                 raise InvalidRequestError(f"{definition} cannot be read: {error}") from error
-            if definition.digest != digest_of(definition.spec):
+            if definition.digest != hash_value(definition.spec):
                 raise InvalidRequestError(f"{definition}: its digest is of another specification")

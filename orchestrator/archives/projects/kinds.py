@@ -136,7 +136,7 @@ class Kind:
         return key is not None and key.get_internal_type() == "UUIDField"
 
 
-def _out(*names: str) -> frozenset[str]:
+def _exclude_fields(*names: str) -> frozenset[str]:
     return frozenset(names)
 
 
@@ -145,7 +145,7 @@ _OF_RUN = "definition__benchmark__project"
 _OF_TRIAL = "trial__job__run__definition__benchmark__project"
 #: Of a host only its name and profile: no address, login or key. The import makes it an external
 #: host.
-_NOT_OF_HOSTS = _out(*(
+_NOT_OF_HOSTS = _exclude_fields(*(
     each.name for each in Host._meta.concrete_fields
     if each.name not in {"id", "name", "profile", "tags", "created_at"}
 ))  # fmt: skip
@@ -187,7 +187,7 @@ KINDS = (
         model=Job,
         path=f"run__{_OF_RUN}",
         run="run",
-        left_out=_out(
+        left_out=_exclude_fields(
             "sealed_secret",
             "tls",
             "claim",
@@ -202,7 +202,7 @@ KINDS = (
         model=Placement,
         path=f"job__run__{_OF_RUN}",
         run="job__run",
-        left_out=_out("avoid"),
+        left_out=_exclude_fields("avoid"),
     ),
     Kind(name="trials", model=Trial, path=f"job__run__{_OF_RUN}", run="job__run"),
     Kind(
@@ -238,7 +238,7 @@ KINDS = (
     ),
     Kind(name="golden_outcomes", model=GoldenOutcome, path=f"run__{_OF_RUN}", run="run"),
     Kind(name="calibrations", model=Calibration, path=f"run__{_OF_RUN}", run="run"),
-    Kind(name="retention", model=Retention, path="project", left_out=_out("next_at")),
+    Kind(name="retention", model=Retention, path="project", left_out=_exclude_fields("next_at")),
     Kind(name="pins", model=Pin, path="project", run="run"),
     Kind(name="removals", model=Removal, path="project", run="run"),
     Kind(name="reports", model=SavedReport, path="benchmark__project"),

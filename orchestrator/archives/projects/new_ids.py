@@ -9,12 +9,12 @@ from django.db import connection
 
 from orchestrator.accounts.models import Team
 from orchestrator.archives.projects.kinds import Kind
-from orchestrator.archives.projects.rows import uuid_of
+from orchestrator.archives.projects.rows import parse_uuid
 from orchestrator.benchmarks.models import Definition
 from orchestrator.benchmarks.spec import MAX_ROUNDS
 from orchestrator.fleet.models import Host, HostChange, HostSnapshot
-from orchestrator.measurements.comparability import block_of
-from orchestrator.measurements.metrics import metric_ids
+from orchestrator.measurements.comparability import hash_block
+from orchestrator.measurements.metrics import store_metrics
 
 _KEY = 60
 _AT_ONCE = 500
@@ -34,7 +34,7 @@ class NewIds:
 
     def __init__(self, *, team: Team, slug: str, definitions: Iterable[Any]) -> None:
         self._team, self._place = team, f"{team.pk}/{slug}"
-        here = Definition.objects.filter(pk__in=[uuid_of(each) for each in definitions])
+        here = Definition.objects.filter(pk__in=[parse_uuid(each) for each in definitions])
         self._copies = here.exists()
         self._here: dict[str, dict[Any, Any]] = {}
         self._known: set[tuple[str, Any]] = set()
@@ -50,7 +50,7 @@ class NewIds:
         """
         if kind in _COUNTED or kind == "hosts":
             return self._here[kind][told]
-        if uuid_of(told) not in self._own.get(kind, ()):
+        if parse_uuid(told) not in self._own.get(kind, ()):
             # It may be another team's row, whose id the uploader knows from a link.
             raise KeyError(told)
         return self._uuid(told)
@@ -58,12 +58,12 @@ class NewIds:
     def own(self, kind: Kind, told: Any) -> Any:
         """Return the id of a row that is about to be written."""
         if kind.own_key:
-            self._own.setdefault(kind.name, set()).add(uuid_of(told))
+            self._own.setdefault(kind.name, set()).add(parse_uuid(told))
             return self.of(kind.name, told)
         mine = self._here.setdefault(kind.name, {})
         if type(told) is not int or told in mine:
             raise ValueError(f"{told!r} is not a number, or occurs twice")
-        number = next(self._fresh.setdefault(kind.name, _numbers(kind)))
+        number = next(self._fresh.setdefault(kind.name, _iterate_numbers(kind)))
         if kind.name in _COUNTED:
             mine[told] = number
         return number
@@ -72,7 +72,7 @@ class NewIds:
         if not isinstance(key, str) or not 0 < len(key) <= _KEY:
             raise ValueError(f"{key!r} is not a metric")
         if key not in self._metrics:
-            self._metrics |= metric_ids(self._team.pk, [key])
+            self._metrics |= store_metrics(self._team.pk, [key])
         return self._metrics[key]
 
     def within(self, told: Any) -> Any:
@@ -84,17 +84,19 @@ class NewIds:
         try:
             if not isinstance(told, str):
                 return told
-            is_own = uuid_of(told) in self._own.get("runs", ())
+            is_own = parse_uuid(told) in self._own.get("runs", ())
         except ValueError:
             return told
         # A run that is not in the archive gets an id that no row has.
-        return str(self._uuid(told) if is_own else _derived(self._place, told))
+        return str(self._uuid(told) if is_own else _derive_id(self._place, told))
 
     def note_job(self, told: Any) -> None:
         """Map the blocks of a job, which are derived from its id."""
-        old, new = uuid_of(told), self._uuid(told)
+        old, new = parse_uuid(told), self._uuid(told)
         if old != new:
-            self._blocks |= {block_of(old, n): block_of(new, n) for n in range(1, MAX_ROUNDS + 1)}
+            self._blocks |= {
+                hash_block(old, n): hash_block(new, n) for n in range(1, MAX_ROUNDS + 1)
+            }
 
     def block(self, told: int) -> int:
         return self._blocks.get(told, told)
@@ -115,7 +117,7 @@ class NewIds:
 
         For a new host return None, and map its id.
         """
-        for key in (uuid_of(told), _derived(f"{self._team.pk}", told)):
+        for key in (parse_uuid(told), _derive_id(f"{self._team.pk}", told)):
             found = Host.objects.filter(pk=key).first()
             if found is not None and found.team_id == self._team.pk:
                 return found
@@ -133,16 +135,16 @@ class NewIds:
         return HostChange.objects.filter(snapshot=snapshot).exists()
 
     def _uuid(self, told: Any) -> UUID:
-        key = uuid_of(told)
-        return _derived(self._place, told) if self._copies else key
+        key = parse_uuid(told)
+        return _derive_id(self._place, told) if self._copies else key
 
 
-def _derived(place: str, told: Any) -> UUID:
+def _derive_id(place: str, told: Any) -> UUID:
     """Return an id derived from its arguments, the same in a second import."""
     return UUID(bytes=hashlib.sha256(f"{place}/{told}".encode()).digest()[:16])
 
 
-def _numbers(kind: Kind) -> Iterator[int]:
+def _iterate_numbers(kind: Kind) -> Iterator[int]:
     """Yield unused numbers of a table, fetched in batches."""
     while True:
         with connection.cursor() as cursor:

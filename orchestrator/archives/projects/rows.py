@@ -99,7 +99,7 @@ class Converter:
         return told
 
 
-def parsed(kind: Kind, line: bytes) -> dict[str, Any]:
+def parse_row(kind: Kind, line: bytes) -> dict[str, Any]:
     """Parse a line. Raise InvalidRequestError if its fields are not those of the kind."""
     try:
         told = json.loads(line)
@@ -111,7 +111,7 @@ def parsed(kind: Kind, line: bytes) -> dict[str, Any]:
     return told
 
 
-def uuid_of(told: Any) -> UUID:
+def parse_uuid(told: Any) -> UUID:
     """Return the UUID of a text. Raise ValueError if it is none."""
     if not isinstance(told, str):
         raise ValueError(f"expected a UUID, got {told!r}")

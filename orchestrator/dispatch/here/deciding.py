@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from orchestrator.benchmarks.loads import primary_of
+from orchestrator.benchmarks.loads import list_primary_metrics
 from orchestrator.benchmarks.models import Case
 from orchestrator.dispatch.case_data import (
     CaseBlocks,
@@ -13,11 +13,11 @@ from orchestrator.dispatch.case_data import (
     compare_case,
     describe_decision,
 )
-from orchestrator.dispatch.here.reading import Measured
-from orchestrator.dispatch.here.rows import Rows
-from orchestrator.loadtools.metrics import metrics_of
+from orchestrator.dispatch.here.reading import MeasuredTrial
+from orchestrator.dispatch.here.rows import LocalRows
+from orchestrator.loadtools.metrics import find_metrics
 from orchestrator.runs.models import Trial, Until
-from orchestrator.stats.interim import analysis_is_due
+from orchestrator.stats.interim import is_analysis_due
 from orchestrator.stats.stopping import Decision, decide_cases
 
 
@@ -34,12 +34,12 @@ class CaseResult:
 class InterimAnalyses:
     """The newest analysis of each of the `cases`, which are those that can be measured."""
 
-    def __init__(self, rows: Rows, cases: Sequence[Case]) -> None:
+    def __init__(self, rows: LocalRows, cases: Sequence[Case]) -> None:
         self.newest: dict[int, CaseResult] = {}
         self._rows = rows
         self._cases = {case.pk: case for case in cases}
         self._spec = ComparisonSpec(
-            metrics=metrics_of(primary_of(rows.spec)),
+            metrics=find_metrics(list_primary_metrics(rows.spec)),
             contenders={
                 each.position: each.commit.short_sha for each in rows.variants if each.position
             },
@@ -49,7 +49,7 @@ class InterimAnalyses:
         """Return the cases that still take rounds."""
         return {case for case in self._cases if not self.is_decided(case)}
 
-    def analyse(self, found: Mapping[str, Measured], after: int) -> list[str]:
+    def analyse(self, found: Mapping[str, MeasuredTrial], after: int) -> list[str]:
         """Analyse each open case that is due after `after` rounds; return one line per analysis."""
         if self._rows.until == Until.ROUNDS:
             return []
@@ -80,12 +80,12 @@ class InterimAnalyses:
 
     def _is_due(self, case: int, blocks: CaseBlocks) -> bool:
         before = self.newest[case].blocks if case in self.newest else 0
-        return analysis_is_due(len(blocks.clean), before, last=not blocks.goes_on)
+        return is_analysis_due(len(blocks.clean), before, last=not blocks.goes_on)
 
-    def _measured(self, found: Mapping[str, Measured]) -> list[Trial]:
+    def _measured(self, found: Mapping[str, MeasuredTrial]) -> list[Trial]:
         return [each for each in self._rows.trials if str(each.pk) in found]
 
-    def _blocks(self, case: int, found: Mapping[str, Measured], after: int) -> CaseBlocks:
+    def _blocks(self, case: int, found: Mapping[str, MeasuredTrial], after: int) -> CaseBlocks:
         rounds: dict[int, dict[int, UUID]] = {number: {} for number in range(1, after + 1)}
         for trial in self._measured(found):
             if trial.case_id == case and found[str(trial.pk)].counts:

@@ -10,19 +10,19 @@ from typing import Any
 
 from agents.hostagent.commands.status import status
 from orchestrator.benchmarks.models import Case
-from orchestrator.benchmarks.resolved import why_unsupported
+from orchestrator.benchmarks.resolved import find_unsupported_reason
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import HostError
 from orchestrator.dispatch.agent import Agent
 from orchestrator.dispatch.here.deciding import InterimAnalyses
-from orchestrator.dispatch.here.reading import Measured, measured_of
-from orchestrator.dispatch.here.rows import OwnMachine, Rows
-from orchestrator.dispatch.here.source import archive_of
-from orchestrator.dispatch.recipes import source_path
-from orchestrator.dispatch.rounds import shared_plan, step_id
-from orchestrator.dispatch.stage import Stage, resolved_cases
+from orchestrator.dispatch.here.reading import MeasuredTrial, read_measured_trial
+from orchestrator.dispatch.here.rows import LocalRows, OwnMachine
+from orchestrator.dispatch.here.source import build_archive
+from orchestrator.dispatch.recipes import build_source_path
+from orchestrator.dispatch.rounds import build_shared_plan, step_id
+from orchestrator.dispatch.stage import Stage, resolve_cases
 from orchestrator.dispatch.tls import make_certificates, needs_tls
-from orchestrator.dispatch.tools import needs_of, tool_path
+from orchestrator.dispatch.tools import collect_tool_needs, locate_tool
 from orchestrator.dispatch.trial_files import fetch_files
 from orchestrator.dispatch.unsupported_cases import find_unsupported
 from orchestrator.runs.models import Trial, Until
@@ -36,13 +36,13 @@ LOCALHOST = "127.0.0.1"
 Tell = Callable[[int, int, str], None]
 
 
-class Here:
+class LocalMeasurement:
     """The measurement of `rows` below the folder `root`."""
 
-    def __init__(self, rows: Rows, root: Path, tell: Tell) -> None:
+    def __init__(self, rows: LocalRows, root: Path, tell: Tell) -> None:
         self.rows = rows
         self.root = root
-        self.found: dict[str, Measured] = {}
+        self.found: dict[str, MeasuredTrial] = {}
         self.notes: list[str] = []
         self._total = len(rows.trials)
         self._tell = tell
@@ -65,7 +65,7 @@ class Here:
         for number in range(1, self.rows.rounds + 1):
             self.rows.job.round = number
             trials = self._trials_of(number, analyses.open_cases())
-            self._round(shared_plan(self.rows.job, stage, trials, {}), trials, tls)
+            self._round(build_shared_plan(self.rows.job, stage, trials, {}), trials, tls)
             for line in analyses.analyse(self.found, number):
                 self._total = self._total_with(analyses, number)
                 self._say(line)
@@ -96,9 +96,9 @@ class Here:
     def _stage(self) -> Stage:
         spec, cases = self.rows.spec, list(self.rows.cases)
         self._tell(0, len(self.rows.trials), "reading the facts of this machine")
-        programs = {name for each in resolved_cases(spec, cases).values() for name in each.requires}
+        programs = {name for each in resolve_cases(spec, cases).values() for name in each.requires}
         facts = self._facts(sorted(programs))
-        own = {case.pk: why_unsupported(spec, case.parameters) for case in cases}
+        own = {case.pk: find_unsupported_reason(spec, case.parameters) for case in cases}
         asked = [case for case in cases if not own[case.pk]]
         lacking = {**own, **find_unsupported(spec, asked, {"a": facts}, self._job_hosts)}
         self.notes += [f"{each.label}: {lacking[each.pk]}" for each in cases if lacking[each.pk]]
@@ -107,7 +107,7 @@ class Here:
             raise HostError("; ".join(dict.fromkeys(lacking.values())))
         return Stage(
             spec=spec,
-            specs=resolved_cases(spec, able),
+            specs=resolve_cases(spec, able),
             job_hosts=self._job_hosts,
             facts={"a": facts},
             tools=self._tools(able, facts),
@@ -129,8 +129,10 @@ class Here:
 
     def _tools(self, cases: Sequence[Case], facts: Mapping[str, Any]) -> dict[str, str]:
         found = {}
-        for name, needs in needs_of(self.rows.spec, [each.parameters for each in cases]).items():
-            found[name], own = tool_path(name, facts, needs)
+        for name, needs in collect_tool_needs(
+            self.rows.spec, [each.parameters for each in cases]
+        ).items():
+            found[name], own = locate_tool(name, facts, needs)
             if own is not None and not (self.root / own.remote_path).exists():
                 content = Path(own.path).read_bytes()
                 self._transport.put(content, own.remote_path, mode=0o755)
@@ -140,7 +142,7 @@ class Here:
         repository = Path(self.rows.job.run.definition.benchmark.project.repository_url)
         for variant in self.rows.variants:
             sha = variant.commit.sha
-            self._transport.put(archive_of(repository, sha), source_path(sha))
+            self._transport.put(build_archive(repository, sha), build_source_path(sha))
 
     def _certificates(self) -> dict[str, str] | None:
         if not needs_tls(self.rows.spec):
@@ -193,11 +195,11 @@ class Here:
         elif kind == "trial_done":
             trial = trials[event["trial"]]
             files = fetch_files(self._transport, f"jobs/{job}/{step}/trials", trial)
-            self.found[str(trial.pk)] = measured_of(trial, files)
+            self.found[str(trial.pk)] = read_measured_trial(trial, files)
             self._say_trial(trial)
 
     def _fail(self, trial: Trial, event: Mapping[str, Any]) -> None:
-        self.found[str(trial.pk)] = Measured(failure=str(event["message"]))
+        self.found[str(trial.pk)] = MeasuredTrial(failure=str(event["message"]))
         if event["code"] != "build_failed":
             self._note(f"{trial.variant.commit.short_sha}, {trial.case.label}: {_end(event)}")
 

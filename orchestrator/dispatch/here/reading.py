@@ -10,7 +10,7 @@ from orchestrator.runs.models import Trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MeasuredTrial:
     """`readings`: metric → value in its SI unit. `reasons`: why it is suspect or invalid.
 
     `failure`: why it has no readings; empty if it has some.
@@ -26,14 +26,14 @@ class Measured:
         return not self.failure and not self.invalid
 
 
-def measured_of(trial: Trial, files: Mapping[str, bytes]) -> Measured:
+def read_measured_trial(trial: Trial, files: Mapping[str, bytes]) -> MeasuredTrial:
     """Read and judge a trial as a server does."""
     try:
         reading = read_trial(trial, files, json.loads(files["result.json"])).whole
     except (KeyError, ValueError, ToolOutputError) as error:
         missing = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        return Measured(failure=f"output: {missing}")
-    return Measured(
+        return MeasuredTrial(failure=f"output: {missing}")
+    return MeasuredTrial(
         readings=reading.readings,
         invalid=reading.validity.level == Level.INVALID,
         reasons=tuple(f"{each.code}: {each.message}" for each in reading.validity.reasons),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.benchmarks.loads import primary_of
+from orchestrator.benchmarks.loads import list_primary_metrics
 from orchestrator.benchmarks.models import Case, Commit
 from orchestrator.comparisons.compare import build_report, judge_cases
 from orchestrator.comparisons.exclusions import FlaggedTrial
@@ -17,24 +17,26 @@ from orchestrator.comparisons.points import (
     PointIndex,
 )
 from orchestrator.comparisons.ranking import rank_cases
-from orchestrator.comparisons.reasons import LOOPBACK_NOTE, notes_of
+from orchestrator.comparisons.reasons import LOOPBACK_NOTE, build_notes
 from orchestrator.comparisons.report import CaseName, ComparisonReport, HostName
 from orchestrator.comparisons.selection import Selection, build_selection
 from orchestrator.comparisons.sides import Side
-from orchestrator.dispatch.here.reading import Measured
-from orchestrator.dispatch.here.rows import Rows
-from orchestrator.loadtools.metrics import PRIMARY, metrics_of
+from orchestrator.dispatch.here.reading import MeasuredTrial
+from orchestrator.dispatch.here.rows import LocalRows
+from orchestrator.loadtools.metrics import PRIMARY, find_metrics
 from orchestrator.measurements.validity_issues import count_validity_issues
 from orchestrator.runs.models import Trial, Until, Variant
 from orchestrator.stats.summary import summarise
 
-NOT_CARRIED_OUT = Measured(failure="not carried out")
+NOT_CARRIED_OUT = MeasuredTrial(failure="not carried out")
 #: There is one host in one epoch, and one version of the definition.
 _ONE_CONFIGURATION = ComparabilityKey(epoch=0, configuration=0)
 _VERSION = 1
 
 
-def report_of(rows: Rows, found: Mapping[str, Measured], notes: Sequence[str]) -> dict[str, Any]:
+def build_local_report(
+    rows: LocalRows, found: Mapping[str, MeasuredTrial], notes: Sequence[str]
+) -> dict[str, Any]:
     """Build the report; `found` is by trial id. With one commit `contender` is null."""
     if len(rows.variants) == 1:
         return _describe_one_commit(rows, found, notes)
@@ -42,13 +44,13 @@ def report_of(rows: Rows, found: Mapping[str, Measured], notes: Sequence[str]) -
 
 
 def _compare_commits(
-    rows: Rows, found: Mapping[str, Measured], notes: Sequence[str]
+    rows: LocalRows, found: Mapping[str, MeasuredTrial], notes: Sequence[str]
 ) -> ComparisonReport:
     """Compare as a server does, but without a database. The round is the block."""
     baseline, contender = rows.variants
     sides = Side(commit=baseline.commit), Side(commit=contender.commit)
     selection = _select_cases(rows, found, sides)
-    primary = primary_of(rows.spec)
+    primary = list_primary_metrics(rows.spec)
     judged = judge_cases(
         selection,
         Mismatches(),
@@ -58,11 +60,13 @@ def _compare_commits(
     )
     trial_s = {trial.case.pk: trial.expected_s for trial in rows.trials}
     cases = rank_cases(selection, judged, trial_s)
-    limits = (*notes, *notes_of(selection, cases, ()), LOOPBACK_NOTE)
+    limits = (*notes, *build_notes(selection, cases, ()), LOOPBACK_NOTE)
     return build_report(rows.job.run.definition.benchmark, sides, judged, cases, limits)
 
 
-def _select_cases(rows: Rows, found: Mapping[str, Measured], sides: tuple[Side, Side]) -> Selection:
+def _select_cases(
+    rows: LocalRows, found: Mapping[str, MeasuredTrial], sides: tuple[Side, Side]
+) -> Selection:
     baseline, contender = rows.variants
     return build_selection(
         (_index_points(rows, found, baseline), _index_points(rows, found, contender)),
@@ -77,7 +81,9 @@ def _select_cases(rows: Rows, found: Mapping[str, Measured], sides: tuple[Side, 
     )
 
 
-def _index_points(rows: Rows, found: Mapping[str, Measured], variant: Variant) -> PointIndex:
+def _index_points(
+    rows: LocalRows, found: Mapping[str, MeasuredTrial], variant: Variant
+) -> PointIndex:
     """Return the values of the trials of one commit that count."""
     points: PointIndex = {}
     for trial, measured in _iterate_trials(rows, found):
@@ -93,7 +99,7 @@ def _index_points(rows: Rows, found: Mapping[str, Measured], variant: Variant) -
     return points
 
 
-def _flag_trial(rows: Rows, trial: Trial, measured: Measured) -> FlaggedTrial:
+def _flag_trial(rows: LocalRows, trial: Trial, measured: MeasuredTrial) -> FlaggedTrial:
     return FlaggedTrial(
         commit=trial.variant.commit.pk,
         place=_locate_case(rows, trial.case),
@@ -104,7 +110,7 @@ def _flag_trial(rows: Rows, trial: Trial, measured: Measured) -> FlaggedTrial:
     )
 
 
-def _collect_names(rows: Rows) -> Names:
+def _collect_names(rows: LocalRows) -> Names:
     host = rows.job.host
     assert host is not None
     return Names(
@@ -118,18 +124,20 @@ def _collect_names(rows: Rows) -> Names:
     )
 
 
-def _locate_case(rows: Rows, case: Case) -> CaseOnHost:
+def _locate_case(rows: LocalRows, case: Case) -> CaseOnHost:
     assert rows.job.host is not None
     return CaseOnHost(str(rows.job.host.pk), case.pk)
 
 
-def _iterate_trials(rows: Rows, found: Mapping[str, Measured]) -> Iterator[tuple[Trial, Measured]]:
+def _iterate_trials(
+    rows: LocalRows, found: Mapping[str, MeasuredTrial]
+) -> Iterator[tuple[Trial, MeasuredTrial]]:
     for trial in rows.trials:
         yield trial, found.get(str(trial.pk), NOT_CARRIED_OUT)
 
 
 def _describe_one_commit(
-    rows: Rows, found: Mapping[str, Measured], notes: Sequence[str]
+    rows: LocalRows, found: Mapping[str, MeasuredTrial], notes: Sequence[str]
 ) -> dict[str, Any]:
     commit = rows.variants[0].commit
     trials = list(_iterate_trials(rows, found))
@@ -148,7 +156,7 @@ def _describe_one_commit(
     }
 
 
-def _describe_case(rows: Rows, case: Case, trials: Sequence[Measured]) -> dict[str, Any]:
+def _describe_case(rows: LocalRows, case: Case, trials: Sequence[MeasuredTrial]) -> dict[str, Any]:
     assert rows.job.host is not None
     return {
         "case": {"key": case.key, "label": case.label, "parameters": case.parameters},
@@ -157,9 +165,11 @@ def _describe_case(rows: Rows, case: Case, trials: Sequence[Measured]) -> dict[s
     }
 
 
-def _summarise_metrics(rows: Rows, trials: Sequence[Measured]) -> Iterator[dict[str, Any]]:
-    primary = primary_of(rows.spec)
-    for info in metrics_of({key for each in trials for key in each.readings}):
+def _summarise_metrics(
+    rows: LocalRows, trials: Sequence[MeasuredTrial]
+) -> Iterator[dict[str, Any]]:
+    primary = list_primary_metrics(rows.spec)
+    for info in find_metrics({key for each in trials for key in each.readings}):
         summary = summarise([each.readings.get(info.key) for each in trials])
         if summary is None or info.informational:
             continue
@@ -175,7 +185,7 @@ def _summarise_metrics(rows: Rows, trials: Sequence[Measured]) -> Iterator[dict[
         }
 
 
-def _describe_validity(trials: Sequence[Measured]) -> Iterator[str]:
+def _describe_validity(trials: Sequence[MeasuredTrial]) -> Iterator[str]:
     """Yield each validity issue once, with the number of trials that have it."""
     for issue in count_validity_issues([each.reasons for each in trials if each.reasons]):
         yield f"{issue.trials} of {len(trials)} trials: {issue.title}"

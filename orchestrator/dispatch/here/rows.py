@@ -9,21 +9,21 @@ from pathlib import Path
 from django.utils.text import slugify
 
 from orchestrator.benchmarks.choice import choose
-from orchestrator.benchmarks.loads import expected_trials_s
+from orchestrator.benchmarks.loads import estimate_trials_s
 from orchestrator.benchmarks.matrix import CaseSpec, expand
 from orchestrator.benchmarks.models import Benchmark, Case, Commit, Definition, Project
 from orchestrator.benchmarks.services import check_source
 from orchestrator.benchmarks.spec import Spec
-from orchestrator.core.ids import digest_of
+from orchestrator.core.ids import hash_value
 from orchestrator.dispatch.job_hosts import JobHosts
 from orchestrator.fleet.models import Host, HostTransport
 from orchestrator.runs.models import HostRole, Job, Run, Trial, Until, Variant
 from orchestrator.runs.plans import parse_until, resolve_rounds
-from orchestrator.runs.services import trial_order
+from orchestrator.runs.services import shuffle_trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class LocalRequest:
     """What to measure. `shas`: the baseline, if there is one, and the contender."""
 
     source: str
@@ -36,7 +36,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class LocalRows:
     """`trials` are in the order of execution; `shas` as in the request."""
 
     spec: Spec
@@ -64,20 +64,20 @@ class OwnMachine(JobHosts):
         return dict.fromkeys(HostRole.values, self.job.host)
 
 
-def rows_of(wanted: Wanted) -> Rows:
+def build_rows(wanted: LocalRequest) -> LocalRows:
     """Build the rows; InvalidRequestError, with the field, for an invalid definition or choice."""
     spec = check_source(wanted.source)
     until = parse_until(wanted.until, alone=len(wanted.shas) == 1)
     rounds = resolve_rounds(until, wanted.rounds, spec.rounds)
     chosen = choose(spec, expand(spec), wanted.cases)
-    job = _job(spec, wanted, rounds, until)
+    job = _build_job(spec, wanted, rounds, until)
     benchmark = job.run.definition.benchmark
-    cases = [_case(benchmark, number, case) for number, case in enumerate(chosen, 1)]
+    cases = [_build_case_row(benchmark, number, case) for number, case in enumerate(chosen, 1)]
     variants = [
         Variant(run=job.run, commit=_commit(benchmark, number, sha), position=number)
         for number, sha in enumerate(wanted.shas)
     ]
-    expected = expected_trials_s(spec, chosen)
+    expected = estimate_trials_s(spec, chosen)
     trials = [
         Trial(
             job=job,
@@ -87,12 +87,12 @@ def rows_of(wanted: Wanted) -> Rows:
             position=place,
             expected_s=expected[slot.case],
         )
-        for place, slot in enumerate(trial_order(len(cases), len(variants), rounds, wanted.seed))
+        for place, slot in enumerate(shuffle_trials(len(cases), len(variants), rounds, wanted.seed))
     ]
-    return Rows(spec=spec, job=job, cases=cases, variants=variants, trials=trials)
+    return LocalRows(spec=spec, job=job, cases=cases, variants=variants, trials=trials)
 
 
-def _job(spec: Spec, wanted: Wanted, rounds: int, until: Until) -> Job:
+def _build_job(spec: Spec, wanted: LocalRequest, rounds: int, until: Until) -> Job:
     project = Project(slug="local", name="local", repository_url=str(wanted.repository))
     data = spec.model_dump(mode="json")
     definition = Definition(
@@ -101,14 +101,14 @@ def _job(spec: Spec, wanted: Wanted, rounds: int, until: Until) -> Job:
         source=wanted.source,
         spec=data,
         axes=list(spec.matrix),
-        digest=digest_of(data),
+        digest=hash_value(data),
     )
     host = Host(name=_name(), transport=HostTransport.LOCAL, python=sys.executable)
     run = Run(definition=definition, rounds=rounds, until=until, seed=wanted.seed)
     return Job(run=run, host=host)
 
 
-def _case(benchmark: Benchmark, number: int, case: CaseSpec) -> Case:
+def _build_case_row(benchmark: Benchmark, number: int, case: CaseSpec) -> Case:
     return Case(
         pk=number,
         benchmark=benchmark,

@@ -17,7 +17,7 @@ _CLIENTS: dict[str, type[Forge]] = {
 }
 
 
-def forge_of(connection: Connection) -> Forge:
+def build_forge(connection: Connection) -> Forge:
     """Return the client of a connection. Raise ConflictError if Pitwall has no token for it."""
     if connection.sealed_token is None:
         raise ConflictError(

@@ -24,7 +24,7 @@ from orchestrator.results.models.retention import (
     Pin,
     PointHistogram,
     Removal,
-    Removed,
+    RemovalKind,
     Retention,
 )
 from orchestrator.results.models.series import Point, Reading, Series
@@ -65,7 +65,7 @@ __all__ = [
     "ReferenceResult",
     "ReferenceSource",
     "Removal",
-    "Removed",
+    "RemovalKind",
     "ResultImport",
     "Retention",
     "RunVerdict",

@@ -84,7 +84,7 @@ class Pin(models.Model):
         return str(self.commit or self.run)
 
 
-class Removed(models.TextChoices):
+class RemovalKind(models.TextChoices):
     """What is removed, in this order."""
 
     FILES = "files", "Raw output"
@@ -95,11 +95,13 @@ class Removed(models.TextChoices):
 
 
 _SUMMARY = {
-    Removed.FILES: "raw output was",
-    Removed.DISTRIBUTIONS: "the distributions of single trials were merged into one a commit and",
-    Removed.TRIALS: "single trials were",
-    Removed.READINGS: "single results were",
-    Removed.POINTS: "points were",
+    RemovalKind.FILES: "raw output was",
+    RemovalKind.DISTRIBUTIONS: (
+        "the distributions of single trials were merged into one a commit and"
+    ),
+    RemovalKind.TRIALS: "single trials were",
+    RemovalKind.READINGS: "single results were",
+    RemovalKind.POINTS: "points were",
 }
 
 
@@ -111,7 +113,7 @@ class Removal(models.Model):
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="removals")
     run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, related_name="removals")
-    what = models.CharField(max_length=13, choices=Removed.choices)
+    what = models.CharField(max_length=13, choices=RemovalKind.choices)
     after_days = models.PositiveIntegerField(help_text="The retention that held.")
     began_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
@@ -124,7 +126,7 @@ class Removal(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["run", "what"], name="removal_of_a_run_once"),
             models.CheckConstraint(
-                condition=Q(what__in=Removed.values), name="removal_of_what_is_known"
+                condition=Q(what__in=RemovalKind.values), name="removal_of_what_is_known"
             ),
         ]
 
@@ -134,7 +136,7 @@ class Removal(models.Model):
     @property
     def summary(self) -> str:
         """`raw output was removed after 90 days, on 2026-03-01`."""
-        what = _SUMMARY[Removed(self.what)]
+        what = _SUMMARY[RemovalKind(self.what)]
         return f"{what} removed after {self.after_days} days, on {self.began_at:%Y-%m-%d}"
 
 

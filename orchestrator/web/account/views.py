@@ -32,7 +32,7 @@ from orchestrator.core.errors import (
     NotFoundError,
     PermissionRefusedError,
 )
-from orchestrator.core.this_machine import is_of_this_machine
+from orchestrator.core.this_machine import is_local_request
 from orchestrator.web.account.forms import FirstOwnerForm, PasswordForm
 from orchestrator.web.account.login import log_in
 
@@ -52,7 +52,7 @@ def account(request: HttpRequest) -> HttpResponse:
         "account": user,
         "app": factors.get(Authenticator.Type.TOTP),
         "codes_left": len(codes.wrap().get_unused_codes()) if codes else 0,
-        "links": oidc.links_of(user),
+        "links": oidc.load_provider_accounts(user),
         "elsewhere": settings.OIDC_NAME if oidc.is_configured() else "",
     }
     return render(request, "account/account.html", context)
@@ -63,7 +63,7 @@ def account(request: HttpRequest) -> HttpResponse:
 @reauthentication_required(app="allauth.socialaccount")
 def unlink(request: HttpRequest, link_id: int) -> HttpResponse:
     """Remove a link, unless it is the only way to log in."""
-    link = oidc.links_of(cast(User, request.user)).filter(pk=link_id).first()
+    link = oidc.load_provider_accounts(cast(User, request.user)).filter(pk=link_id).first()
     if link is None:
         raise NotFoundError("there is no such link in your account")
     try:
@@ -77,7 +77,7 @@ def unlink(request: HttpRequest, link_id: int) -> HttpResponse:
 @sensitive_post_parameters("password", "again")
 @never_cache
 def setup(request: HttpRequest, secret: str) -> HttpResponse:
-    if not is_of_this_machine(request.META.get("REMOTE_ADDR", ""), request.headers):
+    if not is_local_request(request.META.get("REMOTE_ADDR", ""), request.headers):
         raise PermissionRefusedError(
             "open this link on the machine that Pitwall runs on, or through an SSH tunnel to it; "
             "`manage.py create_team` prints an invitation that works from anywhere"
@@ -121,7 +121,7 @@ def leave_for_provider(request: HttpRequest, provider_id: str) -> HttpResponse:
         adapter = oidc.VerifyingAdapter(request, provider_id)
         answer = OAuth2LoginView.adapter_view(adapter)(request)
     except _PROVIDER_FAULTS as error:
-        return _provider_failure(request, error)
+        return _answer_provider_failure(request, error)
     if answer.status_code != HTTPStatus.FOUND:
         return answer
     context = {"address": answer.headers["Location"], "name": settings.OIDC_NAME}
@@ -135,7 +135,7 @@ def provider_callback(request: HttpRequest, provider_id: str) -> HttpResponse:
         adapter = oidc.VerifyingAdapter(request, provider_id)
         return OAuth2CallbackView.adapter_view(adapter)(request)
     except _PROVIDER_FAULTS as error:
-        return _provider_failure(request, error)
+        return _answer_provider_failure(request, error)
 
 
 def sign_in_cancelled(request: HttpRequest) -> HttpResponse:
@@ -165,7 +165,7 @@ def _require_provider() -> None:
         raise Http404
 
 
-def _provider_failure(request: HttpRequest, error: Exception) -> HttpResponse:
+def _answer_provider_failure(request: HttpRequest, error: Exception) -> HttpResponse:
     """Keep the provider's message out of page and log: it may contain codes and tokens."""
     log.warning("sign-in at %s failed: %s", settings.OIDC_SERVER_URL, type(error).__name__)
     context = {"unreachable": True, "name": settings.OIDC_NAME}

@@ -38,7 +38,7 @@ def apply_action(member: Member, alert_id: UUID, form: Mapping[str, str]) -> Non
         case "dismiss":
             services.dismiss_alert(member=member, alert_id=alert_id, reason=note)
         case "silence":
-            until = _day(form.get("until", ""))
+            until = _parse_day(form.get("until", ""))
             services.silence(member=member, alert_id=alert_id, until=until, note=note)
         case "resolve":
             services.resolve(member=member, alert_id=alert_id, note=note)
@@ -53,7 +53,7 @@ def apply_action(member: Member, alert_id: UUID, form: Mapping[str, str]) -> Non
             raise InvalidRequestError("choose an action", field="do")
 
 
-def _day(text: str) -> datetime:
+def _parse_day(text: str) -> datetime:
     """Return the start of a day, UTC."""
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)

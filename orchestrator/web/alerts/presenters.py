@@ -10,13 +10,13 @@ from django.urls import reverse
 
 from cli.pitwall.units import format_p_value
 from orchestrator.alerts.models import Alert, AlertState
-from orchestrator.alerts.selectors import searches_of
+from orchestrator.alerts.selectors import load_bisections
 from orchestrator.benchmarks.models import Commit
-from orchestrator.loadtools.metrics import metric_for
-from orchestrator.regressions.bisection_answers import answers_of, bad_of
-from orchestrator.regressions.commit_paths import commits_of
+from orchestrator.loadtools.metrics import find_metric
+from orchestrator.regressions.bisection_answers import is_bad_answer, load_answers
+from orchestrator.regressions.commit_paths import load_path_commits
 from orchestrator.results.models import Bisection, BisectionState, ChangePoint, ChangeState
-from orchestrator.web.forms import benchmark_key
+from orchestrator.web.forms import build_benchmark_key
 
 #: States whose badges look like that of another state with the same meaning.
 ALERT_BADGES = {
@@ -112,28 +112,30 @@ class BisectionView:
 
 def change_view(row: Any) -> ChangeView:
     key = row.series.metric.key
-    info = metric_for(key)
+    info = find_metric(key)
     return ChangeView(
         row=row,
         metric=info.title if info else key,
-        badge=CHANGE_BADGES[ChangeState(row.state)] if row.regressed else _improvement_badge(row),
-        history_url=history_url(row),
+        badge=CHANGE_BADGES[ChangeState(row.state)]
+        if row.regressed
+        else _build_improvement_badge(row),
+        history_url=build_history_url(row),
         compare_url=compare_url(row),
-        distributions_url=distributions_url(row),
+        distributions_url=build_distributions_url(row),
     )
 
 
-def alert_view(alert: Alert) -> AlertView:
+def build_alert_view(alert: Alert) -> AlertView:
     return AlertView(
         alert=alert,
         badge=ALERT_BADGES[AlertState(alert.state)],
         lead=change_view(alert.change_point),
         others=max(0, len(alert.change_points.all()) - 1),
-        comes_from=comes_from(alert.change_point, searches_of(alert)),
+        comes_from=describe_origin(alert.change_point, load_bisections(alert)),
     )
 
 
-def comes_from(row: ChangePoint, searches: Sequence[Bisection]) -> str:
+def describe_origin(row: ChangePoint, searches: Sequence[Bisection]) -> str:
     """Return which commit the change comes from, in words, as far as known."""
     if row.culprit is not None:
         return f"caused by {row.culprit.short_sha} {row.culprit.subject}"
@@ -145,10 +147,10 @@ def comes_from(row: ChangePoint, searches: Sequence[Bisection]) -> str:
     return f"between {row.before.short_sha} and {row.commit.short_sha}"
 
 
-def bisection_view(row: ChangePoint, search: Bisection) -> BisectionView:
+def build_bisection_view(row: ChangePoint, search: Bisection) -> BisectionView:
     """Return the bisection of a change point with the result of each step."""
-    commits = commits_of(row, search.path)
-    told = zip(answers_of(search), search.answers, strict=True)
+    commits = load_path_commits(row, search.path)
+    told = zip(load_answers(search), search.answers, strict=True)
     steps = [
         (
             answer.index,
@@ -156,7 +158,7 @@ def bisection_view(row: ChangePoint, search: Bisection) -> BisectionView:
                 commit=commits[answer.index],
                 change=answer.change,
                 blocks=answer.blocks,
-                bad=bad_of(search, answer),
+                bad=is_bad_answer(search, answer),
                 run_id=each.get("run"),
             ),
         )
@@ -172,10 +174,10 @@ def bisection_view(row: ChangePoint, search: Bisection) -> BisectionView:
     )
 
 
-def history_url(row: Any) -> str:
+def build_history_url(row: Any) -> str:
     series = row.series
     query = {
-        "benchmark": benchmark_key(series.benchmark),
+        "benchmark": build_benchmark_key(series.benchmark),
         "case": series.case.key,
         "host": series.host.name,
         "metric": series.metric.key,
@@ -186,17 +188,17 @@ def history_url(row: Any) -> str:
 
 def compare_url(row: Any) -> str:
     query = {
-        "benchmark": benchmark_key(row.series.benchmark),
+        "benchmark": build_benchmark_key(row.series.benchmark),
         "baseline": row.before.sha,
         "contender": row.commit.sha,
     }
     return f"{reverse('compare')}?{urlencode(query)}"
 
 
-def distributions_url(row: Any) -> str:
+def build_distributions_url(row: Any) -> str:
     """Return the address of the distributions of both sides, one over the other."""
     query = {
-        "benchmark": benchmark_key(row.series.benchmark),
+        "benchmark": build_benchmark_key(row.series.benchmark),
         "baseline": row.before.sha,
         "contender": row.commit.sha,
         "of": row.series.case.key,
@@ -205,7 +207,7 @@ def distributions_url(row: Any) -> str:
     return f"{reverse('compare-case')}?{urlencode(query)}"
 
 
-def alert_story(alert: Alert) -> list[tuple[datetime, str]]:
+def build_alert_history(alert: Alert) -> list[tuple[datetime, str]]:
     """Return the history of an alert and of its main change point, oldest first."""
     done = [
         (datetime.fromisoformat(each["at"]), f"{each['by'] or 'Pitwall'}: {each['text']}")
@@ -217,5 +219,5 @@ def alert_story(alert: Alert) -> list[tuple[datetime, str]]:
     return sorted([*found, *done], key=lambda each: each[0])
 
 
-def _improvement_badge(row: Any) -> str:
+def _build_improvement_badge(row: Any) -> str:
     return "finished" if row.state == ChangeState.CONFIRMED else CHANGE_BADGES[row.state]

@@ -14,23 +14,28 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
-from orchestrator.accounts.selectors import members_of
+from orchestrator.accounts.selectors import load_members
 from orchestrator.alerts.models import ALERT_ENDED, Alert, AlertState
-from orchestrator.alerts.recovery import fix_of
+from orchestrator.alerts.recovery import find_fix
 from orchestrator.alerts.selectors import (
-    alert_for,
-    alerts_of,
-    counts_of,
-    largest_first,
-    narrowed,
-    searches_of,
+    count_alerts,
+    filter_by_owner,
+    load_alert,
+    load_alerts,
+    load_bisections,
+    sort_by_change,
 )
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.regressions.confirmations import confirm_now
 from orchestrator.web.access import for_member
 from orchestrator.web.alerts.actions import ACTIONS, apply_action
-from orchestrator.web.alerts.presenters import alert_story, alert_view, bisection_view, change_view
+from orchestrator.web.alerts.presenters import (
+    build_alert_history,
+    build_alert_view,
+    build_bisection_view,
+    change_view,
+)
 from orchestrator.web.forms import FORM_ERRORS
 
 ALERTS_A_PAGE = 25
@@ -41,7 +46,7 @@ TO_DO = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.CONFIRMED)
 @for_member
 def alerts(request: HttpRequest, member: Member) -> HttpResponse:
     """Show alerts that need attention; `?state=` for others, `?state=all` for all."""
-    return _alerts_page(request, member)
+    return _render_alerts_page(request, member)
 
 
 @for_member
@@ -52,7 +57,7 @@ def change_many(request: HttpRequest, member: Member) -> HttpResponse:
         return redirect(back)
     wanted = request.POST.getlist("alert")
     if not wanted:
-        return _alerts_page(request, member, problem="Select at least one alert.")
+        return _render_alerts_page(request, member, problem="Select at least one alert.")
     refused = []
     for number in wanted:
         try:
@@ -62,23 +67,23 @@ def change_many(request: HttpRequest, member: Member) -> HttpResponse:
     done = len(wanted) - len(refused)
     if refused:
         told = f"{done} of {len(wanted)} done. " + "; ".join(dict.fromkeys(refused)) + "."
-        return _alerts_page(request, member, problem=told)
+        return _render_alerts_page(request, member, problem=told)
     messages.success(request, f"{done} alert{'' if done == 1 else 's'} changed.")
     return redirect(back)
 
 
-def _alerts_page(request: HttpRequest, member: Member, *, problem: str = "") -> HttpResponse:
+def _render_alerts_page(request: HttpRequest, member: Member, *, problem: str = "") -> HttpResponse:
     query = request.GET
-    chosen, rows = _in_state(alerts_of(member), query.get("state", ""))
+    chosen, rows = _filter_by_state(load_alerts(member), query.get("state", ""))
     owner, largest = query.get("owner", ""), query.get("order") == "largest"
-    rows = narrowed(rows, member, owner=owner)
-    page = Paginator(largest_first(rows) if largest else rows, ALERTS_A_PAGE).get_page(
+    rows = filter_by_owner(rows, member, owner=owner)
+    page = Paginator(sort_by_change(rows) if largest else rows, ALERTS_A_PAGE).get_page(
         query.get("page")
     )
-    counts = counts_of(member, owner=owner)
+    counts = count_alerts(member, owner=owner)
     context = {
         "page": page,
-        "alerts": [alert_view(alert) for alert in page],
+        "alerts": [build_alert_view(alert) for alert in page],
         "chosen": chosen,
         "owner": owner,
         "largest": largest,
@@ -86,27 +91,27 @@ def _alerts_page(request: HttpRequest, member: Member, *, problem: str = "") -> 
         "to_do": sum(counts[each] for each in TO_DO),
         "all": sum(counts.values()),
         "any": bool(owner) or any(counts.values()),
-        "kept": _kept_query(query, "owner", "order"),
-        "more": f"&{_kept_query(query, 'state', 'owner', 'order')}",
-        "members": members_of(member),
+        "kept": _build_kept_query(query, "owner", "order"),
+        "more": f"&{_build_kept_query(query, 'state', 'owner', 'order')}",
+        "members": load_members(member),
         "problem": problem,
-        **_form_context(request),
+        **_build_form_context(request),
     }
     return render(request, "alerts/list.html", context, status=422 if problem else 200)
 
 
-def _in_state(rows: QuerySet[Alert], state: str) -> tuple[str, QuerySet[Alert]]:
+def _filter_by_state(rows: QuerySet[Alert], state: str) -> tuple[str, QuerySet[Alert]]:
     """Return the chosen state with its alerts; by default those that need attention."""
     if state in AlertState.values:
         return state, rows.filter(state=state)
     return ("all", rows) if state == "all" else ("", rows.filter(state__in=TO_DO))
 
 
-def _kept_query(query: QueryDict, *names: str) -> str:
+def _build_kept_query(query: QueryDict, *names: str) -> str:
     return urlencode({name: query[name] for name in names if query.get(name)})
 
 
-def _form_context(request: HttpRequest) -> dict[str, Any]:
+def _build_form_context(request: HttpRequest) -> dict[str, Any]:
     """Return the choices of the forms, and the input if a form is shown again with an error."""
     return {
         "actions": ACTIONS,
@@ -118,7 +123,7 @@ def _form_context(request: HttpRequest) -> dict[str, Any]:
 
 @for_member
 def alert(request: HttpRequest, member: Member, alert_id: UUID) -> HttpResponse:
-    return _alert_page(request, member, alert_id)
+    return _render_alert_page(request, member, alert_id)
 
 
 @for_member
@@ -128,7 +133,7 @@ def change(request: HttpRequest, member: Member, alert_id: UUID) -> HttpResponse
     try:
         apply_action(member, alert_id, request.POST)
     except FORM_ERRORS as error:
-        return _alert_page(request, member, alert_id, problem=str(error))
+        return _render_alert_page(request, member, alert_id, problem=str(error))
     return redirect("alert", alert_id)
 
 
@@ -139,25 +144,27 @@ def confirm(request: HttpRequest, member: Member, alert_id: UUID, change_id: UUI
     try:
         run = confirm_now(member=member, change_id=change_id)
     except FORM_ERRORS as error:
-        return _alert_page(request, member, alert_id, problem=str(error))
+        return _render_alert_page(request, member, alert_id, problem=str(error))
     wake_engine()
     messages.success(request, "Both commits are measured again; this is the run.")
     return redirect("run", run.pk)
 
 
-def _alert_page(
+def _render_alert_page(
     request: HttpRequest, member: Member, alert_id: UUID, *, problem: str = ""
 ) -> HttpResponse:
-    found = alert_for(member, alert_id)
+    found = load_alert(member, alert_id)
     context = {
-        "shown": alert_view(found),
+        "shown": build_alert_view(found),
         "changes": [change_view(row) for row in found.change_points.all()],
-        "searches": [bisection_view(found.change_point, each) for each in searches_of(found)],
-        "members": members_of(member),
+        "searches": [
+            build_bisection_view(found.change_point, each) for each in load_bisections(found)
+        ],
+        "members": load_members(member),
         "problem": problem,
-        "story": alert_story(found),
-        "fix": None if found.fixed_by or found.state in ALERT_ENDED else fix_of(found),
+        "story": build_alert_history(found),
+        "fix": None if found.fixed_by or found.state in ALERT_ENDED else find_fix(found),
         "ended": found.state in ALERT_ENDED,
-        **_form_context(request),
+        **_build_form_context(request),
     }
     return render(request, "alerts/detail.html", context, status=422 if problem else 200)

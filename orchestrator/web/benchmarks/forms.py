@@ -7,7 +7,7 @@ from django import forms
 from django.conf import settings
 from django.urls import reverse
 
-from orchestrator.benchmarks.selectors import projects_of
+from orchestrator.benchmarks.selectors import load_projects
 from orchestrator.web.forms import TeamForm
 
 DEFINITION = dedent(
@@ -31,7 +31,7 @@ DEFINITION = dedent(
 )
 
 
-def example() -> str:
+def build_example() -> str:
     """Return a definition with a line that makes editors check it against our schema."""
     schema = settings.BASE_URL + reverse("definition-schema")
     return f"# yaml-language-server: $schema={schema}\n{DEFINITION}"
@@ -60,5 +60,5 @@ class BenchmarkForm(DefinitionForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        choices = [(project.slug, project.name) for project in projects_of(self.member)]
+        choices = [(project.slug, project.name) for project in load_projects(self.member)]
         self.fields["project"].choices = choices  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ urlpatterns = [
     path("benchmarks/<slug:project>/<slug:slug>/diff", views.diff, name="benchmark-diff"),
     path(
         "benchmarks/<slug:project>/<slug:slug>/repository-definition",
-        views.keep,
+        views.store_repository_definition,
         name="benchmark-repository-definition",
     ),
 ]

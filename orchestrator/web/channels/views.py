@@ -11,17 +11,17 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.alerts.channel_service import (
-    channel_for,
-    channels_of,
     create_channel,
     delete_channel,
-    deliveries_of,
-    delivery_for,
+    load_channel,
+    load_channels,
+    load_deliveries,
+    load_delivery,
     replay,
     send_test,
     set_channel_enabled,
 )
-from orchestrator.alerts.deliveries import channel_problem
+from orchestrator.alerts.deliveries import find_channel_problem
 from orchestrator.dispatch.wakeups import wake_channels
 from orchestrator.web.access import for_member
 from orchestrator.web.channels.forms import ChannelForm
@@ -45,7 +45,7 @@ def channels(request: HttpRequest, member: Member) -> HttpResponse:
             form = ChannelForm(member)
         except FORM_ERRORS as error:
             form.show_error(error)
-    rows = [(each, channel_problem(each)) for each in channels_of(member)]
+    rows = [(each, find_channel_problem(each)) for each in load_channels(member)]
     context = {"form": form, "made": made, "channels": rows}
     return render(request, "channels/list.html", context, status=form.status)
 
@@ -53,8 +53,8 @@ def channels(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 def channel(request: HttpRequest, member: Member, channel_id: UUID) -> HttpResponse:
     """Show a channel with its deliveries, newest first."""
-    found = channel_for(member, channel_id)
-    page = Paginator(deliveries_of(found), A_PAGE).get_page(request.GET.get("page"))
+    found = load_channel(member, channel_id)
+    page = Paginator(load_deliveries(found), A_PAGE).get_page(request.GET.get("page"))
     return render(request, "channels/detail.html", {"channel": found, "page": page})
 
 
@@ -62,7 +62,7 @@ def channel(request: HttpRequest, member: Member, channel_id: UUID) -> HttpRespo
 def delivery(request: HttpRequest, member: Member, delivery_id: UUID) -> HttpResponse:
     """Show the sent message, and the answer to each try."""
     return render(
-        request, "channels/delivery.html", {"delivery": delivery_for(member, delivery_id)}
+        request, "channels/delivery.html", {"delivery": load_delivery(member, delivery_id)}
     )
 
 

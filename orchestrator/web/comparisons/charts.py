@@ -28,13 +28,13 @@ class IntervalBar:
     clipped: bool
 
 
-def reach_of(metrics: Sequence[MetricComparison]) -> float:
+def compute_axis_limit(metrics: Sequence[MetricComparison]) -> float:
     """Return how far the bars of a table extend to each side, as a change."""
     ends = [abs(end) for metric in metrics if metric.primary for end in metric.interval or ()]
     return min(_GREATEST_REACH, max([_LEAST_REACH, *ends]) * 1.15)
 
 
-def interval_bar(metric: MetricComparison, reach: float) -> IntervalBar | None:
+def build_interval_bar(metric: MetricComparison, reach: float) -> IntervalBar | None:
     """Return the metric's interval on an axis from -reach to +reach; None if there is none."""
     if metric.interval is None or metric.change is None:
         return None
@@ -51,27 +51,27 @@ def interval_bar(metric: MetricComparison, reach: float) -> IntervalBar | None:
     )
 
 
-def latency_chart(
+def build_latency_chart(
     names: tuple[str, str], curves: tuple[LatencyCurve | None, LatencyCurve | None]
 ) -> dict[str, Any] | None:
     """Return latency in ms at the percentiles of both sides; None without curves.
 
-    See `_logit` for the horizontal axis.
+    See `_compute_logit` for the horizontal axis.
     """
     known = zip(names, curves, strict=True)
-    drawn = [(label, _curve_points(curve)) for label, curve in known if curve is not None]
+    drawn = [(label, _build_curve_points(curve)) for label, curve in known if curve is not None]
     series = [{"label": label, "points": points} for label, points in drawn]
     places = [point["x"] for _, points in drawn for point in points]
-    return {"series": series, "ticks": _ticks(places), "unit": "ms"} if places else None
+    return {"series": series, "ticks": _build_ticks(places), "unit": "ms"} if places else None
 
 
-def quantile_chart(found: QuantileChanges | None) -> dict[str, Any] | None:
+def build_quantile_chart(found: QuantileChanges | None) -> dict[str, Any] | None:
     """Return the change at each percentile in per cent, with its interval and the joint band."""
     if found is None:
         return None
     points: list[dict[str, Any]] = [
         {
-            "x": _logit(each.percentile),
+            "x": _compute_logit(each.percentile),
             "label": f"p{each.percentile:g}",
             **{
                 name: None if change is None else round(change * 100, 4)
@@ -83,14 +83,18 @@ def quantile_chart(found: QuantileChanges | None) -> dict[str, Any] | None:
         }
         for each in found.points
     ]  # fmt: skip
-    return {"points": points, "ticks": _ticks([point["x"] for point in points])}
+    return {"points": points, "ticks": _build_ticks([point["x"] for point in points])}
 
 
-def _ticks(places: Sequence[float]) -> list[dict[str, Any]]:
+def _build_ticks(places: Sequence[float]) -> list[dict[str, Any]]:
     if not places:
         return []
     first, last = min(places) - 0.01, max(places) + 0.01
-    return [{"value": _logit(q), "label": f"p{q:g}"} for q in _TICKS if first <= _logit(q) <= last]
+    return [
+        {"value": _compute_logit(q), "label": f"p{q:g}"}
+        for q in _TICKS
+        if first <= _compute_logit(q) <= last
+    ]
 
 
 def _place(change: float, reach: float) -> float:
@@ -98,29 +102,29 @@ def _place(change: float, reach: float) -> float:
     return round(BAR_WIDTH / 2 * (1 + share), 2)
 
 
-def _curve_points(curve: LatencyCurve) -> list[dict[str, Any]]:
+def _build_curve_points(curve: LatencyCurve) -> list[dict[str, Any]]:
     known = zip(curve.percentiles, curve.seconds, strict=True)
     return [
-        {"x": _logit(q), "y": seconds * 1e3, "label": f"p{q:g}"}
+        {"x": _compute_logit(q), "y": seconds * 1e3, "label": f"p{q:g}"}
         for q, seconds in known
         if seconds is not None and 0 < q < 100
     ]
 
 
-def _logit(percentile: float) -> float:
+def _compute_logit(percentile: float) -> float:
     """Return log10(q / (1 - q)): p50 is in the middle, and each step in the tails is a decade."""
     share = percentile / 100
     return round(math.log10(share / (1 - share)), 6)
 
 
-def latency_rows(
+def build_latency_rows(
     curves: tuple[LatencyCurve | None, LatencyCurve | None],
 ) -> tuple[tuple[str, float | None, float | None], ...]:
     """Return rows (percentile, baseline, contender) in seconds."""
-    before, after = (_by_percentile(curve) for curve in curves)
+    before, after = (_map_by_percentile(curve) for curve in curves)
     places = sorted(set(before) | set(after))
     return tuple((f"p{q:g}", before.get(q), after.get(q)) for q in places)
 
 
-def _by_percentile(curve: LatencyCurve | None) -> dict[float, float | None]:
+def _map_by_percentile(curve: LatencyCurve | None) -> dict[float, float | None]:
     return {} if curve is None else dict(zip(curve.percentiles, curve.seconds, strict=True))

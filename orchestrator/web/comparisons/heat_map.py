@@ -12,7 +12,7 @@ from orchestrator.comparisons.heatmap import (
     Tile,
     build_heat_map,
     list_axes,
-    primary_metrics,
+    list_primary_metrics,
 )
 from orchestrator.comparisons.ranking import ORDER
 from orchestrator.comparisons.report import ComparisonReport, MetricComparison
@@ -53,7 +53,7 @@ class HeatMapView:
     has_shared_tiles: bool
 
 
-def heat_map_view(
+def build_heat_map_view(
     report: ComparisonReport, options: ViewOptions, base: Mapping[str, str]
 ) -> HeatMapView | None:
     """Return None if there is nothing to draw; see `build_heat_map`. `base` is its query."""
@@ -66,10 +66,10 @@ def heat_map_view(
     links = _TileLinks(heat, options, base)
     return HeatMapView(
         map=heat,
-        rows=tuple((title, _row_tiles(heat, links, row)) for row, title in heat.rows.values),
-        choices=_choices(report, axes, heat),
-        hidden=(*base.items(), *_kept_options(options)),
-        omitted=_omitted((heat.rows, heat.columns)),
+        rows=tuple((title, _build_row_tiles(heat, links, row)) for row, title in heat.rows.values),
+        choices=_build_choices(report, axes, heat),
+        hidden=(*base.items(), *_list_kept_options(options)),
+        omitted=_describe_omitted((heat.rows, heat.columns)),
         has_shared_tiles=any(tile.cases > 1 for tile in heat.tiles.values()),
     )
 
@@ -92,39 +92,39 @@ class _TileLinks:
         return f"?{urlencode({**self.rows, **limits})}#cases"
 
 
-def _row_tiles(heat: HeatMap, links: _TileLinks, row: str) -> tuple[TileView | None, ...]:
+def _build_row_tiles(heat: HeatMap, links: _TileLinks, row: str) -> tuple[TileView | None, ...]:
     names_metric = METRIC not in (heat.rows.name, heat.columns.name) and not heat.metric
     tiles = ((column, heat.tiles.get((row, column))) for column, _ in heat.columns.values)
     return tuple(
-        _tile_view(tile, links.url_of(tile, row, column), names_metric=names_metric)
+        _build_tile_view(tile, links.url_of(tile, row, column), names_metric=names_metric)
         if tile
         else None
         for column, tile in tiles
     )
 
 
-def _tile_view(tile: Tile, url: str, *, names_metric: bool) -> TileView:
+def _build_tile_view(tile: Tile, url: str, *, names_metric: bool) -> TileView:
     notes = []
     if tile.metric and names_metric and ORDER[tile.verdict] <= ORDER[Verdict.INCONCLUSIVE]:
-        notes.append(_short_name(tile.metric))
+        notes.append(_shorten_name(tile.metric))
     if tile.cases > 1:
-        notes.append(_case_counts(tile))
+        notes.append(_format_case_counts(tile))
     return TileView(
         url=url,
         verdict=tile.verdict,
         symbol=VERDICT_SYMBOLS[tile.verdict],
-        shade=_shade(tile),
+        shade=_choose_shade(tile),
         change="" if tile.metric is None else format_change(tile.metric.change),
         note=" · ".join(notes),
     )
 
 
-def _short_name(metric: MetricComparison) -> str:
+def _shorten_name(metric: MetricComparison) -> str:
     family, _, name = metric.key.partition(".")
     return name if family in ("requests", "latency") else family
 
 
-def _case_counts(tile: Tile) -> str:
+def _format_case_counts(tile: Tile) -> str:
     """Return how many cases are as bad, and the other counts: `▼ 1 ▲ 2 of 12`."""
     counts = [
         f"{VERDICT_SYMBOLS[verdict]}\u00a0{tile.counts[verdict]}"
@@ -134,7 +134,7 @@ def _case_counts(tile: Tile) -> str:
     return f"{' '.join(counts)} of {tile.cases}" if counts else f"{tile.cases} cases"
 
 
-def _shade(tile: Tile) -> int:
+def _choose_shade(tile: Tile) -> int:
     """Return the strength of the colour by the change in margins."""
     metric = tile.metric
     if metric is None or metric.change is None or ORDER[tile.verdict] > ORDER[Verdict.IMPROVED]:
@@ -143,7 +143,7 @@ def _shade(tile: Tile) -> int:
     return sum(share >= step for step in _SHADES)
 
 
-def _choices(
+def _build_choices(
     report: ComparisonReport, axes: Mapping[str, Axis], heat: HeatMap
 ) -> tuple[tuple[str, str, tuple[Option, ...]], ...]:
     """Return (name, title, options) of the lists of the form."""
@@ -151,7 +151,7 @@ def _choices(
     def of(chosen: str) -> tuple[Option, ...]:
         return tuple((axis.name, axis.title, axis.name == chosen) for axis in axes.values())
 
-    metrics = primary_metrics(report)
+    metrics = list_primary_metrics(report)
     shown: list[Option] = [("", "the worst of each case", not heat.metric)]
     shown += [(key, title, key == heat.metric) for key, title in metrics.items()]
     return (
@@ -161,11 +161,11 @@ def _choices(
     )
 
 
-def _kept_options(options: ViewOptions) -> list[tuple[str, str]]:
+def _list_kept_options(options: ViewOptions) -> list[tuple[str, str]]:
     return [("verdict", options.verdict)] if options.verdict else []
 
 
-def _omitted(axes: Sequence[Axis]) -> str:
+def _describe_omitted(axes: Sequence[Axis]) -> str:
     """Return a note about values that are not drawn; empty if all are."""
     said = [f"{axis.omitted} more of {axis.title}" for axis in axes if axis.omitted]
     return f"Not shown: {' and '.join(said)}, in which less changed." if said else ""

@@ -22,11 +22,11 @@ from orchestrator.stats.comparison import Verdict
 from orchestrator.web.comparisons.charts import (
     BAR_WIDTH,
     IntervalBar,
-    interval_bar,
-    latency_chart,
-    latency_rows,
-    quantile_chart,
-    reach_of,
+    build_interval_bar,
+    build_latency_chart,
+    build_latency_rows,
+    build_quantile_chart,
+    compute_axis_limit,
 )
 from orchestrator.web.templatetags.pitwall import VERDICT_SYMBOLS
 
@@ -122,17 +122,17 @@ class MoreBlocks:
     query: str
 
 
-def columns_of(report: ComparisonReport) -> list[Column]:
+def build_columns(report: ComparisonReport) -> list[Column]:
     """Return the metrics that decide."""
     same: dict[str, list[MetricComparison]] = defaultdict(list)
     for case in report.cases:
         for metric in case.metrics:
             if metric.primary:
                 same[metric.info.key].append(metric)
-    return [_column(metrics[0], metrics) for metrics in same.values()]
+    return [_build_column(metrics[0], metrics) for metrics in same.values()]
 
 
-def case_rows(
+def build_case_rows(
     cases: Sequence[CaseComparison],
     columns: Sequence[Column],
     query: Mapping[str, str],
@@ -144,21 +144,23 @@ def case_rows(
     `query` is that of the page; a row's link adds its case to it.
     """
     base = urlencode(query)
-    return [_case_row(case, columns, base, names_host=names_host) for case in cases]
+    return [_build_case_row(case, columns, base, names_host=names_host) for case in cases]
 
 
-def case_view(report: ComparisonReport, case: CaseComparison, names: tuple[str, str]) -> CaseView:
+def build_case_view(
+    report: ComparisonReport, case: CaseComparison, names: tuple[str, str]
+) -> CaseView:
     """Return the details of a case.
 
     `names` are the names of the two sides in the charts' legends.
     """
-    reach = reach_of(case.metrics)
+    reach = compute_axis_limit(case.metrics)
     detail, evidence = load_latency_detail(report, case), load_evidence(report, case)
     rows = [
         MetricRow(
             metric=metric,
-            bar=interval_bar(metric, reach),
-            points=_points(report, evidence, metric.key),
+            bar=build_interval_bar(metric, reach),
+            points=_build_point_urls(report, evidence, metric.key),
         )
         for metric in case.metrics
     ]
@@ -166,18 +168,18 @@ def case_view(report: ComparisonReport, case: CaseComparison, names: tuple[str, 
         comparison=case,
         primary=tuple(row for row in rows if row.metric.primary),
         others=tuple(row for row in rows if not row.metric.primary),
-        reach_shown=_reach_shown(reach),
+        reach_shown=_format_half_width(reach),
         latency_id=f"latency-{case.case.key}-{case.host.pk.hex}",
         quantiles_id=f"quantiles-{case.case.key}-{case.host.pk.hex}",
-        chart=latency_chart(names, detail.curves),
-        latency_rows=latency_rows(detail.curves),
-        quantiles=quantile_chart(detail.quantiles),
+        chart=build_latency_chart(names, detail.curves),
+        latency_rows=build_latency_rows(detail.curves),
+        quantiles=build_quantile_chart(detail.quantiles),
         detail=detail,
         evidence=evidence,
     )
 
 
-def more_blocks(
+def plan_more_blocks(
     report: ComparisonReport, cases: Sequence[CaseComparison], key: str
 ) -> MoreBlocks | None:
     """Return the blocks that cases need.
@@ -199,7 +201,7 @@ def more_blocks(
         "contender": contender.commit.short_sha,
         "rounds": min(blocks, MAX_ROUNDS),
         "hosts": sorted({case.host.name for case in open_cases}),
-        "cases": "" if len(open_cases) == len(report.cases) else expression_of(open_cases),
+        "cases": "" if len(open_cases) == len(report.cases) else build_expression(open_cases),
     }
     return MoreBlocks(
         blocks=min(blocks, MAX_ROUNDS),
@@ -209,7 +211,7 @@ def more_blocks(
     )
 
 
-def expression_of(cases: Sequence[CaseComparison]) -> str:
+def build_expression(cases: Sequence[CaseComparison]) -> str:
     """Return an expression for these cases (benchmarks/choice.py); empty if there are many."""
     if len(cases) > _MOST_NAMED:
         return ""
@@ -221,7 +223,7 @@ def expression_of(cases: Sequence[CaseComparison]) -> str:
     return text if len(text) <= MAX_LENGTH else ""
 
 
-def _points(report: ComparisonReport, evidence: Evidence, key: str) -> tuple[str, str]:
+def _build_point_urls(report: ComparisonReport, evidence: Evidence, key: str) -> tuple[str, str]:
     sides = zip(evidence.points[key], (report.baseline, report.contender), strict=True)
     before, after = (
         reverse("history-point", args=[series, commit.sha]) if series else ""
@@ -230,24 +232,24 @@ def _points(report: ComparisonReport, evidence: Evidence, key: str) -> tuple[str
     return before, after
 
 
-def _column(metric: MetricComparison, same: Sequence[MetricComparison]) -> Column:
-    reach = reach_of(same)
+def _build_column(metric: MetricComparison, same: Sequence[MetricComparison]) -> Column:
+    reach = compute_axis_limit(same)
     margin = round(metric.margin * _UNITS)
     return Column(
         key=metric.key,
         title=metric.title,
         better=metric.better,
-        reach_shown=_reach_shown(reach),
+        reach_shown=_format_half_width(reach),
         half_width=round(reach * _UNITS),
         margin_path=f"M{-margin} 6H{margin}",
     )
 
 
-def _reach_shown(reach: float) -> str:
+def _format_half_width(reach: float) -> str:
     return f"{reach * 100:.{0 if reach >= 0.1 else 1}f} %"
 
 
-def _case_row(
+def _build_case_row(
     case: CaseComparison, columns: Sequence[Column], base: str, *, names_host: bool
 ) -> CaseRow:
     metrics = {metric.info.key: metric for metric in case.metrics}
@@ -262,12 +264,12 @@ def _case_row(
         host=host if names_host else "",
         verdict=case.verdict,
         symbol=VERDICT_SYMBOLS[case.verdict],
-        remark=_remark(case),
+        remark=_build_remark(case),
         cells=tuple((column, _change_cell(metrics.get(column.key))) for column in columns),
     )
 
 
-def _remark(case: CaseComparison) -> str:
+def _build_remark(case: CaseComparison) -> str:
     """Return remarks that qualify the verdict of a row."""
     remarks = []
     if not case.paired:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from urllib.parse import urlencode
 
-from orchestrator.comparisons.heatmap import METRIC, HeatMap, axis_value
+from orchestrator.comparisons.heatmap import METRIC, HeatMap, read_axis_value
 from orchestrator.comparisons.ranking import ORDER
 from orchestrator.comparisons.report import CaseComparison, ComparisonReport
 from orchestrator.stats.comparison import Verdict
@@ -66,7 +66,7 @@ class CaseSelection:
     unlimited_query: str
 
 
-def view_options_of(given: Mapping[str, str]) -> ViewOptions:
+def parse_view_options(given: Mapping[str, str]) -> ViewOptions:
     values = {each.name: given.get(each.name, "").strip() for each in fields(ViewOptions)}
     if values["verdict"] not in VERDICT_SYMBOLS:
         values["verdict"] = ""
@@ -77,14 +77,14 @@ def select_cases(
     report: ComparisonReport, heat: HeatMap | None, options: ViewOptions, base: Mapping[str, str]
 ) -> CaseSelection:
     """Return the rows of the table. `base` is the query of the comparison itself."""
-    limits = _limits(heat, options)
+    limits = _build_limits(heat, options)
     inside = [
         case
         for case in report.cases
-        if all(axis_value(case, name) == value for name, _, value in limits)
+        if all(read_axis_value(case, name) == value for name, _, value in limits)
     ]
     chosen = [case for case in inside if options.verdict in ("", case.verdict)]
-    shown = chosen if options.all or options.verdict else _unfolded_cases(chosen)
+    shown = chosen if options.all or options.verdict else _select_unfolded_cases(chosen)
 
     def query(**changes: str) -> str:
         return urlencode({**base, **options.query(**changes)})
@@ -94,13 +94,13 @@ def select_cases(
         chosen=len(chosen),
         folded=_count_text(chosen[len(shown) :]),
         all_query=query(all="1"),
-        filters=_filters(inside, options, query(verdict="", all="")),
+        filters=_build_filters(inside, options, query(verdict="", all="")),
         limits=tuple((title, value) for _, title, value in limits),
         unlimited_query=query(row="", column="", all=""),
     )
 
 
-def _limits(heat: HeatMap | None, options: ViewOptions) -> list[tuple[str, str, str]]:
+def _build_limits(heat: HeatMap | None, options: ViewOptions) -> list[tuple[str, str, str]]:
     if heat is None:
         return []
     asked = (heat.rows, options.row), (heat.columns, options.column)
@@ -108,7 +108,7 @@ def _limits(heat: HeatMap | None, options: ViewOptions) -> list[tuple[str, str, 
             if value and axis.name != METRIC]  # fmt: skip
 
 
-def _unfolded_cases(cases: list[CaseComparison]) -> list[CaseComparison]:
+def _select_unfolded_cases(cases: list[CaseComparison]) -> list[CaseComparison]:
     """Return all changed cases, and as many others as fit, in the original order."""
     changed = sum(ORDER[case.verdict] <= ORDER[Verdict.IMPROVED] for case in cases)
     most = max(changed, MOST_ROWS)
@@ -121,7 +121,9 @@ def _count_text(cases: list[CaseComparison]) -> str:
     return ", ".join(f"{count} {verdict}" for verdict, count in counts)
 
 
-def _filters(cases: list[CaseComparison], options: ViewOptions, base: str) -> tuple[Filter, ...]:
+def _build_filters(
+    cases: list[CaseComparison], options: ViewOptions, base: str
+) -> tuple[Filter, ...]:
     """Return filters by verdict; none if all cases have the same verdict."""
     counts = Counter(case.verdict for case in cases)
     if len(counts) < 2 and not options.verdict:

@@ -60,13 +60,13 @@ class ForgeForm(TeamForm):
             repository=data["repository"].strip().strip("/"),
             api_url=data["api_url"].strip(),
             token=data["token"].strip(),
-            allowed_users=_words(data["allowed_users"]),
-            hosts=_words(data["hosts"]),
+            allowed_users=_split_words(data["allowed_users"]),
+            hosts=_split_words(data["hosts"]),
             budget_minutes=data["budget_minutes"],
         )
 
 
-def initial_connection(connection: Connection | None) -> dict[str, Any]:
+def build_initial_connection(connection: Connection | None) -> dict[str, Any]:
     """Return the form's values for a connection, without its token."""
     if connection is None:
         return {}
@@ -80,5 +80,5 @@ def initial_connection(connection: Connection | None) -> dict[str, Any]:
     }
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_words(text: str) -> tuple[str, ...]:
     return tuple(word.strip().removeprefix("@") for word in text.split(",") if word.strip())

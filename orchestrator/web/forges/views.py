@@ -13,21 +13,21 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.selectors import project_for
+from orchestrator.benchmarks.selectors import load_project
 from orchestrator.core.errors import PitwallError
 from orchestrator.dispatch.wakeups import wake_forges
 from orchestrator.forges.selectors import (
-    connection_at,
-    connection_of,
-    received_webhooks,
+    find_connection,
+    load_connection_by_id,
+    load_requests,
+    load_webhooks,
     request_for,
-    requests_of,
 )
 from orchestrator.forges.services import approve, decline, disconnect, renew_secret, save_connection
 from orchestrator.forges.webhooks import MOST_BYTES, receive
 from orchestrator.web.access import for_member
-from orchestrator.web.errors import status_of
-from orchestrator.web.forges.forms import ForgeForm, initial_connection
+from orchestrator.web.errors import find_status
+from orchestrator.web.forges.forms import ForgeForm, build_initial_connection
 from orchestrator.web.forms import FORM_ERRORS
 
 #: The page shows the latest; the API has all.
@@ -38,9 +38,11 @@ MOST_REQUESTS, MOST_INCOMING = 50, 20
 @for_member
 def forge(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     """Show the connection. A new secret is only in the response to the request that created it."""
-    project = project_for(member, slug)
+    project = load_project(member, slug)
     posted = request.POST if request.method == "POST" else None
-    form = ForgeForm(member, posted, initial=initial_connection(connection_of(member, project)))
+    form = ForgeForm(
+        member, posted, initial=build_initial_connection(find_connection(member, project))
+    )
     secret = ""
     if form.is_valid():
         try:
@@ -58,16 +60,16 @@ def forge(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
 @for_member
 @require_POST
 def new_secret(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    project = project_for(member, slug)
+    project = load_project(member, slug)
     secret = renew_secret(member=member, project=project)
-    form = ForgeForm(member, initial=initial_connection(connection_of(member, project)))
+    form = ForgeForm(member, initial=build_initial_connection(find_connection(member, project)))
     return _page(request, member, project, form, secret)
 
 
 @for_member
 @require_POST
 def remove(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    disconnect(member=member, project=project_for(member, slug))
+    disconnect(member=member, project=load_project(member, slug))
     return redirect("project-forge", slug)
 
 
@@ -91,19 +93,19 @@ def hook(request: HttpRequest, connection_id: UUID) -> HttpResponse:
     """Receive a webhook. The forge is no member: the signature over the body authenticates it."""
     body = request.read(MOST_BYTES + 1)
     if len(body) > MOST_BYTES:
-        return _plain(f"a payload may have {MOST_BYTES} bytes at most", 413)
+        return _answer_text(f"a payload may have {MOST_BYTES} bytes at most", 413)
     try:
-        outcome = receive(connection_at(connection_id), request.headers, body)
+        outcome = receive(load_connection_by_id(connection_id), request.headers, body)
     except PitwallError as error:
-        return _plain(str(error), status_of(error)[0])
+        return _answer_text(str(error), find_status(error)[0])
     wake_forges()
-    return _plain(outcome, 200)
+    return _answer_text(outcome, 200)
 
 
 def _page(
     request: HttpRequest, member: Member, project: Project, form: ForgeForm, secret: str
 ) -> HttpResponse:
-    connection = connection_of(member, project)
+    connection = find_connection(member, project)
     address = ""
     if connection is not None:
         address = settings.BASE_URL + reverse("forge-hook", args=[connection.pk])
@@ -113,11 +115,11 @@ def _page(
         "form": form,
         "secret": secret,
         "address": address,
-        "requests": requests_of(connection)[:MOST_REQUESTS] if connection else (),
-        "webhooks": received_webhooks(connection)[:MOST_INCOMING] if connection else (),
+        "requests": load_requests(connection)[:MOST_REQUESTS] if connection else (),
+        "webhooks": load_webhooks(connection)[:MOST_INCOMING] if connection else (),
     }
     return render(request, "forges/detail.html", context, status=form.status)
 
 
-def _plain(text: str, status: int) -> HttpResponse:
+def _answer_text(text: str, status: int) -> HttpResponse:
     return HttpResponse(f"{text}\n", status=status, content_type="text/plain; charset=utf-8")

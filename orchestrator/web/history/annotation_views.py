@@ -9,25 +9,25 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Case
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.histories.annotations import SCOPES, annotate, edit_annotation, remove_annotation
-from orchestrator.histories.histories import series_for
+from orchestrator.histories.histories import load_series
 from orchestrator.histories.point import commit_in
 from orchestrator.results.models import Series
 from orchestrator.web.access import for_member
-from orchestrator.web.redirects import back_from
+from orchestrator.web.redirects import redirect_back
 
 
 @for_member
 @require_POST
 def write(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
     """Create a note at a commit of a series; `of` is its scope."""
-    series = series_for(member, series_id)
+    series = load_series(member, series_id)
     annotate(
         member=member,
         commit=commit_in(series, sha),
         text=request.POST.get("text", ""),
         of=_annotation_scope(series, request.POST.get("of", "series")),
     )
-    return back_from(request, "history")
+    return redirect_back(request, "history")
 
 
 @for_member
@@ -35,14 +35,14 @@ def write(request: HttpRequest, member: Member, series_id: int, sha: str) -> Htt
 def edit(request: HttpRequest, member: Member, annotation_id: UUID) -> HttpResponse:
     text = request.POST.get("text", "")
     edit_annotation(member=member, annotation_id=annotation_id, text=text)
-    return back_from(request, "history")
+    return redirect_back(request, "history")
 
 
 @for_member
 @require_POST
 def delete(request: HttpRequest, member: Member, annotation_id: UUID) -> HttpResponse:
     remove_annotation(member=member, annotation_id=annotation_id)
-    return back_from(request, "history")
+    return redirect_back(request, "history")
 
 
 def _annotation_scope(series: Series, of: str) -> Series | Case | Benchmark | None:

@@ -11,13 +11,13 @@ from django.urls import reverse
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.histories.histories import HistoryChoices, series_of
-from orchestrator.histories.marked_changes import AnnotationMark
+from orchestrator.histories.histories import HistoryChoices, load_series_set
+from orchestrator.histories.marked_changes import PlacedAnnotation
 from orchestrator.histories.reports import History, HistoryBreak, HistoryPoint
-from orchestrator.loadtools.metrics import Metric, metric_for
+from orchestrator.loadtools.metrics import Metric, find_metric
 from orchestrator.results.models import Series
-from orchestrator.web.forms import benchmark_key
-from orchestrator.web.hosts.facts import FactChange, fact_change
+from orchestrator.web.forms import build_benchmark_key
+from orchestrator.web.hosts.facts import FactChange, build_fact_change
 
 T = TypeVar("T")
 #: More lines are indistinguishable.
@@ -85,7 +85,7 @@ class PointRow:
 class AnnotationRow:
     """A note at a commit, and its point; None if the commit was not measured."""
 
-    mark: AnnotationMark
+    mark: PlacedAnnotation
     point_url: str | None
 
 
@@ -113,11 +113,11 @@ def select_history(
     cases = choose_items(choices.cases, "key", query.getlist("case"))
     hosts = choose_items(choices.hosts, "name", query.getlist("host"))
     metrics = choose_items(choices.metrics, "key", query.getlist("metric"))
-    known = _branches(benchmark)
+    known = _list_branches(benchmark)
     branches = [name for name in known if name in query.getlist("branch")] or known[:1]
     found = {
         (each.metric.key, each.case_id, each.host_id): each
-        for each in series_of(member, benchmark, cases=cases, hosts=hosts, metrics=metrics)
+        for each in load_series_set(member, benchmark, cases=cases, hosts=hosts, metrics=metrics)
     }
     combined = [
         (found[metric.key, case.pk, host.pk], metric, branch)
@@ -127,12 +127,16 @@ def select_history(
     several = [len(each) > 1 for each in (cases, hosts, branches)]
     return HistorySelection(
         fields=(
-            _selection_field("case", "Case", [(e.key, e.label, e in cases) for e in choices.cases]),
-            _selection_field("host", "Host", [(e.name, e.name, e in hosts) for e in choices.hosts]),
-            _selection_field(
+            _build_selection_field(
+                "case", "Case", [(e.key, e.label, e in cases) for e in choices.cases]
+            ),
+            _build_selection_field(
+                "host", "Host", [(e.name, e.name, e in hosts) for e in choices.hosts]
+            ),
+            _build_selection_field(
                 "metric", "Metric", [(e.key, e.title, e in metrics) for e in choices.metrics]
             ),
-            _selection_field(
+            _build_selection_field(
                 "branch", "Branch", [(name, name, name in branches) for name in known]
             ),
         ),
@@ -141,11 +145,11 @@ def select_history(
             for number, each in enumerate(combined[:MAX_SERIES], start=1)
         ),
         left_out=max(0, len(combined) - MAX_SERIES),
-        missing=_missing_metric(metrics, query.getlist("metric")),
+        missing=_find_missing_metric(metrics, query.getlist("metric")),
     )
 
 
-def _branches(benchmark: Benchmark) -> list[str]:
+def _list_branches(benchmark: Benchmark) -> list[str]:
     """Return the branches, the default branch first."""
     project = benchmark.project
     return list(dict.fromkeys([project.default_branch, *(name for name, _ in project.branches)]))
@@ -164,14 +168,14 @@ def choose_items(items: Sequence[T], attribute: str, wanted: Sequence[str]) -> l
     return chosen or list(items[:1])
 
 
-def _missing_metric(metrics: Iterable[Metric], wanted: Sequence[str]) -> Metric | None:
+def _find_missing_metric(metrics: Iterable[Metric], wanted: Sequence[str]) -> Metric | None:
     """Return a wanted metric that exists but was never measured here; None if there is none."""
     keys = {metric.key for metric in metrics}
-    known = (metric_for(key) for key in wanted if key not in keys)
+    known = (find_metric(key) for key in wanted if key not in keys)
     return next((metric for metric in known if metric is not None), None)
 
 
-def _selection_field(
+def _build_selection_field(
     name: str, title: str, options: Iterable[tuple[str, str, bool]]
 ) -> SelectionField:
     shown = (Option(value=value, label=label, chosen=chosen) for value, label, chosen in options)
@@ -189,7 +193,7 @@ def point_rows(history: History) -> list[PointRow]:
     """Return the rows, newest first."""
     changes: list[list[FactChange]] = [[] for _ in history.points]
     for each in reversed(history.changes):
-        changes[each.before].append(fact_change(each.at, each.changed))
+        changes[each.before].append(build_fact_change(each.at, each.changed))
     marks = {mark.before: mark for mark in history.breaks}
     rows = [
         PointRow(
@@ -212,7 +216,7 @@ def compare_url(history: History, point: HistoryPoint) -> str | None:
     if point.before is None or point.value is None:
         return None
     query = {
-        "benchmark": benchmark_key(history.benchmark),
+        "benchmark": build_benchmark_key(history.benchmark),
         "baseline": point.before.sha,
         "contender": point.commit.sha,
     }
@@ -226,18 +230,18 @@ def point_url(history: History, point: HistoryPoint) -> str | None:
     return f"{address}?{urlencode({'branch': history.branch})}"
 
 
-def annotation_rows(
-    marks: Iterable[AnnotationMark], measured: Mapping[int, int]
+def build_annotation_rows(
+    marks: Iterable[PlacedAnnotation], measured: Mapping[int, int]
 ) -> list[AnnotationRow]:
     """Return the notes, newest commit first. `measured`: commit → a series that has it."""
     ordered = sorted(marks, key=lambda each: -1 if each.position is None else each.position)
     return [
-        AnnotationRow(mark=each, point_url=_annotated_point_url(each, measured))
+        AnnotationRow(mark=each, point_url=_build_annotated_point_url(each, measured))
         for each in reversed(ordered)
     ]
 
 
-def _annotated_point_url(mark: AnnotationMark, measured: Mapping[int, int]) -> str | None:
+def _build_annotated_point_url(mark: PlacedAnnotation, measured: Mapping[int, int]) -> str | None:
     series = measured.get(mark.commit)
     return reverse("history-point", args=[series, mark.short_sha]) if series else None
 

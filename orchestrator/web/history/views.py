@@ -15,48 +15,48 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.benchmarks.selectors import benchmarks_of
-from orchestrator.core.page_cache import kept
+from orchestrator.benchmarks.selectors import load_benchmarks
+from orchestrator.core.page_cache import load_part
 from orchestrator.dispatch.wakeups import wake_engine
-from orchestrator.histories.annotations import annotated_points
-from orchestrator.histories.charted import Charted, charted, mark_of_history
-from orchestrator.histories.compact import compact_response, packed
-from orchestrator.histories.data import history_data
+from orchestrator.histories.annotations import find_annotated_points
+from orchestrator.histories.charted import SeriesHeader, load_series_header, read_history_version
+from orchestrator.histories.compact import build_response, compress_text
+from orchestrator.histories.data import build_history_data
 from orchestrator.histories.histories import (
     HistoryChoices,
     Part,
-    history_at,
-    history_choices,
-    mark_of_choices,
-    series_for,
+    load_history_choices,
+    load_series,
+    load_series_history,
+    read_choices_version,
 )
 from orchestrator.histories.point import commit_in, point_details
 from orchestrator.histories.reports import History
 from orchestrator.regressions.change_points import (
-    ChangeMark,
-    baselines_of,
-    changes_in,
+    ChangeSummary,
     dismiss,
-    rebaseline,
+    load_series_baselines,
+    load_series_changes,
     remove_baseline,
+    store_baseline,
 )
 from orchestrator.regressions.confirmations import confirm_now
 from orchestrator.results.models import Baseline
 from orchestrator.web.access import for_member, open_to_visitors
-from orchestrator.web.forms import benchmark_key, choices_among
+from orchestrator.web.forms import build_benchmark_key, build_choices
 from orchestrator.web.history.presenters import (
     AnnotationRow,
     ChartLine,
     HistorySelection,
     PointRow,
-    annotation_rows,
+    build_annotation_rows,
     chart_config,
     compare_url,
     point_rows,
     select_history,
 )
-from orchestrator.web.redirects import back_from
-from orchestrator.web.refs import chosen_of
+from orchestrator.web.redirects import redirect_back
+from orchestrator.web.refs import find_chosen_benchmark
 
 #: Rows of the table per page.
 ROWS = 25
@@ -66,14 +66,14 @@ ROWS = 25
 @for_member
 def history(request: HttpRequest, member: Member) -> HttpResponse:
     """Show histories. Missing or outdated choices default to the first one."""
-    benchmarks = list(benchmarks_of(member))
-    benchmark = chosen_of(benchmarks, member, request.GET.get("benchmark", ""))
-    context: dict[str, Any] = {"benchmarks": choices_among(benchmarks)}
+    benchmarks = list(load_benchmarks(member))
+    benchmark = find_chosen_benchmark(benchmarks, member, request.GET.get("benchmark", ""))
+    context: dict[str, Any] = {"benchmarks": build_choices(benchmarks)}
     if benchmark is not None:
-        choices = _choices(member, benchmark)
+        choices = _load_choices(member, benchmark)
         selection = select_history(member, benchmark, choices, request.GET)
-        context |= {"key": benchmark_key(benchmark), "selection": selection}
-        context |= _history_context(request, member, selection)
+        context |= {"key": build_benchmark_key(benchmark), "selection": selection}
+        context |= _build_history_context(request, member, selection)
     return render(request, "history/history.html", context)
 
 
@@ -82,14 +82,14 @@ def history(request: HttpRequest, member: Member) -> HttpResponse:
 @require_GET
 def data(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
     """Return the points of one series as columns, from the cache if they are unchanged."""
-    series, branch = charted(member, series_id), request.GET.get("branch", "")
+    series, branch = load_series_header(member, series_id), request.GET.get("branch", "")
     again = "If-None-Match" in request.headers and branch in ("", series.default_branch)
-    body = kept(
+    body = load_part(
         ("history data", series),
-        mark_of_history(series.id) if again else None,
-        lambda: packed(history_data(series, branch)),
+        read_history_version(series.id) if again else None,
+        lambda: compress_text(build_history_data(series, branch)),
     )
-    return compact_response(request, body)
+    return build_response(request, body)
 
 
 @open_to_visitors
@@ -97,7 +97,7 @@ def data(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
 @require_GET
 def commit(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
     """Describe a commit of a series in few words."""
-    found = commit_in(series_for(member, series_id), sha)
+    found = commit_in(load_series(member, series_id), sha)
     facts = {
         "commit": found.sha,
         "subject": found.subject,
@@ -112,7 +112,7 @@ def commit(request: HttpRequest, member: Member, series_id: int, sha: str) -> Ht
 @require_GET
 def point(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
     """Show a point with its trials: as a page, or as the panel of the page of histories."""
-    series = series_for(member, series_id)
+    series = load_series(member, series_id)
     branch = request.GET.get("branch", "")
     details = point_details(series, sha, branch)
     shown = next(iter(details.history.points), None)
@@ -121,7 +121,7 @@ def point(request: HttpRequest, member: Member, series_id: int, sha: str) -> Htt
         "history": details.history,
         "point": shown,
         "series": series,
-        "key": benchmark_key(series.benchmark),
+        "key": build_benchmark_key(series.benchmark),
         "compare_url": compare_url(details.history, shown) if shown else None,
         "may_write": member.has(Role.MEMBER),
         "back": request.GET.get("back") or request.get_full_path(),
@@ -134,16 +134,16 @@ def point(request: HttpRequest, member: Member, series_id: int, sha: str) -> Htt
 @require_POST
 def add_baseline(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
     """Start the history again at this commit: of the series, or of all series of its case."""
-    series = series_for(member, series_id)
+    series = load_series(member, series_id)
     whole_case = request.POST.get("of") == "case"
-    rebaseline(
+    store_baseline(
         member=member,
         commit=commit_in(series, sha),
         reason=request.POST.get("reason", ""),
         series=None if whole_case else series,
         case=series.case if whole_case else None,
     )
-    return back_from(request, "history")
+    return redirect_back(request, "history")
 
 
 @for_member
@@ -151,14 +151,14 @@ def add_baseline(request: HttpRequest, member: Member, series_id: int, sha: str)
 def delete_baseline(request: HttpRequest, member: Member, baseline_id: UUID) -> HttpResponse:
     """Remove the start of a history: earlier measurements count again."""
     remove_baseline(member=member, baseline_id=baseline_id)
-    return back_from(request, "history")
+    return redirect_back(request, "history")
 
 
 @for_member
 @require_POST
 def dismiss_change(request: HttpRequest, member: Member, change_id: UUID) -> HttpResponse:
     dismiss(member=member, change_id=change_id, reason=request.POST.get("reason", ""))
-    return back_from(request, "history")
+    return redirect_back(request, "history")
 
 
 @for_member
@@ -171,48 +171,54 @@ def confirm_change(request: HttpRequest, member: Member, change_id: UUID) -> Htt
     return redirect("run", run.pk)
 
 
-def _choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
+def _load_choices(member: Member, benchmark: Benchmark) -> HistoryChoices:
     key = ("history choices", member.sight, benchmark.pk)
-    return kept(key, mark_of_choices(benchmark), lambda: history_choices(member, benchmark))
+    return load_part(
+        key, read_choices_version(benchmark), lambda: load_history_choices(member, benchmark)
+    )
 
 
-def _history_context(
+def _build_history_context(
     request: HttpRequest, member: Member, selection: HistorySelection
 ) -> dict[str, Any]:
     """Return the table of one line, and the changes of all; the charts load their own data."""
     if not selection.lines:
         return {}
     query = request.GET
-    line = _table_line(selection, query.get("table", ""))
-    known = {each.series.pk: charted(member, each.series.pk) for each in selection.lines}
-    shown, rows, table = _table_page(request, member, known[line.series.pk], line)
+    line = _find_table_line(selection, query.get("table", ""))
+    known = {each.series.pk: load_series_header(member, each.series.pk) for each in selection.lines}
+    shown, rows, table = _load_table_page(request, member, known[line.series.pk], line)
     return {
         "history": shown,
         "line": line,
         "rows": rows,
         "table": table,
         "nothing_valid": shown.points and all(each.value is None for each in shown.points),
-        "tables": [(each, _address(query, table=str(each.number))) for each in selection.lines],
-        "older": _older_address(shown, query),
-        "newest": _address(query) if query.get("before") else None,
+        "tables": [
+            (each, _build_address(query, table=str(each.number))) for each in selection.lines
+        ],
+        "older": _build_older_address(shown, query),
+        "newest": _build_address(query) if query.get("before") else None,
         "config": chart_config(selection, relative=query.get("scale") == "change"),
-        "changes": _changes(selection, known),
-        "baselines": _baselines(selection, known),
-        "notes": _notes(known),
+        "changes": _list_changes(selection, known),
+        "baselines": _list_baselines(selection, known),
+        "notes": _build_annotations(known),
         "may_write": member.has(Role.MEMBER),
         "relative": query.get("scale") == "change",
-        "other_scale": _address(query, scale="" if query.get("scale") == "change" else "change"),
+        "other_scale": _build_address(
+            query, scale="" if query.get("scale") == "change" else "change"
+        ),
     }
 
 
-def _changes(
-    selection: HistorySelection, known: Mapping[int, Charted]
-) -> list[tuple[ChartLine, ChangeMark]]:
+def _list_changes(
+    selection: HistorySelection, known: Mapping[int, SeriesHeader]
+) -> list[tuple[ChartLine, ChangeSummary]]:
     """Return the changes on the charts, newest first, each with the first line that has it."""
     charted_ids = {point.id for each in known.values() for point in each.shifts.points}
     if not charted_ids:
         return []
-    marks = changes_in(known)
+    marks = load_series_changes(known)
     lines = {each.series.pk: each for each in reversed(selection.lines)}
     return [
         (line, mark)
@@ -222,51 +228,51 @@ def _changes(
     ]
 
 
-def _notes(known: Mapping[int, Charted]) -> list[AnnotationRow]:
+def _build_annotations(known: Mapping[int, SeriesHeader]) -> list[AnnotationRow]:
     """Return notes at commits of the lines, newest commit first."""
     found = {mark.id: mark for each in known.values() for mark in each.shifts.annotations}
-    measured = annotated_points(known, found.values()) if found else {}
-    return annotation_rows(found.values(), measured)
+    measured = find_annotated_points(known, found.values()) if found else {}
+    return build_annotation_rows(found.values(), measured)
 
 
-def _baselines(
-    selection: HistorySelection, known: Mapping[int, Charted]
+def _list_baselines(
+    selection: HistorySelection, known: Mapping[int, SeriesHeader]
 ) -> list[tuple[ChartLine, Baseline]]:
     begun = [each for each in selection.lines if known[each.series.pk].shifts.baseline]
-    found = baselines_of([each.series for each in begun]) if begun else {}
+    found = load_series_baselines([each.series for each in begun]) if begun else {}
     return [(each, found[each.series.pk]) for each in begun if each.series.pk in found]
 
 
-def _table_page(
-    request: HttpRequest, member: Member, series: Charted, line: ChartLine
+def _load_table_page(
+    request: HttpRequest, member: Member, series: SeriesHeader, line: ChartLine
 ) -> tuple[History, list[PointRow], str]:
     """Return a page of the table of a line, with its HTML, from the cache if it is unchanged."""
     is_default = line.branch == series.default_branch
-    mark = mark_of_history(series.id) if is_default else None
+    mark = read_history_version(series.id) if is_default else None
     part = Part(limit=ROWS, before=request.GET.get("before", ""), every=True)
 
     def made() -> tuple[History, list[PointRow], str]:
-        shown = history_at(line.series, line.branch, part)
+        shown = load_series_history(line.series, line.branch, part)
         rows = point_rows(shown)
         context = {"history": shown, "rows": rows, "visitor": isinstance(member, Visitor)}
         return shown, rows, render_to_string("history/_table.html", context, request)
 
-    return kept(("history table", series, line.branch, part, get_script_prefix()), mark, made)
+    return load_part(("history table", series, line.branch, part, get_script_prefix()), mark, made)
 
 
-def _table_line(selection: HistorySelection, wanted: str) -> ChartLine:
+def _find_table_line(selection: HistorySelection, wanted: str) -> ChartLine:
     return next(
         (each for each in selection.lines if str(each.number) == wanted), selection.lines[0]
     )
 
 
-def _older_address(shown: History, query: QueryDict) -> str | None:
+def _build_older_address(shown: History, query: QueryDict) -> str | None:
     if not shown.first or not shown.points:
         return None
-    return _address(query, before=shown.points[0].commit.short_sha)
+    return _build_address(query, before=shown.points[0].commit.short_sha)
 
 
-def _address(query: QueryDict, **changes: str) -> str:
+def _build_address(query: QueryDict, **changes: str) -> str:
     """Return the address of this view with some parameters changed, at the latest rows."""
     changed = query.copy()
     for name in ("before", *changes):

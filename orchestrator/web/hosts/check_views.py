@@ -10,16 +10,16 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.core.errors import ConflictError
 from orchestrator.dispatch.checkup import ask_for_checks
-from orchestrator.fleet.checks import CheckList, begin_again, checks_of
+from orchestrator.fleet.checks import CheckList, begin_again, load_checks
 from orchestrator.fleet.host_settings import may_become
 from orchestrator.fleet.models import CheckStep, Host, HostState, HostTransport
-from orchestrator.fleet.selectors import own_host_for
+from orchestrator.fleet.selectors import load_own_host
 from orchestrator.fleet.services import pin_host_key
 from orchestrator.fleet.ssh_settings import change_way
 from orchestrator.transport.address import HostKey
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
-from orchestrator.web.hosts.forms import WayForm, way_of
+from orchestrator.web.hosts.forms import SshForm, build_initial_ssh
 
 
 @for_member
@@ -28,11 +28,11 @@ def checks(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
 
     A script polls the list while the worker runs checks.
     """
-    host = own_host_for(member, host_id)
+    host = load_own_host(member, host_id)
     alone = bool(request.headers.get("HX-Request"))
     if request.method != "POST":
-        found = checks_of(host)
-        return _steps(request, host, found) if alone else checks_page(request, member, host)
+        found = load_checks(host)
+        return _render_steps(request, host, found) if alone else checks_page(request, member, host)
     again = request.POST.get("again", "")
     step = CheckStep(again) if again in CheckStep.values else None
     try:
@@ -40,15 +40,15 @@ def checks(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     except ConflictError as error:
         if not alone:
             raise
-        return _steps(request, host, checks_of(host), problem=str(error))
+        return _render_steps(request, host, load_checks(host), problem=str(error))
     if not alone:
         return redirect("host-checks", host_id)
-    return _steps(request, host, found)
+    return _render_steps(request, host, found)
 
 
 @for_member
 @require_POST
-def pin(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+def accept_host_key(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     """Pin the key that the member has compared; the host has to show it again."""
     host_key = request.POST.get("host_key", "")
     host = pin_host_key(member=member, host_id=host_id, host_key=host_key)
@@ -58,10 +58,10 @@ def pin(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
 
 @for_member
 @require_POST
-def way(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
-    host = own_host_for(member, host_id)
+def ssh_settings(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    host = load_own_host(member, host_id)
     member.require(Role.MAINTAINER, to="change the SSH settings of a host")
-    form = WayForm(member, request.POST)
+    form = SshForm(member, request.POST)
     if form.is_valid():
         try:
             change_way(member=member, host_id=host.pk, **form.way())
@@ -74,23 +74,23 @@ def way(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
 
 
 def checks_page(
-    request: HttpRequest, member: Member, host: Host, *, form: WayForm | None = None
+    request: HttpRequest, member: Member, host: Host, *, form: SshForm | None = None
 ) -> HttpResponse:
-    context = _context(host, checks_of(host)) | {
-        "form": form or WayForm(member, initial=way_of(host)),
+    context = _build_context(host, load_checks(host)) | {
+        "form": form or SshForm(member, initial=build_initial_ssh(host)),
         "changeable": host.transport == HostTransport.SSH and member.has(Role.MAINTAINER),
     }
     return render(request, "hosts/checks.html", context, status=form.status if form else 200)
 
 
-def _steps(
+def _render_steps(
     request: HttpRequest, host: Host, found: CheckList, *, problem: str = ""
 ) -> HttpResponse:
-    context = _context(host, found) | {"problem": problem, "swap": True}
+    context = _build_context(host, found) | {"problem": problem, "swap": True}
     return render(request, "hosts/checks.html#steps", context)
 
 
-def _context(host: Host, found: CheckList) -> dict[str, object]:
+def _build_context(host: Host, found: CheckList) -> dict[str, object]:
     blocked = found.blocked
     return {
         "host": host,

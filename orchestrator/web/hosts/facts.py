@@ -69,17 +69,17 @@ class FactChange:
     facts: tuple[FactPair, ...]
 
 
-def fact_change(at: datetime, changed: Mapping[str, Any]) -> FactChange:
+def build_fact_change(at: datetime, changed: Mapping[str, Any]) -> FactChange:
     """Return a change of facts. `changed`: fact → [before, after]."""
-    facts = (_fact_pair(name, *sides) for name, sides in changed.items())
+    facts = (_build_fact_pair(name, *sides) for name, sides in changed.items())
     return FactChange(at=at, facts=tuple(facts))
 
 
-def contradiction_pair(each: Contradiction) -> FactPair:
-    return _fact_pair(each.field, each.profile, each.host)
+def build_contradiction_pair(each: Contradiction) -> FactPair:
+    return _build_fact_pair(each.field, each.profile, each.host)
 
 
-def clock_off(facts: Mapping[str, Any], taken_at: datetime) -> str:
+def describe_clock_offset(facts: Mapping[str, Any], taken_at: datetime) -> str:
     """Return how far the host's clock is off, in words; empty if the difference is small."""
     told = facts.get("time")
     if not isinstance(told, int | float):
@@ -90,32 +90,36 @@ def clock_off(facts: Mapping[str, Any], taken_at: datetime) -> str:
     return f"{format_duration(abs(off_s))} {'ahead' if off_s > 0 else 'behind'}"
 
 
-def fact_groups(facts: Mapping[str, Any]) -> list[FactGroup]:
+def group_facts(facts: Mapping[str, Any]) -> list[FactGroup]:
     """Return all facts, including those without a group; empty groups are left out."""
     reasons = facts.get("reasons")
     why = reasons if isinstance(reasons, Mapping) else {}
     grouped: dict[str, list[str]] = {title: [] for title in (*GROUPS, REST)}
     for name in sorted(facts.keys() - _HIDDEN, key=_place):
-        grouped[_group_of(name)].append(name)
+        grouped[_find_group(name)].append(name)
     return [
-        FactGroup(title=title, rows=tuple(row for n in names for row in _rows(n, facts[n], why)))
+        FactGroup(
+            title=title, rows=tuple(row for n in names for row in _iterate_rows(n, facts[n], why))
+        )
         for title, names in grouped.items()
         if names
     ]
 
 
-def fact_title(name: str) -> str:
+def format_fact_title(name: str) -> str:
     """Return `memory_bytes` as "memory"."""
     known = _TITLES.get(name)
     return known or name.removesuffix("_bytes").removesuffix("_mhz").replace("_", " ")
 
 
-def fact_value(name: str, value: Any) -> str:
+def format_fact_value(name: str, value: Any) -> str:
     """Return a fact with its unit, which is the end of its name."""
     if isinstance(value, list):
-        return ", ".join(fact_value(name, each) for each in value) or "–"
+        return ", ".join(format_fact_value(name, each) for each in value) or "–"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {fact_value(str(key), each)}" for key, each in value.items())
+        return ", ".join(
+            f"{key}: {format_fact_value(str(key), each)}" for key, each in value.items()
+        )
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
@@ -123,9 +127,11 @@ def fact_value(name: str, value: Any) -> str:
     return str(value)
 
 
-def _fact_pair(name: str, before: Any, after: Any) -> FactPair:
+def _build_fact_pair(name: str, before: Any, after: Any) -> FactPair:
     return FactPair(
-        title=fact_title(name), before=fact_value(name, before), after=fact_value(name, after)
+        title=format_fact_title(name),
+        before=format_fact_value(name, before),
+        after=format_fact_value(name, after),
     )
 
 
@@ -143,16 +149,16 @@ def _number(name: str, value: float) -> str:
     return format_number(value, digits=4) if isinstance(value, float) else str(value)
 
 
-def _rows(name: str, value: Any, why: Mapping[str, Any]) -> Iterator[FactRow]:
+def _iterate_rows(name: str, value: Any, why: Mapping[str, Any]) -> Iterator[FactRow]:
     if value is None:
-        yield FactRow(title=fact_title(name), value=None, why=str(why.get(name, "")))
+        yield FactRow(title=format_fact_title(name), value=None, why=str(why.get(name, "")))
     elif name in _OF_PROGRAMS and isinstance(value, Mapping):
-        yield from _programs(value, why)
+        yield from _iterate_program_rows(value, why)
     else:
-        yield FactRow(title=fact_title(name), value=fact_value(name, value))
+        yield FactRow(title=format_fact_title(name), value=format_fact_value(name, value))
 
 
-def _programs(programs: Mapping[str, Any], why: Mapping[str, Any]) -> Iterator[FactRow]:
+def _iterate_program_rows(programs: Mapping[str, Any], why: Mapping[str, Any]) -> Iterator[FactRow]:
     """Yield one row for each installed program, and one for all missing ones."""
     for name, found in sorted(programs.items()):
         if isinstance(found, Mapping):
@@ -168,7 +174,7 @@ def _programs(programs: Mapping[str, Any], why: Mapping[str, Any]) -> Iterator[F
         yield FactRow(title="not found", value=", ".join(missing))
 
 
-def _group_of(name: str) -> str:
+def _find_group(name: str) -> str:
     return next((title for title, names in GROUPS.items() if _index(names, name) is not None), REST)
 
 

@@ -7,19 +7,19 @@ from uuid import UUID
 from django import forms
 
 from orchestrator.fleet.models import Host
-from orchestrator.fleet.selectors import credentials_of, profiles_of
+from orchestrator.fleet.selectors import load_credentials, load_profiles
 from orchestrator.fleet.tuning import KNOBS
 from orchestrator.runs.calibration import DEFAULT_PAIRS, MAX_PAIRS, MIN_PAIRS, NewCalibration
 from orchestrator.runs.golden import NewGolden
 from orchestrator.runs.models import GoldenCheck
-from orchestrator.web.forms import TeamForm, benchmark_choices, benchmark_key
+from orchestrator.web.forms import TeamForm, build_benchmark_key, load_benchmark_choices
 
 #: Measured code should not run as root.
 LOGIN_HELP = "The login user. Use root only if measured code runs as another user."
 _GIB = 2**30
 
 
-class WayForm(TeamForm):
+class SshForm(TeamForm):
     """The SSH settings of a host."""
 
     renamed = {"credential_id": "credential"}
@@ -37,7 +37,7 @@ class WayForm(TeamForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        keys = [(str(k.pk), f"{k.name} · {k.fingerprint}") for k in credentials_of(self.member)]
+        keys = [(str(k.pk), f"{k.name} · {k.fingerprint}") for k in load_credentials(self.member)]
         self.fields["credential"].choices = keys  # type: ignore[attr-defined]
 
     def way(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class WayForm(TeamForm):
         return {**data, "credential_id": credential_id}
 
 
-def way_of(host: Host) -> dict[str, Any]:
+def build_initial_ssh(host: Host) -> dict[str, Any]:
     """Return the present values of the fields of WayForm."""
     same = {
         name: getattr(host, name) for name in ("address", "port", "login", "work_dir", "python")
@@ -116,8 +116,8 @@ class HostForm(TeamForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        profiles = [(each.slug, each.name) for each in profiles_of(self.member)]
-        keys = [(str(k.pk), f"{k.name} · {k.fingerprint}") for k in credentials_of(self.member)]
+        profiles = [(each.slug, each.name) for each in load_profiles(self.member)]
+        keys = [(str(k.pk), f"{k.name} · {k.fingerprint}") for k in load_credentials(self.member)]
         self.fields["profile"].choices = profiles  # type: ignore[attr-defined]
         self.fields["credential"].choices = [("", "—"), *keys]  # type: ignore[attr-defined]
 
@@ -155,7 +155,7 @@ class ProfileForm(TeamForm):
     )
 
 
-class CareForm(TeamForm):
+class HostSettingsForm(TeamForm):
     """How a host is used; one field for each knob, empty to leave it unchanged."""
 
     renamed = {
@@ -251,7 +251,7 @@ class GoldenForm(TeamForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["benchmark"].choices = benchmark_choices(self.member)  # type: ignore[attr-defined]
+        self.fields["benchmark"].choices = load_benchmark_choices(self.member)  # type: ignore[attr-defined]
 
     def golden(self) -> NewGolden:
         data = self.cleaned_data
@@ -284,7 +284,7 @@ class CalibrationForm(TeamForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # The form of the golden run on the same page has fields of the same names.
         super().__init__(*args, auto_id="id_calibration_%s", **kwargs)
-        self.fields["benchmark"].choices = benchmark_choices(self.member)  # type: ignore[attr-defined]
+        self.fields["benchmark"].choices = load_benchmark_choices(self.member)  # type: ignore[attr-defined]
 
     def calibration(self) -> NewCalibration:
         data = self.cleaned_data
@@ -297,7 +297,7 @@ class CalibrationForm(TeamForm):
         )
 
 
-def care_of(host: Host) -> dict[str, Any]:
+def build_initial_settings(host: Host) -> dict[str, Any]:
     """Return the present values of the fields of CareForm."""
     gib = Decimal(host.disk_limit_bytes) / _GIB
     return {
@@ -311,12 +311,12 @@ def care_of(host: Host) -> dict[str, Any]:
     }
 
 
-def golden_of(check: GoldenCheck | None) -> dict[str, Any]:
+def build_initial_golden(check: GoldenCheck | None) -> dict[str, Any]:
     """Return the present values of the fields of GoldenForm; none without a golden run."""
     if check is None:
         return {}
     return {
-        "benchmark": benchmark_key(check.benchmark),
+        "benchmark": build_benchmark_key(check.benchmark),
         "commit": check.commit.short_sha,
         "every_hours": check.every_hours,
         "every_jobs": check.every_jobs,
@@ -324,8 +324,8 @@ def golden_of(check: GoldenCheck | None) -> dict[str, Any]:
     }
 
 
-def calibration_of(check: GoldenCheck | None) -> dict[str, Any]:
+def build_initial_calibration(check: GoldenCheck | None) -> dict[str, Any]:
     """Return initial values of CalibrationForm: those of the host's golden run, if it has one."""
     if check is None:
         return {}
-    return {"benchmark": benchmark_key(check.benchmark), "commit": check.commit.short_sha}
+    return {"benchmark": build_benchmark_key(check.benchmark), "commit": check.commit.short_sha}

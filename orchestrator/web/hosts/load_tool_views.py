@@ -7,10 +7,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from orchestrator.accounts.members import Member
-from orchestrator.fleet.tools import InstalledTool, installed_tools
+from orchestrator.fleet.tools import InstalledTool, load_installed_tools
 from orchestrator.loadtools.registry import TOOLS
-from orchestrator.loadtools.sheets import ToolSheet, protocols_of, tool_sheets
-from orchestrator.measurements.tool_errors import ToolErrors, tool_errors
+from orchestrator.loadtools.sheets import ToolSheet, build_tool_sheets, list_protocols
+from orchestrator.measurements.tool_errors import ToolErrors, load_tool_errors
 from orchestrator.web.access import for_member
 
 
@@ -26,19 +26,19 @@ class ToolRow:
 
 @for_member
 def load_tools(request: HttpRequest, member: Member) -> HttpResponse:
-    installed = installed_tools(member)
+    installed = load_installed_tools(member)
     errors: dict[str, list[ToolErrors]] = defaultdict(list)
-    for each in tool_errors(member):
+    for each in load_tool_errors(member):
         errors[each.tool].append(each)
     rows = [
         ToolRow(
             sheet=sheet,
-            protocols=protocols_of(TOOLS[sheet.name].sheet),
+            protocols=list_protocols(TOOLS[sheet.name].sheet),
             open_loop=TOOLS[sheet.name].sheet.open_loop,
             distribution=TOOLS[sheet.name].sheet.distribution,
             installed=installed[sheet.name],
             errors=errors[sheet.name],
         )
-        for sheet in tool_sheets()
+        for sheet in build_tool_sheets()
     ]
     return render(request, "hosts/load_tools.html", {"rows": rows})

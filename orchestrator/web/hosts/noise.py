@@ -11,20 +11,20 @@ from cli.pitwall.units import format_percent, format_value
 from orchestrator.calibration.sensitivity import (
     BLOCKS,
     CHANGE,
-    Sight,
-    calibrations_of,
-    noise_in,
+    Sensitivity,
+    list_sensitivities,
+    load_calibrations,
     present_calibrations,
-    sights_of,
+    read_noise,
 )
 from orchestrator.fleet.models import Host
-from orchestrator.fleet.selectors import changes_of
+from orchestrator.fleet.selectors import load_host_changes
 from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
 from orchestrator.results.models import Calibration
-from orchestrator.runs.calibration import under_way
+from orchestrator.runs.calibration import load_calibrations_under_way
 from orchestrator.runs.models import Run
 from orchestrator.stats.noise import Noise
-from orchestrator.web.hosts.facts import fact_title
+from orchestrator.web.hosts.facts import format_fact_title
 
 #: The most calibrations in the history.
 MAX_HISTORY = 100
@@ -35,7 +35,7 @@ class Series:
     """One metric of one case of a benchmark: the subject of a history."""
 
     calibration: Calibration
-    sight: Sight
+    sight: Sensitivity
 
     @property
     def value(self) -> str:
@@ -69,7 +69,7 @@ class NoiseFloor:
     It also counts the suspect and invalid trials of these.
     """
 
-    now: list[tuple[Calibration, list[Sight], RunValidity]]
+    now: list[tuple[Calibration, list[Sensitivity], RunValidity]]
     series: list[Series]
     chosen: Series | None
     rows: list[HistoryRow]
@@ -79,36 +79,36 @@ class NoiseFloor:
     change: str = format_percent(CHANGE)
 
 
-def noise_floor(host: Host, wanted: str = "") -> NoiseFloor:
+def build_noise_floor(host: Host, wanted: str = "") -> NoiseFloor:
     """Return the noise of a host for its page. `wanted` is the `value` of a series."""
-    known = list(calibrations_of(host)[:MAX_HISTORY])
-    series = _series(known)
+    known = list(load_calibrations(host)[:MAX_HISTORY])
+    series = _list_series(known)
     chosen = next((each for each in series if each.value == wanted), next(iter(series), None))
-    changes = list(changes_of(host))
+    changes = list(load_host_changes(host))
     present = present_calibrations(host)
     validity = load_run_validity({each.run_id for each in (*known, *present)})
     rows = [
         HistoryRow(
             calibration=each,
-            noise=noise_in(each, chosen.sight.case, chosen.sight.metric.key) if chosen else None,
+            noise=read_noise(each, chosen.sight.case, chosen.sight.metric.key) if chosen else None,
             present=each.epoch == len(changes),
             validity=validity[each.run_id],
         )
         for each in known
         if chosen is None or each.benchmark_id == chosen.calibration.benchmark_id
     ]
-    epochs = [", ".join(map(fact_title, change.changed)) for change in changes]
+    epochs = [", ".join(map(format_fact_title, change.changed)) for change in changes]
     return NoiseFloor(
-        now=[(each, sights_of(each), validity[each.run_id]) for each in present],
+        now=[(each, list_sensitivities(each), validity[each.run_id]) for each in present],
         series=series,
         chosen=chosen,
         rows=rows,
-        chart=noise_chart(chosen, rows, epochs) if chosen else None,
-        running=list(under_way(host).select_related("definition__benchmark")),
+        chart=build_noise_chart(chosen, rows, epochs) if chosen else None,
+        running=list(load_calibrations_under_way(host).select_related("definition__benchmark")),
     )
 
 
-def noise_chart(
+def build_noise_chart(
     chosen: Series, rows: Sequence[HistoryRow], epochs: Sequence[str]
 ) -> dict[str, Any]:
     """Return the data for `static/js/noise.js`, oldest point first; noise in per cent.
@@ -141,7 +141,7 @@ def _point(calibration: Calibration, noise: Noise) -> dict[str, Any]:
     }
 
 
-def _series(known: Sequence[Calibration]) -> list[Series]:
+def _list_series(known: Sequence[Calibration]) -> list[Series]:
     """Return the series in each benchmark's latest calibration that has a result."""
     newest: dict[int, Calibration] = {}
     for each in known:
@@ -150,5 +150,5 @@ def _series(known: Sequence[Calibration]) -> list[Series]:
     return [
         Series(calibration=each, sight=sight)
         for each in newest.values()
-        for sight in sights_of(each)
+        for sight in list_sensitivities(each)
     ]

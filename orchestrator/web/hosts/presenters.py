@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.accounts.members import Member
-from orchestrator.calibration.floors import Floor, noise_floors
-from orchestrator.calibration.golden import GoldenStatus, golden_statuses
+from orchestrator.calibration.floors import Floor, load_noise_floors
+from orchestrator.calibration.golden import GoldenStatus, load_golden_statuses
 from orchestrator.core.clock import utc_now
-from orchestrator.core.ids import digest_of
+from orchestrator.core.ids import hash_value
 from orchestrator.fleet.host_settings import may_become
 from orchestrator.fleet.models import Host, HostState
-from orchestrator.fleet.selectors import hosts_of
-from orchestrator.fleet.temperatures import Warmth, warmth_of_hosts
+from orchestrator.fleet.selectors import load_hosts
+from orchestrator.fleet.temperatures import HostTemperature, load_temperatures
 from orchestrator.fleet.windows import HoursNow
-from orchestrator.runs.selectors import queued_by_host
-from orchestrator.web.sparklines import Sparkline, sparkline
+from orchestrator.runs.selectors import count_queued_by_host
+from orchestrator.web.sparklines import Sparkline, build_sparkline
 
 _ORDER = (
     HostState.QUARANTINED, HostState.UNREACHABLE, HostState.UNCONFIRMED, HostState.MAINTENANCE,
@@ -30,7 +30,7 @@ class FleetRow:
     host: Host
     hours: HoursNow | None
     queued: int
-    warmth: Warmth | None
+    warmth: HostTemperature | None
     floor: Floor | None
     line: Sparkline | None
     golden: GoldenStatus | None
@@ -46,10 +46,10 @@ class Count:
     hosts: int
 
 
-def fleet_rows(member: Member) -> list[FleetRow]:
-    hosts = sorted(hosts_of(member), key=_urgency)
-    golden, floors = golden_statuses(member), noise_floors(member)
-    warmth, queued = warmth_of_hosts(member), queued_by_host(member, hosts)
+def build_fleet_rows(member: Member) -> list[FleetRow]:
+    hosts = sorted(load_hosts(member), key=_rank_urgency)
+    golden, floors = load_golden_statuses(member), load_noise_floors(member)
+    warmth, queued = load_temperatures(member), count_queued_by_host(member, hosts)
     return [
         FleetRow(
             host=host,
@@ -57,7 +57,7 @@ def fleet_rows(member: Member) -> list[FleetRow]:
             queued=queued[host.pk],
             warmth=warmth.get(host.pk),
             floor=floors.get(host.pk),
-            line=sparkline(floors[host.pk].history) if host.pk in floors else None,
+            line=build_sparkline(floors[host.pk].history) if host.pk in floors else None,
             golden=golden.get(host.pk),
             may_be_released=host.state in {HostState.QUARANTINED, HostState.MAINTENANCE}
             and may_become(host, HostState.READY),
@@ -66,7 +66,7 @@ def fleet_rows(member: Member) -> list[FleetRow]:
     ]
 
 
-def fleet_counts(rows: Sequence[FleetRow]) -> list[Count]:
+def count_fleet(rows: Sequence[FleetRow]) -> list[Count]:
     """Return one count per existing state, in the order of the rows.
 
     Ready hosts that measure are counted separately.
@@ -80,9 +80,9 @@ def fleet_counts(rows: Sequence[FleetRow]) -> list[Count]:
     ]
 
 
-def fleet_tag(rows: Sequence[FleetRow]) -> str:
+def hash_fleet(rows: Sequence[FleetRow]) -> str:
     """Return a tag that changes with everything that the list shows, except the time."""
-    return f'"{digest_of([_tag_values(row) for row in rows])[:32]}"'
+    return f'"{hash_value([_tag_values(row) for row in rows])[:32]}"'
 
 
 def _tag_values(row: FleetRow) -> list[object]:
@@ -104,5 +104,5 @@ def _is_measuring(host: Host) -> bool:
     return host.state == HostState.READY and hasattr(host, "lease")
 
 
-def _urgency(host: Host) -> tuple[int, str]:
+def _rank_urgency(host: Host) -> tuple[int, str]:
     return _ORDER.index(HostState(host.state)), host.name

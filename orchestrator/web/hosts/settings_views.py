@@ -7,7 +7,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
-from orchestrator.calibration.golden import forget_references
+from orchestrator.calibration.golden import reset_references
 from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.fleet.host_settings import (
     put_in_maintenance,
@@ -15,20 +15,20 @@ from orchestrator.fleet.host_settings import (
     retire_host,
     set_host_care,
 )
-from orchestrator.fleet.selectors import host_for
+from orchestrator.fleet.selectors import load_host
 from orchestrator.runs.calibration import start_calibration
 from orchestrator.runs.golden import remove_golden, set_golden
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
-from orchestrator.web.hosts.forms import CalibrationForm, CareForm, GoldenForm
+from orchestrator.web.hosts.forms import CalibrationForm, GoldenForm, HostSettingsForm
 from orchestrator.web.hosts.views import host_page
 
 
 @for_member
 @require_POST
-def care(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
-    host = host_for(member, host_id)
-    form = CareForm(member, request.POST)
+def settings(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    host = load_host(member, host_id)
+    form = HostSettingsForm(member, request.POST)
     if form.is_valid():
         try:
             set_host_care(member=member, host_id=host.pk, **form.care())
@@ -42,7 +42,7 @@ def care(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
 @for_member
 @require_POST
 def golden(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
-    host = host_for(member, host_id)
+    host = load_host(member, host_id)
     form = GoldenForm(member, request.POST)
     if form.is_valid():
         try:
@@ -63,15 +63,15 @@ def golden_remove(request: HttpRequest, member: Member, host_id: UUID) -> HttpRe
 
 @for_member
 @require_POST
-def golden_forget(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
-    forget_references(member=member, host_id=host_id)
+def golden_reset(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
+    reset_references(member=member, host_id=host_id)
     return redirect("host", host_id)
 
 
 @for_member
 @require_POST
 def calibrate(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
-    host = host_for(member, host_id)
+    host = load_host(member, host_id)
     form = CalibrationForm(member, request.POST)
     if form.is_valid():
         try:

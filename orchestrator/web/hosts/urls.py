@@ -10,10 +10,10 @@ urlpatterns = [
     path("hosts/new", views.new_host, name="host-new"),
     path("hosts/<uuid:host_id>/", views.host, name="host"),
     path("hosts/<uuid:host_id>/checks", check_views.checks, name="host-checks"),
-    path("hosts/<uuid:host_id>/checks/key", check_views.pin, name="host-pin"),
-    path("hosts/<uuid:host_id>/ssh", check_views.way, name="host-ssh"),
+    path("hosts/<uuid:host_id>/checks/key", check_views.accept_host_key, name="host-pin"),
+    path("hosts/<uuid:host_id>/ssh", check_views.ssh_settings, name="host-ssh"),
     path("hosts/<uuid:host_id>/remove", views.remove, name="host-remove"),
-    path("hosts/<uuid:host_id>/care", settings_views.care, name="host-care"),
+    path("hosts/<uuid:host_id>/care", settings_views.settings, name="host-care"),
     path("hosts/<uuid:host_id>/golden", settings_views.golden, name="host-golden"),
     path(
         "hosts/<uuid:host_id>/golden/remove",
@@ -22,7 +22,7 @@ urlpatterns = [
     ),
     path(
         "hosts/<uuid:host_id>/golden/forget",
-        settings_views.golden_forget,
+        settings_views.golden_reset,
         name="host-golden-forget",
     ),
     path("hosts/<uuid:host_id>/calibrate", settings_views.calibrate, name="host-calibrate"),

@@ -12,18 +12,18 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.calibration.golden import golden_statuses
+from orchestrator.calibration.golden import load_golden_statuses
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.host_settings import may_become
 from orchestrator.fleet.models import Credential, HardwareProfile, Host, HostState
 from orchestrator.fleet.selectors import (
-    changes_of,
-    contradictions_of,
-    credentials_of,
-    host_for,
-    latest_snapshot,
-    profile_for,
-    profiles_of,
+    load_contradictions,
+    load_credentials,
+    load_host,
+    load_host_changes,
+    load_latest_snapshot,
+    load_profile,
+    load_profiles,
 )
 from orchestrator.fleet.services import (
     NewHost,
@@ -35,22 +35,27 @@ from orchestrator.fleet.services import (
 from orchestrator.fleet.windows import HoursNow
 from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
 from orchestrator.runs.models import GoldenCheck
-from orchestrator.runs.selectors import jobs_on
+from orchestrator.runs.selectors import load_jobs
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
-from orchestrator.web.hosts.facts import clock_off, contradiction_pair, fact_change, fact_groups
+from orchestrator.web.hosts.facts import (
+    build_contradiction_pair,
+    build_fact_change,
+    describe_clock_offset,
+    group_facts,
+)
 from orchestrator.web.hosts.forms import (
     CalibrationForm,
-    CareForm,
     GoldenForm,
     HostForm,
+    HostSettingsForm,
     ProfileForm,
-    calibration_of,
-    care_of,
-    golden_of,
+    build_initial_calibration,
+    build_initial_golden,
+    build_initial_settings,
 )
-from orchestrator.web.hosts.noise import noise_floor
-from orchestrator.web.hosts.presenters import fleet_counts, fleet_rows, fleet_tag
+from orchestrator.web.hosts.noise import build_noise_floor
+from orchestrator.web.hosts.presenters import build_fleet_rows, count_fleet, hash_fleet
 
 LATEST_JOBS = 20
 #: The states for which the page has a button.
@@ -65,14 +70,14 @@ _SAME = (
 @for_member
 def hosts(request: HttpRequest, member: Member) -> HttpResponse:
     """Show the page; htmx gets only the list, and 304 if nothing has changed."""
-    rows = fleet_rows(member)
-    tag = fleet_tag(rows)
+    rows = build_fleet_rows(member)
+    tag = hash_fleet(rows)
     asks_again = bool(request.headers.get("HX-Request"))
     if asks_again and tag in parse_etags(request.headers.get("If-None-Match", "")):
         response: HttpResponse = HttpResponseNotModified()
     else:
         headers = json.dumps({"If-None-Match": tag})
-        context = {"rows": rows, "counts": fleet_counts(rows), "poll_headers": headers}
+        context = {"rows": rows, "counts": count_fleet(rows), "poll_headers": headers}
         template = "hosts/list.html#fleet" if asks_again else "hosts/list.html"
         response = render(request, template, context)
     response.headers["ETag"] = tag
@@ -83,7 +88,7 @@ def hosts(request: HttpRequest, member: Member) -> HttpResponse:
 
 @for_member
 def host(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
-    return host_page(request, member, host_for(member, host_id))
+    return host_page(request, member, load_host(member, host_id))
 
 
 def host_page(
@@ -91,7 +96,7 @@ def host_page(
     member: Member,
     found: Host,
     *,
-    care: CareForm | None = None,
+    care: HostSettingsForm | None = None,
     golden: GoldenForm | None = None,
     calibration: CalibrationForm | None = None,
 ) -> HttpResponse:
@@ -99,25 +104,28 @@ def host_page(
 
     Forms that are given are shown as they were sent, with their errors.
     """
-    snapshot = latest_snapshot(found)
-    status = golden_statuses(member).get(found.pk)
+    snapshot = load_latest_snapshot(found)
+    status = load_golden_statuses(member).get(found.pk)
     check = status.check if status else None
     context = {
         "host": found,
-        "hours": _hours(found),
+        "hours": _format_hours(found),
         "golden": status,
-        "golden_validity": _golden_validity(check),
+        "golden_validity": _load_golden_validity(check),
         "snapshot": snapshot,
-        "groups": fact_groups(snapshot.facts) if snapshot else [],
-        "clock_off": clock_off(snapshot.facts, snapshot.taken_at) if snapshot else "",
+        "groups": group_facts(snapshot.facts) if snapshot else [],
+        "clock_off": describe_clock_offset(snapshot.facts, snapshot.taken_at) if snapshot else "",
         "tunable": snapshot.facts.get("tuning_available") if snapshot else None,
-        "contradictions": [contradiction_pair(each) for each in contradictions_of(found)],
-        "changes": [fact_change(each.at, each.changed) for each in changes_of(found).reverse()],
-        "jobs": jobs_on(found)[:LATEST_JOBS],
-        "care": care or CareForm(member, initial=care_of(found)),
-        "golden_form": golden or GoldenForm(member, initial=golden_of(check)),
-        "noise": noise_floor(found, request.GET.get("series", "")),
-        "calibration_form": calibration or CalibrationForm(member, initial=calibration_of(check)),
+        "contradictions": [build_contradiction_pair(each) for each in load_contradictions(found)],
+        "changes": [
+            build_fact_change(each.at, each.changed) for each in load_host_changes(found).reverse()
+        ],
+        "jobs": load_jobs(found)[:LATEST_JOBS],
+        "care": care or HostSettingsForm(member, initial=build_initial_settings(found)),
+        "golden_form": golden or GoldenForm(member, initial=build_initial_golden(check)),
+        "noise": build_noise_floor(found, request.GET.get("series", "")),
+        "calibration_form": calibration
+        or CalibrationForm(member, initial=build_initial_calibration(check)),
         "may": {state.name.lower(): may_become(found, state) for state in HELD_OR_READY},
     }
     sent = care or golden or calibration
@@ -131,14 +139,14 @@ def new_host(request: HttpRequest, member: Member) -> HttpResponse:
     made = None
     if form.is_valid():
         try:
-            made = _credential(member, form)
-            found = enter_host(member=member, new=_new_host(form, made))
+            made = _find_credential(member, form)
+            found = enter_host(member=member, new=_build_new_host(form, made))
         except FORM_ERRORS as error:
-            form = _form_with_stored_key(form, made)
+            form = _build_form_with_stored_key(form, made)
             form.show_error(error)
         else:
             return redirect("host-checks", found.pk)
-    context = {"form": form, "made": made, "credentials": credentials_of(member)}
+    context = {"form": form, "made": made, "credentials": load_credentials(member)}
     return render(request, "hosts/new.html", context, status=form.status)
 
 
@@ -153,21 +161,21 @@ def remove(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
 def profiles(request: HttpRequest, member: Member) -> HttpResponse:
     """Show the profiles. `?profile=slug` fills the form with that profile."""
     chosen = request.GET.get("profile")
-    initial = _profile_fields(profile_for(member, chosen)) if chosen else None
+    initial = _list_profile_fields(load_profile(member, chosen)) if chosen else None
     data = request.POST if request.method == "POST" else None
     form = ProfileForm(member, data, initial=initial)
     if form.is_valid():
         try:
-            save_profile(member=member, **_profile_facts(form.cleaned_data))
+            save_profile(member=member, **_build_profile_facts(form.cleaned_data))
         except FORM_ERRORS as error:
             form.show_error(error)
         else:
             return redirect("profiles")
-    context = {"form": form, "profiles": profiles_of(member), "chosen": chosen}
+    context = {"form": form, "profiles": load_profiles(member), "chosen": chosen}
     return render(request, "hosts/profiles.html", context, status=form.status)
 
 
-def _credential(member: Member, form: HostForm) -> Credential | None:
+def _find_credential(member: Member, form: HostForm) -> Credential | None:
     """Return the key pair that the form asks to create; None if a stored one was chosen."""
     data = form.cleaned_data
     if data["key_source"] == "stored":
@@ -176,7 +184,7 @@ def _credential(member: Member, form: HostForm) -> Credential | None:
     return add_credential(member=member, name=f"{data['name']} key", private_key=pasted)
 
 
-def _new_host(form: HostForm, made: Credential | None) -> NewHost:
+def _build_new_host(form: HostForm, made: Credential | None) -> NewHost:
     data = form.cleaned_data
     return NewHost(
         name=data["name"],
@@ -191,7 +199,7 @@ def _new_host(form: HostForm, made: Credential | None) -> NewHost:
     )
 
 
-def _form_with_stored_key(form: HostForm, made: Credential | None) -> HostForm:
+def _build_form_with_stored_key(form: HostForm, made: Credential | None) -> HostForm:
     """Return the form again; a key that was created with it is now a stored one, and chosen."""
     if made is None:
         return form
@@ -204,24 +212,24 @@ def _form_with_stored_key(form: HostForm, made: Credential | None) -> HostForm:
     return form
 
 
-def _golden_validity(check: GoldenCheck | None) -> RunValidity | None:
+def _load_golden_validity(check: GoldenCheck | None) -> RunValidity | None:
     """Return the validity of the trials behind the latest golden outcome."""
     if check is None or check.last_run_id is None:
         return None
     return load_run_validity([check.last_run_id])[check.last_run_id]
 
 
-def _hours(found: Host) -> HoursNow:
+def _format_hours(found: Host) -> HoursNow:
     return found.hours.at(utc_now(), found.timezone)
 
 
-def _profile_facts(data: dict[str, Any]) -> dict[str, Any]:
+def _build_profile_facts(data: dict[str, Any]) -> dict[str, Any]:
     gib = data["memory_gib"]
     same = {name: data[name] for name in ("slug", "name", *_SAME)}
     return {**same, "memory_bytes": None if gib is None else int(gib * _GIB)}
 
 
-def _profile_fields(profile: HardwareProfile) -> dict[str, Any]:
+def _list_profile_fields(profile: HardwareProfile) -> dict[str, Any]:
     same = {name: getattr(profile, name) for name in ("slug", "name", *_SAME)}
     bytes_ = profile.memory_bytes
     return {**same, "memory_gib": None if bytes_ is None else round(bytes_ / _GIB, 2)}

@@ -7,15 +7,15 @@ from django.templatetags.static import static
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
-from orchestrator.benchmarks.selectors import benchmarks_of, projects_of
-from orchestrator.core.page_cache import kept
-from orchestrator.fleet.selectors import hosts_of
-from orchestrator.measurements.version_keys import mark_of_overview
-from orchestrator.reports.saved_reports import saved_reports
-from orchestrator.runs.selectors import runs_of, schedules_of
+from orchestrator.benchmarks.selectors import load_benchmarks, load_projects
+from orchestrator.core.page_cache import load_part
+from orchestrator.fleet.selectors import load_hosts
+from orchestrator.measurements.version_keys import read_overview_version
+from orchestrator.reports.saved_reports import load_saved_reports
+from orchestrator.runs.selectors import load_runs, load_schedules
 from orchestrator.web.access import for_member, open_to_visitors
-from orchestrator.web.forms import benchmark_key
-from orchestrator.web.runs.presenters import rows_of_runs
+from orchestrator.web.forms import build_benchmark_key
+from orchestrator.web.runs.presenters import build_run_rows
 
 LATEST_RUNS = 8
 NEXT_SCHEDULES = 5
@@ -24,32 +24,36 @@ NEXT_SCHEDULES = 5
 @open_to_visitors
 @for_member
 def overview(request: HttpRequest, member: Member) -> HttpResponse:
-    mark = mark_of_overview(member, count=LATEST_RUNS)
+    mark = read_overview_version(member, count=LATEST_RUNS)
     if isinstance(member, Visitor):
         key = ("visited", member.sight)
-        body = kept(key, mark, lambda: _visited(request, member))
+        body = load_part(key, mark, lambda: _render_visited(request, member))
         return render(request, "overview/public.html", {"body": body})
-    body = kept(("overview", member.team.pk, member.role), mark, lambda: _body(request, member))
+    body = load_part(
+        ("overview", member.team.pk, member.role), mark, lambda: _render_body(request, member)
+    )
     return render(request, "overview/overview.html", {"body": body})
 
 
-def _body(request: HttpRequest, member: Member) -> str:
+def _render_body(request: HttpRequest, member: Member) -> str:
     context = {
-        "runs": rows_of_runs(member, runs_of(member)[:LATEST_RUNS]),
-        "hosts": hosts_of(member),
-        "projects": projects_of(member),
-        "benchmarks": benchmarks_of(member),
-        "schedules": schedules_of(member).filter(enabled=True).order_by("next_at")[:NEXT_SCHEDULES],
+        "runs": build_run_rows(member, load_runs(member)[:LATEST_RUNS]),
+        "hosts": load_hosts(member),
+        "projects": load_projects(member),
+        "benchmarks": load_benchmarks(member),
+        "schedules": load_schedules(member)
+        .filter(enabled=True)
+        .order_by("next_at")[:NEXT_SCHEDULES],
     }
     return render_to_string("overview/overview.html#body", context, request)
 
 
-def _visited(request: HttpRequest, member: Visitor) -> str:
+def _render_visited(request: HttpRequest, member: Visitor) -> str:
     """Return the part for visitors of a public project: its runs, and where its results are."""
     context = {
-        "runs": rows_of_runs(member, runs_of(member)[:LATEST_RUNS]),
-        "benchmarks": [(each, benchmark_key(each)) for each in benchmarks_of(member)],
-        "reports": saved_reports(member),
+        "runs": build_run_rows(member, load_runs(member)[:LATEST_RUNS]),
+        "benchmarks": [(each, build_benchmark_key(each)) for each in load_benchmarks(member)],
+        "reports": load_saved_reports(member),
     }
     return render_to_string("overview/public.html#body", context, request)
 

@@ -4,7 +4,7 @@ from django import forms
 
 from orchestrator.benchmarks.git_access import TOKEN_USER
 from orchestrator.results.models import Retention
-from orchestrator.retention.settings import MOST_DAYS, MOST_EVERY, Wanted
+from orchestrator.retention.settings import MOST_DAYS, MOST_EVERY, RetentionSettings
 from orchestrator.web.forms import TeamForm
 
 RETENTION_FIELDS = ("files_days", "distributions_days", "trials_days", "points_days", "keep_every")
@@ -41,11 +41,11 @@ class RetentionForm(TeamForm):
         help_text="Merges, tags, pinned commits and the ends of changes remain too.",
     )
 
-    def wanted(self) -> Wanted:
-        return Wanted(**{name: self.cleaned_data[name] for name in RETENTION_FIELDS})
+    def wanted(self) -> RetentionSettings:
+        return RetentionSettings(**{name: self.cleaned_data[name] for name in RETENTION_FIELDS})
 
 
-def initial_retention(retention: Retention) -> dict[str, int | None]:
+def build_initial_retention(retention: Retention) -> dict[str, int | None]:
     """Return the form's values for the present settings."""
     return {name: getattr(retention, name) for name in RETENTION_FIELDS}
 

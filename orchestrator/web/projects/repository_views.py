@@ -10,10 +10,10 @@ from django.views.decorators.http import require_GET, require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks import access as services
 from orchestrator.benchmarks import host_keys
-from orchestrator.benchmarks.fetch_requests import fetch_of, request_fetch
+from orchestrator.benchmarks.fetch_requests import load_fetch, request_fetch
 from orchestrator.benchmarks.models import Project
 from orchestrator.benchmarks.projects import change_repository, clone_again, fetch_now
-from orchestrator.benchmarks.selectors import project_for
+from orchestrator.benchmarks.selectors import load_project
 from orchestrator.operations.fetch_waits import is_fetch_awaited
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
@@ -27,8 +27,8 @@ def fetch_state(request: HttpRequest, member: Member, slug: str) -> HttpResponse
 
     `?wait=`: the request that waits.
     """
-    project = project_for(member, slug)
-    fetch, wait = fetch_of(project), request.GET.get("wait", "")
+    project = load_project(member, slug)
+    fetch, wait = load_fetch(project), request.GET.get("wait", "")
     is_awaited = is_fetch_awaited(fetch, wait)
     context = {"project": project, "fetch": fetch, "wait": wait, "is_awaited": is_awaited}
     return render(request, "projects/_fetch.html", context)
@@ -37,21 +37,21 @@ def fetch_state(request: HttpRequest, member: Member, slug: str) -> HttpResponse
 @for_member
 @require_POST
 def fetch(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    fetch_now(member=member, project=project_for(member, slug))
+    fetch_now(member=member, project=load_project(member, slug))
     return redirect("project", slug)
 
 
 @for_member
 @require_POST
 def clone_again_now(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    clone_again(member=member, project=project_for(member, slug))
+    clone_again(member=member, project=load_project(member, slug))
     return redirect("project", slug)
 
 
 @for_member
 def repository(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     """Show and change the URL and the default branch."""
-    project = project_for(member, slug)
+    project = load_project(member, slug)
     known = {
         "repository_url": project.repository_url,
         "default_branch": project.default_branch,
@@ -70,7 +70,7 @@ def repository(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
 
 @for_member
 def repository_access(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    project = project_for(member, slug)
+    project = load_project(member, slug)
     form = AccessTokenForm(member, request.POST if request.method == "POST" else None)
     if form.is_valid():
         data = form.cleaned_data
@@ -87,14 +87,14 @@ def repository_access(request: HttpRequest, member: Member, slug: str) -> HttpRe
             request_fetch(project)
             messages.success(request, "Saved. The repository is being fetched with it.")
             return redirect("project-access", slug)
-    context = {"project": project, "form": form, **_access_context(project)}
+    context = {"project": project, "form": form, **_build_access_context(project)}
     return render(request, "projects/access.html", context, status=form.status)
 
 
 @for_member
 @require_POST
 def generate_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    services.generate_deploy_key(member=member, project=project_for(member, slug))
+    services.generate_deploy_key(member=member, project=load_project(member, slug))
     messages.success(request, "A deploy key was generated. Add its public key to the git server.")
     return redirect("project-access", slug)
 
@@ -102,7 +102,7 @@ def generate_key(request: HttpRequest, member: Member, slug: str) -> HttpRespons
 @for_member
 @require_POST
 def remove_access(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    services.remove_credential(member=member, project=project_for(member, slug))
+    services.remove_credential(member=member, project=load_project(member, slug))
     messages.success(request, "Removed.")
     return redirect("project-access", slug)
 
@@ -112,19 +112,19 @@ def remove_access(request: HttpRequest, member: Member, slug: str) -> HttpRespon
 def accept_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     """Accept the host key whose fingerprint the page showed, and no other."""
     fingerprint = request.POST.get("fingerprint", "")
-    project = project_for(member, slug)
+    project = load_project(member, slug)
     host_keys.accept_host_key(member=member, project=project, fingerprint=fingerprint)
-    return _fetched_again(
+    return _fetch_again(
         request, project, "The new host key is pinned; the repository is fetched again."
     )
 
 
 @for_member
 @require_POST
-def keep_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    project = project_for(member, slug)
-    host_keys.keep_host_key(member=member, project=project)
-    return _fetched_again(
+def confirm_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
+    project = load_project(member, slug)
+    host_keys.confirm_host_key(member=member, project=project)
+    return _fetch_again(
         request, project, "The pinned host key stays; the repository is fetched again."
     )
 
@@ -132,23 +132,23 @@ def keep_host_key(request: HttpRequest, member: Member, slug: str) -> HttpRespon
 @for_member
 @require_POST
 def forget_host_key(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    project = project_for(member, slug)
+    project = load_project(member, slug)
     host_keys.forget_host_key(member=member, project=project)
-    return _fetched_again(
+    return _fetch_again(
         request, project, "No host key is pinned. Pitwall now requests the key of the server."
     )
 
 
-def _fetched_again(request: HttpRequest, project: Project, message: str) -> HttpResponse:
+def _fetch_again(request: HttpRequest, project: Project, message: str) -> HttpResponse:
     """After a decision about the host key: request the fetch and show the page again."""
     request_fetch(project)
     messages.success(request, message)
     return redirect("project-access", project.slug)
 
 
-def _access_context(project: Project) -> dict[str, Any]:
+def _build_access_context(project: Project) -> dict[str, Any]:
     return {
-        "access": services.row_of(project),
-        "scheme": services.scheme_of(project),
-        "fetch": fetch_of(project),
+        "access": services.load_repository_access(project),
+        "scheme": services.read_scheme(project),
+        "fetch": load_fetch(project),
     }

@@ -27,7 +27,7 @@ urlpatterns = [
     ),
     path(
         "projects/<slug:slug>/access/host-key/keep",
-        repository_views.keep_host_key,
+        repository_views.confirm_host_key,
         name="project-access-host-key-keep",
     ),
     path(

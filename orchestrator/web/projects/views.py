@@ -12,23 +12,23 @@ from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
-from orchestrator.benchmarks.fetch_requests import fetch_of
+from orchestrator.benchmarks.fetch_requests import load_fetch
 from orchestrator.benchmarks.models import Commit, Project
 from orchestrator.benchmarks.projects import create_project
-from orchestrator.benchmarks.refs import names_as_fetched
-from orchestrator.benchmarks.selectors import project_for
+from orchestrator.benchmarks.refs import resolve_as_fetched
+from orchestrator.benchmarks.selectors import load_project
 from orchestrator.benchmarks.services import (
-    definition_files,
+    build_slug,
+    find_definition_files,
     import_definition,
     set_change_rules,
-    slug_of,
 )
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.measurements.removals import log_of, totals_of
-from orchestrator.regressions.machine_time import used_s
-from orchestrator.retention.pins import kept_of, pin_commit, pins_of, unpin
-from orchestrator.retention.settings import retention_of, save_retention
+from orchestrator.measurements.removals import load_newest_removals, sum_removals
+from orchestrator.regressions.machine_time import sum_used_s
+from orchestrator.retention.pins import load_kept, load_pins, pin_commit, unpin
+from orchestrator.retention.settings import load_retention, save_retention
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.projects.forms import (
@@ -37,7 +37,7 @@ from orchestrator.web.projects.forms import (
     PinForm,
     ProjectForm,
     RetentionForm,
-    initial_retention,
+    build_initial_retention,
 )
 
 
@@ -57,7 +57,7 @@ def new_project(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 def import_benchmark(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     """Show the definitions in the project's repository, each with a button that imports it."""
-    project = project_for(member, slug)
+    project = load_project(member, slug)
     if "look" in request.POST:
         return _fetch_name(member, project, request.POST["look"].strip()[:200])
     form = ImportForm(member, request.POST if request.method == "POST" else None)
@@ -69,13 +69,13 @@ def import_benchmark(request: HttpRequest, member: Member, slug: str) -> HttpRes
         else:
             return redirect("benchmark", project.slug, definition.benchmark.slug)
     ref = request.GET.get("ref", "").strip()
-    context = {"project": project, "form": form, "ref": ref, **_definitions(project, ref)}
+    context = {"project": project, "form": form, "ref": ref, **_load_definitions(project, ref)}
     return render(request, "projects/import.html", context, status=form.status)
 
 
 @for_member
 def change_rules(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    project = project_for(member, slug)
+    project = load_project(member, slug)
     posted = request.POST if request.method == "POST" else None
     form = ChangeRulesForm(
         member,
@@ -101,7 +101,7 @@ def change_rules(request: HttpRequest, member: Member, slug: str) -> HttpRespons
         else:
             messages.success(request, "Saved.")
             return redirect("project-changes", slug)
-    used = used_s(project, utc_now())
+    used = sum_used_s(project, utc_now())
     context = {"project": project, "form": form, "used": used}
     return render(request, "projects/change_rules.html", context, status=form.status)
 
@@ -109,9 +109,9 @@ def change_rules(request: HttpRequest, member: Member, slug: str) -> HttpRespons
 @for_member
 def project(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     """Show the project with its retention; a POST changes the retention."""
-    found = project_for(member, slug)
+    found = load_project(member, slug)
     posted = request.POST if request.method == "POST" else None
-    form = RetentionForm(member, posted, initial=initial_retention(retention_of(found)))
+    form = RetentionForm(member, posted, initial=build_initial_retention(load_retention(found)))
     if form.is_valid():
         try:
             save_retention(member=member, project=found, wanted=form.wanted())
@@ -120,14 +120,14 @@ def project(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
         else:
             messages.success(request, "The retention was changed and applies within a minute.")
             return redirect("project", slug)
-    return _project_page(request, member, found, form, PinForm(member))
+    return _render_project_page(request, member, found, form, PinForm(member))
 
 
 @for_member
 @require_POST
 def pin(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     """Keep a commit permanently."""
-    found = project_for(member, slug)
+    found = load_project(member, slug)
     form = PinForm(member, request.POST)
     if form.is_valid():
         try:
@@ -136,14 +136,14 @@ def pin(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
             form.show_error(error, default="ref")
         else:
             return redirect("project", slug)
-    retention = RetentionForm(member, initial=initial_retention(retention_of(found)))
-    return _project_page(request, member, found, retention, form, status=form.status)
+    retention = RetentionForm(member, initial=build_initial_retention(load_retention(found)))
+    return _render_project_page(request, member, found, retention, form, status=form.status)
 
 
 @for_member
 @require_POST
 def remove_pin(request: HttpRequest, member: Member, slug: str, pin_id: int) -> HttpResponse:
-    unpin(member=member, project=project_for(member, slug), pin_id=pin_id)
+    unpin(member=member, project=load_project(member, slug), pin_id=pin_id)
     return redirect("project", slug)
 
 
@@ -153,35 +153,37 @@ def _fetch_name(member: Member, project: Project, ref: str) -> HttpResponse:
     The page itself requests no fetch: crawlers and previews of links open pages as well.
     """
     member.require(Role.MEMBER, to="look up a name in the repository")
-    with names_as_fetched(), contextlib.suppress(InvalidRequestError):
-        definition_files(project=project, ref=ref)
+    with resolve_as_fetched(), contextlib.suppress(InvalidRequestError):
+        find_definition_files(project=project, ref=ref)
     return redirect(f"{reverse('project-import', args=[project.slug])}?{urlencode({'ref': ref})}")
 
 
-def _definitions(project: Project, ref: str) -> dict[str, Any]:
+def _load_definitions(project: Project, ref: str) -> dict[str, Any]:
     """Return the chosen commit and its definition files, or why there is none."""
     try:
-        commit, paths = definition_files(project=project, ref=ref)
+        commit, paths = find_definition_files(project=project, ref=ref)
     except InvalidRequestError as error:
         return {"problem": str(error)}
-    return {"commit": commit, "files": _definition_rows(project, commit, paths)}
+    return {"commit": commit, "files": _build_definition_rows(project, commit, paths)}
 
 
-def _definition_rows(project: Project, commit: Commit, paths: list[str]) -> list[dict[str, Any]]:
+def _build_definition_rows(
+    project: Project, commit: Commit, paths: list[str]
+) -> list[dict[str, Any]]:
     kept = {each.repository_path: each for each in project.benchmarks.exclude(repository_path="")}
     slugs = set(project.benchmarks.values_list("slug", flat=True))
     return [
         {
             "path": path,
-            "slug": kept[path].slug if path in kept else slug_of(project, path),
+            "slug": kept[path].slug if path in kept else build_slug(project, path),
             "benchmark": kept.get(path),
-            "takes_over": path not in kept and slug_of(project, path) in slugs,
+            "takes_over": path not in kept and build_slug(project, path) in slugs,
         }
         for path in paths
     ]
 
 
-def _project_page(
+def _render_project_page(
     request: HttpRequest,
     member: Member,
     found: Project,
@@ -189,24 +191,24 @@ def _project_page(
     pin_form: PinForm,
     status: int | None = None,
 ) -> HttpResponse:
-    fetch = fetch_of(found)
+    fetch = load_fetch(found)
     context = {
         "fetch": fetch,
         "is_awaited": fetch.is_going_on,
         "project": found,
         "form": form,
         "pin_form": pin_form,
-        "pins": pins_of(found),
-        "held": _retained_commits(found),
-        "totals": totals_of(found),
-        "log": log_of(found),
+        "pins": load_pins(found),
+        "held": _list_retained_commits(found),
+        "totals": sum_removals(found),
+        "log": load_newest_removals(found),
     }
     return render(request, "projects/detail.html", context, status=status or form.status)
 
 
-def _retained_commits(found: Project) -> list[dict[str, Any]]:
+def _list_retained_commits(found: Project) -> list[dict[str, Any]]:
     """Return commits that are kept for a reason other than their own pin."""
-    kept = kept_of(found)
+    kept = load_kept(found)
     reasons = {
         pk: [*kept.commits.get(pk, ()), *kept.points.get(pk, ())]
         for pk in {*kept.commits, *kept.points}

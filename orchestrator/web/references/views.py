@@ -10,13 +10,13 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
-from orchestrator.reports.reference_import import Imported, import_results, remove_source
+from orchestrator.reports.reference_import import ReferenceImport, import_results, remove_source
 from orchestrator.reports.reference_suites import (
     import_published,
-    published_of,
-    suites_with_figures,
+    list_reference_suites,
+    load_reference_suite,
 )
-from orchestrator.reports.references import results_of, source_for, sources_of
+from orchestrator.reports.references import load_reference_results, load_source, load_sources
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.references.forms import ReferenceForm
@@ -27,9 +27,11 @@ FIGURES_A_PAGE = 100
 
 @for_member
 def references(request: HttpRequest, member: Member) -> HttpResponse:
-    page = Paginator(sources_of(member), SOURCES_A_PAGE).get_page(request.GET.get("page"))
-    known = set(sources_of(member).values_list("name", flat=True))
-    published = [(suite, published_of(suite).source.name) for suite in suites_with_figures()]
+    page = Paginator(load_sources(member), SOURCES_A_PAGE).get_page(request.GET.get("page"))
+    known = set(load_sources(member).values_list("name", flat=True))
+    published = [
+        (suite, load_reference_suite(suite).source.name) for suite in list_reference_suites()
+    ]
     suites = [(suite, name, name in known) for suite, name in published]
     context = {"page": page, "suites": suites}
     return render(request, "references/list.html", context)
@@ -63,7 +65,7 @@ def import_catalogue(request: HttpRequest, member: Member) -> HttpResponse:
     )
 
 
-def _redirect_to_source(request: HttpRequest, done: Imported) -> HttpResponse:
+def _redirect_to_source(request: HttpRequest, done: ReferenceImport) -> HttpResponse:
     """Redirect to the page of the source, with a message about the rows."""
     messages.success(
         request,
@@ -76,9 +78,11 @@ def _redirect_to_source(request: HttpRequest, done: Imported) -> HttpResponse:
 @for_member
 def reference(request: HttpRequest, member: Member, source_id: UUID) -> HttpResponse:
     """Show the values of one source; `?q=` filters those that contain all these words."""
-    source = source_for(member, source_id)
+    source = load_source(member, source_id)
     words = request.GET.get("q", "").strip()[:200].replace("\0", "")
-    page = Paginator(results_of(source, words), FIGURES_A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(load_reference_results(source, words), FIGURES_A_PAGE).get_page(
+        request.GET.get("page")
+    )
     context = {
         "source": source,
         "page": page,

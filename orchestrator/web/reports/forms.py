@@ -7,10 +7,10 @@ from django import forms
 
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark
-from orchestrator.histories.histories import history_choices
-from orchestrator.reports.pivots import dimensions_of
+from orchestrator.histories.histories import load_history_choices
+from orchestrator.reports.pivots import list_dimensions
 from orchestrator.reports.report_spec import ReportSpec, from_data
-from orchestrator.web.forms import TeamForm, benchmark_choices, benchmark_key
+from orchestrator.web.forms import TeamForm, build_benchmark_key, load_benchmark_choices
 
 ROWS = 4
 ACROSS = 2
@@ -67,12 +67,12 @@ class ReportForm(TeamForm):
     def __init__(self, member: Member, benchmark: Benchmark, *args: Any, **kwargs: Any) -> None:
         super().__init__(member, *args, **kwargs)
         self.chosen = benchmark
-        choices = history_choices(member, benchmark)
+        choices = load_history_choices(member, benchmark)
         self.metrics = [(each.key, each.title) for each in choices.metrics]
-        self.dimensions = dimensions_of(benchmark)
+        self.dimensions = list_dimensions(benchmark)
         named = [(name, name.replace("_", " ")) for name in self.dimensions]
         fields: dict[str, Any] = self.fields
-        fields["benchmark"].choices = benchmark_choices(member)
+        fields["benchmark"].choices = load_benchmark_choices(member)
         fields["row"].choices = named
         fields["across"].choices = named
         hosts = [(host.name, host.name) for host in choices.hosts]
@@ -110,7 +110,7 @@ class ReportForm(TeamForm):
             {
                 "version": 1,
                 "title": self.chosen.title,
-                "benchmark": benchmark_key(self.chosen),
+                "benchmark": build_benchmark_key(self.chosen),
                 **asked,
                 "tables": [table],
             }

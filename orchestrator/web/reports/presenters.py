@@ -6,8 +6,8 @@ from typing import Any
 
 from django.urls import reverse
 
-from orchestrator.reports.behind import points_behind, series_of
-from orchestrator.reports.exports import interval, shown
+from orchestrator.reports.behind import find_point_series, load_points_behind
+from orchestrator.reports.exports import format_cell, format_interval
 from orchestrator.reports.pivot_model import Cell, PivotTable, TableColumn, TableRow
 from orchestrator.reports.pivots import Report
 
@@ -43,46 +43,49 @@ class TableView:
     chart_rows: int
 
 
-def table_views(report: Report) -> list[TableView]:
+def build_table_views(report: Report) -> list[TableView]:
     links = _PointLinks(report)
-    return [_table(table, number, links) for number, table in enumerate(report.tables, start=1)]
+    return [
+        _build_table_view(table, number, links)
+        for number, table in enumerate(report.tables, start=1)
+    ]
 
 
 class _PointLinks:
     """Return the address of a cell's trials; empty if there are none."""
 
     def __init__(self, report: Report) -> None:
-        self.points = points_behind(report)
+        self.points = load_points_behind(report)
         self.shas = {commit.pk: commit.sha for commit in report.commits}
 
     def of(self, cell: Cell, column: TableColumn) -> str:
         origin = cell.origin
         if origin is None or cell.value is None or origin.commit not in self.shas:
             return ""
-        series = series_of(self.points, origin, column.metric)
+        series = find_point_series(self.points, origin, column.metric)
         return reverse("history-point", args=[series, self.shas[origin.commit]]) if series else ""
 
 
-def _table(table: PivotTable, number: int, links: _PointLinks) -> TableView:
+def _build_table_view(table: PivotTable, number: int, links: _PointLinks) -> TableView:
     return TableView(
         number=number,
         table=table,
         columns=tuple(
             (column, place == table.sorted_by) for place, column in enumerate(table.columns)
         ),
-        rows=tuple(_row(row, table.columns, links) for row in table.rows),
+        rows=tuple(_build_row(row, table.columns, links) for row in table.rows),
         chart_id=f"report-chart-{number}",
-        chart=bar_chart(table),
+        chart=build_bar_chart(table),
         chart_rows=min(MAX_BARS, len(table.rows)),
     )
 
 
-def _row(row: TableRow, columns: Sequence[TableColumn], links: _PointLinks) -> RowView:
+def _build_row(row: TableRow, columns: Sequence[TableColumn], links: _PointLinks) -> RowView:
     cells = (
         CellView(
             cell=cell,
-            text=shown(cell, column),
-            interval=interval(cell),
+            text=format_cell(cell, column),
+            interval=format_interval(cell),
             behind=links.of(cell, column),
         )
         for cell, column in zip(row.cells, columns, strict=True)
@@ -90,7 +93,7 @@ def _row(row: TableRow, columns: Sequence[TableColumn], links: _PointLinks) -> R
     return RowView(row=row, cells=tuple(cells))
 
 
-def bar_chart(table: PivotTable) -> dict[str, Any] | None:
+def build_bar_chart(table: PivotTable) -> dict[str, Any] | None:
     """Return bars with intervals, for the column that the table is sorted by, or the first.
 
     Other columns with the same metric and unit are added. None without two numbers to compare.
@@ -111,17 +114,23 @@ def bar_chart(table: PivotTable) -> dict[str, Any] | None:
         "unit": first.unit,
         "labels": [" · ".join(filter(None, row.heads)) for row in rows],
         "series": [
-            _series(table.columns[place], [row.cells[place] for row in rows]) for place in alike
+            _build_series(table.columns[place], [row.cells[place] for row in rows])
+            for place in alike
         ],
     }
 
 
-def _series(column: TableColumn, cells: Sequence[Cell]) -> dict[str, Any]:
+def _build_series(column: TableColumn, cells: Sequence[Cell]) -> dict[str, Any]:
     return {
         "label": column.title,
         "published": column.published,
         "points": [
-            {"value": cell.value, "low": cell.low, "high": cell.high, "shown": shown(cell, column)}
+            {
+                "value": cell.value,
+                "low": cell.low,
+                "high": cell.high,
+                "shown": format_cell(cell, column),
+            }
             for cell in cells
         ],
     }

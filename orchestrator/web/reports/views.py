@@ -13,24 +13,29 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.core.page_cache import kept
+from orchestrator.core.page_cache import load_part
 from orchestrator.reports.exports import report_csv, report_json, report_markdown
-from orchestrator.reports.pivots import Report, commit_of_visitor, mark_of_report, report_of
-from orchestrator.reports.provenance import provenance_of
+from orchestrator.reports.pivots import (
+    Report,
+    build_report,
+    load_visitor_commit,
+    read_report_version,
+)
+from orchestrator.reports.provenance import load_provenance
 from orchestrator.reports.report_spec import ReportSpec, from_data, to_yaml
 from orchestrator.reports.saved_reports import (
     delete_report,
+    load_saved_report,
+    load_saved_reports,
+    read_report_spec,
     save_report,
-    saved_report_for,
-    saved_reports,
-    spec_of_report,
 )
 from orchestrator.web.access import for_member, open_to_visitors
-from orchestrator.web.errors import status_of
-from orchestrator.web.forms import FORM_ERRORS, benchmark_choices
-from orchestrator.web.refs import chosen_benchmark, chosen_run
+from orchestrator.web.errors import find_status
+from orchestrator.web.forms import FORM_ERRORS, load_benchmark_choices
+from orchestrator.web.refs import load_chosen_benchmark, load_chosen_run
 from orchestrator.web.reports.forms import ReportForm, ReportTextForm
-from orchestrator.web.reports.presenters import table_views
+from orchestrator.web.reports.presenters import build_table_views
 
 #: Format → (media type, function that writes it).
 FORMATS = {
@@ -46,8 +51,8 @@ _CHANGES = ("commit", "cases", "published")
 @for_member
 def reports(request: HttpRequest, member: Member) -> HttpResponse:
     context = {
-        "reports": saved_reports(member),
-        "has_benchmarks": member.has(Role.VIEWER) and bool(benchmark_choices(member)),
+        "reports": load_saved_reports(member),
+        "has_benchmarks": member.has(Role.VIEWER) and bool(load_benchmark_choices(member)),
     }
     return render(request, "reports/list.html", context)
 
@@ -59,7 +64,7 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
 
     Its address may override the commit, the hosts, the cases, or name one run.
     """
-    saved = saved_report_for(member, slug)
+    saved = load_saved_report(member, slug)
     wanted = ending or request.GET.get("format", "")
     context: dict[str, Any] = {
         "saved": saved,
@@ -67,18 +72,18 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
         "placements_of_published": ("none", "columns", "rows"),
     }
     try:
-        spec = _changed_spec(member, spec_of_report(saved), request)
-        run = chosen_run(member, request.GET.get("run", ""))
+        spec = _apply_changes(member, read_report_spec(saved), request)
+        run = load_chosen_run(member, request.GET.get("run", ""))
         if run is None and not wanted:
-            mark = f"{saved.changed_at} {mark_of_report(member, spec)}"
+            mark = f"{saved.changed_at} {read_report_version(member, spec)}"
             key = ("report", member.sight, request.get_full_path())
-            shown = kept(key, mark, lambda: _page_parts(request, report_of(member, spec)))
+            shown = load_part(key, mark, lambda: _page_parts(request, build_report(member, spec)))
             return render(request, "reports/detail.html", {**context, **shown})
-        found = report_of(member, spec, run=run)
+        found = build_report(member, spec, run=run)
     except (InvalidRequestError, NotFoundError) as error:
         if wanted:
             raise
-        status, _ = status_of(error)
+        status, _ = find_status(error)
         return render(request, "reports/detail.html", {**context, "problem": error}, status=status)
     if wanted:
         return exported(found, wanted, slug)
@@ -88,7 +93,7 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
 @for_member
 def new_report(request: HttpRequest, member: Member) -> HttpResponse:
     """Choose dimensions, with a preview of the table; a POST saves the report under a name."""
-    benchmark = chosen_benchmark(member, request.GET.get("benchmark", ""))
+    benchmark = load_chosen_benchmark(member, request.GET.get("benchmark", ""))
     if benchmark is None:
         return render(request, "reports/new.html", {})
     query = request.GET.copy()
@@ -102,7 +107,7 @@ def new_report(request: HttpRequest, member: Member) -> HttpResponse:
     if form.is_valid():
         try:
             spec = form.spec()
-            found = report_of(member, spec)
+            found = build_report(member, spec)
         except (InvalidRequestError, NotFoundError) as error:
             form.show_error(error, default="cases")
         else:
@@ -123,7 +128,7 @@ def save(request: HttpRequest, member: Member) -> HttpResponse:
         data = form.cleaned_data
         try:
             saved = save_report(
-                member=member, source=_unix(data["source"]), slug=data["name"] or None
+                member=member, source=_normalise_newlines(data["source"]), slug=data["name"] or None
             )
         except FORM_ERRORS as error:
             form.show_error(error, default="source")
@@ -135,18 +140,18 @@ def save(request: HttpRequest, member: Member) -> HttpResponse:
 
 @for_member
 def edit(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
-    saved = saved_report_for(member, slug)
+    saved = load_saved_report(member, slug)
     form = ReportTextForm(
         member,
         request.POST if request.method == "POST" else None,
-        initial={"name": saved.slug, "source": to_yaml(spec_of_report(saved))},
+        initial={"name": saved.slug, "source": to_yaml(read_report_spec(saved))},
     )
     if form.is_valid():
         data = form.cleaned_data
         try:
             changed = save_report(
                 member=member,
-                source=_unix(data["source"]),
+                source=_normalise_newlines(data["source"]),
                 slug=data["name"] or slug,
                 replace=slug,
             )
@@ -194,11 +199,11 @@ def _page_parts(request: HttpRequest, found: Report) -> dict[str, Any]:
 def _report_context(request: HttpRequest, found: Report) -> dict[str, Any]:
     query = [(key, value) for key, value in _query_pairs(request) if key != "format" and value]
     here = f"{request.path}?{urlencode(query)}"
-    tables = table_views(found)
+    tables = build_table_views(found)
     return {
         "report": found,
         "tables": tables,
-        "provenance": provenance_of(found),
+        "provenance": load_provenance(found),
         "permalink": here.rstrip("?"),
         "exports": [(name, f"{here}{'&' if query else ''}format={name}") for name in FORMATS],
         "has_chart": any(each.chart for each in tables),
@@ -210,12 +215,12 @@ def _query_pairs(request: HttpRequest) -> list[tuple[str, str]]:
     return [(key, value) for key, values in request.GET.lists() for value in values]
 
 
-def _changed_spec(member: Member, spec: ReportSpec, request: HttpRequest) -> ReportSpec:
+def _apply_changes(member: Member, spec: ReportSpec, request: HttpRequest) -> ReportSpec:
     """Return the report with the overrides of the address, validated like a saved one."""
     data = spec.model_dump(mode="json", exclude_defaults=True)
     asked = {name: request.GET[name] for name in _CHANGES if request.GET.get(name)}
     if isinstance(member, Visitor) and "commit" in asked:
-        asked["commit"] = commit_of_visitor(member, spec, asked["commit"])
+        asked["commit"] = load_visitor_commit(member, spec, asked["commit"])
     data |= asked
     if hosts := [name for name in request.GET.getlist("host") if name]:
         data["hosts"] = hosts
@@ -230,5 +235,5 @@ def _drop_unknown_choices(form: ReportForm, query: QueryDict) -> None:
         query.setlist(name, [each for each in query.getlist(name) if each in known])
 
 
-def _unix(source: str) -> str:
+def _normalise_newlines(source: str) -> str:
     return source.replace("\r\n", "\n")

@@ -12,17 +12,17 @@ from orchestrator.benchmarks.grid import (
     Axis,
     Cell,
     Grid,
-    Picked,
-    cells_of,
-    expression_of,
-    grid_of,
-    picked_by,
-    toggled,
+    GridSelection,
+    build_expression,
+    build_grid,
+    find_picked,
+    list_cells,
+    toggle_cells,
 )
-from orchestrator.benchmarks.selectors import StoredSpec, latest_definition, stored_spec
+from orchestrator.benchmarks.selectors import StoredSpec, load_latest_definition, stored_spec
 from orchestrator.core.errors import InvalidRequestError, NotFoundError
-from orchestrator.core.ids import digest_of
-from orchestrator.web.refs import chosen_benchmark
+from orchestrator.core.ids import hash_value
+from orchestrator.web.refs import load_chosen_benchmark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +55,8 @@ class CaseChoice:
     def __init__(self, key: str, whole: StoredSpec) -> None:
         self.spec = whole.spec
         self.cases = whole.cases
-        self.grid: Grid = grid_of(self.spec, self.cases)
-        self.id = digest_of([key, self.grid.id])[:16]
+        self.grid: Grid = build_grid(self.spec, self.cases)
+        self.id = hash_value([key, self.grid.id])[:16]
         self.picked = self.grid.everything
         self.is_shown = self.stale = False
 
@@ -74,13 +74,13 @@ class CaseChoice:
             return
         boxes = set(data.getlist("boxes"))
         every = self.grid.everything
-        cells = frozenset(cell for cell in every.cells if _cell_value(cell) in boxes)
+        cells = frozenset(cell for cell in every.cells if _format_cell(cell) in boxes)
         values = {
             name: frozenset(place for place in places if f"{name}.{place}" in boxes)
             for name, places in every.values.items()
         }
-        picked = Picked(cells=cells, values=values)
-        self.picked = toggled(self.grid, picked, data.get("toggle", ""))
+        picked = GridSelection(cells=cells, values=values)
+        self.picked = toggle_cells(self.grid, picked, data.get("toggle", ""))
 
     def show(self, expression: str) -> str:
         """Mark the cases of an expression; return the expression if no grid can show it."""
@@ -90,7 +90,7 @@ class CaseChoice:
             chosen = choose(self.spec, self.cases, expression)
         except InvalidRequestError:
             return expression
-        picked = picked_by(self.grid, self.cases, chosen)
+        picked = find_picked(self.grid, self.cases, chosen)
         if picked is None:
             return expression
         self.picked = picked
@@ -105,7 +105,7 @@ class CaseChoice:
             )
         if not all(self.picked.values.values()) or (self.grid.cells and not self.picked.cells):
             raise forms.ValidationError("Choose at least one case.")
-        chosen, narrower = expression_of(self.grid, self.picked), narrower.strip()
+        chosen, narrower = build_expression(self.grid, self.picked), narrower.strip()
         found = f"({chosen}) and ({narrower})" if chosen and narrower else chosen or narrower
         if len(found) > MAX_LENGTH:
             raise forms.ValidationError(
@@ -140,7 +140,7 @@ class CaseChoice:
         ]
 
     def _line(self, kind: str, place: int, label: str) -> Line:
-        cells = cells_of(self.grid, kind, place)
+        cells = list_cells(self.grid, kind, place)
         boxes = self._boxes(place, label) if kind == "row" else ()
         state = _state(cells, self.picked.cells)
         return Line(toggle=f"{kind}.{place}", label=label, state=state, boxes=tuple(boxes))
@@ -149,7 +149,7 @@ class CaseChoice:
         for column, name in enumerate(self.grid.columns.shown if self.grid.columns else ()):
             cell = (row, column)
             yield Box(
-                value=_cell_value(cell) if cell in self.grid.cells else "",
+                value=_format_cell(cell) if cell in self.grid.cells else "",
                 label=f"{label}, {name}",
                 checked=cell in self.picked.cells,
                 unsupported=cell in self.grid.unsupported,
@@ -168,18 +168,18 @@ class CaseChoice:
         )
 
 
-def case_choice(member: Member, key: str) -> CaseChoice | None:
+def load_case_choice(member: Member, key: str) -> CaseChoice | None:
     """Return the choice for the benchmark that a form names; None if it names no existing one."""
     try:
-        benchmark = chosen_benchmark(member, key)
+        benchmark = load_chosen_benchmark(member, key)
         if benchmark is None:
             return None
-        return CaseChoice(key, stored_spec(latest_definition(benchmark)))
+        return CaseChoice(key, stored_spec(load_latest_definition(benchmark)))
     except NotFoundError:
         return None
 
 
-def _cell_value(cell: Cell) -> str:
+def _format_cell(cell: Cell) -> str:
     return f"{cell[0]}.{cell[1]}"
 
 

@@ -11,26 +11,26 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from orchestrator.accounts.members import Member
-from orchestrator.benchmarks.refs import FetchRunningError, names_as_fetched
-from orchestrator.calibration.forecasts import forecasts_of
-from orchestrator.calibration.resolution import resolution_of, with_rounds
+from orchestrator.benchmarks.refs import FetchRunningError, resolve_as_fetched
+from orchestrator.calibration.forecasts import forecast_resolution
+from orchestrator.calibration.resolution import estimate_resolution, with_rounds
 from orchestrator.core.clock import utc_now
 from orchestrator.dispatch.wakeups import wake_engine
-from orchestrator.operations.fetch_waits import wait_of
+from orchestrator.operations.fetch_waits import build_fetch_wait
 from orchestrator.runs.eta import estimate_finish
 from orchestrator.runs.models import Run, Schedule
 from orchestrator.runs.plans import RunPlan, RunRequest, plan_run
 from orchestrator.runs.rerun import request_again
 from orchestrator.runs.run_warnings import find_warnings
-from orchestrator.runs.schedules import create_schedule, next_time
-from orchestrator.runs.selectors import run_for, schedule_for
+from orchestrator.runs.schedules import compute_next_time, create_schedule
+from orchestrator.runs.selectors import load_run, load_schedule
 from orchestrator.runs.services import create_run
 from orchestrator.web.access import for_member
-from orchestrator.web.cases import expression_names_of_benchmark, list_planned_cases
-from orchestrator.web.forms import FORM_ERRORS, benchmark_key
-from orchestrator.web.refs import chosen_run, ref_choices
+from orchestrator.web.cases import list_planned_cases, load_expression_names
+from orchestrator.web.forms import FORM_ERRORS, build_benchmark_key
+from orchestrator.web.refs import load_chosen_run, load_ref_choices
 from orchestrator.web.runs.forms import RunForm
-from orchestrator.web.runs.placements import form_data_of
+from orchestrator.web.runs.placements import build_form_data
 from orchestrator.web.schedules.forms import ScheduleForm
 
 PREFILLED = (
@@ -45,7 +45,7 @@ REFS = ("baseline", "contender", "second_contender", "branch")
 def new_run(request: HttpRequest, member: Member) -> HttpResponse:
     """Show the form, prefilled from the address or from an earlier run (`?again=`)."""
     if request.method != "POST":
-        return form_page(request, RunForm(member, initial=_initial(request, member)))
+        return form_page(request, RunForm(member, initial=_build_initial_form(request, member)))
     form = RunForm(member, request.POST)
     if form.is_valid():
         try:
@@ -64,23 +64,23 @@ def preview(request: HttpRequest, member: Member) -> HttpResponse:
 
     `?schedule=`: for the schedule that is edited.
     """
-    schedule = _edited_schedule(request, member)
+    schedule = _load_edited_schedule(request, member)
     fetch = None
     form = (ScheduleForm if schedule else RunForm)(member, request.POST)
     other_benchmark = form.choice is not None and not form.choice.is_shown
     if form.choice is not None:
         # Nothing starts yet: the response shows the grid of the newly chosen benchmark.
         form.choice.stale = False
-    with names_as_fetched():
+    with resolve_as_fetched():
         try:
             plan = _plan_request(form, member) if form.is_valid() else None
         except FetchRunningError as error:
-            fetch, plan = wait_of(request).hold(error), None
+            fetch, plan = build_fetch_wait(request).hold(error), None
     if not request.headers.get("HX-Request"):
         return form_page(request, form, plan, schedule=schedule)
     _drop_errors_of_empty_fields(form)
     context = {
-        **_context(form, plan),
+        **_build_context(form, plan),
         "answer": True,
         "other_benchmark": other_benchmark,
         "fetch": fetch,
@@ -93,7 +93,7 @@ def refs(request: HttpRequest, member: Member) -> HttpResponse:
     """Return completions for a field of the form (`?for=`)."""
     field = request.GET.get("for", "")
     text = request.GET.get(field, "") if field in REFS else ""
-    found = ref_choices(member, request.GET.get("benchmark", ""), text[:200])
+    found = load_ref_choices(member, request.GET.get("benchmark", ""), text[:200])
     return render(request, "runs/_ref_options.html", {"refs": found})
 
 
@@ -101,7 +101,7 @@ def refs(request: HttpRequest, member: Member) -> HttpResponse:
 @require_POST
 def run_again(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     """Start the same commits, cases and placements again, at once."""
-    run = run_for(member, run_id)
+    run = load_run(member, run_id)
     try:
         again = create_run(member=member, request=request_again(run))
     except FORM_ERRORS as error:
@@ -150,17 +150,17 @@ def requested_run(form: RunForm, member: Member) -> RunRequest:
     return with_rounds(member=member, request=form.request(), change=form.wanted_change)
 
 
-def _initial(request: HttpRequest, member: Member) -> dict[str, Any]:
-    if run := chosen_run(member, request.GET.get("again", "")):
-        return _initial_of_run(run)
+def _build_initial_form(request: HttpRequest, member: Member) -> dict[str, Any]:
+    if run := load_chosen_run(member, request.GET.get("again", "")):
+        return _build_initial(run)
     given: dict[str, Any] = {name: request.GET[name] for name in PREFILLED if name in request.GET}
     return {**given, "hosts": request.GET.getlist("hosts")}
 
 
-def _initial_of_run(run: Run) -> dict[str, Any]:
+def _build_initial(run: Run) -> dict[str, Any]:
     shas = [variant.commit.short_sha for variant in run.variants.all()]
     return {
-        "benchmark": benchmark_key(run.definition.benchmark),
+        "benchmark": build_benchmark_key(run.definition.benchmark),
         "baseline": shas[0],
         # A commit may be measured without a baseline.
         "contender": shas[1] if len(shas) > 1 else "",
@@ -171,13 +171,13 @@ def _initial_of_run(run: Run) -> dict[str, Any]:
         "until": run.until,
         "budget": None if run.budget_s is None else run.budget_s / 60,
         "priority": run.get_priority_display().lower(),
-        **form_data_of(run),
+        **build_form_data(run),
     }
 
 
-def _edited_schedule(request: HttpRequest, member: Member) -> Schedule | None:
+def _load_edited_schedule(request: HttpRequest, member: Member) -> Schedule | None:
     try:
-        return schedule_for(member, UUID(request.GET["schedule"]))
+        return load_schedule(member, UUID(request.GET["schedule"]))
     except (KeyError, ValueError):
         return None
 
@@ -189,19 +189,19 @@ def form_page(
     *,
     schedule: Schedule | None = None,
 ) -> HttpResponse:
-    context = {**_context(form, plan), "schedule": schedule}
+    context = {**_build_context(form, plan), "schedule": schedule}
     return render(request, "runs/new.html", context, status=form.status)
 
 
-def _context(form: RunForm, plan: RunPlan | None) -> dict[str, Any]:
+def _build_context(form: RunForm, plan: RunPlan | None) -> dict[str, Any]:
     key = form["benchmark"].value() or ""
     shown = _plan_context(plan, form) if plan else {}
     return {
         "form": form,
         "plan": plan,
         "choice": form.choice,
-        "refs": ref_choices(form.member, key),
-        "names": expression_names_of_benchmark(form.member, key, plan),
+        "refs": load_ref_choices(form.member, key),
+        "names": load_expression_names(form.member, key, plan),
         **shown,
     }
 
@@ -211,36 +211,36 @@ def _plan_context(plan: RunPlan, form: RunForm) -> dict[str, Any]:
     resolution = form.wanted_change
     return {
         "chosen": list_planned_cases(plan),
-        "job_s": _job_times(plan),
-        "takes": _durations(plan),
+        "job_s": _estimate_job_times(plan),
+        "takes": _list_durations(plan),
         "cautions": find_warnings(plan),
-        "forecasts": forecasts_of(plan) if resolution is None else [],
-        "resolution": resolution_of(plan, resolution) if resolution is not None else None,
+        "forecasts": forecast_resolution(plan) if resolution is None else [],
+        "resolution": estimate_resolution(plan, resolution) if resolution is not None else None,
         "finish": estimate_finish(plan, form.member.team, now) if form.starts == "now" else None,
-        "first": _first_start(form, now),
+        "first": _compute_first_start(form, now),
         "starts": form.starts,
     }
 
 
-def _first_start(form: RunForm, now: datetime) -> datetime | None:
+def _compute_first_start(form: RunForm, now: datetime) -> datetime | None:
     """Return when a cron schedule would start its first run; None if the form has an error."""
     if form.starts not in ("nightly", "cron"):
         return None
     try:
-        return next_time(form.cleaned_data["cron"], now)
+        return compute_next_time(form.cleaned_data["cron"], now)
     except FORM_ERRORS as error:
         form.show_error(error)
         return None
 
 
-def _job_times(plan: RunPlan) -> tuple[float, float]:
+def _estimate_job_times(plan: RunPlan) -> tuple[float, float]:
     """Return the approximate times of the shortest and the longest job."""
     trials_a_case = len(plan.commits) * plan.blocks.typical
     times = [sum(plan.trial_s[case] for case in part) * trials_a_case for part in plan.parts]
     return min(times), max(times)
 
 
-def _durations(plan: RunPlan) -> list[float]:
+def _list_durations(plan: RunPlan) -> list[float]:
     """Return minimum, usual and maximum seconds; equal values once."""
     blocks = plan.blocks
     times = [plan.seconds_of(each) for each in (blocks.least, blocks.typical, blocks.most)]

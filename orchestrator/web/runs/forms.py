@@ -6,11 +6,11 @@ from typing import Any
 from django import forms
 
 from orchestrator.benchmarks.spec import MAX_ROUNDS
-from orchestrator.runs.availability import Choice, choices_for
+from orchestrator.runs.availability import Choice, load_choices
 from orchestrator.runs.plans import RunRequest
 from orchestrator.runs.schedules import NewSchedule
-from orchestrator.web.forms import TeamForm, benchmark_choices
-from orchestrator.web.runs.case_grid import CaseChoice, case_choice
+from orchestrator.web.forms import TeamForm, load_benchmark_choices
+from orchestrator.web.runs.case_grid import CaseChoice, load_case_choice
 from orchestrator.web.runs.placements import PlacementsField
 
 PLACE_KINDS = {"host": "Hosts", "profile": "Any host of a profile", "tag": "Any host with a tag"}
@@ -160,9 +160,9 @@ class RunForm(TeamForm, ScheduleFields):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._field("benchmark").choices = benchmark_choices(self.member)
+        self._field("benchmark").choices = load_benchmark_choices(self.member)
         self._field("hosts").choices = self._host_choices()
-        self.choice: CaseChoice | None = case_choice(self.member, self._benchmark_key())
+        self.choice: CaseChoice | None = load_case_choice(self.member, self._benchmark_key())
         if self.choice is not None and self.is_bound:
             self.choice.take(self.data)
         elif self.choice is not None and self.initial.get("cases"):
@@ -311,8 +311,8 @@ class RunForm(TeamForm, ScheduleFields):
         return f"{slug} {words[self.starts]}"
 
     def _host_choices(self) -> list[tuple[str, str]]:
-        self.places = choices_for(self.member)
-        elsewhere = [("", "the same host"), *_grouped(self.places)]
+        self.places = load_choices(self.member)
+        elsewhere = [("", "the same host"), *_group_places(self.places)]
         self._field("generator").choices = elsewhere
         self._field("backend").choices = elsewhere
         return [(place.value, place.title) for place in self.places]
@@ -329,7 +329,7 @@ class RunForm(TeamForm, ScheduleFields):
         return self.fields[name]
 
 
-def _grouped(places: list[Choice]) -> list[tuple[str, list[tuple[str, str]]]]:
+def _group_places(places: list[Choice]) -> list[tuple[str, list[tuple[str, str]]]]:
     groups = [
         (title, [(place.value, place.title) for place in places if place.kind == kind])
         for kind, title in PLACE_KINDS.items()

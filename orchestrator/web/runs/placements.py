@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 
 from orchestrator.runs.models import HostRole, Job, Placement, Run, Schedule
-from orchestrator.runs.rerun import asked_of, jobs_in_order
+from orchestrator.runs.rerun import load_ordered_jobs, load_requested_placements
 
 EXPECTED = "expected role=host for each role, such as target=rack-1 generator=tag:load"
 
@@ -18,10 +18,10 @@ class PlacementsField(forms.CharField):
 
     def to_python(self, value: Any) -> Any:
         lines = [line for line in (super().to_python(value) or "").splitlines() if line.strip()]
-        return [_placement(line) for line in lines]
+        return [_parse_placement(line) for line in lines]
 
 
-def _placement(line: str) -> dict[str, str]:
+def _parse_placement(line: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for word in line.split():
         role, equals, host = word.partition("=")
@@ -31,34 +31,34 @@ def _placement(line: str) -> dict[str, str]:
     return found
 
 
-def form_data_of(run: Run) -> dict[str, Any]:
+def build_form_data(run: Run) -> dict[str, Any]:
     """Return form fields that request the placements of a run again."""
-    return form_data_of_placements(asked_of(run))
+    return build_placements_form_data(load_requested_placements(run))
 
 
-def form_data_of_placements(asked: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+def build_placements_form_data(asked: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Return the same for placements, each a host by role."""
     others = [{role: at for role, at in each.items() if role != "target"} for each in asked]
     if any(each != others[0] for each in others):
-        return {"placements": "\n".join(_line(each) for each in asked)}
+        return {"placements": "\n".join(_format_line(each) for each in asked)}
     return {"hosts": [each["target"] for each in asked], **(others[0] if others else {})}
 
 
 def place_names(run: Run) -> list[str]:
     """Return where a run is measured: its target hosts, or the request until they are chosen."""
-    names = [target_of(job) for job in jobs_in_order(run)]
+    names = [describe_target(job) for job in load_ordered_jobs(run)]
     return list(dict.fromkeys(names))
 
 
-def target_of(job: Job) -> str:
+def describe_target(job: Job) -> str:
     """Return the target host, or the request for one."""
     if job.host is not None:
         return job.host.name
     wanted = (place for place in job.placements.all() if place.role == HostRole.TARGET)
-    return next((in_words(place) for place in wanted), "–")
+    return next((format_placement(place) for place in wanted), "–")
 
 
-def in_words(place: Placement) -> str:
+def format_placement(place: Placement) -> str:
     """Return the request of a placement in words."""
     if place.wanted_host is not None:
         return place.wanted_host.name
@@ -67,12 +67,14 @@ def in_words(place: Placement) -> str:
     return f"any tagged {place.wanted_tag}"
 
 
-def places_of_schedule(schedule: Schedule) -> str:
+def describe_schedule_hosts(schedule: Schedule) -> str:
     """Return where a schedule's runs are measured, as requested."""
-    written = (each["target"] if len(each) == 1 else _line(each) for each in schedule.placements)
+    written = (
+        each["target"] if len(each) == 1 else _format_line(each) for each in schedule.placements
+    )
     return ", ".join([*(host.name for host in schedule.hosts.all()), *written])
 
 
-def _line(roles: Mapping[str, str]) -> str:
+def _format_line(roles: Mapping[str, str]) -> str:
     order: Iterable[str] = (role for role in HostRole.values if role in roles)
     return " ".join(f"{role}={roles[role]}" for role in order)

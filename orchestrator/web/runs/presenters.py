@@ -11,21 +11,21 @@ from django.http import HttpRequest
 
 from orchestrator.accounts.members import Member
 from orchestrator.comparisons.verdict_cache import CaseChange, VerdictCard, load_verdict_cards
-from orchestrator.core.ids import digest_of
-from orchestrator.core.page_cache import kept
-from orchestrator.measurements.cpu_traces import cpu_traces
-from orchestrator.measurements.removals import removals_of
+from orchestrator.core.ids import hash_value
+from orchestrator.core.page_cache import load_part
+from orchestrator.measurements.cpu_traces import load_cpu_traces
+from orchestrator.measurements.removals import load_run_removals
 from orchestrator.measurements.validity_issues import RunValidity, load_run_validity
-from orchestrator.reports.saved_reports import saved_reports
-from orchestrator.retention.pins import pin_of
-from orchestrator.runs.grid import Cell, Column, Grid, Row, grid_of
-from orchestrator.runs.hosts_live import HostProgress, hosts_live
+from orchestrator.reports.saved_reports import load_saved_reports
+from orchestrator.retention.pins import find_pin
+from orchestrator.runs.grid import Cell, Column, Grid, Row, build_grid
+from orchestrator.runs.hosts_live import HostProgress, build_hosts_live
 from orchestrator.runs.job_details import JobDetails
 from orchestrator.runs.models import Job, Run, Trial, Until, Variant
-from orchestrator.runs.selectors import RunProgress, trials_of
+from orchestrator.runs.selectors import RunProgress, load_trials
 from orchestrator.runs.states import RUN_ENDED, TrialState
-from orchestrator.web.forms import benchmark_key
-from orchestrator.web.sparklines import CpuSparkline, cpu_sparkline
+from orchestrator.web.forms import build_benchmark_key
+from orchestrator.web.sparklines import CpuSparkline, build_cpu_sparkline
 from orchestrator.web.templatetags.pitwall import STATE_SYMBOLS, VERDICT_SYMBOLS
 
 LATEST_TRIALS = 12
@@ -76,51 +76,51 @@ def live_context(
     request: HttpRequest, member: Member, found: Run, now: RunProgress, details: Details
 ) -> dict[str, Any]:
     """Return the context. `request` selects the cases: `?cases=failed&page=2`."""
-    done = trials_of(found).filter(state__in=[TrialState.MEASURED, TrialState.FAILED])
-    cards = _cards(member, found, now)
+    done = load_trials(found).filter(state__in=[TrialState.MEASURED, TrialState.FAILED])
+    cards = _load_cards(member, found, now)
     return {
         "run": found,
         "progress": now,
-        "hosts": _hosts(now, details),
+        "hosts": _build_host_views(now, details),
         "measured": now.trials_settled - now.trials_not_needed,
         "ended": found.state in RUN_ENDED,
-        "poll_headers": json.dumps({"If-None-Match": entity_tag(now, details)}),
-        "took_s": _duration_s(found),
-        "contenders": _contenders(found, cards),
+        "poll_headers": json.dumps({"If-None-Match": hash_panel(now, details)}),
+        "took_s": _compute_duration_s(found),
+        "contenders": _build_contenders(found, cards),
         "with_verdicts": bool(cards),
         "baseline": found.variants.all()[0],
         "validity": load_run_validity([found.pk])[found.pk],
         "trials": done.order_by("-ended_at", "-position")[:LATEST_TRIALS],
-        "benchmark_key": benchmark_key(found.definition.benchmark),
-        "removed": list(removals_of(found.pk).values()),
-        "pin": pin_of(found) if found.state in RUN_ENDED else None,
-        "reports": saved_reports(member).filter(benchmark=found.definition.benchmark),
-        **_cases(request, found, grid_of(now), cards),
+        "benchmark_key": build_benchmark_key(found.definition.benchmark),
+        "removed": list(load_run_removals(found.pk).values()),
+        "pin": find_pin(found) if found.state in RUN_ENDED else None,
+        "reports": load_saved_reports(member).filter(benchmark=found.definition.benchmark),
+        **_build_cases_context(request, found, build_grid(now), cards),
     }
 
 
-def entity_tag(now: RunProgress, details: Details) -> str:
+def hash_panel(now: RunProgress, details: Details) -> str:
     """Return a tag that changes with everything that the live panel shows, except the time."""
     jobs = [
         [
-            *_job_tag(part.job),
+            *_build_job_tag(part.job),
             part.trials_done,
             part.trials_failed,
             [each.text for each in part.case_statuses],
-            *_details_tag(details[part.job.pk]),
+            *_build_details_tag(details[part.job.pk]),
         ]
         for part in now.jobs
     ]
     cancelled = now.run.cancel_requested_at is not None
-    return f'"{digest_of([now.run.state, now.run.message, cancelled, jobs])[:32]}"'
+    return f'"{hash_value([now.run.state, now.run.message, cancelled, jobs])[:32]}"'
 
 
-def verdict_cards(member: Member, run: Run) -> list[VerdictCard]:
+def build_verdict_cards(member: Member, run: Run) -> list[VerdictCard]:
     """Return one card for each contender that has blocks."""
     return load_verdict_cards(member, [run])[run.pk]
 
 
-def rows_of_runs(
+def build_run_rows(
     member: Member, runs: Iterable[Run]
 ) -> list[tuple[Run, list[VerdictCard], RunValidity]]:
     """Return runs for lists: with verdicts, and the number of suspect and invalid trials."""
@@ -130,27 +130,27 @@ def rows_of_runs(
     return [(run, cards[run.pk], validity[run.pk]) for run in shown]
 
 
-def _job_tag(job: Job) -> list[object]:
+def _build_job_tag(job: Job) -> list[object]:
     return [job.state, job.phase, job.message, job.round, job.attempt, str(job.current_trial),
             str(job.not_before)]  # fmt: skip
 
 
-def _details_tag(details: JobDetails) -> list[object]:
+def _build_details_tag(details: JobDetails) -> list[object]:
     builds = [[each.pk, each.state, each.seconds, each.log_offset] for each in details.builds]
     return [details.waiting, [str(place.host_id) for place in details.placements], builds]
 
 
-def _cards(member: Member, found: Run, now: RunProgress) -> list[VerdictCard]:
+def _load_cards(member: Member, found: Run, now: RunProgress) -> list[VerdictCard]:
     """Return the cards. During a run they are computed again only after new trials.
 
     A large run needs more new trials: the page must not wait for hundreds of comparisons.
     """
     step = max(1, now.trials_total // VERDICT_STEPS)
     mark = None if found.state in RUN_ENDED else str(now.trials_done // step)
-    return kept(("verdicts", found.pk), mark, lambda: verdict_cards(member, found))
+    return load_part(("verdicts", found.pk), mark, lambda: build_verdict_cards(member, found))
 
 
-def _contenders(found: Run, cards: Iterable[VerdictCard]) -> list[dict[str, Any]]:
+def _build_contenders(found: Run, cards: Iterable[VerdictCard]) -> list[dict[str, Any]]:
     """Return each contender with its verdict, None if there is none yet."""
     by_commit = {card.contender.pk: card for card in cards}
     return [
@@ -164,15 +164,15 @@ def _contenders(found: Run, cards: Iterable[VerdictCard]) -> list[dict[str, Any]
     ]
 
 
-def _hosts(now: RunProgress, details: Details) -> list[HostView]:
-    hosts = hosts_live(now.jobs)
-    measured = [_last_measured(each) for each in hosts]
-    traces = cpu_traces({job for job in measured if job})
+def _build_host_views(now: RunProgress, details: Details) -> list[HostView]:
+    hosts = build_hosts_live(now.jobs)
+    measured = [_find_last_measured(each) for each in hosts]
+    traces = load_cpu_traces({job for job in measured if job})
     return [
         HostView(
             at=each,
-            failed=_last_failed(each),
-            cpu=cpu_sparkline(traces.get(job, [])) if job else None,
+            failed=_find_last_failed(each),
+            cpu=build_cpu_sparkline(traces.get(job, [])) if job else None,
             shown=(each.shown, details[each.shown.job.pk]),
             others=tuple((part, details[part.job.pk]) for part in each.others),
         )
@@ -180,7 +180,7 @@ def _hosts(now: RunProgress, details: Details) -> list[HostView]:
     ]
 
 
-def _last_failed(host: HostProgress) -> Trial | None:
+def _find_last_failed(host: HostProgress) -> Trial | None:
     """Return the last failed trial: its message ends with the last output of server or tool."""
     failed = [part.job.pk for part in host.parts if part.trials_failed]
     if not failed:
@@ -190,17 +190,17 @@ def _last_failed(host: HostProgress) -> Trial | None:
     return newest.first()
 
 
-def _last_measured(host: HostProgress) -> UUID | None:
+def _find_last_measured(host: HostProgress) -> UUID | None:
     """Return the latest started job, or the one before until its first trial has ended."""
     begun = [part for part in host.parts if part.trials_settled > part.trials_not_needed]
     newest = max(begun, key=lambda part: str(part.job.started_at or ""), default=None)
     return newest.job.pk if newest else None
 
 
-def _cases(
+def _build_cases_context(
     request: HttpRequest, found: Run, grid: Grid, cards: Iterable[VerdictCard]
 ) -> dict[str, Any]:
-    changes = _changes_by_place(found, grid, cards)
+    changes = _map_changes(found, grid, cards)
     changed = {case for case, _ in changes}
     rows = {
         "all": list(grid.rows),
@@ -211,7 +211,7 @@ def _cases(
     asked = request.GET.get("cases", "all")
     asked = asked if asked in FILTERS else "all"
     page = Paginator(rows[asked], ROWS_A_PAGE).get_page(request.GET.get("page"))
-    shown = [_case_row_view(each, grid.columns, changes) for each in page]
+    shown = [_build_case_row_view(each, grid.columns, changes) for each in page]
     return {
         "grid": grid,
         "rows": shown,
@@ -236,7 +236,7 @@ def _is_settled(found: Run, row: Row) -> bool:
     return bool(stands) and stands <= {"decided", "stopped early"}
 
 
-def _changes_by_place(
+def _map_changes(
     found: Run, grid: Grid, cards: Iterable[VerdictCard]
 ) -> dict[tuple[int, str], CaseChange]:
     """Return (case, key of the column) → its change; the worst if a host has several contenders."""
@@ -251,20 +251,20 @@ def _changes_by_place(
     return places
 
 
-def _case_row_view(
+def _build_case_row_view(
     row: Row, columns: Sequence[Column], changes: Mapping[tuple[int, str], CaseChange]
 ) -> CaseRowView:
     pairs = zip(row.cells, columns, strict=True)
     return CaseRowView(
         row=row,
         cells=tuple(
-            _cell_view(cell, changes.get((row.case.pk, str(column.key)))) if cell else None
+            _build_cell_view(cell, changes.get((row.case.pk, str(column.key)))) if cell else None
             for cell, column in pairs
         ),
     )
 
 
-def _cell_view(cell: Cell, change: CaseChange | None) -> CellView:
+def _build_cell_view(cell: Cell, change: CaseChange | None) -> CellView:
     verdict = change.verdict if change else ""
     return CellView(
         state=cell.state,
@@ -278,7 +278,7 @@ def _cell_view(cell: Cell, change: CaseChange | None) -> CellView:
     )
 
 
-def _duration_s(found: Run) -> float | None:
+def _compute_duration_s(found: Run) -> float | None:
     if found.started_at is None or found.ended_at is None:
         return None
     return (found.ended_at - found.started_at).total_seconds()

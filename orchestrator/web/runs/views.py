@@ -15,19 +15,19 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.visitors import Visitor
 from orchestrator.core.errors import ConflictError, InvalidRequestError
-from orchestrator.core.page_cache import kept
+from orchestrator.core.page_cache import load_part
 from orchestrator.dispatch.wakeups import wake_jobs
-from orchestrator.measurements.removals import removals_of
+from orchestrator.measurements.removals import load_run_removals
 from orchestrator.measurements.validity_issues import load_run_validity
-from orchestrator.measurements.version_keys import mark_of_runs
+from orchestrator.measurements.version_keys import read_runs_version
 from orchestrator.retention.pins import pin_run
 from orchestrator.runs.cancelling import cancel_case, cancel_job, cancel_run
 from orchestrator.runs.job_details import build_for, load_job_details
 from orchestrator.runs.models import Build
-from orchestrator.runs.selectors import RunProgress, progress_of, run_for, runs_of, trials_of
+from orchestrator.runs.selectors import RunProgress, load_progress, load_run, load_runs, load_trials
 from orchestrator.runs.states import BuildState, Validity
 from orchestrator.web.access import for_member, open_to_visitors
-from orchestrator.web.runs.presenters import Details, entity_tag, live_context, rows_of_runs
+from orchestrator.web.runs.presenters import Details, build_run_rows, hash_panel, live_context
 
 RUNS_A_PAGE = 25
 TRIALS_A_PAGE = 200
@@ -38,18 +38,18 @@ TRIALS_A_PAGE = 200
 def runs(request: HttpRequest, member: Member) -> HttpResponse:
     number = request.GET.get("page", "1")
     known = int(number) if number.isdecimal() and len(number) < 7 else 1
-    mark = mark_of_runs(member, count=RUNS_A_PAGE, offset=max(0, known - 1) * RUNS_A_PAGE)
+    mark = read_runs_version(member, count=RUNS_A_PAGE, offset=max(0, known - 1) * RUNS_A_PAGE)
     key = ("runs", member.sight, member.role, number)
-    body = kept(key, mark, lambda: _list(request, member))
+    body = load_part(key, mark, lambda: _list(request, member))
     return render(request, "runs/list.html", {"body": body})
 
 
 @open_to_visitors
 @for_member
 def run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
-    found = run_for(member, run_id)
-    now = progress_of(found)
-    context = live_context(request, member, found, now, _details(now))
+    found = load_run(member, run_id)
+    now = load_progress(found)
+    context = live_context(request, member, found, now, _load_details(now))
     template = "runs/public.html" if isinstance(member, Visitor) else "runs/detail.html"
     return render(request, template, context)
 
@@ -60,10 +60,10 @@ def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse
 
     The panel of an ended run stops polling.
     """
-    found = run_for(member, run_id)
-    now = progress_of(found)
-    details = _details(now)
-    tag = entity_tag(now, details)
+    found = load_run(member, run_id)
+    now = load_progress(found)
+    details = _load_details(now)
+    tag = hash_panel(now, details)
     if tag in parse_etags(request.headers.get("If-None-Match", "")):
         response: HttpResponse = HttpResponseNotModified()
     else:
@@ -78,9 +78,9 @@ def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse
 @for_member
 def trials(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     """List the trials. Invalid ones are only counted, unless `?invalid=1`."""
-    found = run_for(member, run_id)
+    found = load_run(member, run_id)
     with_invalid = request.GET.get("invalid") == "1"
-    ordered = trials_of(found).order_by("job__host__name", "position")
+    ordered = load_trials(found).order_by("job__host__name", "position")
     if not with_invalid:
         ordered = ordered.exclude(validity=Validity.INVALID)
     context = {
@@ -89,7 +89,7 @@ def trials(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
         "with_invalid": with_invalid,
         "more": "&invalid=1" if with_invalid else "",
         "validity": load_run_validity([found.pk])[found.pk],
-        "removed": list(removals_of(found.pk).values()),
+        "removed": list(load_run_removals(found.pk).values()),
     }
     return render(request, "runs/trials.html", context)
 
@@ -97,14 +97,14 @@ def trials(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
 @for_member
 @require_POST
 def cancel(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
-    return _cancelled(request, run_id, lambda: cancel_run(member=member, run_id=run_id))
+    return _cancel_and_redirect(request, run_id, lambda: cancel_run(member=member, run_id=run_id))
 
 
 @for_member
 @require_POST
 def cancel_part(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     """Cancel one case or one job of a run, depending on the button."""
-    return _cancelled(request, run_id, lambda: _cancel_asked(request, member, run_id))
+    return _cancel_and_redirect(request, run_id, lambda: _cancel_part(request, member, run_id))
 
 
 @for_member
@@ -122,7 +122,7 @@ def build_log(request: HttpRequest, member: Member, build_id: int) -> HttpRespon
 
 @for_member
 @require_POST
-def keep_run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
+def add_pin(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     """Keep a run permanently, with the reason from the form."""
     pin_run(member=member, run_id=run_id, reason=request.POST.get("reason", ""))
     messages.success(request, "This run is pinned.")
@@ -130,12 +130,14 @@ def keep_run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse
 
 
 def _list(request: HttpRequest, member: Member) -> str:
-    page = Paginator(runs_of(member), RUNS_A_PAGE).get_page(request.GET.get("page"))
-    context = {"page": page, "runs": rows_of_runs(member, page)}
+    page = Paginator(load_runs(member), RUNS_A_PAGE).get_page(request.GET.get("page"))
+    context = {"page": page, "runs": build_run_rows(member, page)}
     return render_to_string("runs/list.html#body", context, request)
 
 
-def _cancelled(request: HttpRequest, run_id: UUID, cancel_it: Callable[[], object]) -> HttpResponse:
+def _cancel_and_redirect(
+    request: HttpRequest, run_id: UUID, cancel_it: Callable[[], object]
+) -> HttpResponse:
     """Return the run's page after a cancellation; htmx gets the panel.
 
     A job that has ended in the meantime is no error for htmx: the panel shows it.
@@ -150,7 +152,7 @@ def _cancelled(request: HttpRequest, run_id: UUID, cancel_it: Callable[[], objec
     return progress(request, run_id) if live else redirect("run", run_id)
 
 
-def _cancel_asked(request: HttpRequest, member: Member, run_id: UUID) -> None:
+def _cancel_part(request: HttpRequest, member: Member, run_id: UUID) -> None:
     job, case = request.POST.get("job", ""), request.POST.get("case", "")
     if job:
         try:
@@ -163,7 +165,7 @@ def _cancel_asked(request: HttpRequest, member: Member, run_id: UUID) -> None:
         raise InvalidRequestError("name the case or job to cancel", field="case")
 
 
-def _details(now: RunProgress) -> Details:
+def _load_details(now: RunProgress) -> Details:
     return load_job_details([part.job for part in now.jobs])
 
 

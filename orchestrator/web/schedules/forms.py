@@ -4,9 +4,9 @@ import re
 from typing import Any
 
 from orchestrator.runs.models import Schedule
-from orchestrator.web.forms import benchmark_key
+from orchestrator.web.forms import build_benchmark_key
 from orchestrator.web.runs.forms import RunForm
-from orchestrator.web.runs.placements import form_data_of_placements
+from orchestrator.web.runs.placements import build_placements_form_data
 
 _EACH_NIGHT = re.compile(r"(\d{1,2}) (\d{1,2}) \* \* \*")
 
@@ -21,11 +21,11 @@ class ScheduleForm(RunForm):
         when.required = True
 
 
-def initial_schedule(schedule: Schedule) -> dict[str, Any]:
+def build_initial_schedule(schedule: Schedule) -> dict[str, Any]:
     """Return the form's values for a schedule."""
     budget_s, resolution = schedule.budget_s, schedule.resolution
     return {
-        "benchmark": benchmark_key(schedule.benchmark),
+        "benchmark": build_benchmark_key(schedule.benchmark),
         "baseline": schedule.baseline_ref,
         "contender": schedule.contender_ref,
         "second_contender": schedule.second_contender_ref,
@@ -37,12 +37,12 @@ def initial_schedule(schedule: Schedule) -> dict[str, Any]:
         "budget": None if budget_s is None else budget_s / 60,
         "priority": schedule.get_priority_display().lower(),
         "name": schedule.name,
-        **_start_of(schedule),
-        **form_data_of_placements(_asked(schedule)),
+        **_format_start(schedule),
+        **build_placements_form_data(_build_request_fields(schedule)),
     }
 
 
-def _start_of(schedule: Schedule) -> dict[str, str]:
+def _format_start(schedule: Schedule) -> dict[str, str]:
     if schedule.branch:
         return {"when": "commits", "branch": schedule.branch}
     nightly = _EACH_NIGHT.fullmatch(schedule.cron)
@@ -53,5 +53,5 @@ def _start_of(schedule: Schedule) -> dict[str, str]:
     return {"when": "cron", "cron": schedule.cron}
 
 
-def _asked(schedule: Schedule) -> list[dict[str, str]]:
+def _build_request_fields(schedule: Schedule) -> list[dict[str, str]]:
     return [*({"target": host.name} for host in schedule.hosts.all()), *schedule.placements]

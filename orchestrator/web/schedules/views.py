@@ -14,20 +14,20 @@ from orchestrator.runs.schedules import (
     delete_schedule,
     set_schedule_enabled,
 )
-from orchestrator.runs.selectors import schedule_for, schedules_of
+from orchestrator.runs.selectors import load_schedule, load_schedules
 from orchestrator.web.access import for_member
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.runs.form_views import (
     form_page,
     requested_run,
 )
-from orchestrator.web.schedules.forms import ScheduleForm, initial_schedule
+from orchestrator.web.schedules.forms import ScheduleForm, build_initial_schedule
 
 
 @for_member
 def schedules(request: HttpRequest, member: Member) -> HttpResponse:
     """List the schedules; new ones are created with the form of a run."""
-    return render(request, "schedules/list.html", {"schedules": schedules_of(member)})
+    return render(request, "schedules/list.html", {"schedules": load_schedules(member)})
 
 
 @for_member
@@ -49,10 +49,10 @@ def delete(request: HttpRequest, member: Member, schedule_id: UUID) -> HttpRespo
 @for_member
 def edit_schedule(request: HttpRequest, member: Member, schedule_id: UUID) -> HttpResponse:
     """Show a schedule in the form that created it."""
-    schedule = schedule_for(member, schedule_id)
+    schedule = load_schedule(member, schedule_id)
     member.require(Role.MEMBER, to="change a schedule")
     if request.method != "POST":
-        form = ScheduleForm(member, initial=initial_schedule(schedule))
+        form = ScheduleForm(member, initial=build_initial_schedule(schedule))
         return form_page(request, form, schedule=schedule)
     form = ScheduleForm(member, request.POST)
     if form.is_valid():

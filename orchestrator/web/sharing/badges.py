@@ -7,11 +7,11 @@ from cli.pitwall.units import format_value
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Commit
 from orchestrator.comparisons.verdict_cache import VerdictCard, load_verdict_cards
-from orchestrator.histories.branches import BranchLine, branch_line
-from orchestrator.histories.histories import Part, history_at
+from orchestrator.histories.branches import BranchLine, load_branch_line
+from orchestrator.histories.histories import Part, load_series_history
 from orchestrator.histories.reports import History, HistoryPoint
 from orchestrator.results.models import Series
-from orchestrator.runs.selectors import RUNS_PROJECT, runs_of
+from orchestrator.runs.selectors import RUNS_PROJECT, load_runs
 from orchestrator.runs.states import RunState
 
 #: The latest comparison is searched in this many latest runs of a benchmark.
@@ -37,11 +37,11 @@ class Badge:
 
     @property
     def left(self) -> int:
-        return _width(self.label)
+        return _measure_text(self.label)
 
     @property
     def right(self) -> int:
-        return _width(self.text)
+        return _measure_text(self.text)
 
     @property
     def width(self) -> int:
@@ -69,9 +69,9 @@ class Drawing:
     height: int
 
 
-def value_badge(series: Series, branch: str = "", label: str = "") -> Badge:
+def build_value_badge(series: Series, branch: str = "", label: str = "") -> Badge:
     """Return the latest value of a series; "unknown" if no trial of it counts."""
-    history = history_at(series, branch, Part(limit=1))
+    history = load_series_history(series, branch, Part(limit=1))
     point = next(iter(history.points), None)
     name = label or f"{series.benchmark.slug} {history.title}"
     if point is None or point.value is None:
@@ -85,10 +85,12 @@ def value_badge(series: Series, branch: str = "", label: str = "") -> Badge:
     )
 
 
-def verdict_badge(member: Member, benchmark: Benchmark, branch: str = "", label: str = "") -> Badge:
+def build_verdict_badge(
+    member: Member, benchmark: Benchmark, branch: str = "", label: str = ""
+) -> Badge:
     """Return the verdict of the latest comparison whose contender is on the branch."""
     name = label or benchmark.slug
-    card = _newest_card(member, benchmark, branch)
+    card = _find_newest_card(member, benchmark, branch)
     if card is None:
         return Badge(
             label=name, text="not compared", colour=_UNSURE, title=f"{name}: not compared yet"
@@ -102,7 +104,7 @@ def verdict_badge(member: Member, benchmark: Benchmark, branch: str = "", label:
     )
 
 
-def drawing_of(history: History, width: int = 640, height: int = 220) -> Drawing | None:
+def draw_history(history: History, width: int = 640, height: int = 220) -> Drawing | None:
     """Return the drawing; None if fewer than two points have a value."""
     points = [each for each in history.points if each.value is not None]
     if len(points) < 2:
@@ -137,11 +139,11 @@ def drawing_of(history: History, width: int = 640, height: int = 220) -> Drawing
     )
 
 
-def _newest_card(member: Member, benchmark: Benchmark, branch: str) -> VerdictCard | None:
+def _find_newest_card(member: Member, benchmark: Benchmark, branch: str) -> VerdictCard | None:
     own = branch not in ("", benchmark.project.default_branch)
-    line = branch_line(benchmark.project, branch) if own else None
+    line = load_branch_line(benchmark.project, branch) if own else None
     of = {f"{RUNS_PROJECT.rpartition('__')[0]}": benchmark, "state": RunState.FINISHED}
-    for run in runs_of(member).filter(**of)[:RUNS_LOOKED_AT]:
+    for run in load_runs(member).filter(**of)[:RUNS_LOOKED_AT]:
         for card in reversed(load_verdict_cards(member, [run])[run.pk]):
             if _is_on(line, card.contender):
                 return card
@@ -156,6 +158,6 @@ def _is_on(line: BranchLine | None, commit: Commit) -> bool:
     return commit.pk in line.own or below
 
 
-def _width(text: str) -> int:
+def _measure_text(text: str) -> int:
     tenths = sum(_NARROW.get(each) or _WIDE.get(each) or _USUAL for each in text)
     return round(tenths / 10) + 12

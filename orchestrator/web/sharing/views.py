@@ -16,24 +16,34 @@ from django.views.decorators.http import require_POST
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.benchmarks.models import Project
-from orchestrator.benchmarks.selectors import benchmark_for, project_for, projects_of
+from orchestrator.benchmarks.selectors import load_benchmark, load_project, load_projects
 from orchestrator.benchmarks.sharing import (
+    build_public_address,
+    build_shared_address,
     create_share_link,
-    public_address,
+    load_share_links,
     revoke_share_link,
     set_public,
-    share_links_of,
-    shared_address,
 )
 from orchestrator.core.errors import NotFoundError
-from orchestrator.core.ids import digest_of
-from orchestrator.histories.badges import asked_series, badge_texts, chart_text
-from orchestrator.histories.histories import Part, history_at, history_choices, series_for
-from orchestrator.reports.shared_pages import shared_page
+from orchestrator.core.ids import hash_value
+from orchestrator.histories.badges import build_badge_texts, chart_text, load_badge_series
+from orchestrator.histories.histories import (
+    Part,
+    load_history_choices,
+    load_series,
+    load_series_history,
+)
+from orchestrator.reports.shared_pages import resolve_shared_page
 from orchestrator.web.access import for_member, open_to_visitors
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.middleware import POLICY
-from orchestrator.web.sharing.badges import Badge, drawing_of, value_badge, verdict_badge
+from orchestrator.web.sharing.badges import (
+    Badge,
+    build_value_badge,
+    build_verdict_badge,
+    draw_history,
+)
 from orchestrator.web.sharing.forms import PublicForm, ShareForm
 
 POINTS_EMBEDDED = 60
@@ -43,8 +53,8 @@ _NARROWS = ("case", "host", "metric", "branch")
 @for_member
 def sharing(request: HttpRequest, member: Member) -> HttpResponse:
     context = {
-        "projects": [(each, public_address(each)) for each in projects_of(member)],
-        "links": share_links_of(member),
+        "projects": [(each, build_public_address(each)) for each in load_projects(member)],
+        "links": load_share_links(member),
     }
     return render(request, "sharing/list.html", context)
 
@@ -52,7 +62,7 @@ def sharing(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 def public(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     """Show what becomes visible, and make a project public or private again."""
-    project = project_for(member, slug)
+    project = load_project(member, slug)
     closes = request.method == "POST" and "close" in request.POST
     form = PublicForm(member, request.POST if request.method == "POST" and not closes else None)
     if closes or form.is_valid():
@@ -62,7 +72,7 @@ def public(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
         return redirect("project-public", slug)
     if request.method == "POST":
         member.require(Role.MAINTAINER, to="change the visibility of a project")
-    context = {"project": project, "form": form, "address": public_address(project)}
+    context = {"project": project, "form": form, "address": build_public_address(project)}
     return render(request, "sharing/public.html", context, status=form.status)
 
 
@@ -74,7 +84,7 @@ def new_link(request: HttpRequest, member: Member) -> HttpResponse:
     posted = request.POST if request.method == "POST" else None
     address = (posted or request.GET).get("page", "")
     form = ShareForm(member, posted, initial={"page": address})
-    shared = shared_page(member, address)
+    shared = resolve_shared_page(member, address)
     context: dict[str, Any] = {"form": form, "shared": shared, "address": address}
     if form.is_valid():
         days = form.cleaned_data["days"]
@@ -84,7 +94,7 @@ def new_link(request: HttpRequest, member: Member) -> HttpResponse:
             form.show_error(error, default="days")
         else:
             context["made"] = made.link
-            context["secret"] = shared_address(made)
+            context["secret"] = build_shared_address(made)
     return render(request, "sharing/new.html", context, status=form.status)
 
 
@@ -100,18 +110,20 @@ def revoke(request: HttpRequest, member: Member, link_id: UUID) -> HttpResponse:
 @for_member
 def badge_value(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
     """Return the badge of the latest value of a metric."""
-    benchmark = benchmark_for(member, slug, project)
-    series = asked_series(member, benchmark, request.GET)
-    return _svg(request, value_badge(series, request.GET.get("branch", ""), _label(request)))
+    benchmark = load_benchmark(member, slug, project)
+    series = load_badge_series(member, benchmark, request.GET)
+    return _answer_svg(
+        request, build_value_badge(series, request.GET.get("branch", ""), _label(request))
+    )
 
 
 @open_to_visitors
 @for_member
 def badge_verdict(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
     """Return the badge of the verdict of the latest comparison on a branch."""
-    benchmark = benchmark_for(member, slug, project)
+    benchmark = load_benchmark(member, slug, project)
     branch = request.GET.get("branch", "")
-    return _svg(request, verdict_badge(member, benchmark, branch, _label(request)))
+    return _answer_svg(request, build_verdict_badge(member, benchmark, branch, _label(request)))
 
 
 @xframe_options_exempt
@@ -119,11 +131,11 @@ def badge_verdict(request: HttpRequest, member: Member, project: str, slug: str)
 @for_member
 def embed(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
     """Return the latest points of one series, for a frame of another page: no script, no cookie."""
-    series = series_for(member, series_id)
-    history = history_at(
+    series = load_series(member, series_id)
+    history = load_series_history(
         series, request.GET.get("branch", ""), Part(limit=POINTS_EMBEDDED, every=False)
     )
-    drawing = drawing_of(history)
+    drawing = draw_history(history)
     response = render(request, "sharing/embed.html", {"history": history, "drawing": drawing})
     ancestors = " ".join(settings.EMBED_ANCESTORS)
     response.headers["Content-Security-Policy"] = POLICY.replace(
@@ -136,29 +148,29 @@ def embed(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
 @for_member
 def badges(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     """Show the code to copy into a README or a page, for the chosen benchmark and series."""
-    project = project_for(member, slug)
+    project = load_project(member, slug)
     benchmarks = list(project.benchmarks.order_by("slug"))
     wanted = request.GET.get("benchmark", "")
     benchmark = next((each for each in benchmarks if each.slug == wanted), None)
     benchmark = benchmark or next(iter(benchmarks), None)
     context = {"project": project, "benchmarks": benchmarks, "benchmark": benchmark}
     if benchmark is not None:
-        choices = history_choices(member, benchmark)
+        choices = load_history_choices(member, benchmark)
         asked = {name: request.GET[name] for name in _NARROWS if request.GET.get(name)}
-        context |= {"choices": choices, "asked": asked, "branches": _branches(project)}
+        context |= {"choices": choices, "asked": asked, "branches": _list_branches(project)}
         try:
-            series = asked_series(member, benchmark, asked)
+            series = load_badge_series(member, benchmark, asked)
         except NotFoundError as error:
             context["nothing"] = str(error)
         else:
             context |= {
-                "badges": badge_texts(benchmark, asked),
+                "badges": build_badge_texts(benchmark, asked),
                 "chart": chart_text(series, asked),
             }
     return render(request, "sharing/badges.html", context)
 
 
-def _branches(project: Project) -> list[str]:
+def _list_branches(project: Project) -> list[str]:
     names = [project.default_branch, *(name for name, _ in project.branches)]
     return list(dict.fromkeys(names))[:30]
 
@@ -167,8 +179,8 @@ def _label(request: HttpRequest) -> str:
     return request.GET.get("label", "").strip()[:60]
 
 
-def _svg(request: HttpRequest, badge: Badge) -> HttpResponse:
-    tag = f'"{digest_of([badge.label, badge.text, badge.colour, badge.title])[:32]}"'
+def _answer_svg(request: HttpRequest, badge: Badge) -> HttpResponse:
+    tag = f'"{hash_value([badge.label, badge.text, badge.colour, badge.title])[:32]}"'
     if tag in parse_etags(request.headers.get("If-None-Match", "")):
         response: HttpResponse = HttpResponseNotModified()
     else:

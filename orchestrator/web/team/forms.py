@@ -4,11 +4,11 @@ from typing import Any
 
 from django import forms
 
-from orchestrator.accounts.audit import AuditFilter, actions_of, actors_of
+from orchestrator.accounts.audit import AuditFilter, load_actions, load_actors
 from orchestrator.accounts.invitations import DAYS, MOST_DAYS
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role, Scope
-from orchestrator.benchmarks.selectors import projects_of
+from orchestrator.benchmarks.selectors import load_projects
 from orchestrator.web.forms import TeamForm
 
 EXPIRIES = (("30", "in 30 days"), ("90", "in 90 days"), ("365", "in a year"), ("", "never"))
@@ -30,7 +30,7 @@ class TokenForm(TeamForm):
 
     def __init__(self, member: Member, data: Any = None, **options: Any) -> None:
         super().__init__(member, data, **options)
-        projects = [(str(each.pk), each.name) for each in projects_of(member)]
+        projects = [(str(each.pk), each.name) for each in load_projects(member)]
         self.fields["project"].choices = [("", "all of the team"), *projects]  # type: ignore[attr-defined]
 
     def wanted(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class InvitationForm(TeamForm):
 
     def __init__(self, member: Member, data: Any = None, **options: Any) -> None:
         super().__init__(member, data, **options)
-        self.fields["role"].choices = roles_to_give(member)  # type: ignore[attr-defined]
+        self.fields["role"].choices = list_grantable_roles(member)  # type: ignore[attr-defined]
 
 
 class AuditForm(TeamForm):
@@ -73,7 +73,7 @@ class AuditForm(TeamForm):
 
     def __init__(self, member: Member, data: Any = None, **options: Any) -> None:
         super().__init__(member, data, **options)
-        for name, choices in (("actor", actors_of(member)), ("action", actions_of(member))):
+        for name, choices in (("actor", load_actors(member)), ("action", load_actions(member))):
             field = self.fields[name]
             field.choices = [("", "anything" if name == "action" else "anybody")]  # type: ignore[attr-defined]
             field.choices += [(each, each) for each in choices]  # type: ignore[attr-defined]
@@ -84,7 +84,7 @@ class AuditForm(TeamForm):
         return AuditFilter(**{name: value for name, value in data.items() if value})
 
 
-def roles_to_give(member: Member) -> list[tuple[str, str]]:
+def list_grantable_roles(member: Member) -> list[tuple[str, str]]:
     """Return the roles that the member may grant and withdraw."""
     if member.has(Role.OWNER):
         return [(str(value), str(label)) for value, label in Role.choices]

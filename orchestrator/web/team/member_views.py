@@ -11,31 +11,31 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from orchestrator.accounts.invitation_mail import link_of, send_invitation
+from orchestrator.accounts.invitation_mail import build_invitation_link, send_invitation
 from orchestrator.accounts.invitations import (
     NewInvitation,
     accept_as_new_user,
     accept_invitation,
     create_invitation,
-    invitation_for,
-    invitations_of,
+    load_invitation,
+    load_invitations,
     withdraw_invitation,
 )
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.memberships import change_role, remove_member
 from orchestrator.accounts.models import Role, User
-from orchestrator.accounts.selectors import members_of
+from orchestrator.accounts.selectors import load_members
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.web.access import CHOSEN_TEAM, for_member
 from orchestrator.web.account.forms import NewAccountForm
 from orchestrator.web.account.login import log_in
 from orchestrator.web.forms import FORM_ERRORS
-from orchestrator.web.team.forms import InvitationForm, roles_to_give
+from orchestrator.web.team.forms import InvitationForm, list_grantable_roles
 
 
 @for_member
 def members(request: HttpRequest, member: Member) -> HttpResponse:
-    return _members_page(request, member, InvitationForm(member))
+    return _render_members_page(request, member, InvitationForm(member))
 
 
 @never_cache
@@ -51,9 +51,9 @@ def invite(request: HttpRequest, member: Member) -> HttpResponse:
         except FORM_ERRORS as error:
             form.show_error(error)
     if new is None:
-        return _members_page(request, member, form)
+        return _render_members_page(request, member, form)
     sent = send_invitation(member=member, new=new)
-    return _members_page(request, member, InvitationForm(member), new=new, sent=sent)
+    return _render_members_page(request, member, InvitationForm(member), new=new, sent=sent)
 
 
 @for_member
@@ -83,12 +83,12 @@ def remove(request: HttpRequest, member: Member, username: str) -> HttpResponse:
 @sensitive_post_parameters("password", "again")
 @never_cache
 def invitation(request: HttpRequest, secret: str) -> HttpResponse:
-    found = invitation_for(secret)
+    found = load_invitation(secret)
     form = NewAccountForm(request.POST if request.method == "POST" else None, label_suffix="")
     if request.method == "POST":
-        member = _joined(request, form, secret)
+        member = _join_team(request, form, secret)
         if member is not None:
-            answer = _welcome(request, member)
+            answer = _welcome_member(request, member)
             request.session[CHOSEN_TEAM] = member.team.slug
             messages.success(request, f"Welcome to {member.team.name}.")
             return answer
@@ -97,7 +97,7 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     return render(request, "team/invitation.html", context, status=status)
 
 
-def _members_page(
+def _render_members_page(
     request: HttpRequest,
     member: Member,
     form: InvitationForm,
@@ -105,21 +105,21 @@ def _members_page(
     new: NewInvitation | None = None,
     sent: bool = False,
 ) -> HttpResponse:
-    given = roles_to_give(member)
+    given = list_grantable_roles(member)
     known = {value for value, _ in given}
     context = {
         "form": form,
         "new": new,
-        "link": link_of(new) if new else "",
+        "link": build_invitation_link(new) if new else "",
         "sent": sent,
-        "rows": [(each, each.role in known) for each in members_of(member)],
+        "rows": [(each, each.role in known) for each in load_members(member)],
         "roles": given,
-        "invitations": invitations_of(member) if member.has(Role.MAINTAINER) else [],
+        "invitations": load_invitations(member) if member.has(Role.MAINTAINER) else [],
     }
     return render(request, "team/members.html", context, status=form.status)
 
 
-def _joined(request: HttpRequest, form: NewAccountForm, secret: str) -> Member | None:
+def _join_team(request: HttpRequest, form: NewAccountForm, secret: str) -> Member | None:
     """Return the new member; None if the form has errors."""
     if request.user.is_authenticated:
         return accept_invitation(user=cast(User, request.user), secret=secret)
@@ -136,7 +136,7 @@ def _joined(request: HttpRequest, form: NewAccountForm, secret: str) -> Member |
     return member
 
 
-def _welcome(request: HttpRequest, member: Member) -> HttpResponse:
+def _welcome_member(request: HttpRequest, member: Member) -> HttpResponse:
     if request.user.is_authenticated:
         return redirect("overview")
     return log_in(request, member.user, to=reverse("overview"))

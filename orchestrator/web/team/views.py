@@ -13,13 +13,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from cli.pitwall.units import format_bytes, format_duration
-from orchestrator.accounts.audit import as_csv, as_json_lines, audit_of
+from orchestrator.accounts.audit import as_csv, as_json_lines, load_audit_entries
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.memberships import leave_team
-from orchestrator.accounts.selectors import member_for_user, tokens_of
+from orchestrator.accounts.selectors import load_member, load_tokens
 from orchestrator.accounts.services import create_token, revoke_token
 from orchestrator.core.errors import NotFoundError
-from orchestrator.retention.quota_use import use_of
+from orchestrator.retention.quota_use import load_team_use
 from orchestrator.web.access import CHOSEN_TEAM, for_member
 from orchestrator.web.forms import FORM_ERRORS
 from orchestrator.web.team.forms import AuditForm, TokenForm
@@ -43,7 +43,7 @@ def settings(request: HttpRequest, member: Member) -> HttpResponse:
             form = TokenForm(member)
         except FORM_ERRORS as error:
             form.show_error(error)
-    context = {"form": form, "made": made, "tokens": tokens_of(member)}
+    context = {"form": form, "made": made, "tokens": load_tokens(member)}
     return render(request, "team/settings.html", context, status=form.status)
 
 
@@ -58,7 +58,7 @@ def revoke(request: HttpRequest, member: Member, token_id: UUID) -> HttpResponse
 @require_POST
 def switch(request: HttpRequest, member: Member) -> HttpResponse:
     """Switch this session to another of the user's teams."""
-    chosen = member_for_user(member.user, request.POST.get("team", "") or "-")
+    chosen = load_member(member.user, request.POST.get("team", "") or "-")
     request.session[CHOSEN_TEAM] = chosen.team.slug
     return redirect("overview")
 
@@ -85,20 +85,20 @@ class QuotaUse:
 
 @for_member
 def quotas(request: HttpRequest, member: Member) -> HttpResponse:
-    used = use_of(member.team)
+    used = load_team_use(member.team)
     quotas = used.quotas
     uses = [
-        _quota_use(
+        _build_quota_use(
             "Hosts", used.hosts, quotas.hosts, str, "Retire hosts that are no longer needed."
         ),
-        _quota_use(
+        _build_quota_use(
             "Machine time in the queue",
             used.queued_s,
             quotas.queued_s,
             format_duration,
             "Cancel runs, or wait for them.",
         ),
-        _quota_use(
+        _build_quota_use(
             "Raw output and imports",
             used.storage_bytes,
             quotas.storage_bytes,
@@ -106,7 +106,7 @@ def quotas(request: HttpRequest, member: Member) -> HttpResponse:
             "Shorten how long projects keep raw files, distributions and single trials, or remove "
             "imported results.",
         ),
-        _quota_use(
+        _build_quota_use(
             "Mirrors of repositories",
             used.mirrors_bytes,
             quotas.mirrors_bytes,
@@ -120,7 +120,7 @@ def quotas(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 def audit(request: HttpRequest, member: Member) -> HttpResponse:
     form = AuditForm(member, request.GET)
-    pages = Paginator(audit_of(member, form.asked()), ENTRIES_A_PAGE)
+    pages = Paginator(load_audit_entries(member, form.asked()), ENTRIES_A_PAGE)
     query = request.GET.copy()
     query.pop("page", None)
     context = {
@@ -140,14 +140,14 @@ def export_audit(request: HttpRequest, member: Member, ending: str) -> HttpRespo
             f"the audit log is available as {' and '.join(AUDIT_FORMATS)}, not as {ending}"
         )
     media, write = AUDIT_FORMATS[ending]
-    rows = audit_of(member, AuditForm(member, request.GET).asked())
+    rows = load_audit_entries(member, AuditForm(member, request.GET).asked())
     name = f"audit-{member.team.slug}.{ending}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     answer = StreamingHttpResponse(write(rows), content_type=media, headers=headers)
     return cast(HttpResponse, answer)
 
 
-def _quota_use(
+def _build_quota_use(
     title: str, used: float, limit: int | None, shown: Callable[[Any], str], what_to_do: str
 ) -> QuotaUse:
     part = 0 if limit is None else 100 if not limit else min(100, round(100 * used / limit))

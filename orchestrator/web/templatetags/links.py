@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from orchestrator.web.access import visitor_of
-from orchestrator.web.visitor_links import leads_to_open_page
+from orchestrator.web.access import get_visitor
+from orchestrator.web.visitor_links import is_open_to_visitor
 
 register = template.Library()
 
@@ -46,8 +46,8 @@ def _link(
     context: Context, content: SafeString, address: str, attributes: dict[str, Any]
 ) -> SafeString:
     request = getattr(context, "request", None)
-    visitor = None if request is None else visitor_of(request)
-    if visitor is None or leads_to_open_page(visitor, address):
+    visitor = None if request is None else get_visitor(request)
+    if visitor is None or is_open_to_visitor(visitor, address):
         pairs = ((key.replace("_", "-"), value) for key, value in attributes.items())
         markup = format_html_join("", ' {}="{}"', pairs)
         return format_html('<a{} href="{}">{}</a>', markup, address, content)

@@ -14,12 +14,12 @@ from django.utils.safestring import SafeString
 from cli.pitwall import units
 from orchestrator.alerts.models import EventKind
 from orchestrator.comparisons.formats import SYMBOLS
-from orchestrator.loadtools.metrics import latency_label
-from orchestrator.measurements.validity_issues import code_of, title_of
-from orchestrator.runs.schedules import times_in_words
+from orchestrator.loadtools.metrics import describe_latency_model
+from orchestrator.measurements.validity_issues import get_issue_title, parse_code
+from orchestrator.runs.schedules import describe_times
 from orchestrator.web import markdown
-from orchestrator.web.forms import benchmark_key
-from orchestrator.web.reasons import reason_views
+from orchestrator.web.forms import build_benchmark_key
+from orchestrator.web.reasons import build_reason_views
 from orchestrator.web.runs import placements
 
 register = template.Library()
@@ -80,12 +80,12 @@ register.filter("size", units.format_bytes)
 register.filter("quantity", units.format_value)
 register.filter("markdown", markdown.as_html)
 register.filter("place_names", placements.place_names)
-register.filter("target_of", placements.target_of)
-register.filter("asked", placements.in_words)
-register.filter("schedule_places", placements.places_of_schedule)
-register.filter("reasons", reason_views)
-register.filter("benchmark_key", benchmark_key)
-register.filter("times_in_words", times_in_words)
+register.filter("target_of", placements.describe_target)
+register.filter("asked", placements.format_placement)
+register.filter("schedule_places", placements.describe_schedule_hosts)
+register.filter("reasons", build_reason_views)
+register.filter("benchmark_key", build_benchmark_key)
+register.filter("times_in_words", describe_times)
 
 
 @register.filter
@@ -141,7 +141,7 @@ def short(sha: str | None) -> str:
 @register.filter
 def facts(value: dict[str, Any]) -> list[tuple[str, str]]:
     """Return nested facts as rows: ("memory › total", "…")."""
-    return [(" › ".join(path), shown) for path, shown in _flat(value, ())]
+    return [(" › ".join(path), shown) for path, shown in _flatten(value, ())]
 
 
 @register.filter
@@ -171,7 +171,7 @@ def words(code: str) -> str:
 @register.filter
 def reason_titles(reasons: list[str]) -> str:
     """Return short titles of reasons: "CPU of other processes; Little's law"."""
-    return "; ".join(title_of(code_of(each)) for each in reasons or ())
+    return "; ".join(get_issue_title(parse_code(each)) for each in reasons or ())
 
 
 @register.filter
@@ -194,7 +194,7 @@ def before_colon(text: str) -> str:
 @register.filter
 def is_latency(key: str) -> bool:
     """Return whether the kind of loop (closed, open) is shown with this metric."""
-    return latency_label(key, "closed") is not None
+    return describe_latency_model(key, "closed") is not None
 
 
 @register.inclusion_tag("components/_verdict.html")
@@ -218,10 +218,10 @@ def _age(seconds: float) -> str:
     return f"{months} months" if months < 24 else f"{months // 12} years"
 
 
-def _flat(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+def _flatten(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from _flat(inner, (*path, words(key)))
+            yield from _flatten(inner, (*path, words(key)))
     elif isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
         yield path, ", ".join(str(item) for item in value) or "–"
     else:

@@ -24,7 +24,7 @@ class Second:
     p99_s: float | None
 
 
-def loads_chart(loads: Sequence[LoadSummary]) -> dict[str, Any] | None:
+def build_loads_chart(loads: Sequence[LoadSummary]) -> dict[str, Any] | None:
     """Return latency over the offered rate, or over the concurrency if there was no rate.
 
     None if fewer than two loads have a latency.
@@ -37,14 +37,14 @@ def loads_chart(loads: Sequence[LoadSummary]) -> dict[str, Any] | None:
     return {"xTitle": title, "points": sorted(points, key=lambda point: point["x"])}
 
 
-def outcome_of(load: LoadSummary) -> str:
+def describe_outcome(load: LoadSummary) -> str:
     """Return passed or missed for a probe with an objective, otherwise the load's validity."""
     if load.passed is not None:
         return "passed" if load.passed else "missed"
     return load.validity
 
 
-def seconds_of(rows: Facts, duration_s: float | None) -> list[Second]:
+def build_seconds(rows: Facts, duration_s: float | None) -> list[Second]:
     """Return the seconds of one load, its warm-up first; empty if the tool reports no times.
 
     `duration_s` is that of the window, None if the load counts requests.
@@ -53,12 +53,15 @@ def seconds_of(rows: Facts, duration_s: float | None) -> list[Second]:
     late = [duration_s is not None and each["t"] >= duration_s for each in rows.get("slices") or []]
     window = zip(rows.get("slices") or [], late, strict=True)
     return [
-        *(_second(each, "warm-up") for each in warmup),
-        *(_second(each, "after the end" if is_late else "window") for each, is_late in window),
+        *(_build_second(each, "warm-up") for each in warmup),
+        *(
+            _build_second(each, "after the end" if is_late else "window")
+            for each, is_late in window
+        ),
     ]
 
 
-def seconds_chart(seconds: Sequence[Second]) -> dict[str, Any] | None:
+def build_seconds_chart(seconds: Sequence[Second]) -> dict[str, Any] | None:
     """Return chart data by whole seconds; None for fewer than two.
 
     Seconds with only the last responses of a part are omitted.
@@ -69,8 +72,8 @@ def seconds_chart(seconds: Sequence[Second]) -> dict[str, Any] | None:
     return {
         "seconds": [each.t for each in shown],
         "answered": [each.answered for each in shown],
-        "p50": [_ms(each.p50_s) for each in shown],
-        "p99": [_ms(each.p99_s) for each in shown],
+        "p50": [_convert_to_ms(each.p50_s) for each in shown],
+        "p99": [_convert_to_ms(each.p99_s) for each in shown],
         "warmup": sum(each.part == "warm-up" for each in shown),
     }
 
@@ -78,27 +81,27 @@ def seconds_chart(seconds: Sequence[Second]) -> dict[str, Any] | None:
 def _point(load: LoadSummary, offered: bool) -> dict[str, Any]:
     return {
         "x": load.rate if offered else load.connections * load.streams,
-        "p50": _ms(load.p50_s),
-        "p99": _ms(load.p99_s),
-        "outcome": outcome_of(load),
-        "label": f"load {load.number + 1}: {outcome_of(load)}, "
+        "p50": _convert_to_ms(load.p50_s),
+        "p99": _convert_to_ms(load.p99_s),
+        "outcome": describe_outcome(load),
+        "label": f"load {load.number + 1}: {describe_outcome(load)}, "
         f"{format_value(load.achieved, '1/s')} achieved",
     }
 
 
-def _second(told: Mapping[str, Any], part: str) -> Second:
+def _build_second(told: Mapping[str, Any], part: str) -> Second:
     return Second(
         t=int(told["t"]),
         part=part,
         answered=told.get("answered"),
-        p50_s=_seconds(told.get("p50_us")),
-        p99_s=_seconds(told.get("p99_us")),
+        p50_s=_convert_to_seconds(told.get("p50_us")),
+        p99_s=_convert_to_seconds(told.get("p99_us")),
     )
 
 
-def _seconds(microseconds: float | None) -> float | None:
+def _convert_to_seconds(microseconds: float | None) -> float | None:
     return None if microseconds is None else microseconds / 1e6
 
 
-def _ms(seconds: float | None) -> float | None:
+def _convert_to_ms(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * 1e3

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cli.pitwall.units import format_number, format_seconds, format_value
-from orchestrator.loadtools.thresholds import THRESHOLDS, quantity
-from orchestrator.measurements.environment import Surroundings
+from orchestrator.loadtools.thresholds import THRESHOLDS, format_quantity
+from orchestrator.measurements.environment import TrialEnvironment
 from orchestrator.measurements.trial_files import Facts
 
 
@@ -55,14 +55,14 @@ class _Fact:
 
 
 def _share(value: float, _: Facts) -> str:
-    return quantity(value, "share")
+    return format_quantity(value, "share")
 
 
-def _cores(value: float, facts: Facts) -> str:
-    return f"{quantity(value, 'cores')}{_names(facts)}"
+def _format_cores(value: float, facts: Facts) -> str:
+    return f"{format_quantity(value, 'cores')}{_format_names(facts)}"
 
 
-def _names(facts: Facts) -> str:
+def _format_names(facts: Facts) -> str:
     told = [
         f"{each['name']} {format_seconds(each['cpu_s'])}" for each in facts.get("foreign") or ()
     ]
@@ -78,20 +78,20 @@ def _load(value: float, facts: Facts) -> str:
     return f"{format_number(value)} on {cpus} CPUs" if cpus else format_number(value)
 
 
-def _yes_no(value: bool, _: Facts) -> str:
+def _format_yes_no(value: bool, _: Facts) -> str:
     return "yes" if value else "no"
 
 
-def _seconds(value: float, _: Facts) -> str:
+def _format_seconds(value: float, _: Facts) -> str:
     # Smaller differences are within the error of two readings of the clocks.
-    return "none" if abs(value) < 1e-4 else quantity(value, "s")
+    return "none" if abs(value) < 1e-4 else format_quantity(value, "s")
 
 
-def _joules(value: float, _: Facts) -> str:
+def _format_joules(value: float, _: Facts) -> str:
     return format_value(value, "J")
 
 
-def _span(unit: str) -> FactFormatter:
+def _build_span_formatter(unit: str) -> FactFormatter:
     def says(value: float | Sequence[float], _: Facts) -> str:
         ends = value if isinstance(value, Sequence) else (value,)
         texts = dict.fromkeys(format_number(end) for end in ends)
@@ -108,23 +108,24 @@ _BEFORE: tuple[_Fact, ...] = (
         good="{} per core, if CPU time is unknown", alone=False,
     ),
     _Fact(key="run_queue", says=_count, title="Runnable processes"),
-    _Fact(key="temperature_c", says=_span("°C"), title="Temperature"),
-    _Fact(key="clock_mhz", says=_span("MHz"), title="Clock"),
-    _Fact(key="on_battery", says=_yes_no, code="on_battery"),
+    _Fact(key="temperature_c", says=_build_span_formatter("°C"), title="Temperature"),
+    _Fact(key="clock_mhz", says=_build_span_formatter("MHz"), title="Clock"),
+    _Fact(key="on_battery", says=_format_yes_no, code="on_battery"),
 )  # fmt: skip
 _DURING: tuple[_Fact, ...] = (
     _Fact(
-        key="foreign_share", says=_cores, title="CPU of other processes", code="foreign_process",
+        key="foreign_share", says=_format_cores, title="CPU of other processes",
+        code="foreign_process",
         also=("busy_neighbour", "virus_scan"),
     ),
     _Fact(key="pressure_share", says=_share, code="cpu_pressure"),
     _Fact(key="steal_share", says=_share, code="steal"),
     _Fact(
-        key="clock_mhz", says=_span("MHz"), title="Clock", code="clock_drop",
+        key="clock_mhz", says=_build_span_formatter("MHz"), title="Clock", code="clock_drop",
         good="{} of the highest under load", alone=False,
     ),
     _Fact(
-        key="temperature_c", says=_span("°C"), title="Temperature", code="heating",
+        key="temperature_c", says=_build_span_formatter("°C"), title="Temperature", code="heating",
         good="{} hotter at the end", alone=False,
     ),
     _Fact(key="throttle_count", says=_count, code="throttled_by_heat"),
@@ -132,15 +133,15 @@ _DURING: tuple[_Fact, ...] = (
     _Fact(key="quota_periods", says=_count, code="foreign_quota"),
     _Fact(key="listen_overflows", says=_count, code="listen_overflow"),
     _Fact(key="retransmitted_share", says=_share, code="retransmissions"),
-    _Fact(key="ports_exhausted", says=_yes_no, code="ports_exhausted"),
-    _Fact(key="clock_step_s", says=_seconds, code="clock_stepped"),
-    _Fact(key="on_battery", says=_yes_no, code="on_battery"),
-    _Fact(key="energy_j", says=_joules, title="CPU energy"),
+    _Fact(key="ports_exhausted", says=_format_yes_no, code="ports_exhausted"),
+    _Fact(key="clock_step_s", says=_format_seconds, code="clock_stepped"),
+    _Fact(key="on_battery", says=_format_yes_no, code="on_battery"),
+    _Fact(key="energy_j", says=_format_joules, title="CPU energy"),
 )  # fmt: skip
 
 
 def host_environments(
-    found: Sequence[Surroundings], codes: Collection[str]
+    found: Sequence[TrialEnvironment], codes: Collection[str]
 ) -> list[HostEnvironment]:
     """Return the rows.
 
@@ -150,14 +151,14 @@ def host_environments(
         HostEnvironment(
             host=each.host,
             loads=each.loads,
-            before=tuple(_environment_rows(_BEFORE, each.before, codes)),
-            during=tuple(_environment_rows(_DURING, each.during, codes)),
+            before=tuple(_build_environment_rows(_BEFORE, each.before, codes)),
+            during=tuple(_build_environment_rows(_DURING, each.during, codes)),
         )
         for each in found
     ]
 
 
-def _environment_rows(
+def _build_environment_rows(
     facts: Sequence[_Fact], told: Facts, codes: Collection[str]
 ) -> Iterator[EnvironmentRow]:
     reasons: Mapping[str, str] = told.get("reasons") or {}

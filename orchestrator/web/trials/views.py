@@ -15,22 +15,27 @@ from orchestrator.loadtools.metrics import LATENCY_LABELS, Metric
 from orchestrator.loadtools.registry import TOOLS
 from orchestrator.loadtools.thresholds import THRESHOLDS
 from orchestrator.measurements.distributions import (
-    asked_percentiles,
-    distribution_of,
-    histogram_file,
+    encode_histogram,
+    load_distribution,
+    parse_percentiles,
     read_percentiles,
 )
-from orchestrator.measurements.environment import applied_limits, surroundings_of
-from orchestrator.measurements.prices import costs_of
-from orchestrator.measurements.selectors import TrialDetails, artifact_content, trial_details
-from orchestrator.measurements.trial_files import Facts, result_of, rows_of
-from orchestrator.measurements.trial_outcomes import outcome_of_load
-from orchestrator.measurements.validity_issues import code_of
+from orchestrator.measurements.environment import load_applied_limits, load_environments
+from orchestrator.measurements.prices import compute_prices
+from orchestrator.measurements.selectors import TrialDetails, load_artifact, load_trial_details
+from orchestrator.measurements.trial_files import Facts, load_result, load_rows
+from orchestrator.measurements.trial_outcomes import read_load_outcome
+from orchestrator.measurements.validity_issues import parse_code
 from orchestrator.results.models import HistogramKind
 from orchestrator.runs.models import Trial
-from orchestrator.runs.selectors import run_for, trial_for
+from orchestrator.runs.selectors import load_run, load_trial
 from orchestrator.web.access import for_member, open_to_visitors
-from orchestrator.web.trials.charts import loads_chart, outcome_of, seconds_chart, seconds_of
+from orchestrator.web.trials.charts import (
+    build_loads_chart,
+    build_seconds,
+    build_seconds_chart,
+    describe_outcome,
+)
 from orchestrator.web.trials.environment import host_environments
 
 #: Shown separately, above the rest of the provenance.
@@ -46,30 +51,32 @@ _PROTOCOL_NAMES = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3", "grpc": "gR
 @open_to_visitors
 @for_member
 def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
-    found = trial_for(member, trial_id)
-    details = trial_details(found)
+    found = load_trial(member, trial_id)
+    details = load_trial_details(found)
     if isinstance(member, Visitor):
-        return render(request, "trials/public.html", _visitor_context(request, member, details))
-    result = result_of(found)
+        return render(
+            request, "trials/public.html", _build_visitor_context(request, member, details)
+        )
+    result = load_result(found)
     rest = {key: value for key, value in found.provenance.items() if key not in _SHOWN_SEPARATELY}
     context = {
         "trial": found,
-        "run": run_for(member, found.job.run_id),
+        "run": load_run(member, found.job.run_id),
         "details": details,
         "provenance": found.provenance,
         "rest": rest,
-        "limits": applied_limits(found),
+        "limits": load_applied_limits(found),
         "snapshot": found.job.snapshot,
         "label": LATENCY_LABELS[details.model] if details.model else None,
-        **_metric_context(details),
-        **_protocol_context(details),
-        "costs": costs_of(found, details.values, result) if details.measurements else [],
+        **_build_metric_context(details),
+        **_build_protocol_context(details),
+        "costs": compute_prices(found, details.values, result) if details.measurements else [],
         "hosts": host_environments(
-            surroundings_of(found, result), {code_of(r) for r in found.reasons}
+            load_environments(found, result), {parse_code(r) for r in found.reasons}
         ),
-        "loads": [(load, outcome_of(load)) for load in details.loads],
-        "loads_chart": loads_chart(details.loads),
-        **_distribution_context(request, details),
+        "loads": [(load, describe_outcome(load)) for load in details.loads],
+        "loads_chart": build_loads_chart(details.loads),
+        **_build_distribution_context(request, details),
         **_load_context(request, details, result),
     }
     return render(request, "trials/detail.html", context)
@@ -77,7 +84,7 @@ def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
 
 @for_member
 def artifact(request: HttpRequest, member: Member, trial_id: UUID, name: str) -> HttpResponse:
-    content = artifact_content(member, trial_id, name)
+    content = load_artifact(member, trial_id, name)
     return _download(content, f"{trial_id}-{name}")
 
 
@@ -86,7 +93,7 @@ def histogram(request: HttpRequest, member: Member, trial_id: UUID, kind: str) -
     """Return a distribution in HdrHistogram's V2 encoding."""
     if kind not in HistogramKind.values:
         raise NotFoundError(f"there is no distribution {kind}; there are ok and other")
-    content = histogram_file(distribution_of(trial_for(member, trial_id), kind=kind))
+    content = encode_histogram(load_distribution(load_trial(member, trial_id), kind=kind))
     return _download(content, f"{trial_id}-{kind}.hdr")
 
 
@@ -96,16 +103,18 @@ def validity(request: HttpRequest, member: Member) -> HttpResponse:
     return render(request, "trials/validity.html", {"rules": THRESHOLDS.values()})
 
 
-def _visitor_context(request: HttpRequest, member: Member, details: TrialDetails) -> dict[str, Any]:
+def _build_visitor_context(
+    request: HttpRequest, member: Member, details: TrialDetails
+) -> dict[str, Any]:
     """Return its numbers and its validity, without hosts, commands, files and messages."""
     return {
         "trial": details.trial,
-        "run": run_for(member, details.trial.job.run_id),
+        "run": load_run(member, details.trial.job.run_id),
         "details": details,
         "tool": details.trial.provenance.get("tool"),
         "label": LATENCY_LABELS[details.model] if details.model else None,
-        **_metric_context(details),
-        **_distribution_context(request, details),
+        **_build_metric_context(details),
+        **_build_distribution_context(request, details),
     }
 
 
@@ -116,19 +125,19 @@ def _download(content: bytes, name: str) -> HttpResponse:
     return response
 
 
-def _metric_context(details: TrialDetails) -> Mapping[str, Any]:
+def _build_metric_context(details: TrialDetails) -> Mapping[str, Any]:
     """Return metrics that only the tool distinguishes: nothing else depends on them."""
-    own = [each for each in details.measurements if _is_of_the_tool(each[0])]
-    main = [each for each in details.measurements if not _is_of_the_tool(each[0])]
+    own = [each for each in details.measurements if _is_tool_metric(each[0])]
+    main = [each for each in details.measurements if not _is_tool_metric(each[0])]
     return {"main_figures": main, "tool_figures": own}
 
 
-def _is_of_the_tool(metric: Metric) -> bool:
+def _is_tool_metric(metric: Metric) -> bool:
     family = metric.key.partition(".")[0]
     return family in TOOLS or family in {"connect", "dns"} or "first_byte" in metric.key
 
 
-def _protocol_context(details: TrialDetails) -> Mapping[str, Any]:
+def _build_protocol_context(details: TrialDetails) -> Mapping[str, Any]:
     """Return the requested protocol, and the spoken one as far as it was observed."""
     asked = details.asked[0] if details.asked else None
     spoken = details.trial.provenance.get("protocol")
@@ -146,12 +155,12 @@ def _load_number(request: HttpRequest, details: TrialDetails) -> int | None:
     return known.get(text)
 
 
-def _distribution_context(request: HttpRequest, details: TrialDetails) -> Mapping[str, Any]:
+def _build_distribution_context(request: HttpRequest, details: TrialDetails) -> Mapping[str, Any]:
     """Return the form of percentiles, and the values of the distribution at them."""
     text = request.GET.get("percentiles", "").strip() or _DEFAULT_PERCENTILES
     load = _load_number(request, details)
     try:
-        found, gone = distribution_of(details.trial, load=load), ""
+        found, gone = load_distribution(details.trial, load=load), ""
     except GoneError as error:
         found, gone = None, str(error)
     context = {
@@ -159,16 +168,16 @@ def _distribution_context(request: HttpRequest, details: TrialDetails) -> Mappin
         "asked": text,
         "asked_load": load,
         "requests": found.total_count if found else 0,
-        "kinds": _kinds(details.trial),
+        "kinds": _count_kinds(details.trial),
         "percentile_error": "",
     }
     try:
-        return context | {"percentiles": read_percentiles(found, asked_percentiles(text))}
+        return context | {"percentiles": read_percentiles(found, parse_percentiles(text))}
     except InvalidRequestError as error:
         return context | {"percentiles": (), "percentile_error": str(error)}
 
 
-def _kinds(trial: Trial) -> list[tuple[str, int]]:
+def _count_kinds(trial: Trial) -> list[tuple[str, int]]:
     """Return the distributions that can be downloaded, and the number of requests in each."""
     return list(trial.histograms.order_by("kind").values_list("kind", "count"))
 
@@ -180,9 +189,9 @@ def _load_context(request: HttpRequest, details: TrialDetails, result: Facts) ->
         return {"outcome": None, "seconds": [], "seconds_chart": None}
     asked = details.asked or ()
     duration_s = asked[min(load or 0, len(asked) - 1)].duration_s if asked else None
-    seconds = seconds_of(rows_of(details.trial, load or 0), duration_s)
+    seconds = build_seconds(load_rows(details.trial, load or 0), duration_s)
     return {
-        "outcome": outcome_of_load(details.trial, result, load or 0),
+        "outcome": read_load_outcome(details.trial, result, load or 0),
         "seconds": seconds,
-        "seconds_chart": seconds_chart(seconds),
+        "seconds_chart": build_seconds_chart(seconds),
     }

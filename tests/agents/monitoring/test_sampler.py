@@ -15,7 +15,7 @@ from agents.hostagent.monitoring.process_trees import ProcessTree
 from agents.hostagent.monitoring.sampler import Sampler, ToolMonitor
 from agents.hostagent.platform import system
 from agents.hostagent.platform.processes import Child
-from agents.hostagent.platform.usage import Usage, growth, sum_usages
+from agents.hostagent.platform.usage import Usage, compute_growth, sum_usages
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counters of Linux")
@@ -122,9 +122,9 @@ def test_sampler_reports_that_the_server_had_ended(server: Child) -> None:
 
 
 def test_growth_is_unknown_if_a_counter_fell() -> None:
-    assert growth(Usage(cpu_s=2.0), Usage(cpu_s=1.5), "cpu_s") is None
-    assert growth(Usage(cpu_s=2.0), Usage(cpu_s=2.5), "cpu_s") == 0.5
-    assert growth(None, Usage(cpu_s=2.5), "cpu_s") is None
+    assert compute_growth(Usage(cpu_s=2.0), Usage(cpu_s=1.5), "cpu_s") is None
+    assert compute_growth(Usage(cpu_s=2.0), Usage(cpu_s=2.5), "cpu_s") == 0.5
+    assert compute_growth(None, Usage(cpu_s=2.5), "cpu_s") is None
 
 
 def test_sampler_sums_only_counters_known_for_every_process() -> None:

@@ -166,7 +166,7 @@ def test_mains_power_is_detected(laptop: Path) -> None:
     ],
 )
 def test_hypervisors_are_recognised_by_the_machine_name(names: str, kind: str | None) -> None:
-    assert hypervisors.hypervisor(names) == kind
+    assert hypervisors.detect_hypervisor(names) == kind
 
 
 def test_a_hypervisor_is_recognised_by_its_clock(laptop: Path) -> None:

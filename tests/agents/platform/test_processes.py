@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.hostagent.platform.processes import MARK, Child, child_environment
+from agents.hostagent.platform.processes import MARK, Child, build_child_environment
 
 ASK = """
 import json, os, resource
@@ -31,7 +31,7 @@ def test_a_child_gets_no_environment_of_the_agent_and_gains_no_rights(
     with open(out, "wb") as file:
         child = Child(
             [sys.executable, "-c", ASK], cwd=tmp_path,
-            env=child_environment(tmp_path, {"GIVEN": "1"}), stdout=file, stderr=file,
+            env=build_child_environment(tmp_path, {"GIVEN": "1"}), stdout=file, stderr=file,
         )  # fmt: skip
         while child.exit_code is None:
             child.wait(1.0)

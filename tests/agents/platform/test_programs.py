@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent.platform import programs
-from agents.hostagent.platform.programs import CACHE, survey
+from agents.hostagent.platform.programs import CACHE, inspect_programs
 from tests.support.programs import tool
 
 ONLY_VERSION = '[ "$1" = --version ] || exit 1'
@@ -45,7 +45,7 @@ def test_path_version_and_hash_of_a_program_are_reported(path: Path, work: Path)
     program = install(path, "oha", "echo oha 1.14.0")
     install(path, "nginx", "echo nginx version: nginx/1.22.1 >&2")
     install(path, "wrk", "echo wrk 4.1.0; exit 1")
-    found = survey(work)
+    found = inspect_programs(work)
     tools = found["tools"]
     assert (tools["oha"]["path"], tools["oha"]["version"]) == (str(program), "1.14.0")
     assert len(tools["oha"]["sha256"]) == 64
@@ -57,12 +57,12 @@ def test_path_version_and_hash_of_a_program_are_reported(path: Path, work: Path)
 def test_features_of_a_load_tool_are_reported(path: Path, work: Path) -> None:
     install(path, "oha", "echo oha 1.16.0")
     install(path, "k6", "echo k6 v1.8.1")
-    tools = survey(work)["tools"]
+    tools = inspect_programs(work)["tools"]
     assert tools["oha"]["features"] == ["http3"]
     assert "features" not in tools["k6"]
     refuses = '[ "$1" = --version ] || { echo has not been built with HTTP/3 >&2; exit 1; }'
     os.utime(install(path, "oha", f"{refuses}; echo oha 1.16.0"), ns=(1, 1))
-    assert survey(work)["tools"]["oha"]["features"] == []
+    assert inspect_programs(work)["tools"]["oha"]["features"] == []
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def ghz() -> Path:
 
 def test_the_version_of_a_dev_build_is_found(ghz: Path, path: Path, work: Path) -> None:
     (path / "ghz").symlink_to(ghz)
-    assert survey(work)["tools"]["ghz"]["version"] == "0.93.0"
+    assert inspect_programs(work)["tools"]["ghz"]["version"] == "0.93.0"
 
 
 def test_results_cached_by_an_older_agent_are_not_used(path: Path, work: Path) -> None:
@@ -86,12 +86,12 @@ def test_results_cached_by_an_older_agent_are_not_used(path: Path, work: Path) -
         "until": time.time() + 1000,
     }
     (work / CACHE).write_text(json.dumps({str(program): kept}))
-    assert survey(work)["tools"]["oha"]["version"] == "1.14.0"
+    assert inspect_programs(work)["tools"]["oha"]["version"] == "1.14.0"
 
 
 def test_a_program_without_a_version_is_named(path: Path, work: Path) -> None:
     install(path, "ruby", "echo ruby 3.1.2 is not installed; exit 127")
-    ruby = survey(work)["languages"]["ruby"]
+    ruby = inspect_programs(work)["languages"]["ruby"]
     assert (ruby["version"], ruby["reason"]) == (None, "it reported no version")
 
 
@@ -102,7 +102,7 @@ def test_a_program_that_hangs_does_not_delay_the_others(
     slow = f"{sys.executable} -c 'import time; time.sleep(300)' & echo $! > {work}/pid; wait"
     install(path, "ghc", slow)
     install(path, "node", "echo v20.11.1")
-    found = survey(work)
+    found = inspect_programs(work)
     ghc = found["programs"]["ghc"]
     assert (ghc["version"], ghc["reason"]) == (None, "no answer in time")
     assert found["languages"]["node"]["version"] == "20.11.1"
@@ -121,7 +121,7 @@ def test_programs_that_identify_builds_are_awaited(
     monkeypatch.setattr(programs, "_WELCOME_S", 0.0)
     wait = f"{sys.executable} -c 'import time; time.sleep(0.3)'"
     install(path, name, f"{wait}; echo {says}")
-    assert survey(work)["languages"][name]["version"] == says.rpartition("go")[2]
+    assert inspect_programs(work)["languages"][name]["version"] == says.rpartition("go")[2]
 
 
 def _lives(pid: int) -> bool:
@@ -134,26 +134,26 @@ def _lives(pid: int) -> bool:
 def test_a_program_is_queried_again_only_after_a_change(path: Path, work: Path) -> None:
     counting = f"{ONLY_VERSION}; echo asked >> {work}/count; echo oha 1.14.{{}}"
     install(path, "oha", counting.format(0))
-    assert survey(work) == survey(work)
+    assert inspect_programs(work) == inspect_programs(work)
     assert (work / "count").read_text() == "asked\n"
     program = install(path, "oha", counting.format(1))
     os.utime(program, ns=(1, 1))
-    assert survey(work)["tools"]["oha"]["version"] == "1.14.1"
+    assert inspect_programs(work)["tools"]["oha"]["version"] == "1.14.1"
 
 
 def test_a_program_is_queried_again_after_a_day(path: Path, work: Path) -> None:
     install(path, "oha", f"{ONLY_VERSION}; echo asked >> {work}/count; echo oha 1.14.0")
-    survey(work)
+    inspect_programs(work)
     kept = (work / CACHE).read_text()
     (work / CACHE).write_text(kept.replace('"until":', '"until":-'))
-    survey(work)
+    inspect_programs(work)
     assert (work / "count").read_text() == "asked\nasked\n"
 
 
 def test_a_damaged_cache_is_ignored(path: Path, work: Path) -> None:
     install(path, "oha", "echo oha 1.14.0")
     (work / CACHE).write_text("{")
-    assert survey(work)["tools"]["oha"]["version"] == "1.14.0"
+    assert inspect_programs(work)["tools"]["oha"]["version"] == "1.14.0"
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_programs_of_version_managers_are_found(
     cargo = in_folder(tmp_path / "home/.cargo/bin", "cargo", "echo cargo 1.95.0")
     in_folder(tmp_path / "go/bin", "go", "echo go version go1.26.1 linux/amd64")
     install(path, "node", "echo v20.11.1")
-    languages = survey(work)["languages"]
+    languages = inspect_programs(work)["languages"]
     assert languages["python3"]["path"] == str(newest)
     assert languages["python3.7"]["version"] == "3.7.16"
     assert languages["cargo"]["path"] == str(cargo)
@@ -194,7 +194,7 @@ def test_a_shim_without_an_installed_version_does_not_count(
     real = in_folder(versions / "3.8.18/bin", "python3.8", "echo Python 3.8.18")
     in_folder(shims, "python3.10", "echo Python 3.10.13")
     monkeypatch.setenv("PATH", f"{shims}{os.pathsep}{path}")
-    languages = survey(work)["languages"]
+    languages = inspect_programs(work)["languages"]
     assert "python3.6" not in languages
     assert languages["python3.8"]["path"] == str(real)
     assert languages["python3.10"]["path"] == str(shims / "python3.10")
@@ -203,9 +203,9 @@ def test_a_shim_without_an_installed_version_does_not_count(
 def test_programs_that_a_job_needs_are_searched_for(path: Path, work: Path) -> None:
     install(path, "stack", f"{ONLY_VERSION}; echo Version 3.1.1")
     install(path, "gcc", f"{ONLY_VERSION}; echo 'gcc (Debian 12.2.0-14) 12.2.0'")
-    found = survey(work, ["stack", "npm", "python3", "../bad"])["programs"]
+    found = inspect_programs(work, ["stack", "npm", "python3", "../bad"])["programs"]
     assert found["stack"]["version"] == "3.1.1"
     assert found["npm"] is None
     assert found["gcc"]["version"] == "12.2.0"
     assert "../bad" not in found
-    assert set(survey(work)["programs"]) == {"gcc"}
+    assert set(inspect_programs(work)["programs"]) == {"gcc"}

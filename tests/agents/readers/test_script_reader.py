@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agents.hostagent.errors import TrialFailed
-from agents.hostagent.paths import stdout_of
+from agents.hostagent.paths import build_stdout_path
 from agents.hostagent.readers.script import read
 
 PAGE = Path(__file__).parents[3] / "docs" / "script-tool.md"
@@ -14,7 +14,7 @@ DONE = '{"type": "done"}'
 
 def rows_of(folder, *lines, warmup_s=0.0):
     out = folder / "tool.json"
-    stdout_of(out).write_text("".join(f"{line}\n" for line in lines))
+    build_stdout_path(out).write_text("".join(f"{line}\n" for line in lines))
     return read(folder, out, folder / "rows.raw", warmup_s)
 
 

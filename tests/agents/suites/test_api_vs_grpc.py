@@ -13,9 +13,9 @@ from types import ModuleType
 
 import pytest
 
-from orchestrator.benchmarks.loads import load_specs_of
+from orchestrator.benchmarks.loads import build_load_specs
 from orchestrator.benchmarks.matrix import expand
-from orchestrator.benchmarks.resolved import labels_of, resolve
+from orchestrator.benchmarks.resolved import build_labels, resolve
 from orchestrator.benchmarks.spec import Spec, parse
 from orchestrator.loadtools.model import LoadSpec
 
@@ -30,7 +30,7 @@ def spec() -> Spec:
 @pytest.fixture
 def loads(spec: Spec) -> dict[str, LoadSpec]:
     return {
-        str(case.parameters["system"]): load_specs_of(
+        str(case.parameters["system"]): build_load_specs(
             resolve(spec, case.parameters), case.parameters
         )[0]
         for case in expand(spec)
@@ -39,7 +39,7 @@ def loads(spec: Spec) -> dict[str, LoadSpec]:
 
 def test_suite_has_the_systems_of_the_report(spec: Spec) -> None:
     shown = {
-        tuple(labels_of(spec, case.parameters)[name] for name in ("server", "protocol"))
+        tuple(build_labels(spec, case.parameters)[name] for name in ("server", "protocol"))
         for case in expand(spec)
     }
     assert shown == {

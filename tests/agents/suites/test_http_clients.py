@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.benchmarks.loads import load_specs_of, primary_of
+from orchestrator.benchmarks.loads import build_load_specs, list_primary_metrics
 from orchestrator.benchmarks.matrix import expand
-from orchestrator.benchmarks.resolved import labels_of, resolve
+from orchestrator.benchmarks.resolved import build_labels, resolve
 from orchestrator.benchmarks.spec import Spec, parse
 
 SUITE = Path(__file__).parents[3] / "agents" / "suites" / "http-clients"
@@ -29,21 +29,21 @@ def test_every_row_of_the_report_is_a_case(api: str, clients: list[str], spec: S
     found = [
         case.parameters["client"]
         for case in expand(spec)
-        if labels_of(spec, case.parameters)["api"] == api
+        if build_labels(spec, case.parameters)["api"] == api
     ]
     assert found == clients
 
 
 def test_each_case_is_the_scenario_of_the_report(spec: Spec) -> None:
     for case in expand(spec):
-        (load,) = load_specs_of(spec, case.parameters)
+        (load,) = build_load_specs(spec, case.parameters)
         assert (load.connections, load.requests, load.warmup_s) == (10, 1000, 0)
         assert load.tls
         assert load.protocol == ("h1" if case.parameters["client"] in HTTP_1_ONLY else "h2")
         assert load.client_measured
     assert (spec.rounds, spec.cooldown_s) == (60, 60)
     assert spec.services["httpbin"].count == 6
-    assert "requests.rate" in primary_of(spec)
+    assert "requests.rate" in list_primary_metrics(spec)
 
 
 def test_each_client_has_a_program_and_what_it_needs(spec: Spec) -> None:

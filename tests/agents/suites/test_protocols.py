@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from devstack.programs import find_program
-from orchestrator.benchmarks.loads import load_specs_of
+from orchestrator.benchmarks.loads import build_load_specs
 from orchestrator.benchmarks.matrix import CaseSpec, expand, is_baseline
 from orchestrator.benchmarks.spec import Spec, parse
 from orchestrator.loadtools.model import LoadSpec
@@ -29,7 +29,7 @@ def spec() -> Spec:
 
 
 def loads(spec: Spec) -> list[tuple[CaseSpec, LoadSpec]]:
-    return [(case, load_specs_of(spec, case.parameters)[0]) for case in expand(spec)]
+    return [(case, build_load_specs(spec, case.parameters)[0]) for case in expand(spec)]
 
 
 def test_every_row_of_the_report_is_a_case(spec: Spec) -> None:

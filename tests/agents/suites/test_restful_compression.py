@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.benchmarks.loads import load_specs_of
+from orchestrator.benchmarks.loads import build_load_specs
 from orchestrator.benchmarks.matrix import expand
-from orchestrator.benchmarks.resolved import labels_of, resolve
+from orchestrator.benchmarks.resolved import build_labels, resolve
 from orchestrator.benchmarks.spec import Spec, parse
 
 SUITE = Path(__file__).parents[3] / "agents" / "suites" / "restful-compression"
@@ -33,7 +33,7 @@ def test_every_row_of_the_report_is_a_case_over_each_protocol(spec: Spec) -> Non
 
 def test_each_case_has_the_load_of_the_report(spec: Spec) -> None:
     for case in expand(spec):
-        (load,) = load_specs_of(spec, case.parameters)
+        (load,) = build_load_specs(spec, case.parameters)
         assert (load.requests, load.connections, load.model) == (1000, 1, "closed")
         assert load.protocol == case.parameters["protocol"]
         assert load.tls is (load.protocol != "h1")
@@ -47,7 +47,7 @@ def test_the_size_of_each_response_is_checked(spec: Spec) -> None:
         (check,) = resolve(spec, case.parameters).checks
         size = str(case.parameters["size"])
         assert (check.path, check.length) == (f"/messages/{size}", SIZES[size])
-        assert labels_of(spec, case.parameters)["title"].startswith("HTTP/")
+        assert build_labels(spec, case.parameters)["title"].startswith("HTTP/")
 
 
 def test_messages_have_the_defined_sizes_and_are_reproducible() -> None:

@@ -13,7 +13,7 @@ import pytest
 from devstack.redis import choose_binary
 from orchestrator.benchmarks.loads import check_loads
 from orchestrator.benchmarks.matrix import expand
-from orchestrator.benchmarks.resolved import shapes_of, why_unsupported
+from orchestrator.benchmarks.resolved import find_unsupported_reason, resolve_cells
 from orchestrator.benchmarks.spec import parse
 from tests.support.waiting import wait_for_port
 
@@ -61,8 +61,8 @@ def test_definitions_of_suites_are_valid_and_can_use_several_hosts(path: Path) -
     spec = parse(path.read_text())
     check_loads(spec)
     cells = [case.parameters for case in expand(spec)]
-    measured = [cell for cell in cells if not why_unsupported(spec, cell)]
-    assert {name for shape in shapes_of(spec, measured) for name in shape.unbound} == set()
+    measured = [cell for cell in cells if not find_unsupported_reason(spec, cell)]
+    assert {name for shape in resolve_cells(spec, measured) for name in shape.unbound} == set()
 
 
 def test_hello_redis_reads_from_redis(start: Start) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devstack.tools.cache import cached
+from devstack.tools.cache import find_cached
 from devstack.tools.finding import find
 from devstack.tools.supplies import SUPPLIES, ToolError
 from orchestrator.loadtools.registry import TOOLS
@@ -78,7 +78,7 @@ def test_a_suitable_tool_on_path_is_used_and_an_old_one_not(go: Path, tmp_path: 
     mine = program(tmp_path / "bin" / "k6", "echo 'k6 v1.9.0 (go1.26, linux/amd64)'")
     assert find(K6) == mine
     program(tmp_path / "bin" / "k6", "echo 'k6 v0.49.0 (go1.21, linux/amd64)'")
-    assert find(K6) == cached(K6)
+    assert find(K6) == find_cached(K6)
 
 
 def test_an_unavailable_tool_does_not_stop_the_others(go: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from devstack.tools import releases
-from devstack.tools.cache import cached, folder_of, keep
+from devstack.tools.cache import find_cached, get_tool_folder, keep
 from devstack.tools.finding import find
 from devstack.tools.supplies import SUPPLIES, ToolError
 
@@ -119,7 +119,7 @@ def test_a_download_with_the_known_digest_is_kept(monkeypatch, tmp_path, site):
     entry = {"version": "1.14.0", "url": url, "sha256": digest}
     monkeypatch.setattr(releases, "RELEASES", known(tmp_path, entry))
     assert find(OHA).read_bytes() == served.read_bytes()
-    assert cached(OHA) is not None
+    assert find_cached(OHA) is not None
 
 
 def test_a_download_with_another_digest_is_not_run(monkeypatch, tmp_path, site):
@@ -148,7 +148,7 @@ def test_two_checkouts_share_one_build(tmp_path):
     ]
     said = [process.communicate(timeout=30) for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    assert {out.strip() for out, _ in said} == {str(folder_of(OHA) / "oha")}
+    assert {out.strip() for out, _ in said} == {str(get_tool_folder(OHA) / "oha")}
     assert (tmp_path / "builds").read_text() == "run\n"
     assert sorted("another process gets oha" in err for _, err in said) == [False, True]
     assert any("about 4 minutes" in err for _, err in said)
@@ -163,7 +163,7 @@ def test_a_failed_build_is_reported_and_leaves_no_files(tmp_path):
 
 
 def test_files_of_an_ended_build_are_removed(tmp_path):
-    left = folder_of(OHA).with_name("oha-1.16.0-http3-staging-x") / "target"
+    left = get_tool_folder(OHA).with_name("oha-1.16.0-http3-staging-x") / "target"
     left.mkdir(parents=True)
     with pytest.raises(ToolError, match="no cargo"):
         find(OHA)

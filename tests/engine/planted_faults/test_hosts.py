@@ -11,7 +11,7 @@ import pytest
 
 from agents.hostagent.platform.limits import available
 from devstack.processes import die_with_parent
-from orchestrator.dispatch.cpus import Share, allot
+from orchestrator.dispatch.cpus import Share, assign_cpus
 from orchestrator.dispatch.processes import SERVER, TOOL
 from orchestrator.runs.models import Run
 from tests.support.planted_faults import Laboratory, codes, definition, reason
@@ -31,7 +31,7 @@ MOST_CPU_S = 60
 def neighbour(folder: Path) -> Iterator[None]:
     """A process that uses all that it gets of the CPUs that the server will have."""
     shares = [Share(name=SERVER), Share(name=TOOL)]
-    cpus = allot(os.cpu_count(), shares, pin=True)[SERVER]
+    cpus = assign_cpus(os.cpu_count(), shares, pin=True)[SERVER]
     program = folder / NEIGHBOUR
     program.symlink_to("/bin/sh")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orchestrator.histories.histories import Part, history_of
-from orchestrator.measurements.readings import values_of
+from orchestrator.histories.histories import Part, load_case_history
+from orchestrator.measurements.readings import load_values
 from orchestrator.results.models import LoadResult
 from orchestrator.runs.models import Run, Trial
 from tests.support.planted_faults import Laboratory, codes, definition, reason
@@ -83,7 +83,7 @@ def test_a_search_finds_a_known_capacity(lab: Laboratory, searched: Run) -> None
 def test_the_capacity_is_found_in_the_history(lab: Laboratory, searched: Run) -> None:
     trial = lab.trial(searched, "queues")
     assert trial.host is not None
-    history = history_of(
+    history = load_case_history(
         lab.member,
         benchmark=lab.benchmark(searched),
         metric_key="capacity.rate",
@@ -119,4 +119,4 @@ def p99_of(step: LoadResult) -> float:
 
 
 def readings_of(trial: Trial) -> dict[str, float]:
-    return values_of([trial.pk])[trial.pk]
+    return load_values([trial.pk])[trial.pk]

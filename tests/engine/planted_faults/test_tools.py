@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from orchestrator.measurements.readings import values_of
+from orchestrator.measurements.readings import load_values
 from orchestrator.runs.models import Run, Trial
 from tests.support.planted_faults import Laboratory, codes, reason
 from tests.support.programs import tool
@@ -70,7 +70,7 @@ def run(lab: Laboratory) -> Run:
 def failed(run: Run, lie: str) -> Trial:
     trials = Trial.objects.filter(job__run=run, case__parameters__lie=lie)
     assert [each.state for each in trials] == ["failed"] * 2
-    assert not values_of(trials.values_list("pk", flat=True))
+    assert not load_values(trials.values_list("pk", flat=True))
     return trials[0]
 
 

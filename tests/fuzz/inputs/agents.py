@@ -27,9 +27,9 @@ from agents.hostagent.step.plan import Check, Expected
 from agents.hostagent.step.plan_parser import load_plan
 from orchestrator.core.errors import HostError
 from orchestrator.dispatch.agent import Agent
-from orchestrator.dispatch.tools import tool_path
-from orchestrator.fleet.facts import changed_facts, contradictions, profile_fields
-from orchestrator.transport.base import Completed
+from orchestrator.dispatch.tools import locate_tool
+from orchestrator.fleet.facts import compare_facts, extract_profile_fields, find_contradictions
+from orchestrator.transport.base import CommandResult
 from orchestrator.transport.fake import FakeTransport
 from tests.agents.support import a_plan, a_search, a_trial, an_install
 from tests.fuzz.inputs.mutation import changed_bytes, changed_json, changed_value
@@ -181,7 +181,7 @@ def _ask(given: Any, _: Path) -> None:
     verb, answer = given
     data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
     transport = FakeTransport()
-    transport.answer(("python3",), Completed(exit_status=0, stdout=data, stderr=b""))
+    transport.answer(("python3",), CommandResult(exit_status=0, stdout=data, stderr=b""))
     agent = Agent(transport, python="python3")
     if verb in ("status", "error"):
         _storable(agent.status(JOB, STEP, 0))
@@ -209,12 +209,12 @@ def _storable(value: Any) -> None:
 
 def _read_facts(facts: Any) -> None:
     _storable(facts)
-    profile_fields(facts)
-    changed_facts(_FACTS, facts)
-    changed_facts(facts, _FACTS)
-    contradictions({**profile_fields(_FACTS), "cores": 3}, facts)
+    extract_profile_fields(facts)
+    compare_facts(_FACTS, facts)
+    compare_facts(facts, _FACTS)
+    find_contradictions({**extract_profile_fields(_FACTS), "cores": 3}, facts)
     for name in ("oha", "wrk"):
-        tool_path(name, facts)
+        locate_tool(name, facts)
 
 
 def _talks() -> list[bytes]:

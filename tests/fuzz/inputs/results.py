@@ -17,10 +17,10 @@ from orchestrator.benchmarks.models import Case, Definition
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.importers.registry import FORMATS
 from orchestrator.loadtools.model import ToolOutputError
-from orchestrator.measurements.incoming import ResultIn, provenance_of
+from orchestrator.measurements.incoming import ResultIn, build_provenance
 from orchestrator.measurements.load_results import read_trial
-from orchestrator.measurements.recording import Measured
-from orchestrator.measurements.repeats import ResultConflictError, Sent, check_alike
+from orchestrator.measurements.recording import MeasuredRow
+from orchestrator.measurements.repeats import ResultConflictError, SentResult, check_alike
 from orchestrator.measurements.result_files import Bounds, read_results
 from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.stats.histogram import Histogram
@@ -119,7 +119,7 @@ def _compare_results(given: Any, _: Path) -> None:
     assert _conflicts(rows) == _conflicts(rows[::-1]), "a conflict is one in any order"
 
 
-def _conflicts(rows: Sequence[Sent]) -> bool:
+def _conflicts(rows: Sequence[SentResult]) -> bool:
     try:
         check_alike(rows)
     except ResultConflictError:
@@ -127,13 +127,13 @@ def _conflicts(rows: Sequence[Sent]) -> bool:
     return False
 
 
-def _sent(number: int, result: ResultIn) -> Sent:
-    row = Measured(
+def _sent(number: int, result: ResultIn) -> SentResult:
+    row = MeasuredRow(
         id=UUID(int=0), benchmark=1, case=1, host=UUID(int=1), commit=1,
         at=result.at or datetime(2026, 1, 1, tzinfo=UTC), validity=result.validity,
-        readings=result.metrics, provenance=provenance_of(result, "fuzz"),
+        readings=result.metrics, provenance=build_provenance(result, "fuzz"),
     )  # fmt: skip
-    return Sent(place=f"results[{number}]", row=row, timed=result.at is not None)
+    return SentResult(place=f"results[{number}]", row=row, timed=result.at is not None)
 
 
 def _read_result(given: Any, _: Path) -> None:

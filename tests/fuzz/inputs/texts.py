@@ -9,10 +9,10 @@ from typing import Any
 import yaml
 
 from orchestrator.benchmarks import spec as definitions
-from orchestrator.benchmarks.choice import condition
-from orchestrator.benchmarks.loads import load_specs_of, tool_of
+from orchestrator.benchmarks.choice import compile_condition
+from orchestrator.benchmarks.loads import build_load_specs, get_tool
 from orchestrator.benchmarks.matrix import expand
-from orchestrator.benchmarks.miniature import miniature_of
+from orchestrator.benchmarks.miniature import build_miniature
 from orchestrator.benchmarks.remotes import check_url
 from orchestrator.core.errors import BrokenSealError, InvalidRequestError
 from orchestrator.core.sealing import Keyring
@@ -54,8 +54,8 @@ def _read_data(given: Any, _: Path) -> None:
     spec = definitions.from_data(given)
     cases = expand(spec)
     for case in (*cases[:1], *cases[-1:]):
-        tool = tool_of(spec, case.parameters)
-        for load in load_specs_of(spec, case.parameters):
+        tool = get_tool(spec, case.parameters)
+        for load in build_load_specs(spec, case.parameters):
             tool.invocations(load, 2)
             tool.files(load)
 
@@ -70,7 +70,7 @@ def _miniatures() -> list[bytes]:
 
 
 def _read_miniature(given: bytes, _: Path) -> None:
-    miniature_of("version: 1\nload: {connections: 1}\n", given.decode("utf-8", "replace"))
+    build_miniature("version: 1\nload: {connections: 1}\n", given.decode("utf-8", "replace"))
 
 
 def _reports() -> list[bytes]:
@@ -90,7 +90,7 @@ def _conditions() -> list[bytes]:
 
 
 def _read_condition(given: bytes, _: Path) -> None:
-    condition(given.decode("utf-8", "replace"))(_NAMES)
+    compile_condition(given.decode("utf-8", "replace"))(_NAMES)
 
 
 def _addresses() -> list[bytes]:

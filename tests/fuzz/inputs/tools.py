@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from agents.hostagent.errors import TrialFailed
 from agents.hostagent.load.load_output import measured_files, reduce_output
-from agents.hostagent.paths import stdout_of
+from agents.hostagent.paths import build_stdout_path
 from agents.hostagent.platform.program_versions import find_version
 from agents.hostagent.readers.registry import READERS
 from agents.hostagent.step.plan import Limits, Load, Tool
@@ -121,7 +121,7 @@ def _change_left(chance: random.Random, sample: Left, others: Sequence[Left]) ->
 
 def _lay(left: Left, folder: Path) -> None:
     files = measured_files(folder, 0)
-    stdout_of(files.out).write_bytes(left.stdout)
+    build_stdout_path(files.out).write_bytes(left.stdout)
     for path, content in ((files.out, left.out), (files.raw, left.raw)):
         if content is not None:
             path.write_bytes(content)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from perf.harness.meter import WorkFailedError, metered
+from perf.harness.meter import WorkFailedError, measure_child
 
 # Other tests may have left a thread behind, which the fork does not need.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -20,7 +20,7 @@ def test_meter_returns_the_value_and_counts_the_children():
     def work():
         return subprocess.run([sys.executable, "-c", BURN]).returncode
 
-    done = metered(work, limit_s=60)
+    done = measure_child(work, limit_s=60)
     assert done.value == 0
     assert done.cpu_s >= 0.3
 
@@ -34,7 +34,7 @@ def test_meter_counts_and_ends_remaining_processes(tmp_path):
         while not (tmp_path / "burnt").exists():
             time.sleep(0.01)
 
-    done = metered(work, limit_s=60)
+    done = measure_child(work, limit_s=60)
     assert done.cpu_s >= 0.3
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
@@ -45,9 +45,9 @@ def test_meter_reports_an_error_of_the_work():
         raise ValueError("a broken alternative")
 
     with pytest.raises(WorkFailedError, match="a broken alternative"):
-        metered(work, limit_s=60)
+        measure_child(work, limit_s=60)
 
 
 def test_meter_ends_work_that_takes_too_long():
     with pytest.raises(WorkFailedError, match="longer than it may"):
-        metered(lambda: time.sleep(600), limit_s=0.1)
+        measure_child(lambda: time.sleep(600), limit_s=0.1)

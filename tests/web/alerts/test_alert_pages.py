@@ -33,10 +33,10 @@ def alert(line: Line) -> Alert:
     for case in (0, 1):
         line.step(until=41, at=26, change=-0.08, every=4, case=case, seed=case)
     line.look()
-    confirmations.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
     line.answer_confirmation_runs(rates(line))
-    confirmations.tick(utc_now())
-    alert_rules.tick(utc_now())
+    confirmations.advance_confirmations(utc_now())
+    alert_rules.apply_alert_rules(utc_now())
     return Alert.objects.get()
 
 
@@ -68,7 +68,7 @@ def test_an_alert_links_to_history_confirmation_run_and_bisection(
     line: Line, alert: Alert, alice: Client
 ) -> None:
     for _ in range(6):
-        bisections.tick(utc_now())
+        bisections.advance_bisections(utc_now())
         line.answer_confirmation_runs(rates(line))
     page = text(alice, reverse("alert", args=[alert.pk]))
     for run in Run.objects.all():

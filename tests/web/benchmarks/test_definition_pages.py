@@ -7,7 +7,7 @@ from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.benchmarks.catalogue import suites
+from orchestrator.benchmarks.catalogue import load_suites
 from orchestrator.benchmarks.fetch_requests import UNKNOWN_AGAIN
 from orchestrator.benchmarks.models import Benchmark, Definition, Fetch, Project
 from orchestrator.runs.models import Run
@@ -126,7 +126,7 @@ def test_a_repository_without_definitions_is_reported(world: World, alice: Clien
     assert "there is no file .pitwall/other.yaml" in refused.content.decode()
 
 
-@pytest.mark.parametrize("suite", suites(), ids=lambda suite: suite.slug)
+@pytest.mark.parametrize("suite", load_suites(), ids=lambda suite: suite.slug)
 def test_each_suite_is_shown_and_can_be_a_template(suite, world: World, alice: Client) -> None:
     page = alice.get(reverse("catalogue-suite", args=[suite.slug]))
     form = alice.get(reverse("benchmark-new"), {"suite": suite.slug}).context["form"]

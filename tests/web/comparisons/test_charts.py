@@ -7,7 +7,7 @@ import pytest
 from orchestrator.comparisons.report import MetricComparison
 from orchestrator.loadtools.metrics import Metric
 from orchestrator.stats.comparison import Comparison, Verdict
-from orchestrator.web.comparisons.charts import BAR_WIDTH, interval_bar, reach_of
+from orchestrator.web.comparisons.charts import BAR_WIDTH, build_interval_bar, compute_axis_limit
 
 
 def _metric(low: float | None, high: float | None, **changes: Any) -> MetricComparison:
@@ -35,29 +35,29 @@ def _metric(low: float | None, high: float | None, **changes: Any) -> MetricComp
 def test_an_interval_is_drawn_around_zero(
     low: float, high: float, x: float, width: float, point: float
 ) -> None:
-    bar = interval_bar(_metric(low, high), reach=0.1)
+    bar = build_interval_bar(_metric(low, high), reach=0.1)
 
     assert bar is not None
     assert (bar.x, bar.width, bar.point, bar.clipped) == (x, width, point, False)
 
 
 def test_longer_intervals_are_clipped() -> None:
-    bar = interval_bar(_metric(-0.5, 0.5), reach=0.1)
+    bar = build_interval_bar(_metric(-0.5, 0.5), reach=0.1)
 
     assert bar is not None
     assert (bar.x, bar.x + bar.width, bar.clipped) == (0.0, BAR_WIDTH, True)
 
 
 def test_an_unknown_interval_has_no_bar() -> None:
-    assert interval_bar(_metric(None, None), reach=0.1) is None
+    assert build_interval_bar(_metric(None, None), reach=0.1) is None
 
 
 def test_the_scale_is_the_widest_primary_interval() -> None:
     metrics = [_metric(-0.2, 0.1), _metric(-0.01, 0.01), _metric(-0.9, 0.9, primary=False)]
 
-    assert reach_of(metrics) == pytest.approx(0.23)
+    assert compute_axis_limit(metrics) == pytest.approx(0.23)
 
 
 def test_the_scale_has_a_minimum_and_maximum() -> None:
-    assert reach_of([_metric(-0.0001, 0.0001)]) == pytest.approx(0.023)
-    assert reach_of([_metric(-0.5, 40.0)]) == 4.0
+    assert compute_axis_limit([_metric(-0.0001, 0.0001)]) == pytest.approx(0.023)
+    assert compute_axis_limit([_metric(-0.5, 40.0)]) == 4.0

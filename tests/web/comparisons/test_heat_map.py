@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.benchmarks.models import Benchmark, Case
-from orchestrator.core.spreadsheets import safe_text
+from orchestrator.core.spreadsheets import escape_formula
 from tests.support.factories import Personas, make_project
 from tests.support.html_pages import element, elements, text_of, values
 from tests.support.matrices import make_hosts, measure_matrix
@@ -159,4 +159,4 @@ def test_names_are_exported_without_formulas_and_markup(alice: Client, query: An
     [("=1", "'=1"), ("+a", "'+a"), (" @x", "' @x"), ("-3", "-3"), ("-a", "'-a"), ("a=b", "a=b")],
 )
 def test_csv_texts_are_not_formulas(text: str, safe: str) -> None:
-    assert safe_text(text) == safe
+    assert escape_formula(text) == safe

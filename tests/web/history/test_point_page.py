@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from orchestrator.benchmarks.models import Commit
 from orchestrator.core.clock import utc_now
-from orchestrator.fleet.external import host_told
-from orchestrator.measurements.recording import Measured
+from orchestrator.fleet.external import provide_external_host
+from orchestrator.measurements.recording import MeasuredRow
 from orchestrator.results.models import Baseline, Series
 from tests.support.factories import record
 from tests.support.world import World
@@ -80,11 +80,11 @@ def test_a_baseline_is_set_for_a_series_or_its_case(
 
 def test_metadata_of_external_trials_are_shown(world: World, alice: Client) -> None:
     case = Series.objects.first().case
-    host = host_told(member=world.alice, name="ci")
+    host = provide_external_host(member=world.alice, name="ci")
     with transaction.atomic():
         record(
             [
-                Measured(
+                MeasuredRow(
                     id=uuid4(),
                     benchmark=case.benchmark_id,
                     case=case.pk,

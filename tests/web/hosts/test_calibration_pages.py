@@ -7,7 +7,7 @@ from bs4 import Tag
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.calibration.calibrations import tick
+from orchestrator.calibration.calibrations import judge_calibrations
 from orchestrator.fleet.models import HostChange, HostSnapshot
 from orchestrator.results.models import Calibration
 from orchestrator.runs.golden import NewGolden, set_golden
@@ -37,7 +37,7 @@ def _ask(client: Client, world: World, **changes: str) -> Run:
 
 def _calibrate(client: Client, world: World, wobble: float = 0.02) -> Calibration:
     run = finish_run(_ask(client, world), [1000], wobble=wobble)
-    tick()
+    judge_calibrations()
     return Calibration.objects.get(run=run)
 
 
@@ -68,7 +68,7 @@ def test_a_calibrated_host_shows_the_smallest_change(world: World, alice: Client
     assert "Calibration with Hello: the run is queued" in text_of(_section(alice, world))
     assert "Calibration" in alice.get(reverse("run", args=[run.pk])).content.decode()
     finish_run(run, [1000], wobble=0.02)
-    tick()
+    judge_calibrations()
     section = _section(alice, world)
     text = text_of(section)
     for words in ("5 rounds detect", "7 rounds detect", "10 rounds detect", "20 rounds detect"):
@@ -87,7 +87,7 @@ def test_drift_within_pairs_is_shown(world: World, alice: Client) -> None:
         for trial in Trial.objects.filter(job__run=run)
     }
     record_again(rates)
-    tick()
+    judge_calibrations()
     rows = [text_of(row) for row in elements(_section(alice, world), "tr")]
     drifting = [row for row in rows if row.endswith(" drifts")]
     assert len(drifting) == 1

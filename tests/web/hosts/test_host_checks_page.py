@@ -10,9 +10,9 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 
-from orchestrator.dispatch.checkup import MAX_TRIES, carry_out
-from orchestrator.fleet.check_requests import due_requests, take_request
-from orchestrator.fleet.checks import Finding, note_check
+from orchestrator.dispatch.checkup import MAX_TRIES, run_checks
+from orchestrator.fleet.check_requests import claim_request, load_due_requests
+from orchestrator.fleet.checks import Finding, record_check
 from orchestrator.fleet.models import CheckOutcome, CheckRequest, CheckStep, Host, HostCheck
 from orchestrator.fleet.services import NewHost, add_credential, enter_host, save_profile
 from orchestrator.runs.models import HostLease
@@ -50,7 +50,7 @@ def _check(client: Client, host: Host, **data: str) -> str:
     address = reverse("host-checks", args=[host.pk])
     answer = client.post(address, data, follow=True)
     assert "A worker is running the checks" in answer.content.decode()
-    carry_out(host.pk)
+    run_checks(host.pk)
     return client.get(address).content.decode()
 
 
@@ -151,7 +151,7 @@ def test_only_a_user_releases_a_quarantined_host(host: Host) -> None:
     for state, then in (("quarantined", "quarantined"), ("unreachable", "ready")):
         Host.objects.update(state=state, host_key="ssh-ed25519 AAAA")
         for step in CheckStep:
-            checks = note_check(host=host, step=step, finding=passed, seconds=0.1)
+            checks = record_check(host=host, step=step, finding=passed, seconds=0.1)
         assert checks.is_through
         host.refresh_from_db()
         assert host.state == then
@@ -166,7 +166,7 @@ def test_the_page_polls_while_checks_run(host: Host, alice: Client) -> None:
     assert "<html" not in part
     assert "Address and port is running" in part
     assert "load delay:1s" in values(part, "[hx-trigger]", "hx-trigger")
-    carry_out(host.pk)
+    run_checks(host.pk)
     part = alice.get(address, headers={"HX-Request": "true"}).content.decode()
     assert _outcomes(host) == {"reach": "passed", "key": "action_required"}
     # Something waits for a person: nothing goes on by itself.
@@ -176,17 +176,17 @@ def test_the_page_polls_while_checks_run(host: Host, alice: Client) -> None:
 
 def test_checks_run_on_one_worker_for_a_limited_time(host: Host, alice: Client) -> None:
     alice.post(reverse("host-checks", args=[host.pk]))
-    assert due_requests() == [host.pk]
+    assert load_due_requests() == [host.pk]
     for tries in range(1, MAX_TRIES + 1):
         # A worker takes the request and dies.
-        request = take_request(host.pk)
+        request = claim_request(host.pk)
         assert request is not None
         assert request.tries == tries
-        assert (take_request(host.pk), due_requests()) == (None, [])
+        assert (claim_request(host.pk), load_due_requests()) == (None, [])
         CheckRequest.objects.update(claimed_until=Now() - timedelta(seconds=1))
-    carry_out(host.pk)
+    run_checks(host.pk)
     assert _outcomes(host) == {"reach": "failed"}
-    assert due_requests() == []
+    assert load_due_requests() == []
 
 
 def test_viewers_cannot_start_checks_and_strangers_find_nothing(

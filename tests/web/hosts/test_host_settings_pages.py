@@ -8,14 +8,14 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.accounts.models import Role
-from orchestrator.calibration.golden import tick
+from orchestrator.calibration.golden import advance_golden_checks
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.models import Host
 from orchestrator.fleet.services import record_snapshot, save_profile
 from orchestrator.results.models import Calibration
 from orchestrator.runs.models import GoldenCheck, HostLease, Run
-from orchestrator.web.hosts.facts import clock_off, fact_groups, fact_value
-from orchestrator.web.sparklines import sparkline
+from orchestrator.web.hosts.facts import describe_clock_offset, format_fact_value, group_facts
+from orchestrator.web.sparklines import build_sparkline
 from tests.support.factories import (
     Personas,
     add_member,
@@ -171,11 +171,11 @@ def test_a_golden_run_is_set_shown_and_removed(world: World, alice: Client) -> N
     assert alice.post(_address(world, "host-golden"), data).status_code == 302
     check = GoldenCheck.objects.get()
     assert (check.every_hours, check.every_jobs, check.tolerance) == (None, 5, 0.075)
-    tick(utc_now())
+    advance_golden_checks(utc_now())
     run = Run.objects.get(trigger="golden")
     assert elements(_page(alice, world), "[data-state=running]")
     finish_run(run, [1000])
-    tick(utc_now())
+    advance_golden_checks(utc_now())
     for page in (_page(alice, world), alice.get(reverse("hosts")).content.decode()):
         assert elements(page, "[data-state=learning]")
     assert "1 of the 3 golden runs" in _page(alice, world)
@@ -275,7 +275,7 @@ def test_the_list_summarises_the_fleet(
     ],
 )
 def test_a_sparkline_begins_at_zero(values: list[float], points: str | None) -> None:
-    drawn = sparkline(values)
+    drawn = build_sparkline(values)
     assert (drawn and drawn.points) == points
 
 
@@ -296,7 +296,7 @@ def test_facts_are_grouped_and_unknown_ones_have_a_reason(world: World, alice: C
     assert "unknown: no cpufreq here" in page
     assert "1.16.0 at /usr/bin/oha" in page
     assert "&lt;b&gt;bold&lt;/b&gt;" in page
-    titles = [group.title for group in fact_groups(facts)]
+    titles = [group.title for group in group_facts(facts)]
     assert titles == ["Processor", "Memory and disk", "Programs", "Other"]
     assert "not found ghz" in text_of(page)
 
@@ -318,7 +318,7 @@ def test_changes_and_differences_from_the_profile_are_shown(world: World, alice:
 )
 def test_clock_skew_is_shown(off_s: float, words: str, world: World, alice: Client) -> None:
     now = utc_now()
-    assert clock_off({"time": now.timestamp() + off_s}, now) == words
+    assert describe_clock_offset({"time": now.timestamp() + off_s}, now) == words
     record_snapshot(host=world.host, facts={"time": utc_now().timestamp() + off_s})
     assert ("The clock was" in _page(alice, world)) == bool(words)
 
@@ -364,4 +364,4 @@ def test_the_profile_form_has_the_current_values(
     ],
 )
 def test_a_fact_is_shown_with_its_unit(name: str, value: Any, shown: str) -> None:
-    assert fact_value(name, value) == shown
+    assert format_fact_value(name, value) == shown

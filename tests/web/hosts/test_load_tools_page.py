@@ -6,8 +6,8 @@ from django.urls import reverse
 from cli.pitwall.units import format_change
 from orchestrator.fleet.models import HostSnapshot
 from orchestrator.loadtools.registry import TOOLS
-from orchestrator.loadtools.sheets import tool_sheets
-from orchestrator.measurements.readings import values_of
+from orchestrator.loadtools.sheets import build_tool_sheets
+from orchestrator.measurements.readings import load_values
 from orchestrator.runs.models import Run, Trial
 from tests.support.factories import make_known
 from tests.support.html_pages import elements, text_of, values
@@ -32,7 +32,7 @@ def sections(client: Client) -> dict[str, str]:
 def test_the_page_shows_the_whole_description_of_each_tool(world: World, alice: Client) -> None:
     shown = sections(alice)
     assert list(shown) == list(TOOLS)
-    for sheet in tool_sheets():
+    for sheet in build_tool_sheets():
         for what, how in sheet.lines:
             assert f"{what} {how}" in shown[sheet.name]
         assert all(" ".join(each.split()) in shown[sheet.name] for each in sheet.caveats)
@@ -57,7 +57,7 @@ def test_the_error_of_a_tool_is_shown(world: World, alice: Client, mallory: Clie
 
     assert "Version 1.16.0: measured / known" in shown["oha"]
     trials = Trial.objects.filter(job__run=world.run).values_list("pk", flat=True)
-    values = [each["latency.p50"] for each in values_of(trials).values()]
+    values = [each["latency.p50"] for each in load_values(trials).values()]
     errors = [format_change(value / 0.004 - 1) for value in (min(values), max(values))]
     assert f"{' to '.join(errors)} 18" in shown["oha"]
     assert "Not measured yet" in shown["wrk"]

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from orchestrator.accounts.models import ApiToken, Role
-from orchestrator.accounts.selectors import member_for_token
+from orchestrator.accounts.selectors import load_token_member
 from tests.support.factories import Personas, add_member, make_project
 from tests.support.html_pages import elements, shown_secret, text_of
 from tests.web.conftest import signed_in
@@ -19,7 +19,7 @@ def test_a_new_token_is_shown_once(personas: Personas, alice: Client) -> None:
     made = alice.post(reverse("settings"), CI)
     secret = shown_secret(made)
 
-    assert member_for_token(secret).user == personas.alice.user
+    assert load_token_member(secret).user == personas.alice.user
     assert "no-store" in made.headers["Cache-Control"]
     later = alice.get(reverse("settings")).content.decode()
     assert secret not in later

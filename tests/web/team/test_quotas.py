@@ -18,7 +18,7 @@ from orchestrator.fleet.models import HardwareProfile
 from orchestrator.fleet.services import save_profile
 from orchestrator.measurements.bulk_import import import_file
 from orchestrator.measurements.incoming import ResultIn
-from orchestrator.measurements.ingest import take_results
+from orchestrator.measurements.ingest import ingest_results
 from orchestrator.reports.reference_import import NewImport, import_results
 from orchestrator.results.models import Artifact, Reading
 from orchestrator.retention.storage import measure_stale, measure_storage
@@ -87,13 +87,13 @@ def test_an_import_above_the_quota_is_refused(world: World, tmp_path: Path) -> N
     team, before = world.alice.team, Reading.objects.count()
     raw = measure_storage(team)
     TeamQuota.objects.filter(team=team).update(storage_used=2**20 - 2_500)
-    take_results(member=world.alice, results=sent(world, "a"))
+    ingest_results(member=world.alice, results=sent(world, "a"))
     # What was taken in since the last count counts as well, and what is sent again does not.
-    take_results(member=world.alice, results=sent(world, "a"))
-    take_results(member=world.alice, results=sent(world, "b"))
+    ingest_results(member=world.alice, results=sent(world, "a"))
+    ingest_results(member=world.alice, results=sent(world, "b"))
     refused = "use 1.024 KiB of a quota of 1.00 MiB, and this would add 1.08 KiB; shorten"
     with pytest.raises(QuotaExceededError, match=refused):
-        take_results(member=world.alice, results=sent(world, "c"))
+        ingest_results(member=world.alice, results=sent(world, "c"))
     file = tmp_path / "more.jsonl"
     file.write_text("\n".join(each.model_dump_json() for each in sent(world, "d", "e")))
     with pytest.raises(QuotaExceededError, match="would add"):
@@ -149,9 +149,9 @@ def test_names_of_other_machines_and_profiles_are_limited(world: World, settings
         each.model_copy(update={"host": name})
         for name, each in zip(names, sent(world, *names), strict=True)
     ]
-    take_results(member=world.alice, results=results[:3])
+    ingest_results(member=world.alice, results=results[:3])
     with pytest.raises(QuotaExceededError, match="may have 3 hosts that measure without Pitwall"):
-        take_results(member=world.alice, results=results)
+        ingest_results(member=world.alice, results=results)
     assert world.alice.team.hosts.filter(transport="external").count() == 3
     settings.MAX_PROFILES = HardwareProfile.objects.filter(team=world.alice.team).count()
     save_profile(member=world.alice, slug="any", name="Any machine")

@@ -116,7 +116,7 @@ def facts() -> dict[str, Any]:
         "os_name": "Windows",
         "os_version": platform.version() or None,
         "governor": _SCHEMES.get(api.power_scheme(), api.power_scheme() or None),
-        "virtualisation": hypervisors.hypervisor(
+        "virtualisation": hypervisors.detect_hypervisor(
             f"{bios.get('SystemManufacturer', '')} {bios.get('SystemProductName', '')}"
         ),
         **power(api.power_status()),

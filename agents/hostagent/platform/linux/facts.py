@@ -102,7 +102,9 @@ def mitigations(system: Path) -> Optional[str]:
 def virtualisation(system: Path, cpuinfo: str) -> Optional[str]:
     """Return the hypervisor, as far as it can be detected; "none" for a physical machine."""
     dmi = [read_text(system / _DMI / name) or "" for name in ("sys_vendor", "product_name")]
-    named = hypervisors.hypervisor(" ".join(dmi)) or read_text(system / "sys/hypervisor/type")
+    named = hypervisors.detect_hypervisor(" ".join(dmi)) or read_text(
+        system / "sys/hypervisor/type"
+    )
     if "microsoft" in (read_text(system / "proc/sys/kernel/osrelease") or "").lower():
         named = "wsl"
     if named:
@@ -113,7 +115,7 @@ def virtualisation(system: Path, cpuinfo: str) -> Optional[str]:
     if " hypervisor" not in flags.group(1):
         return "none"
     clocks = read_text(system / _CLOCK / "available_clocksource") or ""
-    return hypervisors.hypervisor_of_clock(clocks) or "virtual machine"
+    return hypervisors.detect_clock_hypervisor(clocks) or "virtual machine"
 
 
 def container(system: Path) -> Optional[str]:
@@ -132,7 +134,9 @@ def power(system: Path) -> dict[str, Any]:
     """Return `power_source` "mains" or "battery", and the charge of the battery."""
     supplies = list((system / "sys/class/power_supply").glob("*"))
     mains = [read_text(path / "online") for path in supplies if _kind(path) in ("Mains", "USB")]
-    batteries = [path for path in supplies if _kind(path) == "Battery" and not _of_device(path)]
+    batteries = [
+        path for path in supplies if _kind(path) == "Battery" and not _read_device_fact(path)
+    ]
     levels = [read_text(path / "capacity") for path in batteries]
     percent = [int(level) for level in levels if level and level.isdigit()]
     states = [read_text(path / "status") for path in batteries]
@@ -148,7 +152,7 @@ def _kind(supply: Path) -> Optional[str]:
     return read_text(supply / "type")
 
 
-def _of_device(supply: Path) -> bool:
+def _read_device_fact(supply: Path) -> bool:
     """Return whether it is the battery of a device, such as a mouse, and not of the machine."""
     return read_text(supply / "scope") == "Device"
 
@@ -168,7 +172,7 @@ def temperature_c(system: Path = SYSTEM) -> Optional[float]:
 @functools.lru_cache(maxsize=8)
 def _cpu_sensors(system: Path) -> tuple[Path, ...]:
     """Return the sensors; cached, so that a sample does not search all chips again."""
-    return tuple(path for name, path in _sensors(system).items() if _is_of_cpu(name))
+    return tuple(path for name, path in _sensors(system).items() if _is_cpu_sensor(name))
 
 
 def _sensors(system: Path) -> dict[str, Path]:
@@ -183,7 +187,7 @@ def _sensors(system: Path) -> dict[str, Path]:
     return found
 
 
-def _is_of_cpu(sensor: str) -> bool:
+def _is_cpu_sensor(sensor: str) -> bool:
     return sensor.split()[0] in _CPU_CHIPS or sensor in _CPU_ZONES
 
 

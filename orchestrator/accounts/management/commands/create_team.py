@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from orchestrator.accounts.invitation_mail import link_of
+from orchestrator.accounts.invitation_mail import build_invitation_link
 from orchestrator.accounts.new_teams import start_team
 from orchestrator.core.errors import PitwallError
 
@@ -34,5 +34,5 @@ class Command(BaseCommand):
         until = started.invitation.invitation.expires_at
         self.stdout.write(
             f"The team {started.team.name} was created. Its first owner joins by this link, once, "
-            f"until {until:%Y-%m-%d %H:%M} UTC:\n{link_of(started.invitation)}"
+            f"until {until:%Y-%m-%d %H:%M} UTC:\n{build_invitation_link(started.invitation)}"
         )

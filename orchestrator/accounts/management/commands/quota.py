@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.accounts.quotas import load_quotas, set_quotas
-from orchestrator.accounts.selectors import team_named
+from orchestrator.accounts.selectors import load_team
 from orchestrator.core.errors import NotFoundError
 
 _LIMITS = ("hosts", "queued_minutes", "storage_mib", "mirrors_mib")
@@ -29,7 +29,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            team = team_named(options["team"])
+            team = load_team(options["team"])
         except NotFoundError as error:
             raise CommandError(str(error)) from error
         asked = {name: options[name] for name in _LIMITS if options[name] is not None}

@@ -4,8 +4,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from orchestrator.accounts.sealed_columns import Resealed, SealedColumn, reseal, sealed_columns
-from orchestrator.accounts.vault import keyring
+from orchestrator.accounts.sealed_columns import (
+    SealedColumn,
+    SealRotation,
+    list_sealed_columns,
+    rotate_seals,
+)
+from orchestrator.accounts.vault import load_keyring
 
 
 class Command(BaseCommand):
@@ -15,9 +20,9 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="only show the number of values")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(f"The newest key is {keyring().newest}.")
+        self.stdout.write(f"The newest key is {load_keyring().newest}.")
         results = [
-            self._column(column, write=not options["dry_run"]) for column in sealed_columns()
+            self._column(column, write=not options["dry_run"]) for column in list_sealed_columns()
         ]
         broken = sum(len(each.broken) for each in results)
         if broken:
@@ -28,11 +33,11 @@ class Command(BaseCommand):
         if not options["dry_run"]:
             self.stdout.write("All secrets use the newest key now; older keys may be removed.")
 
-    def _column(self, column: SealedColumn, *, write: bool) -> Resealed:
+    def _column(self, column: SealedColumn, *, write: bool) -> SealRotation:
         """Encrypt one column again, and print a line for each batch."""
-        found = Resealed(column=column)
+        found = SealRotation(column=column)
         done = "encrypted again" if write else "to encrypt again"
-        for found in reseal(column, write=write):
+        for found in rotate_seals(column, write=write):
             self.stdout.write(f"  {column}: {found.rows} rows, {found.sealed_anew} {done}")
         by_key = ", ".join(f"{number} by {key}" for key, number in sorted(found.keys.items()))
         self.stdout.write(f"{column}: {found.rows} rows ({by_key or 'none sealed'})")

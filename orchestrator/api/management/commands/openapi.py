@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from orchestrator.api.schema import schema_text
+from orchestrator.api.schema import render_schema
 from orchestrator.api.v1 import api
 
 
@@ -13,4 +13,4 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(schema_text(api), ending="")
+        self.stdout.write(render_schema(api), ending="")

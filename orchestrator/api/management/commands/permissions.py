@@ -27,36 +27,36 @@ class Command(BaseCommand):
 
 
 def document() -> str:
-    return "\n".join([PREFACE, *_pages(), "", *_operations()]) + "\n"
+    return "\n".join([PREFACE, *_render_pages(), "", *_render_operations()]) + "\n"
 
 
-def _pages() -> Iterator[str]:
+def _render_pages() -> Iterator[str]:
     yield "## Pages\n"
     yield from _head("Page", "", "No account", "No team", *Role.labels)
     for name, row in sorted(PAGES.items()):
         for what, least in (("see", row.see), ("do", row.do)):
             if least is not None:
-                yield _line([f"`{name}`", what, *_marks(least)])
+                yield _render_row([f"`{name}`", what, *_render_roles(least)])
 
 
-def _operations() -> Iterator[str]:
+def _render_operations() -> Iterator[str]:
     yield "## API\n"
     yield "A token has the role of its creator, limited by its scopes.\n"
     yield from _head("Operation", "Scope", "Token of one project", *Role.labels)
     for name, row in sorted(OPERATIONS.items(), key=lambda item: item[0].split()[::-1]):
         project = "no" if row.whole_team else "yes"
-        yield _line([f"`{name}`", row.scope, project, *_marks(row.role)[2:]])
+        yield _render_row([f"`{name}`", row.scope, project, *_render_roles(row.role)[2:]])
 
 
 def _head(*titles: str) -> tuple[str, str]:
-    return _line(titles), _line(["---"] * len(titles))
+    return _render_row(titles), _render_row(["---"] * len(titles))
 
 
-def _marks(least: str) -> list[str]:
+def _render_roles(least: str) -> list[str]:
     """Return a mark for users without account, without team, and for each role."""
     order = [ANYBODY, PERSON, *Role.values]
     return ["yes" if place >= order.index(least) else "no" for place in range(len(order))]
 
 
-def _line(cells: Sequence[str]) -> str:
+def _render_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"

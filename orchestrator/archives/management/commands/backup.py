@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from cli.pitwall.units import format_bytes, format_count
 from orchestrator.archives.database.backing_up import back_up
 from orchestrator.core.errors import PitwallError
-from orchestrator.core.progress import add_quiet, progress_of
+from orchestrator.core.progress import add_quiet, build_progress
 
 
 class Command(BaseCommand):
@@ -24,7 +24,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         path = options["file"]
         try:
-            with progress_of(options, f"Writing {path.name}, bytes") as show:
+            with build_progress(options, f"Writing {path.name}, bytes") as show:
                 done = back_up(path, overwrite=options["overwrite"], written=show)
         except PitwallError as error:
             raise CommandError(str(error)) from error

@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from cli.pitwall.units import format_count
-from orchestrator.accounts.selectors import first_owner
+from orchestrator.accounts.selectors import load_first_owner
 from orchestrator.archives.projects.exporting import export_project
-from orchestrator.benchmarks.selectors import project_for
+from orchestrator.benchmarks.selectors import load_project
 from orchestrator.core.errors import PitwallError
-from orchestrator.core.progress import add_quiet, progress_of
+from orchestrator.core.progress import add_quiet, build_progress
 
 
 class Command(BaseCommand):
@@ -28,8 +28,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         path = options["file"]
         try:
-            project = project_for(first_owner(options["team"]), options["project"])
-            with progress_of(options, f"Writing {path.name}") as show:
+            project = load_project(load_first_owner(options["team"]), options["project"])
+            with build_progress(options, f"Writing {path.name}") as show:
                 done = export_project(project, path, overwrite=options["overwrite"], written=show)
         except PitwallError as error:
             raise CommandError(str(error)) from error

@@ -7,10 +7,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from cli.pitwall.units import format_count
-from orchestrator.accounts.selectors import first_owner
+from orchestrator.accounts.selectors import load_first_owner
 from orchestrator.archives.projects.importing import import_project
 from orchestrator.core.errors import PitwallError
-from orchestrator.core.progress import add_quiet, progress_of
+from orchestrator.core.progress import add_quiet, build_progress
 
 
 class Command(BaseCommand):
@@ -26,8 +26,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         path = options["file"]
         try:
-            member = first_owner(options["team"])
-            with progress_of(options, f"Reading {path.name}") as show:
+            member = load_first_owner(options["team"])
+            with build_progress(options, f"Reading {path.name}") as show:
                 done = import_project(member=member, path=path, slug=options["slug"], read=show)
         except PitwallError as error:
             raise CommandError(str(error)) from error

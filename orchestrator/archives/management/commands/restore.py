@@ -10,11 +10,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from cli.pitwall.units import format_count
-from orchestrator.accounts.vault import missing_keys
+from orchestrator.accounts.vault import find_missing_keys
 from orchestrator.archives.database.manifest import Manifest
-from orchestrator.archives.database.restoring import Restored, check, restore
+from orchestrator.archives.database.restoring import RestoreResult, check, restore
 from orchestrator.core.errors import PitwallError
-from orchestrator.core.progress import add_quiet, progress_of
+from orchestrator.core.progress import add_quiet, build_progress
 
 
 class Command(BaseCommand):
@@ -37,7 +37,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         path = options["file"]
         try:
-            with progress_of(options, f"Reading {path.name}") as show:
+            with build_progress(options, f"Reading {path.name}") as show:
                 if options["check"]:
                     manifest = check(path, read=show)
                 else:
@@ -50,13 +50,13 @@ class Command(BaseCommand):
                     manifest = done.manifest
         except PitwallError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(_told(path, manifest))
+        self.stdout.write(_describe_manifest(path, manifest))
         if not options["check"]:
             if options["revoke_tokens"]:
                 self.stdout.write("All its tokens, sessions, invitations and links are revoked.")
             self._tell(done)
 
-    def _tell(self, done: Restored) -> None:
+    def _tell(self, done: RestoreResult) -> None:
         self.stdout.write("The backup is restored.")
         if done.missing:
             self.stdout.write(
@@ -67,7 +67,7 @@ class Command(BaseCommand):
         for line in done.broken or ():
             self.stderr.write(f"cannot be decrypted with the configured keys: {line}")
         if done.broken:
-            steps = "".join(f"\n  {each}" for each in missing_keys(done.manifest.sealing_keys))
+            steps = "".join(f"\n  {each}" for each in find_missing_keys(done.manifest.sealing_keys))
             raise CommandError(
                 "all rows are restored, but not all secrets can be decrypted. Set the missing "
                 "keys, then check with `manage.py rotate_secrets --dry-run`; or enter these "
@@ -75,7 +75,7 @@ class Command(BaseCommand):
             )
 
 
-def _told(path: Path, manifest: Manifest) -> str:
+def _describe_manifest(path: Path, manifest: Manifest) -> str:
     return (
         f"{path}: from {manifest.made_at}, Pitwall {manifest.pitwall}, PostgreSQL "
         f"{manifest.postgresql}, {format_count(manifest.rows)} rows of {len(manifest.tables)} "

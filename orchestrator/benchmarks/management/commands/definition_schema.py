@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from orchestrator.benchmarks.json_schema import schema_text
+from orchestrator.benchmarks.json_schema import render_definition_schema
 
 
 class Command(BaseCommand):
@@ -12,4 +12,4 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(schema_text(), ending="")
+        self.stdout.write(render_definition_schema(), ending="")

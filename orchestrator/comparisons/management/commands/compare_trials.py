@@ -12,12 +12,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.core.progress import add_quiet, progress_of
-from orchestrator.measurements.command_files import text_of
-from orchestrator.measurements.number_files import TrialsFile, trials_in
+from orchestrator.core.progress import add_quiet, build_progress
+from orchestrator.measurements.command_files import read_command_file
+from orchestrator.measurements.number_files import TrialsFile, parse_trials_file
 from orchestrator.stats.comparison import Comparison, compare_blocks
-from orchestrator.stats.interim import ALPHA, EQUIVALENCE_ALPHA, next_analysis
-from orchestrator.stats.matrix import worst
+from orchestrator.stats.interim import ALPHA, EQUIVALENCE_ALPHA, compute_next_analysis
+from orchestrator.stats.matrix import find_worst_verdict
 
 
 class Command(BaseCommand):
@@ -31,11 +31,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            trials = trials_in(text_of(options["file"]))
+            trials = parse_trials_file(read_command_file(options["file"]))
         except InvalidRequestError as error:
             raise CommandError(f"{options['file']}: {error}") from error
         try:
-            with progress_of(options, "Comparing"):
+            with build_progress(options, "Comparing"):
                 answer = _answer(trials)
         except OverflowError as error:
             message = "two trials of a block are too far apart to have a ratio: check their units"
@@ -57,16 +57,16 @@ def _answer(trials: dict[str, TrialsFile]) -> dict[str, Any]:
         for key, each in trials.items()
     }
     if "" in found:
-        return _shown(found[""])
+        return _export_comparison(found[""])
     return {
-        "verdict": worst(comparison.verdict for comparison in found.values()),
-        "metrics": {key: _shown(comparison) for key, comparison in found.items()},
+        "verdict": find_worst_verdict(comparison.verdict for comparison in found.values()),
+        "metrics": {key: _export_comparison(comparison) for key, comparison in found.items()},
     }
 
 
-def _shown(comparison: Comparison) -> dict[str, Any]:
+def _export_comparison(comparison: Comparison) -> dict[str, Any]:
     shown = asdict(comparison)
     shown["p"] = shown.pop("p_value")
     interval = [comparison.low, comparison.high]
     shown["interval"] = None if comparison.low is None else interval
-    return {**shown, "next_analysis": next_analysis(comparison)}
+    return {**shown, "next_analysis": compute_next_analysis(comparison)}

@@ -13,12 +13,17 @@ from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.services import create_token
-from orchestrator.benchmarks.miniature import Miniature, miniature_of
+from orchestrator.benchmarks.miniature import Miniature, build_miniature
 from orchestrator.benchmarks.models import Benchmark
 from orchestrator.benchmarks.services import save_definition
 from orchestrator.core.errors import PitwallError
-from orchestrator.core.progress import Progress, add_quiet, progress_of
-from orchestrator.dispatch.demo_team import USER, demo_owner, project_at, this_machine
+from orchestrator.core.progress import Progress, add_quiet, build_progress
+from orchestrator.dispatch.demo_team import (
+    USER,
+    open_demo_team,
+    register_this_machine,
+    store_project,
+)
 from orchestrator.reports.reference_suites import import_published
 from orchestrator.reports.saved_reports import save_suite_reports
 
@@ -38,7 +43,10 @@ class Command(BaseCommand):
         if not (folder / "benchmark.yaml").is_file():
             raise CommandError(f"the catalogue has no suite {options['suite']}")
         try:
-            with progress_of(options, f"Adding {folder.name}") as show, demo_owner() as owner:
+            with (
+                build_progress(options, f"Adding {folder.name}") as show,
+                open_demo_team() as owner,
+            ):
                 answer = _add(
                     owner, folder, options["repository"], show, miniature=options["miniature"]
                 )
@@ -56,10 +64,10 @@ def _add(
     miniature: bool,
 ) -> dict[str, Any]:
     member, password = owner
-    host = this_machine(member)
+    host = register_this_machine(member)
     suite = folder.name
-    project = project_at(member, slug=suite, name=suite, path=repository)
-    chosen = _definition(folder, miniature=miniature)
+    project = store_project(member, slug=suite, name=suite, path=repository)
+    chosen = _read_definition(folder, miniature=miniature)
     definition = save_definition(member=member, project=project, slug=suite, source=chosen.source)
     return {
         "user": USER,
@@ -72,11 +80,11 @@ def _add(
     }
 
 
-def _definition(folder: Path, *, miniature: bool) -> Miniature:
+def _read_definition(folder: Path, *, miniature: bool) -> Miniature:
     source = (folder / "benchmark.yaml").read_text()
     if not miniature:
         return Miniature(source=source, cases="")
-    return miniature_of(source, (folder / "miniature.yaml").read_text())
+    return build_miniature(source, (folder / "miniature.yaml").read_text())
 
 
 def _add_reports(member: Member, benchmark: Benchmark, folder: Path, show: Progress) -> list[str]:

@@ -8,18 +8,18 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from cli.pitwall.units import format_value
-from orchestrator.accounts.members import Member, member_of
+from orchestrator.accounts.members import Member, build_member
 from orchestrator.accounts.models import Membership, Role
 from orchestrator.calibration.calibrations import judge_calibration
-from orchestrator.calibration.sensitivity import Sight, sights_of
+from orchestrator.calibration.sensitivity import Sensitivity, list_sensitivities
 from orchestrator.core.errors import PitwallError
-from orchestrator.core.progress import Progress, add_quiet, progress_of
+from orchestrator.core.progress import Progress, add_quiet, build_progress
 from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.fleet.models import Host
 from orchestrator.results.models import Calibration
 from orchestrator.runs.calibration import DEFAULT_PAIRS, NewCalibration, start_calibration
 from orchestrator.runs.models import Run
-from orchestrator.runs.selectors import progress_of as progress_of_run
+from orchestrator.runs.selectors import load_progress as progress_of_run
 from orchestrator.runs.states import RUN_ENDED
 
 POLL_S = 1.0
@@ -46,16 +46,16 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         self.stdout.write(f"run {run.pk}: {run.rounds} rounds")
         if options["wait"]:
-            with progress_of(options, "Calibrating") as show:
-                calibration = _wait(run, show)
+            with build_progress(options, "Calibrating") as show:
+                calibration = _wait_for_run(run, show)
             self._tell(calibration)
 
     def _tell(self, calibration: Calibration | None) -> None:
         if calibration is None or not calibration.readings:
             why = calibration.message if calibration else "its run has no host"
             raise CommandError(f"the calibration has no result: {why}")
-        for sight in sights_of(calibration):
-            self.stdout.write(_line(sight))
+        for sight in list_sensitivities(calibration):
+            self.stdout.write(_format_line(sight))
 
 
 def _start(options: dict[str, Any]) -> Run:
@@ -67,7 +67,7 @@ def _start(options: dict[str, Any]) -> Run:
         commit=options["commit"],
         pairs=options["pairs"],
     )
-    run = start_calibration(member=_owner(host), host_id=host.pk, new=new)
+    run = start_calibration(member=_load_owner(host), host_id=host.pk, new=new)
     wake_engine()
     return run
 
@@ -83,7 +83,7 @@ def _host(name: str, team: str | None) -> Host:
     return found[0]
 
 
-def _owner(host: Host) -> Member:
+def _load_owner(host: Host) -> Member:
     """Return the first owner of the team as the requester; the operator has all permissions."""
     owners = Membership.objects.select_related("team", "user").filter(team=host.team)
     first = owners.filter(role=Role.OWNER).order_by("pk").first()
@@ -91,10 +91,10 @@ def _owner(host: Host) -> Member:
         raise CommandError(
             f"the team {host.team.slug} has no owner: give one of its members that role"
         )
-    return member_of(first)
+    return build_member(first)
 
 
-def _wait(run: Run, show: Progress) -> Calibration | None:
+def _wait_for_run(run: Run, show: Progress) -> Calibration | None:
     """Evaluate the run as soon as it has ended; beat would do so half a minute later."""
     for look in count():
         if run.state in RUN_ENDED:
@@ -108,7 +108,7 @@ def _wait(run: Run, show: Progress) -> Calibration | None:
     return judge_calibration(run)
 
 
-def _line(sight: Sight) -> str:
+def _format_line(sight: Sensitivity) -> str:
     noise = sight.noise
     sees = ", ".join(f"{n}: {format_value(change, 'ratio')}" for n, change in sight.smallest)
     return (

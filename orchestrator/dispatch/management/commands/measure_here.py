@@ -16,9 +16,9 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from orchestrator.core.errors import InvalidRequestError, PitwallError
-from orchestrator.dispatch.here.measuring import Here
-from orchestrator.dispatch.here.report import report_of
-from orchestrator.dispatch.here.rows import Wanted, rows_of
+from orchestrator.dispatch.here.measuring import LocalMeasurement
+from orchestrator.dispatch.here.report import build_local_report
+from orchestrator.dispatch.here.rows import LocalRequest, build_rows
 from orchestrator.dispatch.here.source import commit_at
 from orchestrator.runs.models import Until
 
@@ -55,8 +55,8 @@ class Command(BaseCommand):
         shas = dict.fromkeys(commit_at(options["repository"], ref) for ref in refs)
         if len(shas) < len(refs):
             raise InvalidRequestError("baseline and contender are the same commit")
-        rows = rows_of(
-            Wanted(
+        rows = build_rows(
+            LocalRequest(
                 source=options["definition"].read_text(encoding="utf-8"),
                 repository=options["repository"],
                 shas=tuple(shas),
@@ -68,9 +68,9 @@ class Command(BaseCommand):
         )
         kept = options["keep"]
         with nullcontext(str(kept)) if kept else tempfile.TemporaryDirectory() as folder:
-            here = Here(rows, Path(folder).resolve(), self._tell)
+            here = LocalMeasurement(rows, Path(folder).resolve(), self._tell)
             here.measure()
-        return report_of(here.rows, here.found, here.notes)
+        return build_local_report(here.rows, here.found, here.notes)
 
     def _tell(self, done: int, total: int, text: str) -> None:
         self._write(done=done, total=total, text=text)

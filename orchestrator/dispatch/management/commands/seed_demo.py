@@ -14,7 +14,13 @@ from django.core.management.base import BaseCommand, CommandError
 from orchestrator.accounts.members import Member
 from orchestrator.accounts.services import create_token
 from orchestrator.benchmarks.services import save_definition
-from orchestrator.dispatch.demo_team import USER, demo_owner, project_at, ssh_machine, this_machine
+from orchestrator.dispatch.demo_team import (
+    USER,
+    open_demo_team,
+    register_ssh_machine,
+    register_this_machine,
+    store_project,
+)
 
 
 class Command(BaseCommand):
@@ -34,18 +40,22 @@ class Command(BaseCommand):
         where, keys = options["ssh"], options["authorized_keys"]
         if bool(where) != bool(keys):
             raise CommandError("--ssh requires --authorized-keys, and the reverse")
-        with demo_owner() as owner:
-            answer = _seed(owner, options["server_repository"], where, keys)
+        with open_demo_team() as owner:
+            answer = _seed_team(owner, options["server_repository"], where, keys)
         lines = "\n".join(f"{name}: {value}" for name, value in answer.items())
         self.stdout.write(json.dumps(answer) if options["json"] else lines)
 
 
-def _seed(
+def _seed_team(
     owner: tuple[Member, str | None], path: str, where: str | None, keys: Path | None
 ) -> dict[str, Any]:
     member, password = owner
-    host = ssh_machine(member, where, keys) if where and keys else this_machine(member)
-    project = project_at(member, slug="hello-server", name="Hello server", path=path)
+    host = (
+        register_ssh_machine(member, where, keys)
+        if where and keys
+        else register_this_machine(member)
+    )
+    project = store_project(member, slug="hello-server", name="Hello server", path=path)
     source = Path(settings.BASE_DIR) / "agents" / "suites" / "hello" / "benchmark.yaml"
     save_definition(member=member, project=project, slug="hello", source=source.read_text())
     return {

@@ -14,16 +14,16 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.accounts.members import Member
-from orchestrator.accounts.selectors import member_for_user
-from orchestrator.benchmarks.fields import Scalar, shown_value
+from orchestrator.accounts.selectors import load_member
+from orchestrator.benchmarks.fields import Scalar, format_axis_value
 from orchestrator.benchmarks.matrix import expand
 from orchestrator.benchmarks.models import Commit
-from orchestrator.benchmarks.selectors import spec_of
+from orchestrator.benchmarks.selectors import read_spec
 from orchestrator.core.errors import PitwallError
-from orchestrator.core.progress import Progress, add_quiet, progress_of
+from orchestrator.core.progress import Progress, add_quiet, build_progress
 from orchestrator.reports.exports import report_markdown
-from orchestrator.reports.pivots import report_of
-from orchestrator.reports.saved_reports import saved_report_for, spec_of_report
+from orchestrator.reports.pivots import build_report
+from orchestrator.reports.saved_reports import load_saved_report, read_report_spec
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import TrialState, Validity
 
@@ -59,12 +59,12 @@ class Command(BaseCommand):
         owner = run.requested_by
         if owner is None:
             raise CommandError(f"the run {run.pk} has no requester; start it with make seeds")
-        member = member_for_user(owner, run.team.slug)
+        member = load_member(owner, run.team.slug)
         commit = run.variants.select_related("commit")[0].commit
-        coverage = _coverage(run, commit)
-        preface = _preface(coverage, options["full"], miniature=options["miniature"])
+        coverage = _count_coverage(run, commit)
+        preface = _render_preface(coverage, options["full"], miniature=options["miniature"])
         try:
-            with progress_of(options, "Writing reports") as show:
+            with build_progress(options, "Writing reports") as show:
                 pages = _page(member, options["reports"], commit.sha, preface, show)
                 text = "\n".join(pages)
         except PitwallError as error:
@@ -74,7 +74,7 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(coverage))
 
 
-def _preface(coverage: dict[str, Any], full: str, *, miniature: bool) -> str:
+def _render_preface(coverage: dict[str, Any], full: str, *, miniature: bool) -> str:
     notice = _MINIATURE if miniature else _WHOLE
     return f"{notice}\n```bash\n{full}\n```\n\n{_COVERAGE.format(**coverage)}"
 
@@ -84,8 +84,8 @@ def _page(
 ) -> Iterator[str]:
     for place, name in enumerate(names):
         show(place, len(names), name)
-        spec = spec_of_report(saved_report_for(member, name))
-        report = report_of(member, spec.model_copy(update={"commit": commit}))
+        spec = read_report_spec(load_saved_report(member, name))
+        report = build_report(member, spec.model_copy(update={"commit": commit}))
         title, _, rest = report_markdown(report).partition("\n")
         yield title
         if not place:
@@ -93,21 +93,21 @@ def _page(
         yield rest
 
 
-def _coverage(run: Run, commit: Commit) -> dict[str, Any]:
+def _count_coverage(run: Run, commit: Commit) -> dict[str, Any]:
     """Return how many cases and systems of a commit have values, and why the others have none.
 
     The systems are the values of the first axis whose values change the definition. A system works
     if it was measured, even if all its trials are invalid; a case has a value from a valid or
     suspect trial.
     """
-    spec = spec_of(run.definition)
+    spec = read_spec(run.definition)
     axis = next((axis for axis in spec.matrix if axis in spec.options), None)
     working: set[str] = set()
     with_numbers: set[str] = set()
     why: dict[str, str] = {}
     trials = Trial.objects.filter(job__run__definition=run.definition, variant__commit=commit)
     for trial in trials.select_related("case"):
-        name = _system(axis, trial.case.parameters)
+        name = _name_system(axis, trial.case.parameters)
         if trial.state == TrialState.MEASURED:
             working.add(name)
             if trial.validity != Validity.INVALID:
@@ -115,7 +115,7 @@ def _coverage(run: Run, commit: Commit) -> dict[str, Any]:
         elif trial.message:
             why[name] = trial.message.splitlines()[0]
     cases = expand(spec)
-    systems = dict.fromkeys(_system(axis, case.parameters) for case in cases)
+    systems = dict.fromkeys(_name_system(axis, case.parameters) for case in cases)
     return {
         "cases": len(cases),
         "with_numbers": len(with_numbers),
@@ -125,7 +125,7 @@ def _coverage(run: Run, commit: Commit) -> dict[str, Any]:
     }
 
 
-def _system(axis: str | None, parameters: Mapping[str, Scalar]) -> str:
+def _name_system(axis: str | None, parameters: Mapping[str, Scalar]) -> str:
     if axis is None:
-        return ", ".join(map(shown_value, parameters.values()))
-    return shown_value(parameters[axis])
+        return ", ".join(map(format_axis_value, parameters.values()))
+    return format_axis_value(parameters[axis])

@@ -10,9 +10,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from orchestrator.accounts.selectors import first_owner
+from orchestrator.accounts.selectors import load_first_owner
 from orchestrator.core.errors import InvalidRequestError, PitwallError
-from orchestrator.core.progress import add_quiet, progress_of
+from orchestrator.core.progress import add_quiet, build_progress
 from orchestrator.measurements.bulk_import import check_file, import_file
 
 
@@ -31,13 +31,13 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         path, project = options["file"], options["project"]
         try:
-            member = first_owner(options["team"])
+            member = load_first_owner(options["team"])
             if options["check"]:
-                with progress_of(options, f"Checking {path.name}") as show:
+                with build_progress(options, f"Checking {path.name}") as show:
                     checked = check_file(member, path, project, progress=show)
                 self.stdout.write(f"{checked.results} results, all valid")
                 return
-            with progress_of(options, f"Importing {path.name}") as show:
+            with build_progress(options, f"Importing {path.name}") as show:
                 done = import_file(member=member, path=path, project=project, progress=show)
         except InvalidRequestError as error:
             faults = [f"{where}: {fault}" for where, fault in error.faults]

@@ -8,30 +8,30 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.operations import doctor_servers, doctor_settings
-from orchestrator.operations.doctor import Check, Finding, Outcome, examined
+from orchestrator.operations.doctor import Check, Finding, Outcome, run_checks
 
 CHECKS: tuple[Check, ...] = (
-    doctor_settings.debug,
-    doctor_settings.secret_key,
-    doctor_settings.base_url,
-    doctor_settings.allowed_hosts,
-    doctor_settings.trusted_proxies,
-    doctor_settings.metrics_token,
-    doctor_settings.local_repositories,
-    doctor_settings.static_files,
-    doctor_settings.data_folder,
-    doctor_settings.mail,
-    doctor_servers.database,
-    doctor_servers.migrations,
-    doctor_servers.database_settings,
-    doctor_servers.database_role,
-    doctor_servers.clock,
-    doctor_servers.sealed_secrets,
-    doctor_servers.redis_server,
-    doctor_servers.processes,
-    doctor_servers.mail_server,
-    doctor_servers.repositories,
-    doctor_servers.hosts,
+    doctor_settings.check_debug,
+    doctor_settings.check_secret_key,
+    doctor_settings.check_base_url,
+    doctor_settings.check_allowed_hosts,
+    doctor_settings.check_trusted_proxies,
+    doctor_settings.check_metrics_token,
+    doctor_settings.check_local_repositories,
+    doctor_settings.check_static_files,
+    doctor_settings.check_data_folder,
+    doctor_settings.check_mail,
+    doctor_servers.check_database,
+    doctor_servers.check_migrations,
+    doctor_servers.check_database_settings,
+    doctor_servers.check_database_role,
+    doctor_servers.check_clock,
+    doctor_servers.check_sealed_secrets,
+    doctor_servers.check_redis,
+    doctor_servers.check_processes,
+    doctor_servers.check_mail_server,
+    doctor_servers.check_repositories,
+    doctor_servers.check_hosts,
 )
 
 
@@ -45,7 +45,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         findings = []
-        for finding in examined(CHECKS):
+        for finding in run_checks(CHECKS):
             findings.append(finding)
             if not options["json"]:
                 self._tell(finding)

@@ -12,9 +12,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from cli.pitwall.units import format_count
 from orchestrator.core.errors import InvalidRequestError
-from orchestrator.core.progress import add_quiet, progress_of
-from orchestrator.measurements.command_files import text_of
-from orchestrator.measurements.number_files import SeriesFile, series_in
+from orchestrator.core.progress import add_quiet, build_progress
+from orchestrator.measurements.command_files import read_command_file
+from orchestrator.measurements.number_files import SeriesFile, parse_series_file
 from orchestrator.stats.changes import Change, find_changes
 
 
@@ -40,15 +40,15 @@ class Command(BaseCommand):
             if not 0 < options[option] < 1:
                 raise CommandError(f"--{option}: expected a share between 0 and 1, such as 0.01")
         try:
-            series = series_in(text_of(options["file"]))
+            series = parse_series_file(read_command_file(options["file"]))
         except InvalidRequestError as error:
             raise CommandError(f"{options['file']}: {error}") from error
-        with progress_of(options, f"Analysing {format_count(len(series.values))} values"):
-            found = _found(series, options["floor"], options["least"])
+        with build_progress(options, f"Analysing {format_count(len(series.values))} values"):
+            found = _export_changes(series, options["floor"], options["least"])
         self.stdout.write(json.dumps(found, indent=2, allow_nan=False))
 
 
-def _found(series: SeriesFile, floor: float, least: float) -> dict[str, Any]:
+def _export_changes(series: SeriesFile, floor: float, least: float) -> dict[str, Any]:
     changes = find_changes(
         series.values,
         lower_is_better=series.lower_is_better,

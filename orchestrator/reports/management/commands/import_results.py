@@ -11,13 +11,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from orchestrator.accounts.members import Member
-from orchestrator.accounts.selectors import first_owner
+from orchestrator.accounts.selectors import load_first_owner
 from orchestrator.core.errors import PitwallError
-from orchestrator.core.progress import add_quiet, progress_of
-from orchestrator.importers.document import instant_of
+from orchestrator.core.progress import add_quiet, build_progress
+from orchestrator.importers.document import parse_instant
 from orchestrator.importers.registry import FORMATS
-from orchestrator.reports.reference_import import Imported, NewImport, import_results
-from orchestrator.reports.reference_suites import import_published, suites_with_figures
+from orchestrator.reports.reference_import import NewImport, ReferenceImport, import_results
+from orchestrator.reports.reference_suites import import_published, list_reference_suites
 
 
 class Command(BaseCommand):
@@ -44,19 +44,19 @@ class Command(BaseCommand):
             nargs="?",
             const="all",
             metavar="SUITE",
-            help="the results in a suite, or in all: " + ", ".join(suites_with_figures()),
+            help="the results in a suite, or in all: " + ", ".join(list_reference_suites()),
         )
 
         add_quiet(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            member = first_owner(options["team"])
+            member = load_first_owner(options["team"])
             if options["published"]:
                 self._import_published(member, options)
             else:
                 new = _new_import(options)
-                with progress_of(options, f"Importing {new.name}") as show:
+                with build_progress(options, f"Importing {new.name}") as show:
                     done = import_results(member=member, new=new, progress=show)
                 self._tell(done)
         except PitwallError as error:
@@ -64,12 +64,12 @@ class Command(BaseCommand):
 
     def _import_published(self, member: Member, options: dict[str, Any]) -> None:
         asked = options["published"]
-        for suite in suites_with_figures() if asked == "all" else [asked]:
-            with progress_of(options, f"Importing {suite}") as show:
+        for suite in list_reference_suites() if asked == "all" else [asked]:
+            with build_progress(options, f"Importing {suite}") as show:
                 done = import_published(member=member, suite=suite, progress=show)
             self._tell(done)
 
-    def _tell(self, done: Imported) -> None:
+    def _tell(self, done: ReferenceImport) -> None:
         self.stdout.write(
             f"{done.source.name}: {done.rows} values, {done.unknown} of them unknown; "
             f"{done.added} added, {done.changed} changed, {done.unchanged} unchanged"
@@ -84,7 +84,7 @@ def _new_import(options: dict[str, Any]) -> NewImport:
         content = path.read_bytes()
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}") from error
-    moment = instant_of(options["measured_at"]) if options["measured_at"] else None
+    moment = parse_instant(options["measured_at"]) if options["measured_at"] else None
     if options["measured_at"] and moment is None:
         raise CommandError("--measured-at: expected a date and time such as 2026-01-31T12:00:00Z")
     return NewImport(

@@ -12,9 +12,9 @@ from django.db.models import Sum
 
 from orchestrator.benchmarks.models import Project
 from orchestrator.core.clock import utc_now
-from orchestrator.core.progress import Progress, add_quiet, progress_of
+from orchestrator.core.progress import Progress, add_quiet, build_progress
 from orchestrator.results.models import Removal
-from orchestrator.retention.pruning import Due, prune, what_is_due
+from orchestrator.retention.pruning import DueRemoval, list_due, prune
 
 
 class Command(BaseCommand):
@@ -29,8 +29,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         now = utc_now()
-        for project in _projects(options["project"]):
-            due = [each for each in what_is_due(project, now) if each.rows]
+        for project in _load_projects(options["project"]):
+            due = [each for each in list_due(project, now) if each.rows]
             for each in due:
                 of_runs = f" of {each.runs} runs" if each.runs else ""
                 self.stdout.write(
@@ -40,27 +40,29 @@ class Command(BaseCommand):
             if not due:
                 self.stdout.write(f"{project.team.slug}/{project.slug}: nothing is due")
             elif not options["dry_run"]:
-                with progress_of(options, f"Pruning {project.slug}") as show:
-                    batches = prune(project, now, progress=_rows_gone(project, due, show))
+                with build_progress(options, f"Pruning {project.slug}") as show:
+                    batches = prune(project, now, progress=_build_row_progress(project, due, show))
                 self.stdout.write(f"{project.team.slug}/{project.slug}: done in {batches} batches")
 
 
-def _rows_gone(project: Project, due: list[Due], show: Progress) -> Callable[[], None]:
+def _build_row_progress(
+    project: Project, due: list[DueRemoval], show: Progress
+) -> Callable[[], None]:
     """Return a callback that shows after each batch how many of the due rows are deleted."""
-    total, before = sum(each.rows for each in due), _rows_removed(project)
+    total, before = sum(each.rows for each in due), _count_rows_removed(project)
 
     def tell() -> None:
-        gone = _rows_removed(project) - before
+        gone = _count_rows_removed(project) - before
         show(min(gone, total), total)
 
     return tell
 
 
-def _rows_removed(project: Project) -> int:
+def _count_rows_removed(project: Project) -> int:
     return int(Removal.objects.filter(project=project).aggregate(rows=Sum("rows"))["rows"] or 0)
 
 
-def _projects(asked: str | None) -> list[Project]:
+def _load_projects(asked: str | None) -> list[Project]:
     projects = Project.objects.select_related("team").order_by("pk")
     if not asked:
         return list(projects)

@@ -11,12 +11,12 @@ from django.core.management.base import BaseCommand, CommandError
 
 from cli.pitwall.units import format_count
 from orchestrator.accounts.models import Team
-from orchestrator.accounts.selectors import team_named
+from orchestrator.accounts.selectors import load_team
 from orchestrator.core.errors import PitwallError
-from orchestrator.core.progress import add_quiet, progress_of
+from orchestrator.core.progress import add_quiet, build_progress
 from orchestrator.retention.whole_team import (
     check_is_idle,
-    holdings_of,
+    list_holdings,
     remove_whole_team,
 )
 
@@ -34,11 +34,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            team = team_named(options["team"])
+            team = load_team(options["team"])
             check_is_idle(team)
             self._tell(team)
             _confirm(team, options["confirm"])
-            with progress_of(options, f"Removing {team.slug}") as show:
+            with build_progress(options, f"Removing {team.slug}") as show:
                 remove_whole_team(team=team, progress=show)
         except PitwallError as error:
             raise CommandError(str(error)) from error
@@ -46,7 +46,7 @@ class Command(BaseCommand):
 
     def _tell(self, team: Team) -> None:
         self.stdout.write(f"These are deleted permanently with the team {team.name} ({team.slug}):")
-        for each in holdings_of(team):
+        for each in list_holdings(team):
             self.stdout.write(f"  {format_count(each.count)} {each.title}")
         self.stdout.write(
             "and its audit log. Users keep their accounts, and hosts that are reached over SSH "
