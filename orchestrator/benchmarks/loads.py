@@ -74,7 +74,7 @@ def list_primary_metrics(spec: Spec) -> tuple[str, ...]:
 
 
 def list_configurations(spec: Spec) -> list[Spec]:
-    """Return the different definitions of all cases (see shapes_of)."""
+    """Return the different definitions of all cases (see resolve_cells)."""
     return resolve_cells(spec, [case.parameters for case in expand(spec)] if spec.options else ())
 
 

@@ -86,20 +86,22 @@ def _build_interval(seconds: float, task: str, **options: str) -> dict[str, obje
 
 app.conf.beat_schedule = {
     "pump": _build_interval(1.0, "orchestrator.dispatch.tasks.pump"),
-    "sweep": _build_interval(5.0, "orchestrator.dispatch.tasks.release_lost_work"),
+    "release-lost-work": _build_interval(5.0, "orchestrator.dispatch.tasks.release_lost_work"),
     "store-verdicts": _build_interval(5.0, "orchestrator.dispatch.tasks.store_verdicts"),
     "claim-schedules": _build_interval(10.0, "orchestrator.dispatch.tasks.claim_schedules"),
     "prune-results": _build_interval(60.0, "orchestrator.dispatch.tasks.prune_results"),
     "import-results": _build_interval(2.0, "orchestrator.dispatch.tasks.import_results"),
     "remove-ended": _build_interval(60.0, "orchestrator.dispatch.tasks.remove_ended"),
     "check-hosts": _build_interval(30.0, "orchestrator.dispatch.tasks.check_hosts"),
-    "look-for-changes": _build_interval(3.0, "orchestrator.dispatch.tasks.detect_change_points"),
-    "follow-changes": _build_interval(5.0, "orchestrator.dispatch.tasks.advance_changes"),
-    "tell": _build_interval(3.0, "orchestrator.dispatch.tasks.notify_channels"),
-    "tidy-repositories": _build_interval(
+    "detect-change-points": _build_interval(
+        3.0, "orchestrator.dispatch.tasks.detect_change_points"
+    ),
+    "advance-changes": _build_interval(5.0, "orchestrator.dispatch.tasks.advance_changes"),
+    "notify-channels": _build_interval(3.0, "orchestrator.dispatch.tasks.notify_channels"),
+    "remove-unused-repositories": _build_interval(
         60.0, "orchestrator.dispatch.tasks.remove_unused_repositories"
     ),
-    "follow-forges": _build_interval(5.0, "orchestrator.dispatch.tasks.sync_forges"),
+    "sync-forges": _build_interval(5.0, "orchestrator.dispatch.tasks.sync_forges"),
     "fetch-repositories": _build_interval(
         5.0, "orchestrator.dispatch.tasks.fetch_repositories", queue=settings.FETCH_QUEUE
     ),

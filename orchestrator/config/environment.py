@@ -15,7 +15,7 @@ def read_flag(name: str, *, default: bool = False) -> bool:
 
 
 def number(name: str, default: int = 0) -> int:
-    """Return `whole`, or `default` if the variable is not set."""
+    """Return `read_whole`, or `default` if the variable is not set."""
     value = read_whole(name)
     return default if value is None else value
 
@@ -49,7 +49,7 @@ def read_whole(name: str) -> int | None:
 
 
 def limit(name: str, default: int) -> int | None:
-    """Return `whole`, or `default` if it is not set; None (no limit) for the word none."""
+    """Return `read_whole`, or `default` if it is not set; None (no limit) for the word none."""
     return None if read_text(name) == "none" else number(name, default)
 
 

@@ -2,7 +2,7 @@
 
 It goes to standard error, so that the output of a command can be piped.
 
-    with progress_of(options, "Importing") as show:
+    with build_progress(options, "Importing") as show:
         for done, row in enumerate(rows, start=1):
             …
             show(done, len(rows))

@@ -34,13 +34,13 @@ def wake_check(host_id: UUID) -> None:
 
 def wake_forges() -> None:
     """Send the ticks that process new webhooks of a forge."""
-    for task in ("claim_schedules", "follow_forges"):
+    for task in ("claim_schedules", "sync_forges"):
         transaction.on_commit(partial(_send, task))
 
 
 def wake_channels() -> None:
     """Send the tick that delivers what is due, such as a test."""
-    transaction.on_commit(partial(_send, "tell"))
+    transaction.on_commit(partial(_send, "notify_channels"))
 
 
 def _send(task: str = "pump", *words: str) -> None:

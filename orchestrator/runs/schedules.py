@@ -189,7 +189,7 @@ def delete_schedule(*, member: Member, schedule_id: UUID) -> None:
 def lock_due(*, now: datetime, without: Collection[UUID] = ()) -> Schedule | None:
     """Lock the schedule that has been due for longest until the end of the transaction.
 
-    Schedules locked by other workers are skipped. Start its runs and call `note_outcome` in the
+    Schedules locked by other workers are skipped. Start its runs and call `record_outcome` in the
     same transaction, so that a crash in between changes nothing.
     """
     ready = Q(not_before=None) | Q(not_before__lte=now)

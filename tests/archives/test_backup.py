@@ -226,8 +226,8 @@ def test_a_restore_names_the_variable_that_takes_the_missing_key(
     here = {"PITWALL_SECRET_KEY": "a-new-secret-key-of-the-machine-that-restores-1"}
     make_personas()
     add = "from orchestrator.fleet.services import *; from orchestrator.accounts.models import *; "
-    add += "from orchestrator.accounts.selectors import member_for_user; "
-    add += "add_credential(member=member_for_user(User.objects.get(username='alice')), name='lab')"
+    add += "from orchestrator.accounts.selectors import load_member; "
+    add += "add_credential(member=load_member(User.objects.get(username='alice')), name='lab')"
     given = {**here, **sealed_with}
     path = tmp_path / "pitwall.zip"
     for argv in (("shell", "--no-imports", "-c", add), ("backup", str(path), "--quiet")):

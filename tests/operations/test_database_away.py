@@ -80,7 +80,7 @@ def test_a_connection_closed_by_pitwall_is_an_internal_error(
     answer = client.get(reverse("runs"))
     connection.close()
     assert (answer.status_code, answer.has_header("Retry-After")) == (500, False)
-    monkeypatch.setattr("orchestrator.api.routers.runs.selectors.runs_of", mistake)
+    monkeypatch.setattr("orchestrator.api.routers.runs.selectors.load_runs", mistake)
     answer = client.get("/api/v1/runs", headers={"Authorization": f"Bearer {secret}"})
     connection.close()
     assert (answer.status_code, answer.has_header("Retry-After")) == (500, False)

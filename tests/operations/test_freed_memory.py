@@ -25,10 +25,10 @@ def resident():
 #: Each of eight threads reads 24 MiB three times and keeps a little of its own, as tasks do.
 PROGRAM = f"""
 import sys, threading
-from orchestrator.operations.freed_memory import give_freed_memory_back
+from orchestrator.operations.freed_memory import return_freed_memory
 
 if sys.argv[1] == "given back":
-    give_freed_memory_back()
+    return_freed_memory()
 
 kept, together = [], threading.Barrier(8)
 
@@ -52,15 +52,15 @@ print((resident() - before) * 4096)
 
 #: Of many small blocks all are freed but one here and there.
 SCATTERED = """
-from orchestrator.operations.freed_memory import give_free_pages_back, give_freed_memory_back
+from orchestrator.operations.freed_memory import return_free_pages, return_freed_memory
 
-give_freed_memory_back()
+return_freed_memory()
 before = resident()
 blocks = [bytearray(2000) for _ in range(20_000)]
 kept = blocks[::100]
 del blocks
 left = resident()
-give_free_pages_back()
+return_free_pages()
 print((left - before) * 4096, (resident() - before) * 4096)
 """
 
