@@ -107,7 +107,7 @@ def list_commits(
     cursor: NumberCursor = None,
     limit: Limit = 50,
 ) -> ProjectCommitPage:
-    """The commits that Pitwall knows, in the order in which it found them, the last one first."""
+    """The commits that Pitwall knows, the most recently found first."""
     rows = match_commits(load_project(request.auth.member, project), text or "")
     found, following = cut_page(rows, after=cursor, limit=limit)
     return ProjectCommitPage(commits=[project_commit_out(each) for each in found], next=following)

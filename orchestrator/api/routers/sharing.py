@@ -76,7 +76,7 @@ def create_page_link(request: CallerRequest, payload: ShareLinkIn) -> Status[New
 
 @router.delete("/share-links/{uuid:link_id}", response={204: None}, summary="Revoke a shared link")
 def revoke_link(request: CallerRequest, link_id: UUID) -> Status[None]:
-    """From now on the link does not work."""
+    """The link stops working immediately."""
     revoke_share_link(member=request.auth.member, link_id=link_id)
     return Status(HTTPStatus.NO_CONTENT, None)
 

@@ -81,8 +81,8 @@ class HistoryChangeOut(Schema):
 
 class HistoryBreakOut(Schema):
     """The point `before_commit` is not comparable with the previous point, because of another
-    machine (`host`) or another configuration (`definition`). `bridge` is the factor by which that
-    alone changed the values, if commits were measured at least 5 times on both sides."""
+    machine (`host`) or another configuration (`definition`). If commits were measured at least 5
+    times on both sides, they show that this alone multiplied the values by `bridge`."""
 
     before_commit: str
     host: bool

@@ -13,7 +13,7 @@ from orchestrator.runs.run_warnings import find_warnings
 
 
 class PlannedCaseOut(Schema):
-    """A chosen case; `unsupported` is the reason why its definition says it cannot be measured."""
+    """A chosen case; `unsupported` is the reason why it cannot be measured."""
 
     key: str
     label: str

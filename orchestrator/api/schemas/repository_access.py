@@ -16,7 +16,7 @@ UserName = Annotated[str, StringConstraints(max_length=100, pattern=r"^[!-~]*$")
 class RepositoryAccessOut(Schema):
     """Private keys and tokens are never returned. `public_key` is null without a deploy key.
     `host_key` is the pinned fingerprint of the SSH server's key, null if none is pinned;
-    `offered_host_key` is another key that the server showed and a maintainer has not accepted."""
+    `offered_host_key` is another key that the server showed, until a maintainer accepts it."""
 
     project: str
     credential: Literal["deploy_key", "token", "none"]

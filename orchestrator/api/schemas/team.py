@@ -105,7 +105,7 @@ class MirrorsUseOut(Schema):
 
 class QuotasOut(Schema):
     """Usage and quotas of the team; a quota is null if there is no limit. `own`: the quotas are set
-    for this team. The operator of Pitwall changes them."""
+    for this team. The administrator changes them."""
 
     own: bool
     hosts: HostsUseOut
