@@ -252,7 +252,7 @@ def _describe_steady(known: dict[tuple[str, str], Drift], earlier: int) -> str:
 def _describe_drift(
     drifted: dict[tuple[str, str], Drift], earlier: list[GoldenOutcome], cases: int
 ) -> str:
-    """Return the metric that moved most, by how much, from which values, and since when."""
+    """Return the metric with the largest drift, its size, the earlier values, and its start."""
     (case, key), worst = max(drifted.items(), key=lambda item: abs(item[1].change))
     info = METRICS[key]
     value, low, high = (

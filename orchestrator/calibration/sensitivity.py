@@ -15,9 +15,9 @@ from orchestrator.results.models import Calibration
 from orchestrator.stats.noise import Noise
 from orchestrator.stats.power import compute_needed_blocks, compute_smallest_change
 
-#: Numbers of blocks for which the smallest detectable change is shown.
+#: The smallest detectable change is shown for these numbers of blocks.
 BLOCKS = (5, 7, 10, 20)
-#: The change for which the number of blocks is shown.
+#: The number of blocks is shown for this change.
 CHANGE = 0.05
 
 

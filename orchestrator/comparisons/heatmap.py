@@ -62,7 +62,7 @@ _TileInput = tuple[CaseComparison, MetricComparison | None, str]
 
 
 def list_axes(report: ComparisonReport) -> dict[str, Axis]:
-    """Return the properties in which cases differ, by name: the matrix first, then metrics."""
+    """Return the properties that differ between cases, by name: the matrix first, then metrics."""
     # Cases are in the order of their matrix.
     cases = sorted(report.cases, key=lambda case: case.case.pk)
     names = dict.fromkeys(name for case in cases for name in case.case.parameters)

@@ -174,7 +174,7 @@ class ComparisonReport:
 
 
 def build_comparison_query(report: ComparisonReport, run: Run | None = None) -> dict[str, str]:
-    """The parameters with which the page and the API return this report.
+    """The parameters of the page and the API for this report.
 
     `run`: the run that the report is limited to. Parameters of the contender are those that differ
     from the baseline's.

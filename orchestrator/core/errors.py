@@ -11,7 +11,7 @@
     └── HostError              a host or the connection to it failed; `transient`: retry helps
         ├── UnreachableError       no connection (transient)
         ├── HostKeyMismatchError   the host key is not the confirmed one
-        ├── LoginRefusedError      the host does not accept our key
+        ├── LoginRefusedError      the host does not accept Pitwall's key
         └── HostSetupError         something that the job needs is missing on the host
 
 Packages define subclasses where they raise them: transport's CommandTimedOutError, dispatch's

@@ -15,7 +15,7 @@ TOLERANCE = {"memory_bytes": 0.1, "base_clock_mhz": 0.05, "boost_clock_mhz": 0.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """A field in which a host differs from its profile."""
+    """A field that differs between a host and its profile."""
 
     field: str
     profile: Any
@@ -53,7 +53,7 @@ def extract_profile_fields(facts: Facts) -> dict[str, Any]:
 
 
 def find_contradictions(profile: Facts, facts: Facts) -> list[Contradiction]:
-    """Return the fields in which the host differs from its profile, where both are known."""
+    """Return the fields that differ between the host and its profile, if both are known."""
     told = extract_profile_fields(facts)
     return [
         Contradiction(field=name, profile=profile[name], host=value)

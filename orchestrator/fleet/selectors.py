@@ -117,7 +117,7 @@ def load_latest_snapshot(host: Host) -> HostSnapshot | None:
 
 
 def load_contradictions(host: Host) -> list[Contradiction]:
-    """Return the fields in which the host's latest facts differ from its profile."""
+    """Return the fields that differ between the host's latest facts and its profile."""
     snapshot = load_latest_snapshot(host)
     return find_contradictions(vars(host.profile), snapshot.facts) if snapshot else []
 

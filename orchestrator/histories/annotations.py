@@ -111,7 +111,7 @@ def describe_scope(annotation: Annotation) -> Scope:
 def find_annotated_points(
     series: Iterable[int], annotations: Iterable[PlacedAnnotation]
 ) -> dict[int, int]:
-    """Map each annotated commit to one of these series in which it was measured."""
+    """Map each annotated commit to one of these series that contains it."""
     rows = Point.objects.filter(
         series__in=list(series), commit__in={each.commit for each in annotations}
     )

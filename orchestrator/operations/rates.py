@@ -81,7 +81,7 @@ def count(key: str, limit: int, whose: str) -> Rate | None:
 def count_visitor(request: HttpRequest) -> Rate | None:
     """Count a request without a session or a valid token, by the client's address.
 
-    Only our own proxies are trusted to report it.
+    Only the configured proxies are trusted to report it.
     """
     return count(
         f"address:{_mask_client_address(request)}",

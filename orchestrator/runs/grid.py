@@ -194,7 +194,7 @@ def _count_trials(run: Run) -> Sequence[tuple[int, UUID, int, str, int]]:
 
 
 def _build_rows(cells: Mapping[int, Mapping[int, Cell]], width: int) -> tuple[Row, ...]:
-    """Return rows in the order in which the cases were created: that of the definition's matrix."""
+    """Return rows in the order of the definition's matrix, as the cases were created."""
     cases = Case.objects.in_bulk(cells)
     return tuple(
         Row(case=cases[key], cells=tuple(cells[key].get(at) for at in range(width)))

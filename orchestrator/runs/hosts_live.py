@@ -66,7 +66,7 @@ class HostProgress:
 
 
 def build_hosts_live(parts: Iterable[JobProgress]) -> list[HostProgress]:
-    """Group the jobs by host, in the order in which the run names the hosts."""
+    """Group the jobs by host, in the order of the hosts of the run."""
     found: dict[object, list[JobProgress]] = {}
     for part in parts:
         found.setdefault(host_key(part.job), []).append(part)

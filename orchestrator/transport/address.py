@@ -42,7 +42,7 @@ class HostKey:
 
     @property
     def line(self) -> str:
-        """`ssh-ed25519 AAAA…`: the form in which it is stored and pinned."""
+        """`ssh-ed25519 AAAA…`: the stored and pinned form."""
         return f"{self.type} {self.base64}"
 
     @property

@@ -90,7 +90,7 @@ def _identify_visitor(request: HttpRequest, place: str, named: Mapping[str, str]
 
 
 def _build_shared_query(asked: QueryDict, link: ShareLink) -> QueryDict:
-    """Return the shared query, in which a visitor may change only view options."""
+    """Return the shared query; a visitor may change only its view options."""
     query = QueryDict(link.query, mutable=True)
     options = _VIEW_OPTIONS.get(link.page, frozenset())
     for name, values in asked.lists():

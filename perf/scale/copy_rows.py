@@ -134,7 +134,7 @@ class Maker:
         return self._readings(places, values), self._points(places, values)
 
     def _readings(self, places: NDArray[np.int64], values: NDArray[np.float64]) -> bytes:
-        """Return the rows of our own trials, then the imported ones."""
+        """Return the rows of Pitwall's trials, then the imported ones."""
         own = self._part.own_cells
         parts = [
             self._some_readings(places, values[:, cells], cells, told=told)

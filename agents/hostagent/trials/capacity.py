@@ -2,8 +2,8 @@
 
 Capacity is the rate at which a probe meets its objective half of the time. The estimate is a
 posterior distribution of its logarithm on a grid; the prior is uniform. A probe at rate r passes
-with probability 0.02 + 0.96 · Φ(ln(capacity / r) / 0.02): near the capacity the result is random,
-and one probe in fifty gives the wrong result at any rate. So no single probe excludes a rate.
+with probability 0.02 + 0.96 · Φ(ln(capacity / r) / 0.02). Near the capacity the result is random,
+and at any rate one probe in fifty gives the wrong result. So no single probe excludes a rate.
 (Probabilistic bisection: Horstein 1963; Waeber, Frazier, Henderson 2013.)
 """
 

@@ -4,8 +4,8 @@
     curl http://127.0.0.1:8080/known
     curl http://127.0.0.1:8080/stats
 
-The delays are a fixed cycle of 1,000, in the order in which requests arrive over all connections.
-980 follow a lognormal distribution (median 20 ms); a tail of 20 is from 240 to 260 ms. After each
+The delays are a fixed cycle of 1,000, in the order of arrival over all connections. Of these, 980
+follow a lognormal distribution (median 20 ms). A tail of 20 is from 240 to 260 ms. After each
 1,000 requests every delay was used exactly once, so the percentiles of the cycle are those of the
 server. The percentiles of any 2,000 or more consecutive requests are within 1 % of them. The tail
 is 2 % and not 1 %, so p99 is in its middle. At the edge between body and tail, one request more or

@@ -30,7 +30,7 @@ class ReferenceSource(models.Model):
 
 
 class ReferenceResult(models.Model):
-    """One value of a source, never mixed with our own measurements.
+    """One value of a source, never mixed with Pitwall's measurements.
 
     A `metric` of our registry is in our unit; any other keeps its name and unit. A `value` of null
     is unknown; `sentinel` is the text in its place. `key` is a hash of all identifying fields, so

@@ -19,7 +19,7 @@ class Reading(models.Model):
     """All metrics of one trial: `values[i]` belongs to the metric `metrics[i]`, in its SI unit.
 
     `id` is that of our trial, or derived from the client's result, so that the same result is
-    imported once. `provenance` comes from the client; null for our own trials, which store it.
+    imported once. `provenance` comes from the client; null for Pitwall's trials, which store it.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)

@@ -58,7 +58,7 @@ from orchestrator.web.hosts.noise import build_noise_floor
 from orchestrator.web.hosts.presenters import build_fleet_rows, count_fleet, hash_fleet
 
 LATEST_JOBS = 20
-#: The states for which the page has a button.
+#: The states that the page has a button for.
 HELD_OR_READY = (HostState.READY, HostState.MAINTENANCE, HostState.RETIRED)
 _GIB = 1024**3
 #: Fields of the form that are fields of the profile.
