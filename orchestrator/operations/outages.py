@@ -80,7 +80,7 @@ class OutageFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if outages.explain(record):
             return False
-        for error in _iterate_causes(record):
+        for error in _iterate_errors(record):
             service = find_failed_service(error)
             if service is None:
                 continue
@@ -103,18 +103,28 @@ def find_failed_service(error: BaseException) -> str | None:
     return "PostgreSQL" if state.startswith(_AWAY_STATES) else None
 
 
-def _iterate_causes(record: logging.LogRecord) -> Iterator[BaseException]:
+def is_outage(error: BaseException) -> bool:
+    """Return whether a server that is away caused this error or one of its causes."""
+    return any(find_failed_service(each) is not None for each in _iterate_causes(error))
+
+
+def _iterate_errors(record: logging.LogRecord) -> Iterator[BaseException]:
     """Yield the exceptions of a record and their causes."""
     arguments = record.args if isinstance(record.args, tuple) else ()
     error = record.exc_info[1] if record.exc_info else None
-    firsts = [error, *(each for each in arguments if isinstance(each, BaseException))]
-    for first in firsts:
-        cause: BaseException | None = first
-        for _ in range(_MOST_CAUSES):
-            if cause is None:
-                break
-            yield cause
-            cause = cause.__cause__ or cause.__context__
+    for first in (error, *arguments):
+        if isinstance(first, BaseException):
+            yield from _iterate_causes(first)
+
+
+def _iterate_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what caused it, at most _MOST_CAUSES."""
+    cause: BaseException | None = error
+    for _ in range(_MOST_CAUSES):
+        if cause is None:
+            return
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _first_line(text: str) -> str:

@@ -6,12 +6,15 @@ from collections.abc import Callable
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import InterfaceError, connection
 from django.test import Client
 from django.urls import reverse
 
+from orchestrator.accounts.models import Team
 from orchestrator.accounts.services import create_token
+from orchestrator.config.celery import app
 from orchestrator.operations.outages import OutageFilter
+from orchestrator.operations.watched_tasks import WatchedTask
 from tests.support.engine import own_database_url
 from tests.support.factories import Personas, make_personas
 
@@ -119,3 +122,36 @@ def test_any_other_error_is_internal(personas: Personas, monkeypatch: pytest.Mon
     answer = client.get(reverse("runs"))
     assert (answer.status_code, answer.has_header("Retry-After")) == (500, False)
     assert "Something went wrong" in answer.content.decode()
+
+
+class Counting(WatchedTask):
+    name = "orchestrator.dispatch.tasks.counting"
+
+    def run(self) -> int:
+        return Team.objects.count()
+
+
+class Broken(WatchedTask):
+    name = "orchestrator.dispatch.tasks.broken"
+
+    def run(self) -> None:
+        _use_a_closed_cursor()
+
+
+def test_a_task_that_loses_the_database_ends_without_a_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Celery would copy and keep the traceback of a task that fails."""
+    task = app.register_task(Counting())
+    assert task() == 0
+    _end_our_session()
+    assert task() is None
+    (record,) = caplog.records
+    assert record.getMessage().startswith("task counting did not end: ")
+    connection.close()
+    assert task() == 0
+
+
+def test_a_task_with_a_fault_of_its_own_fails() -> None:
+    with pytest.raises(InterfaceError):
+        app.register_task(Broken())()
