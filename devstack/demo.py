@@ -24,6 +24,7 @@ from devstack.places import CHECKOUT
 
 ROUNDS = 7
 POLL_S = 1.0
+QUIETER = "The reasons are listed above: stop other programs, and run it again."
 
 
 class DemoError(DevstackError):
@@ -61,7 +62,7 @@ def run_demo(folder: Path, api: str | None, ssh: Sequence[str]) -> None:
     slower = compare(client, run, commits.first, commits.slower)
     for comparison in (harmless, slower):
         print(render_comparison(comparison), flush=True)
-    judge(harmless["verdict"], slower["verdict"])
+    judge(harmless["verdict"], slower["verdict"], count_excluded_blocks(slower))
 
 
 def seed_demo(repository: Path, ssh: Sequence[str]) -> dict[str, Any]:
@@ -105,12 +106,20 @@ def compare(client: Client, run: dict[str, Any], baseline: str, contender: str) 
     return comparison
 
 
-def judge(harmless: str, slower: str) -> None:
-    """Raise DemoError unless both verdicts are right."""
+def count_excluded_blocks(comparison: dict[str, Any]) -> int:
+    return sum(case["excluded_blocks"] for case in comparison["cases"])
+
+
+def judge(harmless: str, slower: str, excluded: int) -> None:
+    """Raise DemoError unless both verdicts are right.
+
+    `excluded`: the excluded blocks of the slower commit.
+    """
     if harmless == "regressed":
         raise DemoError("the commit that changes nothing was called slower.")
     if slower != "regressed":
-        raise DemoError(f"the slower commit was called {slower}, not regressed.")
+        why = f" {excluded} blocks were excluded. {QUIETER}" if excluded else ""
+        raise DemoError(f"the slower commit was called {slower}, not regressed.{why}")
     print("The slower commit was caught; the one that changes nothing was not.", flush=True)
 
 

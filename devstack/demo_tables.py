@@ -23,6 +23,9 @@ def render_comparison(comparison: dict[str, Any]) -> str:
             f"  {case['case']['label'] or 'the only case'}",
             *render_table(build_rows(case)),
         ]
+        lines += [
+            f"    {issue['trials']} trials: {issue['title']}" for issue in case["validity_issues"]
+        ]
     lines += [f"  note: {note}" for note in comparison.get("notes", [])]
     return "\n".join([*lines, "", f"  {comparison['web_url']}", ""])
 

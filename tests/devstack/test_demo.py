@@ -7,7 +7,7 @@ import pytest
 
 from cli.pitwall.bar import Progress
 from devstack import demo_repository
-from devstack.demo import DemoError, judge
+from devstack.demo import DemoError, count_excluded_blocks, judge
 from devstack.demo_progress import show
 from devstack.demo_repository import RepositoryError
 from devstack.demo_tables import format_quantity, render_comparison
@@ -117,6 +117,10 @@ COMPARISON = {
         {
             "case": {"key": "k", "label": "16 connections"},
             "verdict": "regressed",
+            "excluded_blocks": 2,
+            "validity_issues": [
+                {"code": "foreign_process", "title": "CPU of other processes", "trials": 3}
+            ],
             "metrics": [
                 {
                     "title": "Requests per second", "unit": "1/s", "primary": True,
@@ -144,6 +148,7 @@ def test_a_comparison_is_printed_with_intervals_and_address():
     assert len({line.index("]") for line in table if "]" in line}) == 1
     assert COMPARISON["web_url"] in text
     assert "REGRESSED: Slower by 10.8 %." in text
+    assert "    3 trials: CPU of other processes" in text.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -164,8 +169,14 @@ def test_quantities_are_printed_with_significant_digits(value, unit, text):
 
 
 def test_the_demo_passes_only_with_the_expected_verdicts():
-    judge("equivalent", "regressed")
+    judge("equivalent", "regressed", 0)
     with pytest.raises(DemoError, match="changes nothing was called slower"):
-        judge("regressed", "regressed")
-    with pytest.raises(DemoError, match="was called inconclusive, not regressed"):
-        judge("equivalent", "inconclusive")
+        judge("regressed", "regressed", 0)
+    with pytest.raises(DemoError, match=r"was called inconclusive, not regressed\.$"):
+        judge("equivalent", "inconclusive", 0)
+
+
+def test_the_demo_names_excluded_blocks_as_the_reason_for_a_missing_verdict():
+    excluded = count_excluded_blocks(COMPARISON)
+    with pytest.raises(DemoError, match=r"2 blocks were excluded.* stop other programs"):
+        judge("equivalent", "inconclusive", excluded)
