@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
 from django.db.models import BigIntegerField, F, Func, Q, Sum, Value
 from django.db.models.functions import Concat
 
@@ -13,6 +14,7 @@ from orchestrator.dispatch.agent import AgentError
 from orchestrator.dispatch.job_hosts import HostSession
 from orchestrator.dispatch.plan import MAX_ATTEMPTS
 from orchestrator.dispatch.rounds import step_id
+from orchestrator.runs import claims
 from orchestrator.runs.models import Build, Job
 from orchestrator.runs.states import BuildState
 
@@ -32,14 +34,16 @@ def record_build_start(
     if _load_build(job, session, event).exists():
         return
     _check_number(job, session)
-    Build.objects.create(
-        job=job,
-        host=session.host,
-        commit=_commit(job, event),
-        recipe=_parse_recipe(event),
-        label=str(event.get("label") or "")[:200],
-        started_at=at,
-    )
+    with transaction.atomic():
+        claims.update_job(job)
+        Build.objects.create(
+            job=job,
+            host=session.host,
+            commit=_commit(job, event),
+            recipe=_parse_recipe(event),
+            label=str(event.get("label") or "")[:200],
+            started_at=at,
+        )
 
 
 def record_build_done(
@@ -79,7 +83,9 @@ def _end_build(
         if not changes.get("cached"):
             record_past_span("build", build.started_at, at, commit=build.commit.sha)
             _read_log(job, session, build)
-        Build.objects.filter(pk=build.pk).update(**changes)
+        with transaction.atomic():
+            claims.update_job(job)
+            Build.objects.filter(pk=build.pk).update(**changes)
 
 
 def _read_log(job: Job, session: HostSession, build: Build) -> None:

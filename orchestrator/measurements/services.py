@@ -23,6 +23,7 @@ from orchestrator.measurements.recording import MeasuredRow, record
 from orchestrator.results.models import Artifact, Histogram, HistogramKind, LoadResult, RunVerdict
 from orchestrator.runs.models import Job, Trial
 from orchestrator.runs.states import TrialState
+from orchestrator.runs.version_keys import NEXT_REVISION
 from orchestrator.stats import histogram as stats_histogram
 
 #: The limit of a fact in the provenance of a trial, in characters of JSON.
@@ -103,6 +104,7 @@ def fail_trial(
 
 
 def _claim(trial: Trial, job: Job, **changes: Any) -> bool:
+    Job.objects.filter(pk=job.pk).update(revision=NEXT_REVISION)
     planned = Trial.objects.filter(pk=trial.pk, job=job, state=TrialState.PLANNED)
     return bool(planned.update(attempt=job.attempt, host=job.host, **changes))
 

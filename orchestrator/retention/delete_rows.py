@@ -20,6 +20,7 @@ from orchestrator.results.models import (
 )
 from orchestrator.runs.models import Run, Trial
 from orchestrator.runs.states import Validity
+from orchestrator.runs.version_keys import NEXT_REVISION
 from orchestrator.stats.histogram import Histogram as Distribution
 
 #: Rows per transaction: files are large, distributions have to be merged, the rest is light.
@@ -122,6 +123,7 @@ def merge_distributions(run: Run) -> DeletedRows:
 
 def remove_trials(run: Run) -> DeletedRows:
     """Delete single trials with their readings; the points that contain them stay."""
+    run.jobs.update(revision=NEXT_REVISION)
     trials = list(Trial.objects.filter(job__run=run).values_list("pk", flat=True)[:TRIALS])
     size = _measure_trials(trials)
     Reading.objects.filter(pk__in=trials).delete()

@@ -17,11 +17,7 @@ from orchestrator.accounts.services import record_audit
 from orchestrator.core.clock import utc_now
 from orchestrator.core.errors import ConflictError, NotFoundError
 from orchestrator.runs import selectors
-from orchestrator.runs.models import (
-    Job,
-    Run,
-    Trial,
-)
+from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.runs.run_state import sync_run_state
 from orchestrator.runs.states import (
     JOB_ACTIVE,
@@ -31,6 +27,7 @@ from orchestrator.runs.states import (
     RunState,
     TrialState,
 )
+from orchestrator.runs.version_keys import NEXT_REVISION
 
 #: The reason of a trial that a user cancelled begins with this.
 CANCELLED = "cancelled"
@@ -45,17 +42,24 @@ def cancel_run(*, member: Member, run_id: UUID) -> Run:
         raise ConflictError(f"this run has already ended: it is {run.state}")
     now = utc_now()
     with transaction.atomic():
+        # Jobs are locked before their run, as by a worker that ends a job.
+        jobs = list(run.jobs.select_for_update().order_by("pk"))
+        if all(job.state in JOB_ENDED for job in jobs):
+            raise ConflictError("this run has already ended")
         Run.objects.filter(pk=run.pk, cancel_requested_at=None).update(cancel_requested_at=now)
-        queued = list(run.jobs.select_for_update().filter(state=JobState.QUEUED))
-        run.jobs.filter(pk__in=[job.pk for job in queued]).update(
-            state=JobState.CANCELLED, message="cancelled before it began", ended_at=now
+        queued = [job.pk for job in jobs if job.state == JobState.QUEUED]
+        run.jobs.filter(pk__in=queued).update(
+            state=JobState.CANCELLED,
+            message="cancelled before it began",
+            ended_at=now,
+            revision=NEXT_REVISION,
         )
         Trial.objects.filter(job__in=queued, state=TrialState.PLANNED).update(
             state=TrialState.SKIPPED, message=CANCELLED
         )
         run.jobs.filter(state__in=JOB_ACTIVE).update(poll_at=Now())
         record_audit(member=member, action="run.cancelled", subject=run.pk)
-        if not run.jobs.exclude(state__in=JOB_ENDED).exists():
+        if not run.jobs.filter(state__in=JOB_ACTIVE).exists():
             Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, ended_at=now)
     run.refresh_from_db()
     return run
@@ -70,10 +74,7 @@ def cancel_case(*, member: Member, run_id: UUID, case_id: int) -> Run:
         jobs = list(run.jobs.select_for_update().filter(pk__in=mine).order_by("pk"))
         if not jobs:
             raise NotFoundError("there is no such case in this run")
-        left = Trial.objects.filter(job__in=jobs, case=case_id, state=TrialState.PLANNED)
-        if not left.update(
-            state=TrialState.SKIPPED, message=f"{CANCELLED} by {_name_member(member)}"
-        ):
+        if not _skip_planned(jobs, f"{CANCELLED} by {_name_member(member)}", case=case_id):
             raise ConflictError("this case has no trials left to measure")
         _end_emptied(jobs)
         record_audit(member=member, action="case.cancelled", subject=f"{run.pk} case {case_id}")
@@ -91,10 +92,7 @@ def cancel_job(*, member: Member, run_id: UUID, job_id: UUID) -> Run:
             raise NotFoundError("there is no such job in this run")
         if job.state in JOB_ENDED:
             raise ConflictError(f"this job has already ended: it is {job.state}")
-        left = Trial.objects.filter(job=job, state=TrialState.PLANNED)
-        if not left.update(
-            state=TrialState.SKIPPED, message=f"{_WITH_JOB} by {_name_member(member)}"
-        ):
+        if not _skip_planned([job], f"{_WITH_JOB} by {_name_member(member)}"):
             raise ConflictError("this job has no trials left to measure, so it is about to end")
         if job.state in JOB_ACTIVE:
             Job.objects.filter(pk=job.pk).update(poll_at=Now())
@@ -141,6 +139,13 @@ def _load_running(member: Member, run_id: UUID) -> Run:
 
 def _name_member(member: Member) -> str:
     return member.user.get_username()
+
+
+def _skip_planned(jobs: list[Job], message: str, **only: int) -> bool:
+    """Skip the planned trials of these locked jobs; return whether there were any."""
+    Job.objects.filter(pk__in=[job.pk for job in jobs]).update(revision=NEXT_REVISION)
+    left = Trial.objects.filter(job__in=jobs, state=TrialState.PLANNED, **only)
+    return bool(left.update(state=TrialState.SKIPPED, message=message))
 
 
 def _end_emptied(jobs: list[Job]) -> None:

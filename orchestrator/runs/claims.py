@@ -24,6 +24,7 @@ from orchestrator.runs.leasing import release
 from orchestrator.runs.models import HostRole, InterimAnalysis, Job, Placement, Trial
 from orchestrator.runs.run_state import sync_run_state
 from orchestrator.runs.states import JOB_ACTIVE, JOB_TRANSITIONS, JobState, TrialState
+from orchestrator.runs.version_keys import NEXT_REVISION
 
 #: A worker that has not renewed its claim for this long is considered dead.
 CLAIM_S = 30.0
@@ -78,8 +79,9 @@ def build_claim(job: Job, *, since: float) -> Claim:
 
 
 def update_job(job: Job, **changes: Any) -> None:
-    """Write `changes` to a job claimed by the caller, and renew the claim."""
+    """Write `changes` and a new revision to a job claimed by the caller, and renew the claim."""
     changes.setdefault("claimed_until", build_deadline(CLAIM_S))
+    changes["revision"] = NEXT_REVISION
     held = Job.objects.filter(pk=job.pk, claim=job.claim, state=job.state, attempt=job.attempt)
     if not held.update(**changes):
         raise JobClaimLost
@@ -121,10 +123,6 @@ def change_job_state(job: Job, state: JobState, **changes: Any) -> None:
 def end_job(job: Job, state: JobState, message: str) -> None:
     """End the job: skip planned trials, release the leases and update the run."""
     with transaction.atomic():
-        left = Trial.objects.filter(job=job, state=TrialState.PLANNED)
-        why = CANCELLED if state == JobState.CANCELLED else ""
-        left.update(state=TrialState.SKIPPED, message=why)
-        release(job)
         change_job_state(
             job,
             state,
@@ -138,6 +136,10 @@ def end_job(job: Job, state: JobState, message: str) -> None:
             poll_at=None,
             ended_at=Now(),
         )
+        left = Trial.objects.filter(job=job, state=TrialState.PLANNED)
+        why = CANCELLED if state == JobState.CANCELLED else ""
+        left.update(state=TrialState.SKIPPED, message=why)
+        release(job)
 
 
 def mark_unsupported(job: Job, reasons: Mapping[int, str]) -> None:
@@ -239,6 +241,7 @@ def _fail_queued(job: Job) -> bool:
             state=JobState.FAILED,
             message=f"{names} was retired before this job began; start the run on another host",
             ended_at=Now(),
+            revision=NEXT_REVISION,
         )
         if ended:
             Trial.objects.filter(job=job, state=TrialState.PLANNED).update(state=TrialState.SKIPPED)

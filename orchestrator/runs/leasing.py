@@ -26,6 +26,7 @@ from orchestrator.runs.models import HostLease, HostRole, Job, Placement, Run
 from orchestrator.runs.queue import FreeHost, Grant, PlacementRequest, WaitingJob, choose_grants
 from orchestrator.runs.run_state import sync_run_state
 from orchestrator.runs.states import JOB_ENDED, JobState
+from orchestrator.runs.version_keys import NEXT_REVISION
 
 #: The machine time that a team used counts against it for this long.
 MEMORY_S = 3600.0
@@ -87,6 +88,7 @@ def _begin_job(job: Job, hosts: Mapping[str, uuid.UUID]) -> None:
         started_at=job.started_at or Now(),
         poll_at=Now(),
         not_before=None,
+        revision=NEXT_REVISION,
     )
     sync_run_state(job.run_id)
 

@@ -1,46 +1,48 @@
 """The version key of one run in the API: a text that changes with the response.
 
-There is none while the run is active, since everything may change at any time.
+There is no key while the run is active, since everything may change at any time. Each job has a
+revision. A write that changes what the response shows of a job, its placements, builds, trials or
+analyses sets NEXT_REVISION in the same transaction, and does so first: whoever locks a job and its
+trials locks the job first, or two writers would wait for each other. The key has the sum of the
+revisions, which only grows, since jobs are never added to a run or removed from it. The reason why
+a queued job waits also depends on the hosts of the team and their leases. They are part of the key
+as values.
 """
 
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import F
 
 from orchestrator.accounts.members import Member
 from orchestrator.runs.states import RUN_ENDED
 
+#: The new value of `revision` in an update of jobs.
+NEXT_REVISION = F("revision") + 1
+
 _ENDED = sorted(str(state) for state in RUN_ENDED)
 
-
-def _rows(table: str) -> str:
-    """Return SQL that detects changed and deleted rows: an updated row has a new ctid and xmin."""
-    return f"sum(hashtextextended({table}.ctid::text, {table}.xmin::text::bigint))"
-
-
-#: The wait reason of a run depends on the hosts of its team and their leases, and so on the time.
-_WAITS = f"""\
-SELECT concat_ws(' ', {_rows("host")}, {_rows("lease")}) FROM fleet_host host
-LEFT JOIN runs_hostlease lease ON lease.host_id = host.id WHERE host.team_id = run.team_id"""
+_HOSTS = """\
+SELECT md5(string_agg((host.id, host.name, host.state, host.message, host.profile_id, host.tags,
+                       lease.job_id)::text, '' ORDER BY host.id))
+FROM fleet_host host LEFT JOIN runs_hostlease lease ON lease.host_id = host.id
+WHERE host.team_id = run.team_id"""
+#: Runs whose wait reason also depends on the time.
 _FOR_A_TIME = """\
 EXISTS (SELECT FROM fleet_host host WHERE host.team_id = run.team_id AND host.open_hours <> '')
 OR EXISTS (SELECT FROM runs_job job WHERE job.run_id = run.id AND job.not_before > now())"""
 
 _RUN = f"""\
-SELECT concat_ws(' ', run.ctid, run.xmin,
-    (SELECT {_rows("job")} FROM runs_job job WHERE job.run_id = run.id),
-    (SELECT {_rows("trial")} FROM runs_trial trial JOIN runs_job job ON job.id = trial.job_id
-     WHERE job.run_id = run.id),
-    (SELECT {_rows("build")} FROM runs_build build JOIN runs_job job ON job.id = build.job_id
-     WHERE job.run_id = run.id),
-    CASE WHEN run.state = 'queued' THEN ({_WAITS}) END)
+SELECT concat_ws(' ',
+    (SELECT sum(job.revision) FROM runs_job job WHERE job.run_id = run.id),
+    CASE WHEN run.state = 'queued' THEN ({_HOSTS}) END)
 FROM runs_run run WHERE run.id = %s AND run.team_id = %s
     AND (run.state = ANY(%s) OR run.state = 'queued' AND NOT ({_FOR_A_TIME}))
 """
 
 
 def read_run_version(member: Member, run_id: UUID) -> str | None:
-    """Return the key of a run that has ended, including late trials, or that has not begun.
+    """Return the key of a run that has ended, or that has not begun.
 
     None if it is under way, does not exist, or waits for a time of day.
     """

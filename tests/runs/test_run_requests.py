@@ -125,6 +125,16 @@ def test_a_cancelled_queued_run_ends_immediately(personas: Personas, shas: list[
         cancel_run(member=personas.alice, run_id=run.pk)
 
 
+def test_a_run_whose_jobs_have_ended_is_not_cancelled(personas: Personas, shas: list[str]) -> None:
+    """Its state was read as running, and its last job ended before the jobs were locked."""
+    run = make_run(personas.alice, shas)
+    run.jobs.update(state="finished")
+    with pytest.raises(ConflictError, match="already ended"):
+        cancel_run(member=personas.alice, run_id=run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.cancel_requested_at) == ("queued", None)
+
+
 def test_cancelling_skips_waiting_jobs_while_another_still_ends(
     personas: Personas, shas: list[str]
 ) -> None:

@@ -36,6 +36,7 @@ from orchestrator.measurements.recording import Ids, MeasuredRow
 from orchestrator.results.models import Artifact, Histogram, Point, Reading
 from orchestrator.runs.models import Job, Run, Trial
 from orchestrator.runs.services import RunRequest, create_run
+from orchestrator.runs.version_keys import NEXT_REVISION
 from orchestrator.stats.histogram import Histogram as Distribution
 from tests.support.fetches import fetch_now
 
@@ -218,7 +219,11 @@ def finish_run(
             wanted[trial] = rates[trial.variant.position] * drift
         _fill_trials(job, wanted, now)
         run.jobs.filter(pk=job.pk).update(
-            state="finished", snapshot=snapshot, started_at=now, ended_at=now
+            state="finished",
+            snapshot=snapshot,
+            started_at=now,
+            ended_at=now,
+            revision=NEXT_REVISION,
         )
     Run.objects.filter(pk=run.pk).update(
         state="finished", started_at=now, ended_at=now + timedelta(seconds=60)

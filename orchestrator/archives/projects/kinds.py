@@ -195,6 +195,7 @@ KINDS = (
             "poll_at",
             "not_before",
             "current_trial",
+            "revision",
         ),
     ),
     Kind(

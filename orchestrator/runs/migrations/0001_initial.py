@@ -68,6 +68,7 @@ class Migration(migrations.Migration):
                 ),
                 ("phase", models.CharField(blank=True, max_length=60)),
                 ("message", models.TextField(blank=True)),
+                ("revision", models.PositiveBigIntegerField(default=0)),
                 ("attempt", models.PositiveSmallIntegerField(default=1)),
                 ("failures", models.PositiveSmallIntegerField(default=0)),
                 ("round", models.PositiveSmallIntegerField(default=0)),
