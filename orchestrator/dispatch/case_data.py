@@ -8,7 +8,7 @@ from uuid import UUID
 from cli.pitwall.units import format_change
 from orchestrator.loadtools.metrics import Metric
 from orchestrator.stats.comparison import Comparison, Verdict, compare_blocks
-from orchestrator.stats.interim import ALPHA, EQUIVALENCE_ALPHA
+from orchestrator.stats.interim import INTERIM_ALPHA
 from orchestrator.stats.stopping import CaseData, Decision
 
 #: The verdict of a case in its status line.
@@ -67,8 +67,7 @@ def compare_case(
                 after,
                 better=metric.better,
                 margin=metric.margin,
-                alpha=ALPHA,
-                equivalence_alpha=EQUIVALENCE_ALPHA,
+                alpha=INTERIM_ALPHA,
             )
             found.append(((at, metric), compared))
     return CaseComparisons(

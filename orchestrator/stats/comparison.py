@@ -20,6 +20,14 @@ from orchestrator.stats.paired import FEWEST_BLOCKS, PairedTest, test_pairs
 from orchestrator.stats.signed_rank import FEWEST_PAIRS, estimate_hodges_lehmann
 
 Better = Literal["higher", "lower"]
+#: The alpha of a comparison on its own, with any number of blocks. Interim analyses have a smaller
+#: one, `INTERIM_ALPHA`.
+ALPHA = 0.015
+#: The alpha of the equivalence test, if the true difference is the margin. That of all interim
+#: analyses together is below 0.05.
+EQUIVALENCE_ALPHA = 0.02
+#: The confidence of intervals.
+CONFIDENCE = 0.95
 #: The exponential of a larger logarithm overflows.
 LARGEST_LOG = 700.0
 
@@ -83,9 +91,9 @@ def compare_blocks(
     *,
     better: Better,
     margin: float,
-    alpha: float = 0.015,
-    equivalence_alpha: float = 0.02,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    equivalence_alpha: float = EQUIVALENCE_ALPHA,
+    confidence: float = CONFIDENCE,
 ) -> Comparison:
     """Compare block by block: `baseline[i]` and `contender[i]` were measured in block i.
 
@@ -97,7 +105,7 @@ def compare_blocks(
     - inconclusive: all other cases, and fewer than 5 blocks
 
     A value of zero has no ratio: the comparison is inconclusive and has no change. Interim
-    analyses pass the alphas of `interim` in place of the defaults.
+    analyses pass `INTERIM_ALPHA` as `alpha`.
 
     Raises ValueError for sides of different length, a negative or non-finite value, and a margin
     that is not between 0 and 1.

@@ -1,6 +1,6 @@
 """Interim analyses: the planned block counts at which a comparison may reach a verdict.
 
-The plan and the alphas below keep the error rate of all analyses together below 0.05.
+The plan and the alpha below keep the error rate of all analyses together below 0.05.
 """
 
 from orchestrator.stats.comparison import Comparison, Verdict
@@ -10,9 +10,7 @@ INTERIM_BLOCKS = (5, 7, 10, 15, 20)
 #: The alpha of one analysis. All analyses together detect a change that does not exist with a
 #: probability below 0.05. Simulated (tests/stats/test_stopping_rule.py): 0.015 adds up to 0.052
 #: when the noise is so large that nothing else ends a case; 0.0125 adds up to 0.044.
-ALPHA = 0.0125
-#: The same for equivalence when the true difference is the margin: all together below 0.05.
-EQUIVALENCE_ALPHA = 0.02
+INTERIM_ALPHA = 0.0125
 #: Factor for the p value of the last of several analyses when it is compared with others.
 PENALTY = 4.0
 

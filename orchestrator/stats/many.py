@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from orchestrator.stats.comparison import (
+    ALPHA,
+    CONFIDENCE,
+    EQUIVALENCE_ALPHA,
     LARGEST_LOG,
     Better,
     Comparison,
@@ -88,9 +91,9 @@ class _TestResults:
 def compare_many(
     cells: Sequence[ComparisonInput],
     *,
-    alpha: float = 0.015,
-    equivalence_alpha: float = 0.02,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    equivalence_alpha: float = EQUIVALENCE_ALPHA,
+    confidence: float = CONFIDENCE,
 ) -> list[Comparison]:
     """Compare each cell as `compare_blocks` does, in the given order; raise ValueError as it does.
 

@@ -12,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.stats.comparison import (
+    ALPHA,
+    CONFIDENCE,
+    EQUIVALENCE_ALPHA,
     Better,
     Comparison,
     Verdict,
@@ -31,9 +34,9 @@ def compare_unpaired(
     *,
     better: Better,
     margin: float,
-    alpha: float = 0.015,
-    equivalence_alpha: float = 0.02,
-    confidence: float = 0.95,
+    alpha: float = ALPHA,
+    equivalence_alpha: float = EQUIVALENCE_ALPHA,
+    confidence: float = CONFIDENCE,
 ) -> Comparison:
     """Compare the trials of two sides, whose numbers may differ.
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from orchestrator.stats.comparison import Comparison, Verdict
 from orchestrator.stats.interim import (
-    ALPHA,
-    EQUIVALENCE_ALPHA,
+    INTERIM_ALPHA,
     INTERIM_BLOCKS,
     compute_next_analysis,
 )
@@ -74,7 +73,7 @@ def _ends(before: NDArray[np.float64], after: NDArray[np.float64]) -> list[Compa
             )
             for at in open_
         ]
-        found = compare_many(cells, alpha=ALPHA, equivalence_alpha=EQUIVALENCE_ALPHA)
+        found = compare_many(cells, alpha=INTERIM_ALPHA)
         ends.update(zip(open_, found, strict=True))
         open_ = [at for at in open_ if compute_next_analysis(ends[at]) is not None]
     return [ends[at] for at in range(len(before))]

@@ -7,8 +7,7 @@ import pytest
 
 from orchestrator.stats.comparison import Verdict, compare_blocks
 from orchestrator.stats.interim import (
-    ALPHA,
-    EQUIVALENCE_ALPHA,
+    INTERIM_ALPHA,
     INTERIM_BLOCKS,
     find_analysis_after,
     is_analysis_due,
@@ -40,8 +39,7 @@ def seen_of(before, after, blocks, **changes):
         after[:blocks].tolist(),
         better="higher",
         margin=MARGIN,
-        alpha=ALPHA,
-        equivalence_alpha=EQUIVALENCE_ALPHA,
+        alpha=INTERIM_ALPHA,
     )
     return CaseData(**{"blocks": blocks, "excluded": 0, "comparisons": (cell,), **changes})
 
@@ -179,7 +177,7 @@ def test_a_change_among_many_cases_needs_more_evidence() -> None:
     before, after = trials(np.random.default_rng(13), 1, noise=0.03, change=-0.05)
     seen = seen_of(before[0], after[0], 10)
     (p_value,) = seen.p_values
-    assert 0.0005 < p_value < ALPHA
+    assert 0.0005 < p_value < INTERIM_ALPHA
     alone = decide_cases({"one": seen})["one"]
     assert (alone.decided, alone.verdict, alone.obstacle) == (True, Verdict.REGRESSED, "")
     among = decide_cases({"one": seen}, cells=500)["one"]
@@ -192,10 +190,10 @@ def test_a_change_among_many_cases_needs_more_evidence() -> None:
 
 
 def test_significance_follows_benjamini_and_hochberg() -> None:
-    assert compute_belief_threshold([], 1) == pytest.approx(ALPHA)
+    assert compute_belief_threshold([], 1) == pytest.approx(INTERIM_ALPHA)
     assert compute_belief_threshold([0.5], 10) == pytest.approx(0.05 / 10 / 4)
     assert compute_belief_threshold([1e-6, 1e-6, 0.5], 10) == pytest.approx(0.05 * 3 / 10 / 4)
-    assert compute_belief_threshold([1e-6] * 4, 4) == pytest.approx(ALPHA)
+    assert compute_belief_threshold([1e-6] * 4, 4) == pytest.approx(INTERIM_ALPHA)
 
 
 def test_all_metrics_of_a_case_must_be_decided() -> None:
@@ -284,4 +282,4 @@ def test_degenerate_values_give_no_wrong_decision() -> None:
     equal = np.full(7, 3.0)
     decision = decide_cases({0: seen_of(equal, equal, 7)})[0]
     assert (decision.decided, decision.verdict) == (True, Verdict.EQUIVALENT)
-    assert math.isclose(compute_belief_threshold([], 0), ALPHA)
+    assert math.isclose(compute_belief_threshold([], 0), INTERIM_ALPHA)

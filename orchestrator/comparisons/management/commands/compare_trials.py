@@ -16,7 +16,7 @@ from orchestrator.core.progress import add_quiet, build_progress
 from orchestrator.measurements.command_files import read_command_file
 from orchestrator.measurements.number_files import TrialsFile, parse_trials_file
 from orchestrator.stats.comparison import Comparison, compare_blocks
-from orchestrator.stats.interim import ALPHA, EQUIVALENCE_ALPHA, compute_next_analysis
+from orchestrator.stats.interim import INTERIM_ALPHA, compute_next_analysis
 from orchestrator.stats.matrix import find_worst_verdict
 
 
@@ -51,8 +51,7 @@ def _answer(trials: dict[str, TrialsFile]) -> dict[str, Any]:
             each.contender,
             better=each.better,
             margin=each.margin,
-            alpha=ALPHA,
-            equivalence_alpha=EQUIVALENCE_ALPHA,
+            alpha=INTERIM_ALPHA,
         )
         for key, each in trials.items()
     }
