@@ -13,16 +13,12 @@ from orchestrator.loadtools.model import (
     TrialReading,
 )
 from orchestrator.loadtools.oha_output import read_report
-from orchestrator.loadtools.problems import estimate_rows, load_problems
+from orchestrator.loadtools.problems import load_problems
 from orchestrator.loadtools.reading import build_reading
+from orchestrator.loadtools.wall import estimate_waiting_s, estimate_wall_s
 
-#: Overhead of the tool outside the load: start, connect, write and end.
-_SLACK_S = 10.0
 #: oha writes its rows after the load.
 _SECONDS_PER_ROW = 7e-6
-#: The minimum time limit for a number of requests without a known rate.
-_UNKNOWN_LIMIT_S = 600.0
-_SLOWEST_RATE = 1_000.0
 #: Without a rate, oha waits for a QUIC connection until it has been idle for this long.
 _QUIC_IDLE_S = 40.0
 #: A primer only makes the server do its initial work.
@@ -130,7 +126,7 @@ def _measure(spec: LoadSpec, tool_cpus: int, *, warmup_s: float) -> Invocation:
     return Invocation(
         argv=_build_argv(spec, tool_cpus, _KEPT, amount),
         kind="measure",
-        wall_limit_s=_estimate_wall_s(spec, warmup_s),
+        wall_limit_s=estimate_wall_s(spec, warmup_s, _SECONDS_PER_ROW) + _estimate_idle_s(spec),
         warmup_s=warmup_s,
     )
 
@@ -140,7 +136,7 @@ def _build_warmup(spec: LoadSpec, tool_cpus: int) -> Invocation:
     return Invocation(
         argv=_build_argv(spec, tool_cpus, ("--output-format", "quiet"), amount),
         kind="warmup",
-        wall_limit_s=spec.warmup_s + _estimate_waiting_s(spec) + _SLACK_S,
+        wall_limit_s=spec.warmup_s + estimate_waiting_s(spec) + _estimate_idle_s(spec),
     )
 
 
@@ -151,7 +147,7 @@ def _build_primer(spec: LoadSpec, tool_cpus: int) -> Invocation:
     return Invocation(
         argv=_build_argv(gentle, tool_cpus, ("--output-format", "quiet"), amount),
         kind="primer",
-        wall_limit_s=spec.primer_s + _estimate_waiting_s(gentle) + _SLACK_S,
+        wall_limit_s=spec.primer_s + estimate_waiting_s(gentle) + _estimate_idle_s(gentle),
     )
 
 
@@ -214,25 +210,6 @@ def _format_duration(seconds: float) -> str:
     return f"{max(1, round(seconds * 1000))}ms"
 
 
-def _estimate_wall_s(spec: LoadSpec, warmup_s: float) -> float:
-    rows = estimate_rows(spec) or 0.0
-    loading = (
-        warmup_s + spec.duration_s if spec.duration_s is not None else _estimate_counted_s(spec)
-    )
-    return loading + _estimate_waiting_s(spec) + _SLACK_S + _SECONDS_PER_ROW * rows
-
-
-def _estimate_waiting_s(spec: LoadSpec) -> float:
-    """Return how many seconds a load may take after its last request."""
-    idle = _QUIC_IDLE_S if spec.protocol == "h3" and spec.rate is None else 0.0
-    return spec.request_timeout_s + spec.connect_timeout_s + idle
-
-
-def _estimate_counted_s(spec: LoadSpec) -> float:
-    """Return the time limit of a number of requests in seconds: three times a known rate's."""
-    requests = spec.requests or 0
-    rate = spec.rate or spec.expected_rate
-    if rate:
-        return 3 * requests / rate
-    all_time_out = requests * spec.request_timeout_s / spec.at_once
-    return max(min(all_time_out, _UNKNOWN_LIMIT_S), requests / _SLOWEST_RATE)
+def _estimate_idle_s(spec: LoadSpec) -> float:
+    """Return how many seconds oha may wait for an idle connection, in addition to the load."""
+    return _QUIC_IDLE_S if spec.protocol == "h3" and spec.rate is None else 0.0
