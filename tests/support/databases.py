@@ -1,7 +1,6 @@
 """Databases in addition to the one of the tests."""
 
 import contextlib
-import time
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -13,6 +12,7 @@ from psycopg import sql
 from orchestrator.config import environment
 from orchestrator.core.ids import new_hex
 from tests.support.engine import own_database_url
+from tests.support.waiting import wait_until
 
 DROP_S = 30.0
 
@@ -33,15 +33,15 @@ def empty_database() -> Iterator[str]:
 
 def _drop(server: psycopg.Connection, quoted: sql.Identifier) -> None:
     """Drop a database and end its sessions. FORCE is refused while autovacuum works in it."""
-    give_up = time.monotonic() + DROP_S
-    while True:
+
+    def is_dropped() -> bool:
         try:
             server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(quoted))
-            return
         except psycopg.errors.InsufficientPrivilege:
-            if time.monotonic() > give_up:
-                raise
-            time.sleep(0.2)
+            return False
+        return True
+
+    wait_until(is_dropped, "autovacuum works in the database all the time", timeout_s=DROP_S)
 
 
 @contextlib.contextmanager

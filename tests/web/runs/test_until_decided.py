@@ -24,10 +24,6 @@ def _data(world: World, **changes: Any) -> dict[str, Any]:
     return {**given, **changes}
 
 
-def _words(page: str) -> str:
-    return " ".join(page.split())
-
-
 def test_the_preview_shows_a_range(world: World, alice: Client) -> None:
     page = text_of(alice.post(reverse("run-preview"), _data(world, budget="30"), **HTMX))
     assert "5 to 20" in page
@@ -78,14 +74,14 @@ def _look(run: Run, **found: Any) -> None:
 
 def test_the_run_page_shows_the_blocks_still_needed(world: World, alice: Client) -> None:
     run = make_run(world.alice, world.shas[:2], until="decided")
-    page = _words(alice.get(reverse("run", args=[run.pk])).content.decode())
+    page = text_of(alice.get(reverse("run", args=[run.pk])))
     assert "until decided, at most 20 rounds" in page
     assert "first analysis after 5 clean blocks; 0 done" in page
     assert "0 of 1 done" in page
     run.jobs.get().trials.filter(round__lte=5).update(state="measured", validity="valid")
     _look(run, blocks=5, needed_blocks=11)
     address = reverse("run-progress", args=[run.pk])
-    page = _words(alice.get(address).content.decode())
+    page = text_of(alice.get(address))
     assert "after 5 blocks: not decided: p50 +1.0 %; needs about 6 more blocks (" in page
     assert "10 of at most 40 trials" in page
 
@@ -100,12 +96,12 @@ def test_the_run_page_shows_decisions_and_skipped_rounds(world: World, alice: Cl
     before = alice.get(reverse("run-progress", args=[run.pk])).headers["ETag"]
     _look(run, blocks=7, decided=True, verdict="equivalent", message="no change")
     answer = alice.get(reverse("run-progress", args=[run.pk]))
-    page = _words(answer.content.decode())
+    page = text_of(answer)
     assert answer.headers["ETag"] != before
     assert "decided after 7 blocks: no change" in page
     assert "1 of 1 done" in page
     assert "14 of at most 40 trials, 26 not needed" in page
-    assert elements(page, "[data-state=decided]")
+    assert elements(answer, "[data-state=decided]")
     listed = alice.get(reverse("run-trials", args=[run.pk])).content.decode()
     assert elements(listed, "[data-state='not needed']")
     assert "skipped after failures" not in listed
