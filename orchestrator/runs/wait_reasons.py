@@ -14,7 +14,7 @@ class Candidates:
 
     def __init__(self) -> None:
         self._hosts: dict[str, list[Host]] = {}
-        self._busy: dict[frozenset[UUID], int] = {}
+        self._leases: dict[frozenset[UUID], list[UUID]] = {}
 
     def hosts(self, placement: Placement) -> list[Host]:
         """Return the hosts of a placement; all placements are of one team."""
@@ -24,11 +24,14 @@ class Candidates:
             self._hosts[placement.wanted] = list(placement.candidates())
         return self._hosts[placement.wanted]
 
-    def busy(self, hosts: list[Host]) -> int:
+    def busy(self, hosts: list[Host], job: Job) -> int:
+        """Return how many hosts have a lease of another job."""
         key = frozenset(host.pk for host in hosts)
-        if key not in self._busy:
-            self._busy[key] = HostLease.objects.filter(host__in=key).count()
-        return self._busy[key]
+        if key not in self._leases:
+            leases = HostLease.objects.filter(host__in=key)
+            self._leases[key] = list(leases.values_list("job_id", flat=True))
+        # The job may have been leased since it was read.
+        return sum(holder != job.pk for holder in self._leases[key])
 
 
 def describe_wait(job: Job, known: Candidates | None = None) -> str:
@@ -53,7 +56,7 @@ def _describe_placement_wait(job: Job, placement: Placement, known: Candidates) 
     open_now = [host for host in usable if _is_open(host, job.expected_s)]
     if not open_now:
         return f"{_format_names(usable)} closed until the open hours begin"
-    if known.busy(open_now) == len(open_now):
+    if known.busy(open_now, job) == len(open_now):
         return f"{_format_names(open_now)} busy with another job"
     return ""
 
