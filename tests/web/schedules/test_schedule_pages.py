@@ -93,7 +93,7 @@ def test_the_run_form_creates_schedules(world: World, alice: Client) -> None:
         schedule = Schedule.objects.latest("pk")
         assert {name: getattr(schedule, name) for name in kept} == kept
         page = alice.get(reverse("schedules")).content.decode()
-        assert f"“{schedule.name}” is made" in page
+        assert f"“{schedule.name}” was created" in page
     assert "each new commit on main" in text_of(page)
     assert "profile:any" in page
 
