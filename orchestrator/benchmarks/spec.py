@@ -33,7 +33,7 @@ from orchestrator.benchmarks.fields import (
 from orchestrator.benchmarks.limits import RoleLimits
 from orchestrator.benchmarks.load import REFERENCES, Check, Load
 from orchestrator.benchmarks.options import Options, Requires
-from orchestrator.benchmarks.words import (
+from orchestrator.benchmarks.placeholders import (
     AGENT_WORDS,
     BUILD_WORDS,
     PROCESS_WORDS,

@@ -7,8 +7,8 @@ from typing import Any
 from orchestrator.benchmarks.fields import Scalar, format_axis_value
 from orchestrator.benchmarks.matrix import fill
 from orchestrator.benchmarks.models import Case, Project
+from orchestrator.benchmarks.placeholders import find_placeholders
 from orchestrator.benchmarks.spec import Install, Spec
-from orchestrator.benchmarks.words import find_placeholders
 from orchestrator.core.ids import hash_value
 from orchestrator.dispatch.requirements import build_path
 from orchestrator.dispatch.stage import Facts, Stage, select_building_hosts

@@ -7,8 +7,8 @@ from orchestrator.benchmarks.models import Project
 from orchestrator.fleet.models import HostChange
 from orchestrator.histories.annotations import place_annotations
 from orchestrator.histories.branches import load_branch_points
-from orchestrator.histories.charted import SeriesHeader
-from orchestrator.histories.columns import (
+from orchestrator.histories.commit_names import DIGITS, CommitName, commit_names
+from orchestrator.histories.encoding import (
     as_object,
     encode_columns,
     encode_hashes,
@@ -17,11 +17,11 @@ from orchestrator.histories.columns import (
     encode_whole,
     list_configurations,
 )
-from orchestrator.histories.commit_names import DIGITS, CommitName, commit_names
 from orchestrator.histories.histories import select_changes_between
 from orchestrator.histories.lines import Line, Points, build_line
 from orchestrator.histories.marked_changes import Shifts
 from orchestrator.histories.points import load_points
+from orchestrator.histories.series_header import SeriesHeader
 from orchestrator.loadtools.metrics import find_metric
 
 

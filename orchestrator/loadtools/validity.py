@@ -5,13 +5,13 @@ The thresholds are in thresholds.py. Unknown facts give no reason.
 
 from collections.abc import Collection, Sequence
 
-from orchestrator.loadtools import outcome, quiet, shape
+from orchestrator.loadtools import interference, outcome, shape
 from orchestrator.loadtools.evidence import Evidence
 from orchestrator.loadtools.model import Level, Reason, Validity
 from orchestrator.loadtools.thresholds import THRESHOLDS
 
 __all__ = ["Evidence", "drop_reasons", "judge"]
-_CHECKS = (*outcome.CHECKS, *shape.CHECKS, *quiet.CHECKS)
+_CHECKS = (*outcome.CHECKS, *shape.CHECKS, *interference.CHECKS)
 
 
 def judge(evidence: Evidence) -> Validity:

@@ -18,7 +18,7 @@ from orchestrator.accounts.members import Member
 from orchestrator.accounts.models import Role
 from orchestrator.accounts.quotas import check_storage, load_quotas
 from orchestrator.accounts.services import record_audit
-from orchestrator.benchmarks.told import ReportedCommit, store_reported_commits
+from orchestrator.benchmarks.reported_commits import ReportedCommit, store_reported_commits
 from orchestrator.core.clock import utc_now
 from orchestrator.core.counting import count
 from orchestrator.core.errors import InvalidRequestError

@@ -14,9 +14,9 @@ from uuid import UUID
 from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.matrix import CaseSpec, build_case
 from orchestrator.benchmarks.models import Benchmark, Project
+from orchestrator.benchmarks.reported_commits import ReportedCommit, store_reported_commit
 from orchestrator.benchmarks.selectors import load_benchmark
 from orchestrator.benchmarks.services import store_case_rows
-from orchestrator.benchmarks.told import ReportedCommit, store_reported_commit
 from orchestrator.core.errors import NotFoundError
 from orchestrator.fleet.external import provide_external_host
 from orchestrator.fleet.models import Host, HostChange, HostTransport

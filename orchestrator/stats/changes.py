@@ -19,13 +19,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.stats.search import find_shifts
-from orchestrator.stats.shifts import Noise, Shift
-from orchestrator.stats.spikes import (
+from orchestrator.stats.outliers import (
     estimate_neighbour_correlation,
     estimate_neighbour_noise,
     find_spikes,
 )
+from orchestrator.stats.segmentation import find_shifts
+from orchestrator.stats.step_test import Noise, Shift
 from orchestrator.stats.summary import compute_t_quantile
 
 Floats = NDArray[np.float64]

@@ -12,8 +12,8 @@ from orchestrator.benchmarks.limits import Limits, RoleLimits
 from orchestrator.benchmarks.load import Check, Grpc, Load, Search, Step
 from orchestrator.benchmarks.loads import check_loads
 from orchestrator.benchmarks.options import Option, merge_changes
+from orchestrator.benchmarks.placeholders import AGENT_WORDS, SERVICE_WORDS
 from orchestrator.benchmarks.spec import Install, Ready, Spec, Subject, parse
-from orchestrator.benchmarks.words import AGENT_WORDS, SERVICE_WORDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text()
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.histories.charted import load_series_header, load_series_header_by_names
 from orchestrator.histories.commit_names import commit_names, forget_commit_names
 from orchestrator.histories.data import build_history_data
+from orchestrator.histories.series_header import load_series_header, load_series_header_by_names
 from orchestrator.results.models import Series
 from tests.histories.test_histories import Lane
 from tests.support.factories import Personas

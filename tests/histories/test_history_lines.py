@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.histories.columns import encode_significant, encode_steps, encode_whole
+from orchestrator.histories.encoding import encode_significant, encode_steps, encode_whole
 from orchestrator.histories.lines import Line, Points, build_line, join_points
 
 

@@ -11,10 +11,10 @@ from orchestrator.api.schemas.common import Text
 from orchestrator.api.schemas.histories import HistoryColumnsOut, HistoryOut, history_out
 from orchestrator.benchmarks.selectors import load_benchmark, load_case
 from orchestrator.fleet.selectors import load_host_by_name
-from orchestrator.histories.charted import build_empty_header, load_series_header_by_names
-from orchestrator.histories.compact import build_response, compress_text
 from orchestrator.histories.data import build_history_data
 from orchestrator.histories.histories import Part, load_series_history, load_series_or_empty
+from orchestrator.histories.response import build_response, compress_text
+from orchestrator.histories.series_header import build_empty_header, load_series_header_by_names
 from orchestrator.results.models import Series
 
 router = Router(tags=["results"])

@@ -9,8 +9,8 @@ from orchestrator.accounts.members import Member
 from orchestrator.benchmarks.models import Benchmark, Case
 from orchestrator.core.errors import InvalidRequestError
 from orchestrator.histories.annotations import SCOPES, annotate, edit_annotation, remove_annotation
+from orchestrator.histories.evidence import commit_in
 from orchestrator.histories.histories import load_series
-from orchestrator.histories.point import commit_in
 from orchestrator.results.models import Series
 from orchestrator.web.access import for_member
 from orchestrator.web.redirects import redirect_back

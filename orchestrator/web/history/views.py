@@ -19,9 +19,8 @@ from orchestrator.benchmarks.selectors import load_benchmarks
 from orchestrator.core.page_cache import load_part
 from orchestrator.dispatch.wakeups import wake_engine
 from orchestrator.histories.annotations import find_annotated_points
-from orchestrator.histories.charted import SeriesHeader, load_series_header, read_history_version
-from orchestrator.histories.compact import build_response, compress_text
 from orchestrator.histories.data import build_history_data
+from orchestrator.histories.evidence import commit_in, point_details
 from orchestrator.histories.histories import (
     HistoryChoices,
     Part,
@@ -30,8 +29,13 @@ from orchestrator.histories.histories import (
     load_series_history,
     read_choices_version,
 )
-from orchestrator.histories.point import commit_in, point_details
 from orchestrator.histories.reports import History
+from orchestrator.histories.response import build_response, compress_text
+from orchestrator.histories.series_header import (
+    SeriesHeader,
+    load_series_header,
+    read_history_version,
+)
 from orchestrator.regressions.change_points import (
     ChangeSummary,
     dismiss,

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from orchestrator.reports.behind import find_point_series, load_points_behind
+from orchestrator.reports.evidence import find_point_series, load_points_behind
 from orchestrator.reports.exports import format_cell, format_interval
 from orchestrator.reports.pivot_model import Cell, PivotTable, TableColumn, TableRow
 from orchestrator.reports.pivots import Report

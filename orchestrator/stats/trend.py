@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.stats.levels import find_level_starts
+from orchestrator.stats.segments import find_level_starts
 
 Floats = NDArray[np.float64]
 

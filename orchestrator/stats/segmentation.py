@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.stats.courses import fit_trend
-from orchestrator.stats.shifts import FEWEST_BESIDE, Noise, Shift, Sums, shift_at
-from orchestrator.stats.spikes import MOST_CORRELATION
+from orchestrator.stats.outliers import MOST_CORRELATION
+from orchestrator.stats.step_test import FEWEST_BESIDE, Noise, Shift, Sums, shift_at
+from orchestrator.stats.trend import fit_trend
 
 Floats = NDArray[np.float64]
 
