@@ -20,7 +20,7 @@ def manage(name: str, argv: Sequence[str]) -> int:
     found = find_running_instance(name)
     if found is not None:
         instance, url = found
-        env = Stack(instance, Supervisor(), careless=False).environment_of_running(url)
+        env = Stack(instance, Supervisor(), careless=False).build_running_environment(url)
         return subprocess.run(command, env=env, cwd=CHECKOUT).returncode
     with build_stack(hold_instance(name), careless=False) as stack:
         try:

@@ -115,7 +115,7 @@ class Stack:
             "PITWALL_DEBUG": "0",
         }
 
-    def environment_of_running(self, url: str) -> dict[str, str]:
+    def build_running_environment(self, url: str) -> dict[str, str]:
         """Return the environment of the processes of another supervisor for this instance."""
         servers = {"DATABASE_URL": self._postgres().url, "REDIS_URL": self._redis().url}
         given = {name: os.environ[name] for name in servers if os.environ.get(name)}

@@ -103,7 +103,7 @@ def _import(files: argparse.ArgumentParser) -> None:
 
 
 def _export(export: argparse.ArgumentParser) -> None:
-    kinds = export.add_subparsers(dest="what", metavar="WHAT", required=True)
+    kinds = export.add_subparsers(dest="kind", metavar="KIND", required=True)
     trials = kinds.add_parser("trials", help="the trials of a run as JSON lines")
     trials.add_argument("run", type=run_id)
     trials.add_argument("--invalid", action="store_true", help="include invalid trials")

@@ -61,9 +61,9 @@ def _import_ended(
 
 def export(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
     with _write_output(asked.output) as file:
-        if asked.what == "trials":
+        if asked.kind == "trials":
             _export_trials(asked, client, progress, file)
-        elif asked.what == "report":
+        elif asked.kind == "report":
             file.write(_report(asked, client))
         else:
             file.write(_read_definition(asked, client))

@@ -85,10 +85,10 @@ PAGES: Mapping[str, PageRow] = {
     ),
     **_list_pages("run-preview benchmark-check team-switch team-leave", do=VIEWER),
     **_list_pages(
-        """run-rerun run-keep run-cancel run-cancel-part history-baseline annotation-new
+        """run-rerun run-pin run-cancel run-cancel-part history-baseline annotation-new
         annotation-edit annotation-delete history-baseline-remove history-dismiss history-confirm
         alert-change alert-confirm report-delete host-golden
-        host-golden-remove host-golden-forget host-calibrate host-maintenance host-release
+        host-golden-remove host-golden-reset host-calibrate host-maintenance host-release
         benchmark-repository-definition project-pin project-pin-remove
         reference-catalogue reference-remove schedule-enable
         schedule-delete token-revoke channel-test delivery-redeliver forge-answer
@@ -105,11 +105,11 @@ PAGES: Mapping[str, PageRow] = {
     **_list_pages("project-repository", see=VIEWER, do=MAINTAINER),
     **_list_pages("host-new", see=MAINTAINER, do=MAINTAINER),
     **_list_pages(
-        """host-pin host-ssh host-remove host-care host-retire member-role member-remove
+        """host-key-accept host-ssh host-remove host-settings host-retire member-role member-remove
         invitation-new invitation-withdraw channel-enable channel-delete project-forge-secret
         project-forge-remove project-access-key project-access-host-key
-        project-access-host-key-keep project-access-host-key-forget
-        project-access-remove project-clone-again""",
+        project-access-host-key-confirm project-access-host-key-forget
+        project-access-remove project-reclone""",
         do=MAINTAINER,
     ),
     **_list_pages("audit audit-export", see=MAINTAINER),
@@ -269,7 +269,7 @@ OPERATIONS: Mapping[str, OperationRow] = {
         DELETE /references/{reference_id}
         DELETE /hosts/{host_id}/golden
         PUT /hosts/{host_id}/golden
-        POST /hosts/{host_id}/golden/forget
+        POST /hosts/{host_id}/golden/reset
         POST /hosts/{host_id}/maintenance
         POST /hosts/{host_id}/release
         POST /tokens

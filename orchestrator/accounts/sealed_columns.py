@@ -29,7 +29,7 @@ class SealedColumn:
     def __str__(self) -> str:
         return f"{self.model}.{self.column}"
 
-    def place_of(self, row: models.Model) -> str:
+    def build_context(self, row: models.Model) -> str:
         return str(self) if self.keys else build_seal_context(row, self.column)
 
 
@@ -56,7 +56,7 @@ class SealRotation:
 
     column: SealedColumn
     rows: int = 0
-    sealed_anew: int = 0
+    resealed: int = 0
     keys: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
 
@@ -104,11 +104,11 @@ def _rotate_row(row: models.Model, found: SealRotation, *, write: bool) -> None:
     value = getattr(row, name)
     found.rows += 1
 
-    def anew(sealed: Any) -> Any:
-        return _seal_again(sealed, found, found.column.place_of(row))
+    def rotate(sealed: Any) -> Any:
+        return _seal_again(sealed, found, found.column.build_context(row))
 
     try:
-        new = _rotate_json(value, keys, anew) if keys else anew(value)
+        new = _rotate_json(value, keys, rotate) if keys else rotate(value)
     except BrokenSealError as error:
         found.broken.append(f"{row.pk}: {error}")
         return
@@ -117,8 +117,8 @@ def _rotate_row(row: models.Model, found: SealRotation, *, write: bool) -> None:
         row.save(update_fields=[name])
 
 
-def _rotate_json(value: dict[str, Any], keys: tuple[str, ...], anew: Callable[[Any], Any]) -> Any:
-    return {key: anew(part) if key in keys else part for key, part in value.items()}
+def _rotate_json(value: dict[str, Any], keys: tuple[str, ...], rotate: Callable[[Any], Any]) -> Any:
+    return {key: rotate(part) if key in keys else part for key, part in value.items()}
 
 
 def _rotate_bytes(sealed: bytes | memoryview | str) -> bytes:
@@ -132,6 +132,6 @@ def _seal_again(sealed: bytes | memoryview | str, found: SealRotation, place: st
     opened = ring.unseal(old, place)
     if ring.is_current(old):
         return sealed if isinstance(sealed, str) else old
-    found.sealed_anew += 1
+    found.resealed += 1
     new = ring.seal(opened, place)
     return new.decode() if text else new

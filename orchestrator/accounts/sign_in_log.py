@@ -58,16 +58,16 @@ class _LineLimit:
         self._most, self._lock = most, Lock()
         self._since, self._asked = -60.0, 0
 
-    def left_out(self) -> int | None:
+    def count_suppressed(self) -> int | None:
         """Return how many lines were omitted before this one; None if this one is omitted too."""
         with self._lock:
             now = time.monotonic()
             if now - self._since < 60:
                 self._asked += 1
                 return 0 if self._asked <= self._most else None
-            left_out = max(0, self._asked - self._most)
+            suppressed = max(0, self._asked - self._most)
             self._since, self._asked = now, 1
-            return left_out
+            return suppressed
 
 
 #: Wrong tokens can be sent without a username, as fast as requests are answered.
@@ -77,10 +77,10 @@ token_lines = _LineLimit(most=20)
 def log_wrong_token(request: HttpRequest, why: str) -> None:
     """Record a refused API token; `why` is the reason, without the token."""
     count("pitwall_logins_total", outcome="wrong_token")
-    left_out = token_lines.left_out()
-    if left_out is not None:
+    suppressed = token_lines.count_suppressed()
+    if suppressed is not None:
         address = get_adapter().get_client_ip(request)
-        more = f" ({left_out} such lines before it were left out)" if left_out else ""
+        more = f" ({suppressed} such lines before it were left out)" if suppressed else ""
         logger.warning("an API token was refused, from %s: %s%s", address, why, more)
 
 

@@ -20,7 +20,7 @@ from orchestrator.results.models import ChangeKind, ChangePoint, ChangeState
 #: States of a change point that raises an alert, now or later.
 _CONFIRMED = Q(state=ChangeState.CONFIRMED)
 _UNCONFIRMABLE = Q(
-    state=ChangeState.OPEN, settled=True, kind=ChangeKind.ALERT, confirmed_change=None, seen=True
+    state=ChangeState.OPEN, final=True, kind=ChangeKind.ALERT, confirmed_change=None, seen=True
 )
 _OVER = (ChangeState.REFUTED, ChangeState.DISMISSED, ChangeState.SUPERSEDED)
 

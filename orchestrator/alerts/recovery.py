@@ -72,5 +72,5 @@ def _load_points_after(row: ChangePoint, shifts: Iterable[ChangePoint]) -> list[
 def _is_sure(row: ChangePoint) -> bool:
     if row.state == ChangeState.CONFIRMED:
         return True
-    unanswered = row.confirmed_change is None and row.settled
+    unanswered = row.confirmed_change is None and row.final
     return row.state == ChangeState.OPEN and row.kind == ChangeKind.ALERT and unanswered

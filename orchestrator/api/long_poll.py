@@ -45,7 +45,7 @@ def must_wait(
     if not wait.book.admit(wait, token=str(caller.token.pk), team=str(caller.member.team.pk)):
         headers["Retry-After"] = str(RETRY_AFTER_S)
         return False
-    wait.asked_to_park = True
+    wait.parking_requested = True
     return True
 
 

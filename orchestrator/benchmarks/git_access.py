@@ -89,7 +89,7 @@ def prepare_access(access: Access, place: ServerAddress) -> Iterator[PreparedAcc
 
 
 def _prepare(access: Access, place: ServerAddress, folder: Path) -> PreparedAccess:
-    pinned = f"{place.known_as} {access.host_key}\n" if access.host_key else ""
+    pinned = f"{place.known_hosts_name} {access.host_key}\n" if access.host_key else ""
     known_hosts = _write(folder / "known_hosts", pinned)
     key = _write(folder / "key", access.private_key) if access.private_key else "none"
     options = (

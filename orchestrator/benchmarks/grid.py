@@ -26,7 +26,7 @@ class Axis:
     values: tuple[Scalar, ...]
 
     @property
-    def shown(self) -> list[str]:
+    def labels(self) -> list[str]:
         return [format_axis_value(value) for value in self.values]
 
 
@@ -64,7 +64,7 @@ class GridSelection:
 
 def build_grid(spec: Spec, cases: Sequence[CaseSpec]) -> Grid:
     """Return the grid of a definition; `cases` are all its cases."""
-    axes = [Axis(name=name, values=tuple(spec.values_of(name))) for name in spec.matrix]
+    axes = [Axis(name=name, values=tuple(spec.list_values(name))) for name in spec.matrix]
     choices = [axis for axis in axes if len(axis.values) > 1]
     largest = sorted(choices, key=lambda axis: -len(axis.values))[:2]
     rows, columns = largest if len(largest) == 2 else (None, None)

@@ -220,7 +220,7 @@ class Refs:
         first.
         """
         ref = ref.strip()
-        return self._known(ref) or self._filed(self._resolve(ref))
+        return self._find_filed(ref) or self._filed(self._resolve(ref))
 
     def _resolve(self, ref: str) -> str:
         repository = open_repository(self._project)
@@ -236,16 +236,16 @@ class Refs:
         return repository.resolve(f"{self._bases[base]}{way}")
 
     def _filed(self, sha: str) -> Commit:
-        known = self._known(sha)
+        known = self._find_filed(sha)
         if known is None:
             file_default_branch(self._project, open_repository(self._project))
-            known = self._known(sha)
+            known = self._find_filed(sha)
         if known is None:
             file_branch(self._project, open_repository(self._project), sha)
             known = self._project.commits.get(sha=sha)
         return known
 
-    def _known(self, sha: str) -> Commit | None:
+    def _find_filed(self, sha: str) -> Commit | None:
         return self._project.commits.filter(sha=sha).first()
 
 

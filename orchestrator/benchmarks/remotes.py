@@ -42,7 +42,7 @@ class ServerAddress(NamedTuple):
             return self.host.lower() == "localhost"
 
     @property
-    def known_as(self) -> str:
+    def known_hosts_name(self) -> str:
         """Return its name in a `known_hosts` file."""
         host = self.host.lower()
         return host if self.port == _PORTS["ssh"] else f"[{host}]:{self.port}"
@@ -147,7 +147,7 @@ _SSH_OPTIONS = (
 
 
 def _build_ssh_command(place: ServerAddress, port: int, options: Sequence[str]) -> str:
-    door = ("HostName=127.0.0.1", f"Port={port}", f"HostKeyAlias={place.known_as}")
+    door = ("HostName=127.0.0.1", f"Port={port}", f"HostKeyAlias={place.known_hosts_name}")
     words = ["ssh", "-F", "/dev/null"]
     for option in (*door, *_SSH_OPTIONS, *options):
         words += ["-o", option]

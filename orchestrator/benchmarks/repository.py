@@ -268,8 +268,8 @@ class Repository:
         """
         ref = f"refs/pitwall/{sha}"
         self._git("update-ref", ref, sha)
-        left_out = [f"^{without}"] if without else []
-        self._pack("bundle", "create", "--quiet", "-", ref, *left_out, target=target)
+        excluded = [f"^{without}"] if without else []
+        self._pack("bundle", "create", "--quiet", "-", ref, *excluded, target=target)
 
     def _select(self, shas: Collection[str], *revisions: str) -> set[str]:
         """Filter a list that may have millions of hashes, without keeping it in memory."""
@@ -313,7 +313,7 @@ class Repository:
     def _clone(self, on_progress: Callable[[str], None] | None) -> None:
         clone = build_clone_path(self._mirror)
         try:
-            limits = self._limits_of(clone, replaces=self._mirror.name)
+            limits = self._limit_call(clone, replaces=self._mirror.name)
             limits.check()
             call_git("init", "--quiet", "--bare", str(clone))
             self._fetch(clone, *_ALL_REFS, limits=limits, on_progress=on_progress)
@@ -324,7 +324,7 @@ class Repository:
     def _update(
         self, *refs: str, prune: bool = False, on_progress: Callable[[str], None] | None
     ) -> None:
-        limits = self._limits_of(self._mirror)
+        limits = self._limit_call(self._mirror)
         limits.check()
         try:
             self._fetch(self._mirror, *refs, prune=prune, limits=limits, on_progress=on_progress)
@@ -332,7 +332,7 @@ class Repository:
             remove_leftovers(self._mirror)
             raise
 
-    def _limits_of(self, folder: Path, *, replaces: str = "") -> MirrorLimits:
+    def _limit_call(self, folder: Path, *, replaces: str = "") -> MirrorLimits:
         return MirrorLimits(
             folder=folder,
             replaces=replaces,

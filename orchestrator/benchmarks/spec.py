@@ -197,7 +197,7 @@ class Spec(Strict):
     @model_validator(mode="after")
     def _values_are_known(self) -> "Spec":
         for axis, options in self.options.items():
-            shown = [format_axis_value(value) for value in self.values_of(axis)]
+            shown = [format_axis_value(value) for value in self.list_values(axis)]
             for value, option in options.items():
                 if value not in shown:
                     raise ValueError(f"options.{axis}.{value}: the axis has no such value")
@@ -207,11 +207,11 @@ class Spec(Strict):
                         f"options.{axis}.{value}.replacement: the axis has no value {new!r}"
                     )
         for axis, one in self.baseline.items():
-            if one not in self.values_of(axis):
+            if one not in self.list_values(axis):
                 raise ValueError(f"baseline.{axis}: the axis has no value {one!r}")
         return self
 
-    def values_of(self, axis: str) -> list[Scalar]:
+    def list_values(self, axis: str) -> list[Scalar]:
         """Return all values of an axis, including those of additional cells."""
         return list(dict.fromkeys([*self.matrix[axis], *(cell[axis] for cell in self.include)]))
 

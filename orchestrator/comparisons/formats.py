@@ -100,7 +100,7 @@ def to_dict(report: ComparisonReport, web_url: str, *, with_latency: bool = True
         "paired": report.paired,
         "mismatches": [
             {
-                "what": mismatch.what,
+                "aspect": mismatch.aspect,
                 "baseline": mismatch.baseline,
                 "contender": mismatch.contender,
                 "reason": mismatch.reason,
@@ -257,7 +257,7 @@ def _list_both_hosts(case: CaseComparison) -> tuple[Any, Any]:
 def _format_mismatches(report: ComparisonReport) -> Iterator[str]:
     yield "> **Not comparable:**"
     for each in report.mismatches:
-        yield (f"> - {_escape(each.what)}: {_quote_code(each.baseline)} against "
+        yield (f"> - {_escape(each.aspect)}: {_quote_code(each.baseline)} against "
                f"{_quote_code(each.contender)}: {_escape(each.reason)}.")  # fmt: skip
 
 

@@ -110,7 +110,7 @@ def _compare_hosts_and_cases(case: PairedCase, names: Names) -> Iterator[Mismatc
 
 def _compare_hosts(before: Sequence[HostName], after: Sequence[HostName]) -> Iterator[Mismatch]:
     yield Mismatch(
-        what="host",
+        aspect="host",
         baseline=_join_names(host.name for host in before),
         contender=_join_names(host.name for host in after),
         reason="different machines: the change includes the difference between them",
@@ -118,7 +118,7 @@ def _compare_hosts(before: Sequence[HostName], after: Sequence[HostName]) -> Ite
     profiles = [_join_names(host.profile for host in side) for side in (before, after)]
     if profiles[0] != profiles[1]:
         yield Mismatch(
-            what="profile",
+            aspect="profile",
             baseline=profiles[0],
             contender=profiles[1],
             reason="different hardware profiles",
@@ -131,7 +131,7 @@ def _build_epoch_mismatch(host: HostName, before: int, after: int) -> Mismatch:
     facts = list(dict.fromkeys(fact for change in changes for fact in change.changed))
     changed = f" ({', '.join(facts)})" if facts else ""
     return Mismatch(
-        what="epoch",
+        aspect="epoch",
         baseline=f"{host.name}, epoch {before}",
         contender=f"{host.name}, epoch {after}",
         reason=f"the host changed in between{changed}: it is a different machine now",
@@ -145,7 +145,7 @@ def _compare_cases(case: PairedCase, names: Names) -> Iterator[Mismatch]:
     axes = dict.fromkeys((*before.parameters, *after.parameters))
     differ = [axis for axis in axes if before.parameters.get(axis) != after.parameters.get(axis)]
     yield Mismatch(
-        what="case",
+        aspect="case",
         baseline=before.label,
         contender=after.label,
         reason=f"different work was measured: {', '.join(differ) or 'the case'} differs",
@@ -163,7 +163,7 @@ def _compare_provenance(
     if before is None or after is None:
         if not same:
             yield Mismatch(
-                what="definition",
+                aspect="definition",
                 baseline=_format_version(before),
                 contender=_format_version(after),
                 reason="the configurations differ; the difference was not recorded",
@@ -176,7 +176,7 @@ def _compare_provenance(
         if first == second or (attribute == "tool_version" and before.tool != after.tool):
             continue
         yield Mismatch(
-            what=attribute.replace("_", " "),
+            aspect=attribute.replace("_", " "),
             baseline=first or "unknown",
             contender=second or "unknown",
             reason=reason,
@@ -186,7 +186,7 @@ def _compare_provenance(
 def _build_definition_mismatch(before: Provenance, after: Provenance) -> Mismatch:
     old, new = before.definition, after.definition
     return Mismatch(
-        what="definition",
+        aspect="definition",
         baseline=f"version {old.version}",
         contender=f"version {new.version}",
         reason="the two versions do not measure this the same way",

@@ -208,7 +208,7 @@ def build_report_reasons(report: ComparisonReport) -> list[Reason]:
         if counts[verdict]
     ]
     return reasons + [
-        Reason(code=ReasonCode.MISMATCH, text=f"{mismatch.what}: {mismatch.reason}")
+        Reason(code=ReasonCode.MISMATCH, text=f"{mismatch.aspect}: {mismatch.reason}")
         for mismatch in report.mismatches
     ]
 

@@ -135,7 +135,7 @@ class CaseComparison:
 class Mismatch:
     """A difference of the sides other than the commit. `diff`: of two definitions."""
 
-    what: str
+    aspect: str
     baseline: str
     contender: str
     reason: str

@@ -58,7 +58,7 @@ class InvalidRequestError(PitwallError):
         self.faults = tuple(faults)
 
     @classmethod
-    def of(cls, faults: Sequence[tuple[str, str]]) -> "InvalidRequestError":
+    def from_faults(cls, faults: Sequence[tuple[str, str]]) -> "InvalidRequestError":
         """Return one error for all of these (at least one), with the message of the first."""
         field, message = faults[0]
         return cls(f"{field}: {message}", field=field, faults=faults)

@@ -28,9 +28,9 @@ class WaitLimits:
 class Wait:
     """One request that may wait, from its first handling to its answer.
 
-    `seen`: the state at the first handling. `asked_to_park` is set by the handler, and read by the
-    web server afterwards. `fired`: something changed since the request was last handled. `memo` is
-    kept from one handling to the next.
+    `seen`: the state at the first handling. `parking_requested` is set by the handler, and read by
+    the web server afterwards. `fired`: something changed since the request was last handled. `memo`
+    is kept from one handling to the next.
     """
 
     book: "WaitBook"
@@ -39,7 +39,7 @@ class Wait:
     topic: str | None = None
     deadline: float | None = None
     owners: tuple[tuple[str, str], ...] = ()
-    asked_to_park: bool = False
+    parking_requested: bool = False
     fired: bool = False
     memo: dict[str, Any] = field(default_factory=dict)
 

@@ -182,7 +182,7 @@ def _without_an_end(job: Job, action: Action) -> None:
 def _prepare(job: Job, job_hosts: JobHosts) -> float | None:
     there = {}
     for host in job_hosts.hosts:
-        with job_hosts.at(host) as session:
+        with job_hosts.open_session(host) as session:
             there[host.pk] = inspect_host(job, job_hosts, session)
             if host == job_hosts.lead and job.attempt > 1 and job.round:
                 _ingest_late_results(job, session)
@@ -197,7 +197,7 @@ def _prepare(job: Job, job_hosts: JobHosts) -> float | None:
         claims.change_job_state(job, JobState.MEASURING)
         return _end_job(job, job_hosts, *outcomes.derive_outcome(job))
     for host in job_hosts.hosts:
-        with job_hosts.at(host) as session:
+        with job_hosts.open_session(host) as session:
             provision_host(job, job_hosts, session, there[host.pk])
     claims.change_job_state(
         job,
@@ -225,7 +225,7 @@ def _ingest_late_results(job: Job, session: HostSession) -> None:
 def _start_followers(job: Job, job_hosts: JobHosts) -> float:
     plans = build_round_plans(job, job_hosts, ports={})
     for host in job_hosts.followers:
-        with job_hosts.at(host) as session:
+        with job_hosts.open_session(host) as session:
             _leave_supervisor(job, session, plans[session.label])
     claims.update_job(job, followers_started=True, phase="building")
     return claims.release_claim(job, poll_in_s=POLL_S)
@@ -234,14 +234,14 @@ def _start_followers(job: Job, job_hosts: JobHosts) -> float:
 def _start(job: Job, job_hosts: JobHosts) -> float | None:
     ports = {}
     for host in job_hosts.followers:
-        with job_hosts.at(host) as session:
+        with job_hosts.open_session(host) as session:
             seen = _poll_follower(job, session)
         if seen.aborted:
             return _try_again(job, job_hosts, f"{host.name}: {seen.aborted}", avoid=[host])
         if seen.port is None:
             return claims.release_claim(job, poll_in_s=POLL_S)
         ports[session.label] = seen.port
-    with job_hosts.at(job_hosts.lead) as session:
+    with job_hosts.open_session(job_hosts.lead) as session:
         _leave_supervisor(job, session, build_round_plans(job, job_hosts, ports)[session.label])
     claims.update_job(job, step_started=True, journal_offset=0)
     return claims.release_claim(job, poll_in_s=POLL_S)
@@ -263,7 +263,7 @@ def _leave_supervisor(job: Job, session: HostSession, plan: bytes) -> None:
 
 
 def _poll(job: Job, job_hosts: JobHosts) -> float | None:
-    with job_hosts.at(job_hosts.lead) as session:
+    with job_hosts.open_session(job_hosts.lead) as session:
         status = session.agent.status(str(job.pk), step_id(job), job.journal_offset)
         seen = intake.ingest_events(job, session, status)
         drop_cancelled(job, session, status["dropped"])
@@ -322,7 +322,7 @@ def _find_next_trial(job: Job) -> Trial | None:
 def _cancel(job: Job, job_hosts: JobHosts) -> float | None:
     told = _stop_everywhere(job, job_hosts)
     if job.step_started and job_hosts.lead in told:
-        with job_hosts.at(job_hosts.lead) as session:
+        with job_hosts.open_session(job_hosts.lead) as session:
             status = session.agent.status(str(job.pk), step_id(job), job.journal_offset)
             intake.ingest_events(job, session, status)
     message = "cancelled; existing results are kept"
@@ -380,7 +380,7 @@ def _stop_everywhere(job: Job, job_hosts: JobHosts) -> list[Host]:
     job_hosts.claim.begin("ending the round", STOP_S)
     started = job.step_started or job.followers_started
     for host in job_hosts.hosts:
-        with contextlib.suppress(HostError), job_hosts.at(host) as session:
+        with contextlib.suppress(HostError), job_hosts.open_session(host) as session:
             if started:
                 session.agent.stop(str(job.pk), step_id(job))
             told.append(host)

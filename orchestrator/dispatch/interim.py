@@ -74,11 +74,11 @@ def _load_spec(job: Job) -> ComparisonSpec:
 def _load_due_cases(job: Job, spec: ComparisonSpec) -> dict[int, CaseBlocks]:
     """Return the cases that are due for an analysis."""
     analyses = {case: analysis for (_, case), analysis in load_latest_analyses([job.pk]).items()}
-    settled = {case for case, analysis in analyses.items() if analysis.decided or analysis.futile}
+    finished = {case for case, analysis in analyses.items() if analysis.decided or analysis.futile}
     return {
         case: blocks
         for case, blocks in _load_blocks(job, 1 + len(spec.contenders)).items()
-        if case not in settled
+        if case not in finished
         and is_analysis_due(
             len(blocks.clean),
             analyses[case].blocks if case in analyses else 0,

@@ -66,7 +66,7 @@ class JobHosts:
     def label(self, host: Host) -> str:
         return LABELS[[each.pk for each in self.hosts].index(host.pk)]
 
-    def label_of(self, role: str) -> str:
+    def get_role_label(self, role: str) -> str:
         return self.label(self.roles[role])
 
     def address(self, host: Host) -> str:
@@ -83,7 +83,7 @@ class JobHosts:
         return address
 
     @contextlib.contextmanager
-    def at(self, host: Host) -> Iterator[HostSession]:
+    def open_session(self, host: Host) -> Iterator[HostSession]:
         """Lend a session with one host for the block."""
         self.last = host
         self.claim.check()

@@ -82,7 +82,7 @@ def _describe_decided_cases(job: Job, without: Collection[int]) -> list[str]:
 def _describe_undecided_case(status: CaseStatus) -> str:
     blocks = status.analysis.blocks if status.analysis else 0
     after = f"after {blocks} blocks" if blocks else "too few clean blocks"
-    return "; ".join(part for part in (after, status.wanted) if part)
+    return "; ".join(part for part in (after, status.missing_blocks_text) if part)
 
 
 def _format_case_count(number: int) -> str:

@@ -45,7 +45,7 @@ def assign_process_cpus(spec: Spec, job_hosts: JobHosts, facts: Mapping[str, Fac
 def build_server(stage: Stage, spec: Spec, cpus: Cpus, parameters: Parameters) -> dict[str, Any]:
     subject = spec.subject
     return {
-        "on": stage.job_hosts.label_of(HostRole.TARGET),
+        "on": stage.job_hosts.get_role_label(HostRole.TARGET),
         "argv": [fill(word, parameters) for word in subject.start or ()],
         "env": {key: fill(word, parameters) for key, word in subject.env.items()},
         "limits": build_limits(spec.limits.target, cpus.get(SERVER)),
@@ -59,7 +59,7 @@ def build_services(
     return [
         {
             "name": name,
-            "on": stage.job_hosts.label_of(service.role),
+            "on": stage.job_hosts.get_role_label(service.role),
             "count": service.count,
             "argv": [fill(word, parameters) for word in service.start],
             "env": {key: fill(word, parameters) for key, word in service.env.items()},

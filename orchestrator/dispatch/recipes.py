@@ -90,7 +90,7 @@ def build_builds(job: Job, stage: Stage, trials: Iterable[Trial]) -> list[dict[s
     hosts: dict[tuple[str, str], dict[str, None]] = {}
     for trial in trials:
         spec, sha = stage.specs[trial.case_id], trial.variant.commit.sha
-        recipe = resolve_recipe(spec, trial.case.parameters, stage.facts_of(HostRole.TARGET))
+        recipe = resolve_recipe(spec, trial.case.parameters, stage.get_facts(HostRole.TARGET))
         wanted.setdefault((sha, recipe.inputs), recipe)
         users.setdefault(recipe.inputs, {})[trial.case_id] = trial.case
         labels = [

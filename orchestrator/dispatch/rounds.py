@@ -129,13 +129,13 @@ def _build_trial(stage: Stage, trial: Trial) -> dict[str, Any]:
     loads = _lengthen_first_warmup(build_load_specs(spec, parameters), trial, stage.warmups)
     tool = get_tool(spec, parameters)
     sha = trial.variant.commit.sha
-    facts = stage.facts_of(HostRole.GENERATOR)
+    facts = stage.get_facts(HostRole.GENERATOR)
     threads = len(cpus.get(TOOL) or []) or facts.get("threads") or 1
     started = [each for load in loads for each in tool.invocations(load, threads)]
     search = spec.load.search
     return {
         "id": str(trial.pk),
-        "tree": resolve_recipe(spec, parameters, stage.facts_of(HostRole.TARGET)).tree(sha),
+        "tree": resolve_recipe(spec, parameters, stage.get_facts(HostRole.TARGET)).tree(sha),
         "commit": sha,
         "path": _build_paths(stage, spec),
         "server": build_server(stage, spec, cpus, parameters),

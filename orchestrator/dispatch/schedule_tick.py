@@ -78,8 +78,8 @@ def _start_for_new_commits(schedule: Schedule) -> str:
 
 
 def _format_skipped_commits(found: NewCommits) -> list[str]:
-    many = f"{found.left_out} older commits came with the same push and were left out"
-    return [many] if found.left_out else []
+    many = f"{found.skipped} older commits came with the same push and were left out"
+    return [many] if found.skipped else []
 
 
 def _start_for(schedule: Schedule, sha: str) -> str:

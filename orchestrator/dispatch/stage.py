@@ -32,8 +32,8 @@ class Stage:
     tools: Mapping[str, str]
     warmups: Mapping[int, int]
 
-    def facts_of(self, role: str) -> Facts:
-        return self.facts[self.job_hosts.label_of(role)]
+    def get_facts(self, role: str) -> Facts:
+        return self.facts[self.job_hosts.get_role_label(role)]
 
 
 def load_job_cases(job: Job) -> list[Case]:

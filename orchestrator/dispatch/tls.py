@@ -90,7 +90,7 @@ def _needs_tls(spec: Spec) -> bool:
 def _may_be(spec: Spec, value: Scalar, wanted: Scalar) -> bool:
     """Return whether a field, which may name an axis, has the value `wanted` in some case."""
     if isinstance(value, str) and value.startswith("{"):
-        return wanted in spec.values_of(value.strip("{}"))
+        return wanted in spec.list_values(value.strip("{}"))
     return value == wanted
 
 

@@ -19,7 +19,7 @@ class InstalledTool:
     path: str
     version: str | None
     features: tuple[str, ...]
-    why: str
+    reason: str
     fit: bool
 
 
@@ -49,7 +49,7 @@ def _build_installed_tool(name: str, host: Host, told: dict[str, Any]) -> Instal
         path=str(told.get("path") or ""),
         version=version,
         features=tuple(told.get("features") or ()),
-        why="" if version else str(told.get("reason") or "no version reported"),
+        reason="" if version else str(told.get("reason") or "no version reported"),
         fit=_is_fit(name, version),
     )
 

@@ -77,7 +77,7 @@ class OpenHours:
                 return max(start, now.astimezone(UTC))
         raise AssertionError("a window opens at least every other week")
 
-    def at(self, now: datetime, timezone: str) -> HoursNow:
+    def compute_state(self, now: datetime, timezone: str) -> HoursNow:
         """Return the state at `now` (aware): open or closed, and until when."""
         left = self.seconds_left(now, timezone)
         if left is None:
@@ -89,9 +89,9 @@ class OpenHours:
         """Return the open spans from yesterday to the horizon in order, adjacent ones merged."""
         today = now.astimezone(zone).date()
         days = (today + timedelta(days=offset) for offset in range(-2, _HORIZON_DAYS))
-        return _join_spans(sorted(span for day in days for span in self._spans_of(day, zone)))
+        return _join_spans(sorted(span for day in days for span in self._build_spans(day, zone)))
 
-    def _spans_of(self, day: date, zone: ZoneInfo) -> Iterator[Span]:
+    def _build_spans(self, day: date, zone: ZoneInfo) -> Iterator[Span]:
         for window in self.windows:
             if window.day == day.weekday():
                 start, end = (compute_instant(day, at, zone) for at in (window.start, window.end))

@@ -53,7 +53,7 @@ def load_annotation(member: Member, annotation_id: UUID) -> Annotation:
 
 
 def annotate(
-    *, member: Member, commit: Commit, text: str, of: Series | Case | Benchmark | None = None
+    *, member: Member, commit: Commit, text: str, target: Series | Case | Benchmark | None = None
 ) -> Annotation:
     """Create an annotation at a commit of the team.
 
@@ -62,16 +62,16 @@ def annotate(
     member.require(Role.MEMBER, to="create an annotation")
     if not member.sees_project(commit.project_id, commit.project.team_id):
         raise NotFoundError("there is no such commit in this team")
-    if of is not None and _find_project_id(of) != commit.project_id:
+    if target is not None and _find_project_id(target) != commit.project_id:
         raise InvalidRequestError(
             f"{commit.short_sha} is a commit of another project", field="commit"
         )
     with transaction.atomic():
         made = Annotation.objects.create(
             project=commit.project,
-            benchmark=of if isinstance(of, Benchmark) else None,
-            case=of if isinstance(of, Case) else None,
-            series=of if isinstance(of, Series) else None,
+            benchmark=target if isinstance(target, Benchmark) else None,
+            case=target if isinstance(target, Case) else None,
+            series=target if isinstance(target, Series) else None,
             commit=commit,
             text=_check_text(text),
             created_by=member.actor,
@@ -137,8 +137,8 @@ def place_annotations(
     return found
 
 
-def _find_project_id(of: Series | Case | Benchmark) -> int:
-    benchmark = of if isinstance(of, Benchmark) else of.benchmark
+def _find_project_id(target: Series | Case | Benchmark) -> int:
+    benchmark = target if isinstance(target, Benchmark) else target.benchmark
     return benchmark.project_id
 
 

@@ -41,7 +41,7 @@ def build_history_data(series: SeriesHeader, branch: str = "") -> str:
                 }
             ),
             "others": as_object(
-                {"of": encode_whole(line.owner), **encode_columns(line.others, configurations)}
+                {"point": encode_whole(line.owner), **encode_columns(line.others, configurations)}
             ),
             **_encode_line_fields(series, line, names),
             "annotations": encode_json(_encode_annotations(series, line, branch)),
@@ -81,7 +81,7 @@ def _encode_line_fields(
     return {
         "merges": encode_json([index for index, name in enumerate(names) if name.merge]),
         "side": encode_json([index for index, name in enumerate(names) if name.side]),
-        "marks": encode_json(_encode_breaks(series, line)),
+        "breaks": encode_json(_encode_breaks(series, line)),
         "changes": encode_json(_encode_changes(shifts, places)),
         "outliers": encode_json([places[each] for each in shifts.outliers if each in places]),
         "unstable": encode_json(shifts.unstable),
@@ -90,20 +90,22 @@ def _encode_line_fields(
 
 
 def _encode_breaks(series: SeriesHeader, line: Line) -> list[dict[str, Any]]:
-    moved = any(mark.host for mark in line.marks)
+    moved = any(line_break.host for line_break in line.breaks)
     host_changes = (
         list(HostChange.objects.filter(host=series.host_id).order_by("at")) if moved else []
     )
     found = []
-    for mark in line.marks:
-        changes = select_changes_between(host_changes, line.points, mark.after, mark.before)
+    for line_break in line.breaks:
+        changes = select_changes_between(
+            host_changes, line.points, line_break.after, line_break.before
+        )
         facts = dict.fromkeys(fact for each in changes for fact in each.changed)
         found.append(
             {
-                "before": mark.before,
-                "host": list(facts) if mark.host else None,
-                "definition": mark.definition,
-                "bridge": None if mark.bridge is None else round(mark.bridge, 5),
+                "before": line_break.before,
+                "host": list(facts) if line_break.host else None,
+                "definition": line_break.definition,
+                "bridge": None if line_break.bridge is None else round(line_break.bridge, 5),
             }
         )
     return found
@@ -140,7 +142,7 @@ def _encode_annotations(series: SeriesHeader, line: Line, branch: str) -> list[d
             "text": each.text,
             "author": each.author,
             "created_at": each.created_at.isoformat(timespec="seconds"),
-            "of": each.of,
+            "scope": each.scope,
         }
         for index in sorted(found)
         for each in found[index]

@@ -178,7 +178,7 @@ def load_series_history(series: Series, branch: str = "", part: Part = _ALL) -> 
         total=len(line.points),
         changes=_host_changes(line, series.host, first, last),
         breaks=_build_breaks(line, first, last),
-        left_out=int(points.invalid.sum()),
+        excluded=int(points.invalid.sum()),
         unstable=shifts.unstable,
         label=describe_latency(series, line.points),
     )
@@ -229,7 +229,7 @@ def _build_points(
             interval=(float(band.low[i]), float(band.high[i])) if band.low[i] > 0 else None,
             trials=int(shown.trials[i]),
             suspect=int(shown.suspect[i]),
-            left_out=int(shown.invalid[i]),
+            excluded=int(shown.invalid[i]),
             validity_issues=issues.get(commit, ()),
             epoch=int(shown.epoch[i]),
             configuration=int(shown.configuration[i]),
@@ -274,23 +274,29 @@ def _load_validity_issues(series: Series, shown: Points) -> Mapping[int, tuple[V
 def _build_breaks(line: Line, first: int, last: int) -> tuple[HistoryBreak, ...]:
     return tuple(
         HistoryBreak(
-            before=mark.before - first,
-            host=mark.host,
-            definition=mark.definition,
-            bridge=mark.bridge,
+            before=line_break.before - first,
+            host=line_break.host,
+            definition=line_break.definition,
+            bridge=line_break.bridge,
         )
-        for mark in line.marks
-        if first <= mark.before < last
+        for line_break in line.breaks
+        if first <= line_break.before < last
     )
 
 
 def _host_changes(line: Line, host: Host, first: int, last: int) -> tuple[HistoryChange, ...]:
-    marks = [mark for mark in line.marks if mark.host and first <= mark.before < last]
-    changes: Sequence[HostChange] = list(load_host_changes(host)) if marks else []
+    host_breaks = [
+        line_break
+        for line_break in line.breaks
+        if line_break.host and first <= line_break.before < last
+    ]
+    changes: Sequence[HostChange] = list(load_host_changes(host)) if host_breaks else []
     return tuple(
-        HistoryChange(before=mark.before - first, at=each.at, changed=each.changed)
-        for mark in marks
-        for each in select_changes_between(changes, line.points, mark.after, mark.before)
+        HistoryChange(before=line_break.before - first, at=each.at, changed=each.changed)
+        for line_break in host_breaks
+        for each in select_changes_between(
+            changes, line.points, line_break.after, line_break.before
+        )
     )
 
 

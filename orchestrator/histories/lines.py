@@ -73,7 +73,7 @@ class Line:
     points: Points
     others: Points
     owner: Integers
-    marks: tuple[LineBreak, ...]
+    breaks: tuple[LineBreak, ...]
 
 
 def join_points(parts: Sequence[Points]) -> Points:
@@ -97,7 +97,7 @@ def build_line(points: Points) -> Line:
     others = ordered.rows(rest)
     owner = np.cumsum(last)[rest]
     bridges = _compute_bridges(chosen, others, owner)
-    return Line(points=chosen, others=others, owner=owner, marks=_find_breaks(chosen, bridges))
+    return Line(points=chosen, others=others, owner=owner, breaks=_find_breaks(chosen, bridges))
 
 
 def _compute_bridges(
@@ -125,11 +125,11 @@ def _find_breaks(
     counted = np.flatnonzero(chosen.trials > 0)
     epoch, configuration = chosen.epoch[counted], chosen.configuration[counted]
     differs = np.flatnonzero((epoch[1:] != epoch[:-1]) | (configuration[1:] != configuration[:-1]))
-    marks = []
+    breaks = []
     for place in differs.tolist():
         one = (int(epoch[place]), int(configuration[place]))
         other = (int(epoch[place + 1]), int(configuration[place + 1]))
-        marks.append(
+        breaks.append(
             LineBreak(
                 after=int(counted[place]),
                 before=int(counted[place + 1]),
@@ -138,4 +138,4 @@ def _find_breaks(
                 bridge=bridges.get((one, other)),
             )
         )
-    return tuple(marks)
+    return tuple(breaks)

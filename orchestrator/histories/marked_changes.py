@@ -77,7 +77,7 @@ class PlacedAnnotation:
     """An annotation at the commit `commit`, which is at `position` on the default branch, if at
     all.
 
-    `of`: series, case, benchmark or project. `author` is None if the user was removed.
+    `scope`: series, case, benchmark or project. `author` is None if the user was removed.
     """
 
     id: UUID
@@ -88,15 +88,15 @@ class PlacedAnnotation:
     author: str | None
     created_at: datetime
     edited_at: datetime | None
-    of: str
+    scope: str
 
     @property
     def short_sha(self) -> str:
         return self.sha[:10]
 
     @property
-    def shown_on(self) -> str:
-        return SHOWN_ON[self.of]
+    def scope_text(self) -> str:
+        return SHOWN_ON[self.scope]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +158,7 @@ def _shift(
 
 def _build_annotation(
     pk: str, commit: int, sha: str, position: int | None, text: str, author: str | None,
-    created: str, edited: str | None, of: str,
+    created: str, edited: str | None, scope: str,
 ) -> PlacedAnnotation:  # fmt: skip
     return PlacedAnnotation(
         id=UUID(pk),
@@ -169,5 +169,5 @@ def _build_annotation(
         author=author,
         created_at=datetime.fromisoformat(created),
         edited_at=datetime.fromisoformat(edited) if edited else None,
-        of=of,
+        scope=scope,
     )

@@ -16,7 +16,7 @@ from orchestrator.measurements.validity_issues import ValidityIssue
 class HistoryPoint:
     """The valid trials of one commit: geometric mean, its 95 % interval, number of trials.
 
-    `suspect` of them are suspect; `left_out` are invalid and not included. `validity_issues` are
+    `suspect` of them are suspect; `excluded` are invalid and not included. `validity_issues` are
     the reasons of both. Without valid trials `value` is None. `before` is the commit of the
     previous point with valid trials. Points of another `epoch` of the host or of another
     `configuration` are not comparable; the commit has `others` more of these. `annotations` are
@@ -30,7 +30,7 @@ class HistoryPoint:
     interval: tuple[float, float] | None
     trials: int
     suspect: int
-    left_out: int
+    excluded: int
     validity_issues: tuple[ValidityIssue, ...]
     epoch: int
     configuration: int
@@ -84,7 +84,7 @@ class History:
     """One metric of one case on one host along a branch, oldest first.
 
     `points` are those of all `total` from index `first` on; `series` is None if nothing was
-    measured. `left_out` trials are invalid. `label` must be shown next to a latency; None for other
+    measured. `excluded` trials are invalid. `label` must be shown next to a latency; None for other
     metrics.
     """
 
@@ -102,6 +102,6 @@ class History:
     total: int
     changes: tuple[HistoryChange, ...]
     breaks: tuple[HistoryBreak, ...]
-    left_out: int
+    excluded: int
     unstable: bool
     label: str | None

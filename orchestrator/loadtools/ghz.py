@@ -40,7 +40,7 @@ SHEET = Capabilities(
     compression=False,
     warmup="inside",
     bytes_in="no",
-    spoken_protocol="yes",
+    reports_protocol="yes",
     caveats=(
         "One call of a stream is one request, whatever the number of its messages. Its latency "
         "is the time from its start to its status.",

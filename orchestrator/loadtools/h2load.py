@@ -32,7 +32,7 @@ SHEET = Capabilities(
     warmup="apart",
     distribution="rows",
     errors="partly",
-    spoken_protocol="yes",
+    reports_protocol="yes",
     verifies_certificate=False,
     caveats=(
         "It has a rate for each connection (--rps), but does not report the delay of a request "

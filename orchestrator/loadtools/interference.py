@@ -37,7 +37,7 @@ def _check_hosts(code: str, hosts: Mapping[str, Facts], found: Mapping[str, str]
     """Return one reason for all affected hosts; `found`: the observation by host."""
     several = len(hosts) > 1
     told = [f"{what} on host {host}" if several else what for host, what in found.items()]
-    return THRESHOLDS[code].reason("; ".join(told)) if told else None
+    return THRESHOLDS[code].build_reason("; ".join(told)) if told else None
 
 
 def _check_measured(
@@ -158,7 +158,7 @@ def _check_clock_drop(evidence: Evidence) -> Reason | None:
     rule, clocks = THRESHOLDS["clock_drop"], list(_iterate_clocks_under_load(evidence))
     if len(clocks) < MIN_CLOCKS or not rule.is_broken_by(min(clocks) / max(clocks)):
         return None
-    return rule.reason(
+    return rule.build_reason(
         f"the clock went down to {format_value(min(clocks), 'MHz')}, "
         f"{_share(min(clocks) / max(clocks))} of {format_value(max(clocks), 'MHz')}"
     )
@@ -184,7 +184,7 @@ def _check_heating(evidence: Evidence) -> Reason | None:
     first, last = (statistics.median(part) for part in (known[-2 * size : -size], known[-size:]))
     if not rule.is_broken_by(last - first):
         return None
-    return rule.reason(
+    return rule.build_reason(
         f"it was {format_value(last - first, '°C')} hotter at the end, {format_value(last, '°C')}"
     )
 

@@ -46,7 +46,7 @@ SHEET = Capabilities(
     connect_timeout=False,
     warmup="inside",
     bytes_in="partly",
-    spoken_protocol="yes",
+    reports_protocol="yes",
     caveats=(
         "A connection is a virtual user with one request at a time. With a rate, k6 sends on "
         "time while a connection is free, and skips requests that are due while all are busy. "

@@ -157,7 +157,7 @@ class Capabilities:
     errors: Knowledge = "yes"
     bytes_in: Knowledge = "yes"
     bytes_out: Knowledge = "no"
-    spoken_protocol: Knowledge = "no"
+    reports_protocol: Knowledge = "no"
     verifies_certificate: bool = True
     caveats: tuple[str, ...] = ()
 

@@ -13,7 +13,7 @@ _NEVER_ARRIVED = {"connect", "dns", "refused", "timeout", "tls", "unsent"}
 
 
 def _build_reason(code: str, found: str) -> Reason:
-    return THRESHOLDS[code].reason(found)
+    return THRESHOLDS[code].build_reason(found)
 
 
 def _check_tool_crash(evidence: Evidence) -> Reason | None:

@@ -44,7 +44,7 @@ SHEET = Capabilities(
     status_codes="partly",
     errors="partly",
     bytes_in="partly",
-    spoken_protocol="partly",
+    reports_protocol="partly",
     verifies_certificate=False,
     caveats=(
         "All information comes from the program of the definition: whether it keeps to the "

@@ -29,7 +29,7 @@ def _check_protocol(evidence: Evidence) -> Reason | None:
     if not others:
         return None
     found = f"{', '.join(others)} was used instead of {asked}"
-    return THRESHOLDS["protocol"].reason(found)
+    return THRESHOLDS["protocol"].build_reason(found)
 
 
 def _check_response_size(evidence: Evidence) -> Reason | None:
@@ -44,7 +44,7 @@ def _check_response_size(evidence: Evidence) -> Reason | None:
         f"the answers had {_format_span(length['min'], length['max'])} bytes instead of "
         f"{_format_span(*good)}"
     )
-    return THRESHOLDS["response_size" if declared else "response_changed"].reason(found)
+    return THRESHOLDS["response_size" if declared else "response_changed"].build_reason(found)
 
 
 def _list_checked_sizes(evidence: Evidence) -> tuple[int, int] | None:
@@ -78,7 +78,7 @@ def _check_connections(evidence: Evidence) -> Reason | None:
     rule, most = THRESHOLDS["connections_missing"], max(counts)
     if not rule.is_broken_by(most / asked):
         return None
-    return rule.reason(
+    return rule.build_reason(
         f"{most} of {asked} connections were open at a time, "
         f"{format_quantity(most / asked, 'share')}"
     )
@@ -91,7 +91,7 @@ def _check_tool_bound(evidence: Evidence) -> Reason | None:
         return None
     quota = read_tool_quota(evidence.result)
     what = "its CPUs" if quota is None else f"its CPU quota of {quota:g}"
-    return rule.reason(f"the load tool used {format_quantity(share, 'share')} of {what}")
+    return rule.build_reason(f"the load tool used {format_quantity(share, 'share')} of {what}")
 
 
 def _check_shared_cpus(evidence: Evidence) -> Reason | None:
@@ -104,7 +104,7 @@ def _check_shared_cpus(evidence: Evidence) -> Reason | None:
     if server and tool and server.isdisjoint(tool):
         return None
     which = f"CPUs {_format_numbers(server & tool)}" if server and tool else "any CPU"
-    return THRESHOLDS["shared_cpus"].reason(f"load tool and server both ran on {which}")
+    return THRESHOLDS["shared_cpus"].build_reason(f"load tool and server both ran on {which}")
 
 
 def _list_cpus(applied: Mapping[str, Any]) -> frozenset[int]:
@@ -136,7 +136,7 @@ def _check_littles_law(evidence: Evidence) -> Reason | None:
     apart = abs(in_flight / expected - 1)
     if not rule.is_broken_by(round(apart, 9)):
         return None
-    return rule.reason(
+    return rule.build_reason(
         f"rate × latency gives {format_number(in_flight)} requests under way where {expected} "
         f"could be, {format_quantity(apart, 'share')} apart"
     )
@@ -152,7 +152,7 @@ def _check_steady_state(evidence: Evidence) -> Reason | None:
     if rule.is_broken_by(round(abs(moved), 9)):
         way = "above" if moved > 0 else "below"
         share = format_quantity(abs(moved), "share")
-        return rule.reason(f"the {what} of the last third is {share} {way} that of the first")
+        return rule.build_reason(f"the {what} of the last third is {share} {way} that of the first")
     return _check_warm_up(what, values, moved)
 
 
@@ -169,14 +169,14 @@ def _check_warm_up(what: str, values: list[float], moved: float) -> Reason | Non
     rule, found = THRESHOLDS["warm_up_too_short"], compute_mser5(values)
     if found.reason == "no steady state" and rule.is_broken_by(abs(moved)):
         share = format_quantity(abs(moved), "share")
-        return rule.reason(f"no end of the warm-up is found, the {what} moved by {share}")
+        return rule.build_reason(f"no end of the warm-up is found, the {what} moved by {share}")
     if not found.cut:
         return None
     bias = abs(statistics.fmean(values) / statistics.fmean(values[found.cut :]) - 1)
     if not rule.is_broken_by(bias):
         return None
     share = format_quantity(bias, "share")
-    return rule.reason(
+    return rule.build_reason(
         f"the first {found.cut} s of the window are still warm-up, and change the {what} by {share}"
     )
 

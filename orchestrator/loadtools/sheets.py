@@ -125,7 +125,7 @@ def _format_limits(sheet: Capabilities) -> str:
 
 
 def _format_protocols(sheet: Capabilities) -> str:
-    reported = _REPORTS[sheet.spoken_protocol].partition(":")[0]
+    reported = _REPORTS[sheet.reports_protocol].partition(":")[0]
     return (
         reported
         if reported == "yes"

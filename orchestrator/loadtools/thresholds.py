@@ -25,7 +25,7 @@ class Threshold:
     code: str
     level: Level
     title: str
-    why: str
+    reason: str
     advice: str
     value: float | None = None
     unit: Unit = "share"
@@ -47,7 +47,7 @@ class Threshold:
             return False
         return measured > self.value if self.bound == "most" else measured < self.value
 
-    def reason(self, found: str) -> Reason:
+    def build_reason(self, found: str) -> Reason:
         """Return a reason; `found` describes the observed value."""
         limit = f" (limit: {self.text})" if self.text else ""
         message = f"{found}{limit}: {self.advice}"
@@ -63,12 +63,16 @@ def format_quantity(value: float, unit: Unit) -> str:
     return format_value(value, unit, digits=3)
 
 
-def _build_hard(code: str, title: str, why: str, advice: str, **kept: Any) -> Threshold:
-    return Threshold(code=code, level=Level.INVALID, title=title, why=why, advice=advice, **kept)
+def _build_hard(code: str, title: str, reason: str, advice: str, **kept: Any) -> Threshold:
+    return Threshold(
+        code=code, level=Level.INVALID, title=title, reason=reason, advice=advice, **kept
+    )
 
 
-def _build_soft(code: str, title: str, why: str, advice: str, **kept: Any) -> Threshold:
-    return Threshold(code=code, level=Level.SUSPECT, title=title, why=why, advice=advice, **kept)
+def _build_soft(code: str, title: str, reason: str, advice: str, **kept: Any) -> Threshold:
+    return Threshold(
+        code=code, level=Level.SUSPECT, title=title, reason=reason, advice=advice, **kept
+    )
 
 
 _OF_THE_LOAD = (

@@ -37,4 +37,4 @@ def _combine_soft_reasons(reasons: Sequence[Reason]) -> list[Reason]:
     if not rule.is_broken_by(len(causes)):
         return []
     found = f"{', '.join(soft)}: soft reasons of {len(causes)} causes at once"
-    return [rule.reason(found)]
+    return [rule.build_reason(found)]

@@ -159,7 +159,7 @@ def check_file(
             break
     found += _find_unknown_names(member, names)
     if found:
-        raise InvalidRequestError.of(found[:MOST_FAULTS])
+        raise InvalidRequestError.from_faults(found[:MOST_FAULTS])
     if not count:
         raise InvalidRequestError("there is no result in this file", field="file")
     return CheckedFile(results=count, stored_bytes=size)

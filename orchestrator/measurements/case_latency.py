@@ -23,7 +23,7 @@ class CaseLatency:
     """The merged latency of a case.
 
     `trials` are merged now. `merged_before` counts trials whose own distribution was removed after
-    it was merged. `suspect` counts suspect trials among both, `left_out` the invalid trials, which
+    it was merged. `suspect` counts suspect trials among both, `excluded` the invalid trials, which
     are not included. `distribution` is None if no request was answered successfully.
     """
 
@@ -34,7 +34,7 @@ class CaseLatency:
     trials: tuple[UUID, ...]
     merged_before: int
     suspect: int
-    left_out: int
+    excluded: int
     distribution: Histogram | None
 
 
@@ -80,7 +80,7 @@ def load_case_latency(
         trials=found,
         merged_before=whole.trials,
         suspect=whole.suspect + sum(each.validity == Validity.SUSPECT for each in kept),
-        left_out=whole.left_out + len(mine) - len(kept),
+        excluded=whole.excluded + len(mine) - len(kept),
         distribution=whole.distribution,
     )
 

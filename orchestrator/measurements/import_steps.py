@@ -193,7 +193,7 @@ def _lock_import(found: ResultImport, claim: UUID) -> QuerySet[ResultImport]:
 @transaction.atomic
 def _finish(found: ResultImport, claim: UUID, member: Member) -> None:
     _record_step(found, claim, state=ImportState.DONE, ended_at=Now())
-    ImportPart.objects.filter(of=found).delete()
+    ImportPart.objects.filter(result_import=found).delete()
     accepted = ResultImport.objects.values_list("accepted", flat=True).get(pk=found.pk)
     record_import_done(member, found.name, accepted)
 
@@ -201,7 +201,7 @@ def _finish(found: ResultImport, claim: UUID, member: Member) -> None:
 @transaction.atomic
 def _fail(found: ResultImport, claim: UUID, faults: list[tuple[str, str]]) -> None:
     if _lock_import(found, claim).update(state=ImportState.FAILED, faults=faults, ended_at=Now()):
-        ImportPart.objects.filter(of=found).delete()
+        ImportPart.objects.filter(result_import=found).delete()
 
 
 def _pause(found: ResultImport, claim: UUID, error: Exception) -> None:

@@ -32,7 +32,7 @@ def is_small(path: Path) -> bool:
                 faults.append((f"line {line.number}", line.fault))
     except TooLargeError:
         if faults:
-            raise InvalidRequestError.of(faults) from None
+            raise InvalidRequestError.from_faults(faults) from None
         return False
     return True
 
@@ -59,7 +59,7 @@ def queue_import(*, member: Member, path: Path, project: str, name: str) -> Resu
             team=member.team, token=member.token, project=project, name=name, size=size
         )
         for number, content in enumerate(_read_parts(path)):
-            ImportPart.objects.create(of=made, number=number, content=content)
+            ImportPart.objects.create(result_import=made, number=number, content=content)
     return made
 
 

@@ -128,10 +128,12 @@ def _find_benchmarks(
     old."""
     benchmarks = [each for each in names.benchmarks(results) if each is not None]
     if names.faults:
-        raise InvalidRequestError.of(names.faults)
+        raise InvalidRequestError.from_faults(names.faults)
     if old := find_age_errors(benchmarks, results, now):
         names_of = places or [f"results[{number}].at" for number in range(len(results))]
-        raise InvalidRequestError.of([(names_of[place], fault) for place, fault in old.items()])
+        raise InvalidRequestError.from_faults(
+            [(names_of[place], fault) for place, fault in old.items()]
+        )
     return benchmarks
 
 

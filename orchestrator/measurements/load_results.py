@@ -21,7 +21,7 @@ class LoadReading:
     number: int
     reading: TrialReading
     passed: bool | None = None
-    why: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ def _number_loads(
             number=number,
             reading=reading,
             passed=by_load[number]["passed"] if number in by_load else None,
-            why=str(by_load[number].get("why") or "") if number in by_load else "",
+            reason=str(by_load[number].get("reason") or "") if number in by_load else "",
         )
         for number, reading in enumerate(readings)
     )

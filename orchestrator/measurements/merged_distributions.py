@@ -13,13 +13,13 @@ from orchestrator.stats.histogram import Histogram as Distribution
 class MergedDistribution:
     """A merged distribution of `trials`; `suspect` of them are suspect.
 
-    `left_out` further trials were invalid and are not included.
+    `excluded` further trials were invalid and are not included.
     """
 
     distribution: Distribution | None
     trials: int
     suspect: int
-    left_out: int
+    excluded: int
 
 
 def load_point_histograms(
@@ -44,5 +44,5 @@ def merge_points(
         distribution=Distribution.merged(parts) if parts else None,
         trials=sum(each.trials for each in points),
         suspect=sum(each.suspect for each in points),
-        left_out=sum(each.left_out for each in points),
+        excluded=sum(each.excluded for each in points),
     )

@@ -37,18 +37,18 @@ class TrialMetrics:
     """The ids of the metrics of a trial that are stored, and the sorted keys that are not."""
 
     ids: Mapping[str, int]
-    left_out: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
 
     @property
     def note(self) -> str:
         """Return one sentence for the trial; empty if every metric is stored."""
-        if not self.left_out:
+        if not self.dropped:
             return ""
-        count = len(self.left_out)
-        names = ", ".join(key[:60] for key in self.left_out[:5])
+        count = len(self.dropped)
+        names = ", ".join(key[:60] for key in self.dropped[:5])
         more = f" and {count - 5} more" if count > 5 else ""
         return (
-            f"metrics_left_out: {count} custom metric{'' if count == 1 else 's'} not stored: "
+            f"metrics_dropped: {count} custom metric{'' if count == 1 else 's'} not stored: "
             f"{names}{more}; a team has at most {settings.MAX_CUSTOM_METRICS} custom metrics and "
             f"a trial at most {MOST_OF_A_TRIAL}, with names such as script.upload_s"
         )
@@ -78,7 +78,7 @@ def store_trial_metrics(team: int, keys: Iterable[str]) -> TrialMetrics:
     known = _load_stored_metrics(team, few)
     if missing := few - known.keys():
         known |= _create_metrics(team, missing, fit=True)
-    return TrialMetrics(ids=known, left_out=tuple(sorted(wanted - known.keys())))
+    return TrialMetrics(ids=known, dropped=tuple(sorted(wanted - known.keys())))
 
 
 def _list_custom(keys: Collection[str]) -> list[str]:

@@ -34,7 +34,7 @@ class Cost:
 
     metric: Metric
     value: float | None
-    why: str = ""
+    reason: str = ""
 
 
 def compute_prices(trial: Trial, values: Mapping[str, float], result: Facts) -> list[Cost]:
@@ -42,7 +42,9 @@ def compute_prices(trial: Trial, values: Mapping[str, float], result: Facts) -> 
     return [
         Cost(metric=METRICS[key], value=values[key])
         if key in values
-        else Cost(metric=METRICS[key], value=None, why=_explain_price(key, trial, values, result))
+        else Cost(
+            metric=METRICS[key], value=None, reason=_explain_price(key, trial, values, result)
+        )
         for key in COSTS
     ]
 

@@ -13,7 +13,7 @@ from orchestrator.results.models import Removal, RemovalKind
 def load_run_removals(run: UUID) -> Mapping[str, Removal]:
     """Return the removals from the trials of a run by kind."""
     found = Removal.objects.filter(run=run, rows__gt=0).order_by("began_at")
-    return {each.what: each for each in found}
+    return {each.kind: each for each in found}
 
 
 def check_kept(run: UUID, *kinds: RemovalKind) -> None:
@@ -36,9 +36,9 @@ def load_removals(project: Project) -> QuerySet[Removal]:
 
 def sum_removals(project: Project) -> list[dict[str, object]]:
     """Return totals by kind: `runs`, `rows` and `bytes` removed, and the `last` time."""
-    rows = project.removals.filter(rows__gt=0).values("what").order_by("what")
+    rows = project.removals.filter(rows__gt=0).values("kind").order_by("kind")
     found = {
-        each["what"]: each
+        each["kind"]: each
         for each in rows.annotate(
             runs=Count("run"), gone=Sum("rows"), size=Sum("bytes"), last=Max("began_at")
         )

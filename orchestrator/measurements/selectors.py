@@ -44,7 +44,7 @@ class LoadSummary:
     success: float | None
     cpu_s_per_1k: float | None
     passed: bool | None
-    why: str
+    reason: str
     validity: str
     reasons: tuple[str, ...]
     readings: Mapping[str, float]
@@ -127,7 +127,7 @@ def _build_summary(load: LoadResult) -> LoadSummary:
         success=told.get("success.ratio"),
         cpu_s_per_1k=told.get("cpu.seconds_per_1k"),
         passed=load.passed,
-        why=load.why,
+        reason=load.reason,
         validity=load.validity,
         reasons=tuple(load.reasons),
         readings=told,

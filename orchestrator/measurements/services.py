@@ -178,7 +178,7 @@ def _load_result(trial: Trial, load: LoadReading, keys: Collection[str]) -> Load
         connections=reading.load.connections,
         streams=reading.load.streams,
         passed=load.passed,
-        why=load.why,
+        reason=load.reason,
         validity=reading.validity.level,
         reasons=_list_reasons(reading.validity),
         readings={key: value for key, value in reading.readings.items() if key in keys},
@@ -213,8 +213,8 @@ def _build_trial_provenance(
 ) -> dict[str, Any]:
     """Return the provenance of a trial; larger parts (samples) stay in the raw result.json.
 
-    With several loads, the command is that of the first one; result.json has all. `left_out`: names
-    of facts that are too long; result.json has them too.
+    With several loads, the command is that of the first one; result.json has all. `excluded_facts`:
+    names of facts that are too long; result.json has them too.
     """
     kept = (
         "argv", "tool", "tool_cpus", "server_argv", "port", "port_checked", "rc", "signal",
@@ -225,7 +225,7 @@ def _build_trial_provenance(
     long = [key for key in kept if not _is_short(told.get(key))]
     return {
         **{key: told.get(key) if key not in long else None for key in kept},
-        **({"left_out": long} if long else {}),
+        **({"excluded_facts": long} if long else {}),
         "protocol": reading.protocol,
         "commit": trial.variant.commit.sha,
         "definition": str(job.run.definition_id),

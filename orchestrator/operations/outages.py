@@ -32,7 +32,7 @@ _MOST_CHARACTERS = 300
 @dataclass(slots=True, kw_only=True)
 class Outage:
     began: float
-    left_out: int = 0
+    suppressed: int = 0
 
 
 class Outages:
@@ -46,7 +46,7 @@ class Outages:
         """Count a message. Return True for the first one of an outage."""
         with self._lock:
             if outage := self._away.get(service):
-                outage.left_out += 1
+                outage.suppressed += 1
                 return False
             self._away[service] = Outage(began=time.monotonic())
             return True
@@ -57,7 +57,7 @@ class Outages:
             return False
         with self._lock:
             for outage in self._away.values():
-                outage.left_out += 1
+                outage.suppressed += 1
         return True
 
     def look(self) -> None:
@@ -68,7 +68,7 @@ class Outages:
                     outage = self._away.pop(service)
                 seconds = time.monotonic() - outage.began
                 text = "%s is back after %.0f s; %d messages about it were left out"
-                logger.warning(text, service, seconds, outage.left_out)
+                logger.warning(text, service, seconds, outage.suppressed)
 
 
 outages = Outages()

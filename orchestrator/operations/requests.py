@@ -30,7 +30,7 @@ def watched(get_response: GetResponse) -> GetResponse:
             route = _route(request)
             mark_span(route=route, status=response.status_code)
         wait = wait_in(request.META)
-        if wait is not None and wait.asked_to_park:
+        if wait is not None and wait.parking_requested:
             return response  # handled again later: only the final response counts
         seconds = time.perf_counter() - began
         observe("pitwall_http_request_seconds", seconds, route=route, method=str(method))

@@ -40,7 +40,7 @@ class ChangeSummary:
     """A change point for a chart: dashed if `kind` is candidate.
 
     `commit` is the first of the new level, `before` the last of the old one. `state` is one of
-    `ChangeState` (never superseded). `settled`: it will not be measured again, and `message` says
+    `ChangeState` (never superseded). `final`: it will not be measured again, and `message` says
     why. `run_id` is its latest confirmation run, `confirmed_change` its result, with
     `confirmed_interval`. `searching`: a bisection is running.
     """
@@ -57,7 +57,7 @@ class ChangeSummary:
     level_after: float
     regressed: bool
     state: str
-    settled: bool
+    final: bool
     seen: bool
     recent: bool
     message: str
@@ -173,7 +173,7 @@ def build_change_mark(row: Any) -> ChangeSummary:
         level_after=row.level_after,
         regressed=row.regressed,
         state=row.state,
-        settled=row.settled,
+        final=row.final,
         seen=row.seen,
         recent=row.recent,
         message=row.message,

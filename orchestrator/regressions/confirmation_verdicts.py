@@ -20,7 +20,7 @@ def store_outcome(row: ChangePoint, outcome: Comparison) -> None:
         outcome.high,
     )
     row.state, row.message = _judge_outcome(row, outcome)
-    row.settled = row.state == ChangeState.OPEN
+    row.final = row.state == ChangeState.OPEN
     record_revision(row, row.message)
     row.save()
 

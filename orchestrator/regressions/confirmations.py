@@ -99,7 +99,7 @@ def _record_nothing_measured(row: ChangePoint, run: Run) -> None:
     again = run.state != RunState.CANCELLED and row.confirmation_runs < MOST_TRIES
     told = run.message or "none of its blocks is valid"
     why = "was cancelled" if run.state == RunState.CANCELLED else f"measured nothing: {told}"
-    row.state, row.settled = ChangeState.OPEN, not again
+    row.state, row.final = ChangeState.OPEN, not again
     row.message = f"{'another attempt follows' if again else 'not confirmed'}: its run {why}"[:2000]
 
 
@@ -113,7 +113,7 @@ def _abandon_confirmation(change_id: UUID) -> None:
         )
         if row is None:
             return
-        run, row.run, row.state, row.settled = row.run, None, ChangeState.OPEN, True
+        run, row.run, row.state, row.final = row.run, None, ChangeState.OPEN, True
         row.message = f"not confirmed: {row.series.host.name} was not free within {hours:.0f} hours"
         record_revision(row, row.message)
         row.save()
@@ -134,7 +134,7 @@ def _group_wanted(now: datetime) -> list[list[UUID]]:
 
     Regressions come first, then those that are most certain.
     """
-    rows = _load_rows(state=ChangeState.OPEN, settled=False, seen=True, recent=True)
+    rows = _load_rows(state=ChangeState.OPEN, final=False, seen=True, recent=True)
     groups: dict[Group, list[ChangePoint]] = defaultdict(list)
     for row in rows.order_by("-regressed", "kind", "found_at"):
         series = row.series
@@ -146,7 +146,7 @@ def _start(group: Sequence[UUID], now: datetime) -> None:
     """Start the confirmation run of a group, or store why it cannot start."""
     with transaction.atomic():
         rows = list(
-            _load_rows(pk__in=group, state=ChangeState.OPEN, settled=False)
+            _load_rows(pk__in=group, state=ChangeState.OPEN, final=False)
             .select_for_update(of=("self",), skip_locked=True)
             .order_by("pk")
         )
@@ -155,7 +155,7 @@ def _start(group: Sequence[UUID], now: datetime) -> None:
             return
         project, host = rows[0].series.benchmark.project, rows[0].series.host
         if not project.confirm_changes:
-            _record_message(rows, "not confirmed: the project's settings disable it", settled=True)
+            _record_message(rows, "not confirmed: the project's settings disable it", final=True)
         elif is_at_it(host):
             _record_message(rows, f"waits for another confirmation run on {host.name}")
         elif compute_left_s(project, now) <= 0:
@@ -174,7 +174,7 @@ def _try_to_begin(rows: Sequence[ChangePoint], budget_s: float) -> None:
     except TooLittleTimeError as error:
         _record_message(rows, f"waits: {error}")
     except PitwallError as error:
-        _record_message(rows, f"not confirmed: {error}"[:2000], settled=True)
+        _record_message(rows, f"not confirmed: {error}"[:2000], final=True)
 
 
 def _begin_confirmation(
@@ -195,7 +195,7 @@ def _begin_confirmation(
         budget_s=budget_s,
     )
     for row in rows:
-        row.state, row.run, row.settled = ChangeState.CONFIRMING, run, False
+        row.state, row.run, row.final = ChangeState.CONFIRMING, run, False
         row.confirmation_runs += 1
         row.message = f"measured again: {row.before.short_sha} against {row.commit.short_sha}"
         record_revision(row, row.message)
@@ -210,10 +210,10 @@ def _select_fitting(rows: Sequence[ChangePoint]) -> Sequence[ChangePoint]:
     return rows[:1]
 
 
-def _record_message(rows: Iterable[ChangePoint], message: str, *, settled: bool = False) -> None:
+def _record_message(rows: Iterable[ChangePoint], message: str, *, final: bool = False) -> None:
     for row in rows:
-        if (row.message, row.settled) != (message, settled):
-            row.message, row.settled = message, settled
+        if (row.message, row.final) != (message, final):
+            row.message, row.final = message, final
             record_revision(row, message)
             row.save()
 

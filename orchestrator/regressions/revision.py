@@ -155,7 +155,7 @@ def _update_change(row: ChangePoint, facts: dict[str, Any]) -> None:
         and (stronger or moved)
         and row.confirmation_runs < MAX_CONFIRMATION_RUNS
     ):
-        row.state, row.settled = ChangeState.OPEN, False
+        row.state, row.final = ChangeState.OPEN, False
         told.append("will be measured again")
     if told:
         record_revision(row, "; ".join(told))
@@ -185,7 +185,7 @@ def _add(
     elif series.host.transport == HostTransport.EXTERNAL:
         message = "not confirmed: measured on an external host"
     row = ChangePoint(
-        series=series, recent=recent, settled=bool(message), message=message, found_at=utc_now(),
+        series=series, recent=recent, final=bool(message), message=message, found_at=utc_now(),
         **facts,
     )  # fmt: skip
     record_revision(row, f"found: {format_change(change.change)}")

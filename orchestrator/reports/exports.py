@@ -16,7 +16,7 @@ from orchestrator.reports.pivot_model import (
 from orchestrator.reports.pivots import Report
 from orchestrator.reports.provenance import Provenance, load_provenance
 
-_CSV_PARTS = ("", "low", "high", "trials", "suspect", "why")
+_CSV_PARTS = ("", "low", "high", "trials", "suspect", "reason")
 
 
 def report_markdown(report: Report, provenance: bool = True) -> str:
@@ -104,7 +104,7 @@ def _render_table_parts(table: PivotTable) -> Iterator[str]:
     if cells:
         yield _build_legend(counts, intervals=any(cell.low is not None for cell in cells))
     if footnotes:
-        yield "\n".join(f"{mark}. {why}" for why, mark in footnotes.items())
+        yield "\n".join(f"{mark}. {reason}" for reason, mark in footnotes.items())
     if table.notes:
         yield "\n".join(f"- {note}" for note in table.notes)
 
@@ -144,9 +144,9 @@ def _render_cell(
 ) -> str:
     text = format_cell(cell, column)
     if cell.value is None:
-        if cell.kind in ("absent", "unmeasured") or not cell.why:
+        if cell.kind in ("absent", "unmeasured") or not cell.reason:
             return text
-        return f"{text} [{footnotes.setdefault(cell.why, len(footnotes) + 1)}]"
+        return f"{text} [{footnotes.setdefault(cell.reason, len(footnotes) + 1)}]"
     if bounds := format_interval(cell):
         text += f" ({bounds})"
     if counted and cell.trials:
@@ -178,8 +178,10 @@ def _iterate_csv_rows(table: PivotTable) -> Iterator[list[object]]:
 
 def _build_csv_cell(cell: Cell) -> list[object]:
     numbers = [cell.value, cell.low, cell.high]
-    why = "" if cell.value is not None else ": ".join(filter(None, [WORDS[cell.kind], cell.why]))
-    return [*numbers, cell.trials, cell.suspect, why]
+    reason = (
+        "" if cell.value is not None else ": ".join(filter(None, [WORDS[cell.kind], cell.reason]))
+    )
+    return [*numbers, cell.trials, cell.suspect, reason]
 
 
 def _export_table(table: PivotTable) -> dict[str, Any]:
@@ -219,8 +221,8 @@ def _export_row(row: TableRow) -> dict[str, Any]:
                 "unit": cell.unit,
                 "trials": cell.trials,
                 "suspect": cell.suspect,
-                "left_out": cell.left_out,
-                "why": cell.why,
+                "excluded": cell.excluded,
+                "reason": cell.reason,
                 "baseline": cell.baseline,
                 "published": cell.published,
             }

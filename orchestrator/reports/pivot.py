@@ -83,7 +83,7 @@ def pivot(
         raise InvalidRequestError("cases: no case matches this expression", field="cases")
     frame = _build_frame(report, table, seen, spread(report, table, seen, places), axes)
     rows = [_build_row(frame, key, inside) for key, inside in _order_rows(frame, seen, places)]
-    columns = tuple(each.shown(table, frame.spreads) for each in frame.spreads)
+    columns = tuple(each.build_column(table, frame.spreads) for each in frame.spreads)
     models = {each.model for each in seen if each.model and not each.is_published}
     rows, sorted_by = rank_rows(
         rows, columns, table.sort, groups=_group_headings(frame), models=models
@@ -148,7 +148,7 @@ def _find_varying(
     candidates = ["host", "commit", *axes, "source"]
     for _ in candidates:
         crowd = _find_crowded_cell([*rows, *added], seen, columns)
-        name = next((n for n in candidates if len({each.at(n) for each in crowd}) > 1), None)
+        name = next((n for n in candidates if len({each.get_value(n) for each in crowd}) > 1), None)
         if name is None:
             break
         added.append(name)
@@ -165,7 +165,7 @@ def _find_crowded_cell(
             continue
         cells: dict[tuple[str, ...], list[Observation]] = defaultdict(list)
         for each in filter(belongs, seen):
-            cells[tuple(each.at(name) for name in rows)].append(each)
+            cells[tuple(each.get_value(name) for name in rows)].append(each)
         for inside in cells.values():
             if len(inside) > 1:
                 return inside
@@ -179,7 +179,7 @@ def _order_rows(
     rows: dict[tuple[str, ...], list[Observation]] = defaultdict(list)
     for each in seen:
         if any(belongs(each) for spec, belongs in frame.columns if not spec.spec.difference):
-            rows[tuple(each.at(name) for name in names)].append(each)
+            rows[tuple(each.get_value(name) for name in names)].append(each)
     whole = range(max(1, len(frame.table.metrics)))
     at = _find_metric_place(frame)
     found = [((values, number), inside) for values, inside in rows.items() for number in whole]
@@ -206,10 +206,10 @@ def _find_metric_place(frame: _Frame) -> int:
 
 
 def _build_heads(frame: _Frame) -> tuple[Head, ...]:
-    heads = [Head(dimension=each.dimension, title=each.shown) for each in frame.dimensions]
+    heads = [Head(dimension=each.dimension, title=each.heading) for each in frame.dimensions]
     if frame.table.by_metric:
         metric = next(each for each in frame.table.rows if each.dimension == "metric")
-        heads.insert(_find_metric_place(frame), Head(dimension="metric", title=metric.shown))
+        heads.insert(_find_metric_place(frame), Head(dimension="metric", title=metric.heading))
     return tuple(heads)
 
 
@@ -220,7 +220,7 @@ def _build_row(frame: _Frame, key: Key, inside: Sequence[Observation]) -> TableR
     names = [each.dimension for each in frame.dimensions]
     heads = [frame.report.named(n, v, v) for n, v in zip(names, values, strict=True)]
     if measure is not None:
-        heads.insert(_find_metric_place(frame), measure.shown)
+        heads.insert(_find_metric_place(frame), measure.heading)
     return TableRow(
         heads=tuple(heads),
         cells=tuple(found),
@@ -243,7 +243,7 @@ def _build_cells(
     if measure is None:
         return cells
     return [
-        replace(cell, unit_said=_is_stated(cell, measure.shown, column.title))
+        replace(cell, unit_said=_is_stated(cell, measure.heading, column.title))
         for cell, column in zip(cells, frame.spreads, strict=True)
     ]
 
@@ -303,7 +303,7 @@ def _build_loop_notes(
 
 def _name_machines(seen: Sequence[Observation]) -> str:
     """Name the machines of the reference results."""
-    return ", ".join(dict.fromkeys(each.at("host") for each in seen if each.is_published))
+    return ", ".join(dict.fromkeys(each.get_value("host") for each in seen if each.is_published))
 
 
 def _build_notes(
@@ -317,7 +317,7 @@ def _build_notes(
     suspect = sum(cell.suspect > 0 for cell in cells)
     if suspect:
         notes.append(f"{suspect} cells contain suspect trials; they are marked with !.")
-    if any(cell.left_out and cell.kind == "value" for cell in cells):
+    if any(cell.excluded and cell.kind == "value" for cell in cells):
         notes.append("Invalid trials were excluded from some cells.")
     if any(cell.published for cell in cells):
         notes.append(

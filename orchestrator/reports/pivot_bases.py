@@ -22,7 +22,7 @@ def find_bases(seen: Sequence[Observation], axes: Sequence[str]) -> Bases:
     return Bases(
         axes=axes,
         cases={each.rest: each for each in seen if each.baseline},
-        places={_place(each, each.at("host"), axes): each for each in seen},
+        places={_place(each, each.get_value("host"), axes): each for each in seen},
     )
 
 
@@ -53,4 +53,4 @@ def build_base_notes(columns: Sequence[Column]) -> list[str]:
 
 
 def _place(seen: Observation, host: str, axes: Sequence[str]) -> Hashable:
-    return (host, *(seen.at(name) for name in (*axes, "commit", "source")))
+    return (host, *(seen.get_value(name) for name in (*axes, "commit", "source")))

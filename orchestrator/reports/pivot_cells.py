@@ -66,7 +66,7 @@ def compute_relative(
         same = Estimate(value=0.0, low=None, high=None, n=found.cell.trials)
         return CellValue(cell=_with(found.cell, same, "%", 100.0, decimals))
     if base is None or base.value is None:
-        reason = base.cell.why if base is not None else missing
+        reason = base.cell.reason if base is not None else missing
         return _build_empty("untold", f"no baseline: {reason}")
     change = change_against(found.value, found.values, base.value, base.values)
     if change is None:
@@ -82,7 +82,7 @@ def compute_difference(
     """Subtract one cell from another, in the unit of the first."""
     if one.value is None or other.value is None:
         missing = one if one.value is None else other
-        return CellValue(cell=_build_reason_cell(missing.cell.kind, missing.cell.why))
+        return CellValue(cell=_build_reason_cell(missing.cell.kind, missing.cell.reason))
     unit = _choose_unit(measure)
     told = estimate_difference(one.value, one.values, other.value, other.values)
     digits = one.cell.decimals if decimals is None else decimals
@@ -103,7 +103,7 @@ def _with(cell: Cell, told: Estimate, unit: str, factor: float, decimals: int | 
         decimals=decimals,
         trials=cell.trials,
         suspect=cell.suspect,
-        left_out=cell.left_out,
+        excluded=cell.excluded,
         baseline=cell.baseline,
         published=cell.published,
         origin=cell.origin,
@@ -133,7 +133,7 @@ def _read_measured(seen: Observation, measure: Measure) -> CellValue:
         kind="value",
         trials=len(known),
         suspect=sum(each.validity == "suspect" for each in known),
-        left_out=sum(_is_invalid(each) for each in seen.samples),
+        excluded=sum(_is_invalid(each) for each in seen.samples),
         baseline=seen.baseline,
         origin=seen.origin,
     )
@@ -158,7 +158,7 @@ def _explain_empty(seen: Observation, counted: Sequence[Sample], measure: Measur
         )
     invalid = [each for each in seen.samples if _is_invalid(each)]
     if invalid:
-        return _build_reason_cell("invalid", _format_titles(invalid), left_out=len(invalid))
+        return _build_reason_cell("invalid", _format_titles(invalid), excluded=len(invalid))
     return _build_unmeasured_cell(seen.samples)
 
 
@@ -193,10 +193,10 @@ def _is_invalid(sample: Sample) -> bool:
     return sample.state == "measured" and not sample.counts
 
 
-def _build_reason_cell(kind: Kind, why: str, *, left_out: int = 0) -> Cell:
-    short = why if len(why) <= MAX_WHY else f"{why[: MAX_WHY - 1]}…"
-    return Cell(kind=kind, why=short, left_out=left_out)
+def _build_reason_cell(kind: Kind, reason: str, *, excluded: int = 0) -> Cell:
+    short = reason if len(reason) <= MAX_WHY else f"{reason[: MAX_WHY - 1]}…"
+    return Cell(kind=kind, reason=short, excluded=excluded)
 
 
-def _build_empty(kind: Kind, why: str) -> CellValue:
-    return CellValue(cell=_build_reason_cell(kind, why))
+def _build_empty(kind: Kind, reason: str) -> CellValue:
+    return CellValue(cell=_build_reason_cell(kind, reason))

@@ -33,7 +33,7 @@ class Spread:
     where: Mapping[str, str]
     published: bool = False
 
-    def shown(self, table: TableSpec, columns: Sequence["Spread"]) -> TableColumn:
+    def build_column(self, table: TableSpec, columns: Sequence["Spread"]) -> TableColumn:
         measure = self.spec.measure
         if self.spec.difference:
             measure = find_operand(self, columns)
@@ -135,7 +135,7 @@ def _build_membership_test(
     def belongs(seen: Observation) -> bool:
         if id(seen) not in mine or (apart and seen.is_published != one.published):
             return False
-        return all(seen.at(dimension) == value for dimension, value in one.where.items())
+        return all(seen.get_value(dimension) == value for dimension, value in one.where.items())
 
     return belongs
 
@@ -171,7 +171,7 @@ def _list_combinations(
 ) -> list[Spread]:
     if not dimensions:
         return [Spread(spec=column, title=get_column_title(column), where={})]
-    tuples = {tuple(each.at(name) for name in dimensions) for each in inside}
+    tuples = {tuple(each.get_value(name) for name in dimensions) for each in inside}
     in_order = sorted(
         tuples,
         key=lambda values: [
@@ -179,7 +179,7 @@ def _list_combinations(
         ],
     )
     # A single machine is not named in each heading: a note names it.
-    alone = published and len({each.at("host") for each in inside}) == 1
+    alone = published and len({each.get_value("host") for each in inside}) == 1
     return [
         _build_spread(
             report,

@@ -78,7 +78,7 @@ class Observation:
     def is_published(self) -> bool:
         return self.place.get("source") == PUBLISHED
 
-    def at(self, dimension: str) -> str:
+    def get_value(self, dimension: str) -> str:
         """Return its value in a dimension as text; empty without one."""
         value = self.place.get(dimension)
         return "" if value is None else format_axis_value(value)
@@ -89,7 +89,7 @@ class Cell:
     """One value in the unit of `unit`, or why there is none.
 
     `low` and `high` are its 95 % interval. `trials` count, `suspect` of them are suspect;
-    `left_out` are invalid. A reference result has only a value. `unit_said`: a heading has the unit
+    `excluded` are invalid. A reference result has only a value. `unit_said`: a heading has the unit
     already. `origin`: the ids of its trials' case, host and commit.
     """
 
@@ -102,8 +102,8 @@ class Cell:
     decimals: int | None = None
     trials: int = 0
     suspect: int = 0
-    left_out: int = 0
-    why: str = ""
+    excluded: int = 0
+    reason: str = ""
     baseline: bool = False
     published: bool = False
     origin: Origin | None = None

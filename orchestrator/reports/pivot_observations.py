@@ -153,7 +153,7 @@ def load_reference_observations(
 def _convert_axis_values(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """Convert the parameters to the values of the axes: files have text only."""
     known = {
-        axis: {format_axis_value(value): value for value in spec.values_of(axis)}
+        axis: {format_axis_value(value): value for value in spec.list_values(axis)}
         for axis in spec.matrix
     }
     return {
@@ -191,15 +191,16 @@ def list_used_dimensions(
 ) -> tuple[list[str], dict[str, list[str]]]:
     """Return all dimensions with their values, in the order of the definition."""
     axes = {
-        axis: list(map(format_axis_value, scope.spec.values_of(axis))) for axis in scope.spec.matrix
+        axis: list(map(format_axis_value, scope.spec.list_values(axis)))
+        for axis in scope.spec.matrix
     }
     labels: dict[str, dict[str, None]] = {}
     for case in scope.cases.values():
         for name, text in build_labels(scope.spec, case.parameters).items():
             labels.setdefault(name, {})[text] = None
     own = {
-        "host": sorted({each.at("host") for each in seen}),
-        "profile": sorted({each.at("profile") for each in seen}),
+        "host": sorted({each.get_value("host") for each in seen}),
+        "profile": sorted({each.get_value("profile") for each in seen}),
         "commit": [commit.short_sha for commit in scope.commits.values()],
         "source": [MEASURED, PUBLISHED],
     }

@@ -179,7 +179,7 @@ def _list_missing(report: Report) -> Iterator[str]:
                 unmeasured += cell.kind == "unmeasured"
                 if cell.value is None and cell.kind not in ("absent", "unmeasured"):
                     name = column.title if by_metric else ", ".join(filter(None, row.heads))
-                    where.setdefault(f"{WORDS[cell.kind]}: {cell.why}", {})[name] = None
+                    where.setdefault(f"{WORDS[cell.kind]}: {cell.reason}", {})[name] = None
     for why, names in where.items():
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""
         yield f"{why} – {'; '.join(list(names)[:8])}{more}"

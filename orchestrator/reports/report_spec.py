@@ -57,7 +57,7 @@ class Dimension(Strict):
     title: Text | None = None
 
     @property
-    def shown(self) -> str:
+    def heading(self) -> str:
         return self.title or self.dimension.replace("_", " ").capitalize()
 
 
@@ -77,7 +77,7 @@ class Measure(Strict):
         return found
 
     @property
-    def shown(self) -> str:
+    def heading(self) -> str:
         return self.title or self.info.title
 
     @model_validator(mode="after")
@@ -178,7 +178,7 @@ class TableSpec(Strict):
     def _fits_together(self) -> "TableSpec":
         _check_condition(self.cases, "cases")
         for place, column in enumerate(self.columns):
-            if problem := self._problem_of(column):
+            if problem := self._find_problem(column):
                 raise ValueError(f"columns[{place}].{problem}")
         if self.by_metric != bool(self.metrics):
             raise ValueError("metrics: name some if, and only if, metric is a dimension of rows")
@@ -201,7 +201,7 @@ class TableSpec(Strict):
         """Return the titles of the columns without `across`."""
         return tuple(get_column_title(each) for each in self.columns if not each.across)
 
-    def _problem_of(self, column: Column) -> str:
+    def _find_problem(self, column: Column) -> str:
         if column.difference is None:
             if bool(column.metric) == self.by_metric:
                 return (
@@ -248,7 +248,7 @@ class ReportSpec(Strict):
 
 def get_column_title(column: Column) -> str:
     """Return the title; by default that of the metric."""
-    return column.title or (column.measure.shown if column.measure else "Value")
+    return column.title or (column.measure.heading if column.measure else "Value")
 
 
 def parse(source: str) -> ReportSpec:

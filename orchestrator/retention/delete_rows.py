@@ -144,14 +144,14 @@ def remove_points(commits: Sequence[int], cutoff: datetime) -> DeletedRows:
     return gone
 
 
-def count_rows_to_delete(what: RemovalKind, runs: Sequence[Run]) -> DeletedRows:
+def count_rows_to_delete(kind: RemovalKind, runs: Sequence[Run]) -> DeletedRows:
     """Count the rows and bytes of one kind for these runs."""
     ids = [run.pk for run in runs]
-    if what == RemovalKind.FILES:
+    if kind == RemovalKind.FILES:
         return _count_rows(
             "sum(octet_length(row.compressed))", f"results_artifact row {_OF_RUNS}", ids
         )
-    if what == RemovalKind.TRIALS:
+    if kind == RemovalKind.TRIALS:
         of_runs = "runs_trial row JOIN runs_job job ON job.id = row.job_id"
         return _count_rows("sum(pg_column_size(row.*))", of_runs, ids)
     parts = [
@@ -211,14 +211,14 @@ def _merge(run: Run, key: _PointKey, parts: Sequence[tuple[str, bytes]]) -> None
         kind=key.kind,
         trials=0,
         suspect=0,
-        left_out=0,
+        excluded=0,
     )
     before = [bytes(point.encoded)] if point.pk else []
     whole = Distribution.merged(Distribution.decode(each) for each in [*before, *mine])
     point.encoded, point.count = whole.encode(), whole.total_count
     point.trials += len(mine)
     point.suspect += sum(validity == Validity.SUSPECT for validity, _ in parts)
-    point.left_out += len(parts) - len(mine)
+    point.excluded += len(parts) - len(mine)
     point.save()
 
 

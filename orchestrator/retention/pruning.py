@@ -42,7 +42,7 @@ _OF_RUNS: dict[RemovalKind, Callable[[Run], DeletedRows]] = {
 class DueRemoval:
     """The runs with data to delete, and its amount."""
 
-    what: RemovalKind
+    kind: RemovalKind
     after_days: int
     runs: int
     rows: int
@@ -91,17 +91,17 @@ def list_due(project: Project, now: datetime) -> list[DueRemoval]:
     retention = Retention.objects.filter(project=project).first() or Retention(project=project)
     kept = load_kept(project)
     found = []
-    for what, days in _read_days(retention):
-        if what in _OF_RUNS:
-            runs = list(_load_due_runs(project, what, _compute_cutoff(days, now), kept))
-            gone = delete_rows.count_rows_to_delete(what, runs)
+    for kind, days in _read_days(retention):
+        if kind in _OF_RUNS:
+            runs = list(_load_due_runs(project, kind, _compute_cutoff(days, now), kept))
+            gone = delete_rows.count_rows_to_delete(kind, runs)
         else:
             runs, gone = (
                 [],
-                _count_project_rows(project, what, _compute_cutoff(days, now), retention, kept),
+                _count_project_rows(project, kind, _compute_cutoff(days, now), retention, kept),
             )
         found.append(
-            DueRemoval(what=what, after_days=days, runs=len(runs), rows=gone.rows, bytes=gone.bytes)
+            DueRemoval(kind=kind, after_days=days, runs=len(runs), rows=gone.rows, bytes=gone.bytes)
         )
     return found
 
@@ -115,14 +115,14 @@ def _prune_batch(project: Project, kept: RetainedData, now: datetime) -> bool:
     held = Retention.objects.select_for_update(skip_locked=True).filter(project=project).first()
     if held is None:
         return False
-    for what, days in _read_days(held):
+    for kind, days in _read_days(held):
         cutoff = _compute_cutoff(days, now)
-        if what in _OF_RUNS:
-            run = _load_due_runs(project, what, cutoff, kept).first()
+        if kind in _OF_RUNS:
+            run = _load_due_runs(project, kind, cutoff, kept).first()
             if run is not None:
-                _remove_from_run(run, project, what, days, now)
+                _remove_from_run(run, project, kind, days, now)
                 return True
-        elif _remove_from_project(project, what, days, held, kept, now):
+        elif _remove_from_project(project, kind, days, held, kept, now):
             return True
     Retention.objects.filter(pk=held.pk).update(next_at=now + CHECK_EVERY)
     return False
@@ -137,7 +137,7 @@ def _read_days(retention: Retention) -> list[tuple[RemovalKind, int]]:
         (RemovalKind.READINGS, retention.trials_days),
         (RemovalKind.POINTS, retention.points_days),
     )
-    return [(what, days) for what, days in asked if days is not None]
+    return [(kind, days) for kind, days in asked if days is not None]
 
 
 def _compute_cutoff(days: int, now: datetime) -> datetime:
@@ -145,9 +145,9 @@ def _compute_cutoff(days: int, now: datetime) -> datetime:
 
 
 def _load_due_runs(
-    project: Project, what: RemovalKind, cutoff: datetime, kept: RetainedData
+    project: Project, kind: RemovalKind, cutoff: datetime, kept: RetainedData
 ) -> QuerySet[Run]:
-    done = Removal.objects.filter(run=OuterRef("pk"), what=what, ended_at__isnull=False)
+    done = Removal.objects.filter(run=OuterRef("pk"), kind=kind, ended_at__isnull=False)
     variants = Variant.objects.filter(run=OuterRef("pk"))
     pinned = Pin.objects.filter(Q(run=OuterRef("pk")) | Q(commit__variants__run=OuterRef("pk")))
     return (
@@ -164,27 +164,27 @@ def _load_due_runs(
 
 
 def _remove_from_run(
-    run: Run, project: Project, what: RemovalKind, days: int, now: datetime
+    run: Run, project: Project, kind: RemovalKind, days: int, now: datetime
 ) -> None:
-    if what == RemovalKind.TRIALS:
+    if kind == RemovalKind.TRIALS:
         store_verdicts(run)
-    gone = _OF_RUNS[what](run)
+    gone = _OF_RUNS[kind](run)
     removal, _ = Removal.objects.get_or_create(
-        run=run, what=what, defaults={"project": project, "after_days": days, "began_at": now}
+        run=run, kind=kind, defaults={"project": project, "after_days": days, "began_at": now}
     )
     _add(removal, gone, ended_at=None if gone.more else now)
 
 
 def _remove_from_project(
     project: Project,
-    what: RemovalKind,
+    kind: RemovalKind,
     days: int,
     held: Retention,
     kept: RetainedData,
     now: datetime,
 ) -> bool:
     cutoff = _compute_cutoff(days, now)
-    if what == RemovalKind.READINGS:
+    if kind == RemovalKind.READINGS:
         gone = delete_rows.remove_readings(project, cutoff, kept.commits)
     else:
         commits = _select_spare_points(project, held, cutoff, kept)
@@ -192,8 +192,8 @@ def _remove_from_project(
     if not gone.rows:
         return False
     today = Removal.objects.filter(
-        project=project, run=None, what=what, began_at__gt=now - timedelta(days=1)
-    ).first() or Removal(project=project, what=what, after_days=days, began_at=now)
+        project=project, run=None, kind=kind, began_at__gt=now - timedelta(days=1)
+    ).first() or Removal(project=project, kind=kind, after_days=days, began_at=now)
     _add(today, gone, ended_at=now)
     return True
 
@@ -206,9 +206,9 @@ def _select_spare_points(
 
 
 def _count_project_rows(
-    project: Project, what: RemovalKind, cutoff: datetime, retention: Retention, kept: RetainedData
+    project: Project, kind: RemovalKind, cutoff: datetime, retention: Retention, kept: RetainedData
 ) -> DeletedRows:
-    if what == RemovalKind.READINGS:
+    if kind == RemovalKind.READINGS:
         return delete_rows.count_readings(project, cutoff, kept.commits)
     return delete_rows.count_points(_select_spare_points(project, retention, cutoff, kept), cutoff)
 

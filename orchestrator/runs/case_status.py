@@ -61,10 +61,10 @@ class CaseStatus:
             return f"first analysis after {FEWEST_BLOCKS} clean blocks; {self.rounds} done"
         few = f"too few clean blocks in {self.rounds} rounds"
         known = f"after {analysis.blocks} blocks: {analysis.message}" if analysis else few
-        return "; ".join(part for part in (known, self.wanted) if part)
+        return "; ".join(part for part in (known, self.missing_blocks_text) if part)
 
     @property
-    def wanted(self) -> str:
+    def missing_blocks_text(self) -> str:
         """Return what would decide the case, for the user; empty if it is decided."""
         analysis, more = self.analysis, self.more_blocks
         if more is None:

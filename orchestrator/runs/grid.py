@@ -144,7 +144,9 @@ def host_key(job: Job) -> object:
     """Return a key that is equal for jobs on one host, or for jobs that wait for the same hosts."""
     if job.host_id is not None:
         return job.host_id
-    return next((place.wanted for place in job.placements.all() if place.role == "target"), "")
+    return next(
+        (place.host_selector for place in job.placements.all() if place.role == "target"), ""
+    )
 
 
 def _is_wanted(trial: Trial) -> bool:

@@ -21,7 +21,7 @@ class HostProgress:
         return next((each for each in self.parts if each.is_active), None)
 
     @property
-    def shown(self) -> JobProgress:
+    def current_part(self) -> JobProgress:
         """Return the current job, else the next one, else the last one."""
         waiting = (each for each in self.parts if each.job.state not in JOB_ENDED)
         return self.active or next(waiting, self.parts[-1])
@@ -32,7 +32,7 @@ class HostProgress:
 
     @property
     def others(self) -> list[JobProgress]:
-        return [each for each in self.parts if each is not self.shown]
+        return [each for each in self.parts if each is not self.current_part]
 
     @property
     def state(self) -> str:
@@ -50,8 +50,8 @@ class HostProgress:
         return sum(each.trials_total for each in self.parts)
 
     @property
-    def trials_settled(self) -> int:
-        return sum(each.trials_settled for each in self.parts)
+    def trials_finished(self) -> int:
+        return sum(each.trials_finished for each in self.parts)
 
     @property
     def trials_failed(self) -> int:

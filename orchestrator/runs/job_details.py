@@ -61,7 +61,7 @@ def _describe_waiting(job: Job, known: dict[object, str], hosts: Candidates) -> 
         return ""
     asked = (
         job.expected_s,
-        *sorted((row.role, row.wanted, str(row.avoid)) for row in job.placements.all()),
+        *sorted((row.role, row.host_selector, str(row.avoid)) for row in job.placements.all()),
     )
     if asked not in known:
         known[asked] = describe_wait(job, hosts)

@@ -14,11 +14,11 @@ MOST_AT_ONCE = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCommits:
-    """Hashes in the order of the branch, oldest first; `left_out` counts older ones."""
+    """Hashes in the order of the branch, oldest first; `skipped` counts older ones."""
 
     tip: str
     shas: tuple[str, ...]
-    left_out: int = 0
+    skipped: int = 0
 
 
 def load_tip(project: Project, branch: str) -> str:
@@ -51,7 +51,7 @@ def find_new_commits(schedule: Schedule) -> NewCommits:
         # This stores all of them.
         resolve_ref(project=project, ref=tip)
     taken = found[:MOST_AT_ONCE]
-    return NewCommits(tip=tip, shas=tuple(reversed(taken)), left_out=len(found) - len(taken))
+    return NewCommits(tip=tip, shas=tuple(reversed(taken)), skipped=len(found) - len(taken))
 
 
 def _resolve_tip(repository: Repository, branch: str) -> str:

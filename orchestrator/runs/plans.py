@@ -130,14 +130,14 @@ class RunPlan:
     @property
     def typical_s(self) -> float:
         """Return the typical time on one placement."""
-        return self.seconds_of(self.blocks.typical)
+        return self.estimate_seconds(self.blocks.typical)
 
     @property
     def trials_a_case(self) -> int:
         """Return the maximum number of trials of a case on each placement."""
         return len(self.commits) * self.rounds
 
-    def seconds_of(self, blocks: int) -> float:
+    def estimate_seconds(self, blocks: int) -> float:
         """Return the time on one placement for this many rounds of each case, within the budget."""
         seconds = self.job_s * blocks / self.rounds
         return seconds if self.budget_s is None else min(seconds, self.budget_s / self.host_count)

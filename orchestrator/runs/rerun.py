@@ -35,7 +35,9 @@ def load_ordered_jobs(run: Run) -> list[Job]:
 
 
 def _describe_requested_placement(job: Job) -> dict[str, str]:
-    wanted = {place.role: place.wanted.removeprefix("host:") for place in job.placements.all()}
+    wanted = {
+        place.role: place.host_selector.removeprefix("host:") for place in job.placements.all()
+    }
     if not wanted and job.host is not None:
         return {HostRole.TARGET.value: job.host.name}
     return wanted

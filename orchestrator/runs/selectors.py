@@ -54,7 +54,7 @@ class JobProgress:
         return self.job.state in JOB_ACTIVE
 
     @property
-    def trials_settled(self) -> int:
+    def trials_finished(self) -> int:
         """Return the number of trials that are done and were not skipped."""
         return self.trials_done - self.trials_skipped
 
@@ -77,7 +77,7 @@ class RunProgress:
     phase: str
 
     @property
-    def trials_settled(self) -> int:
+    def trials_finished(self) -> int:
         """Return the number of trials that are done and were not skipped."""
         return self.trials_done - self.trials_skipped
 
@@ -234,8 +234,8 @@ def _find_longest(run: Run, parts: Iterable[JobProgress]) -> SecondsLeft | None:
         return None
     budget = budgets.compute_left_s(run)
 
-    def longest(of: Callable[[SecondsLeft], float]) -> float:
-        seconds = max(sum(map(of, jobs)) for jobs in by_host.values())
+    def longest(key: Callable[[SecondsLeft], float]) -> float:
+        seconds = max(sum(map(key, jobs)) for jobs in by_host.values())
         return seconds if budget is None else min(seconds, budget)
 
     return SecondsLeft(

@@ -20,9 +20,9 @@ class Candidates:
         """Return the hosts of a placement; all placements are of one team."""
         if placement.wanted_host is not None:
             return [placement.wanted_host]
-        if placement.wanted not in self._hosts:
-            self._hosts[placement.wanted] = list(placement.candidates())
-        return self._hosts[placement.wanted]
+        if placement.host_selector not in self._hosts:
+            self._hosts[placement.host_selector] = list(placement.candidates())
+        return self._hosts[placement.host_selector]
 
     def busy(self, hosts: list[Host], job: Job) -> int:
         """Return how many hosts have a lease of another job."""
@@ -63,7 +63,7 @@ def _describe_placement_wait(job: Job, placement: Placement, known: Candidates) 
 
 def _explain_none_usable(placement: Placement, hosts: list[Host]) -> str:
     if not hosts:
-        return f"there is no host of {placement.wanted}"
+        return f"there is no host of {placement.host_selector}"
     host = hosts[0]
     return f"{host.name} is {host.get_state_display().lower()}: {host.message or 'no reason given'}"
 

@@ -73,7 +73,7 @@ class Poller(ThreadWorker):
         self.set_accept_enabled(False)
         self._end_waits()
         linger = pace.now() + pace.LINGER_S
-        for connection in self._in(State.READING):
+        for connection in self._list_connections(State.READING):
             if not connection.incoming:
                 connection.deadline = min(connection.deadline, linger)
         until = time.monotonic() + self.cfg.graceful_timeout
@@ -83,7 +83,7 @@ class Poller(ThreadWorker):
             self._look_at_deadlines()
         self._end()
 
-    def _in(self, *states: State) -> list[Connection]:
+    def _list_connections(self, *states: State) -> list[Connection]:
         return [each for each in self.connections if each.state in states]
 
     # New connections.
@@ -101,7 +101,7 @@ class Poller(ThreadWorker):
         A new one has ENTRY_S to send it.
         """
         latest = pace.now() - pace.ENTRY_S
-        silent = [each for each in self._in(State.READING) if each.since <= latest]
+        silent = [each for each in self._list_connections(State.READING) if each.since <= latest]
         if silent:
             self._close(min(silent, key=lambda each: each.since))
         return bool(silent)
@@ -152,7 +152,7 @@ class Poller(ThreadWorker):
         if incoming <= pace.MOST_INCOMING_BYTES:
             return
         reading = [
-            each for each in self._in(State.READING, State.QUEUED)
+            each for each in self._list_connections(State.READING, State.QUEUED)
             if each.incoming and not each.request
         ]  # fmt: skip
         for connection in sorted(reading, key=lambda each: each.deadline):

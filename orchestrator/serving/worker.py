@@ -54,7 +54,7 @@ class Worker(Poller):
             wait = environ["gunicorn.socket"].connection.wait
             environ[ENVIRON_KEY] = wait
             answer = application(environ, start_response)
-            if wait is not None and wait.asked_to_park:
+            if wait is not None and wait.parking_requested:
                 answer.close()
                 raise ParkedError
             return answer
@@ -96,7 +96,7 @@ class Worker(Poller):
     def _submit(self, pool: Executor, connection: Connection) -> None:
         connection.state = State.HANDLED
         if connection.wait is not None:
-            connection.wait.fired = connection.wait.asked_to_park = False
+            connection.wait.fired = connection.wait.parking_requested = False
         handle = self._handle_watched if pool is self.tpool else self.handle
         done = pool.submit(handle, connection)
         done.add_done_callback(partial(self.method_queue.defer, self._finish, connection))
@@ -104,7 +104,7 @@ class Worker(Poller):
     def _finish(self, connection: Connection, done: "Future[Any]") -> None:
         """After its thread: answer the request or park it."""
         wait = connection.wait
-        if wait is not None and wait.asked_to_park:
+        if wait is not None and wait.parking_requested:
             self._dispatch(self._park, connection)
         else:
             connection.keep = _is_kept(connection, done) and self.alive

@@ -124,15 +124,15 @@ class Histogram:
 
     def percentiles(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
         """Return `percentile` of each, µs; each is above 0 and at most 100."""
-        return _compute_highest(self._at(percentiles)).astype(np.float64)
+        return _compute_highest(self._find_indexes(percentiles)).astype(np.float64)
 
     def widths(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
         """Return the widths of the counters of `percentiles`, µs: the resolution of the
         percentiles."""
-        index = self._at(percentiles)
+        index = self._find_indexes(percentiles)
         return (_compute_highest(index) - _compute_lowest(index) + 1).astype(np.float64)
 
-    def _at(self, percentiles: Sequence[float]) -> Int64Array:
+    def _find_indexes(self, percentiles: Sequence[float]) -> Int64Array:
         wanted = np.asarray(percentiles, dtype=np.float64)
         if not ((wanted > 0) & (wanted <= 100)).all():
             raise ValueError(f"percentiles {wanted.tolist()}: expected over 0, up to 100")

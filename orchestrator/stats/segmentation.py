@@ -37,8 +37,8 @@ def find_shifts(calm: Floats, noise: Noise, least: float) -> list[tuple[int, Shi
     search = _Search(calm - slope * np.arange(calm.size), noise, least)
     starts = course.starts
     for _ in range(2):
-        starts = search.settled(search.pruned(starts))
-    starts = search.pruned(search.with_newest(search.pruned(starts)))
+        starts = search.move_starts(search.prune_starts(starts))
+    starts = search.prune_starts(search.with_newest(search.prune_starts(starts)))
     shifts = search.shifts(starts)
     return [(at, shift.raised(slope * at)) for at, shift in zip(starts, shifts, strict=True)]
 
@@ -59,7 +59,7 @@ class _Search:
             for stretch, (sure, likely) in zip(stretches, self._correlations(starts), strict=True)
         ]
 
-    def pruned(self, starts: list[int]) -> list[int]:
+    def prune_starts(self, starts: list[int]) -> list[int]:
         """Remove the changes that are not significant, the weakest first."""
         starts = list(starts)
         while starts:
@@ -70,7 +70,7 @@ class _Search:
             del starts[worst]
         return starts
 
-    def settled(self, starts: list[int]) -> list[int]:
+    def move_starts(self, starts: list[int]) -> list[int]:
         """Move each start to the best split of its two neighbouring levels."""
         bounds = [0, *starts, self._n]
         for place in range(1, len(bounds) - 1):
@@ -105,13 +105,13 @@ class _Search:
         standard error less.
         """
         bounds = [0, *starts, self._n]
-        whole = _Remainder.of(self._sums, list(pairwise(bounds)), self._n)
+        whole = _Remainder.compute(self._sums, list(pairwise(bounds)), self._n)
         with_it = whole.correlation()
         error = 1 / math.sqrt(self._n)
         found = []
         for a, at, b in zip(bounds, starts, bounds[2:], strict=False):
-            one = _Remainder.of(self._sums, [(a, b)], self._n)
-            two = _Remainder.of(self._sums, [(a, at), (at, b)], self._n)
+            one = _Remainder.compute(self._sums, [(a, b)], self._n)
+            two = _Remainder.compute(self._sums, [(a, at), (at, b)], self._n)
             likely = (with_it + (whole - two + one).correlation()) / 2
             found.append((max(0.0, likely - error), likely))
         return found
@@ -126,7 +126,7 @@ class _Remainder:
     levels: float
 
     @classmethod
-    def of(cls, sums: Sums, levels: list[tuple[int, int]], n: int) -> "_Remainder":
+    def compute(cls, sums: Sums, levels: list[tuple[int, int]], n: int) -> "_Remainder":
         scatter = sum(sums.scatter(*level) for level in levels)
         return cls(scatter, sum(sums.lagged(*level) for level in levels), len(levels) / n)
 

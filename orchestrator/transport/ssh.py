@@ -89,7 +89,7 @@ class SshTransport(ClosingTransport):
 
     def put(self, content: Content, path: str, *, mode: int = 0o644) -> None:
         """See Transport.put."""
-        target = self._at(path)
+        target = self._resolve_path(path)
         folder, name = posixpath.split(target)
         unfinished = posixpath.join(folder, f".{name}.{secrets.token_hex(4)}.part")
         with (
@@ -117,7 +117,7 @@ class SshTransport(ClosingTransport):
             self._file_errors(f"read {path}"),
         ):
             try:
-                return self._read(self._at(path), limit)
+                return self._read(self._resolve_path(path), limit)
             except FileNotFoundError as error:
                 raise NotFoundError(f"There is no file {path} on {self._address}.") from error
 
@@ -203,7 +203,7 @@ class SshTransport(ClosingTransport):
 
     # Files
 
-    def _at(self, path: str) -> str:
+    def _resolve_path(self, path: str) -> str:
         return posixpath.join(self._address.work_dir, check_path(path))
 
     def _open_sftp(self) -> paramiko.SFTPClient:

@@ -63,11 +63,12 @@ def list_planned_cases(plan: RunPlan) -> CaseList:
 def list_expression_names(spec: Spec) -> list[tuple[str, list[str]]]:
     """Return the names for an expression with their values, axes first."""
     axes = [
-        (axis, [format_axis_value(value) for value in spec.values_of(axis)]) for axis in spec.matrix
+        (axis, [format_axis_value(value) for value in spec.list_values(axis)])
+        for axis in spec.matrix
     ]
     labels: dict[str, dict[str, None]] = {}
     for axis, options in spec.options.items():
-        for value in map(format_axis_value, spec.values_of(axis)):
+        for value in map(format_axis_value, spec.list_values(axis)):
             for name, text in options[value].labels.items() if value in options else ():
                 labels.setdefault(name, {})[text] = None
     return [*axes, *((name, list(values)) for name, values in labels.items())]

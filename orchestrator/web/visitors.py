@@ -27,7 +27,9 @@ _SHARED = re.compile(r"/shared/(?P<secret>pws_[-\w]+)(?=/)")
 #: Page → its view options in the query; all other parameters stay as they were shared.
 _VIEW_OPTIONS: Mapping[str, frozenset[str]] = {
     "run": frozenset({"cases", "page", "invalid"}),
-    "compare": frozenset({*(each.name for each in fields(ViewOptions)), "of", "on", "format"}),
+    "compare": frozenset(
+        {*(each.name for each in fields(ViewOptions)), "case_key", "host_id", "format"}
+    ),
     "report": frozenset({"format"}),
 }
 

@@ -50,7 +50,7 @@ class Result:
     delays: list[int | None]
     ms_per_1000: float
 
-    def found_within(self, points: int) -> float:
+    def count_found_within(self, points: int) -> float:
         """Return the share of steps that are found with this many points of the new level."""
         return sum(delay is not None and delay <= points for delay in self.delays) / len(
             self.delays
@@ -80,15 +80,15 @@ class Evaluation:
 
     def results(self, detector: Detector) -> tuple[Result, Result]:
         """Return the results of all alarms, and of the certain ones."""
-        made, real = self._found(detector, self._made), self._found(detector, self._real)
-        silent, cut = self._found(detector, self._quiet), detector.find(self._cut())
+        made, real = self._detect_all(detector, self._made), self._detect_all(detector, self._real)
+        silent, cut = self._detect_all(detector, self._quiet), detector.find(self._cut())
         ms = 1000 * median(detector.find(self._long).seconds)
         return (
             self._result((made.alarms, real.alarms, silent.alarms, cut.alarms), ms),
             self._result((made.alerts, real.alerts, silent.alerts, cut.alerts), ms),
         )
 
-    def _found(self, detector: Detector, many: Sequence[Labelled]) -> Detection:
+    def _detect_all(self, detector: Detector, many: Sequence[Labelled]) -> Detection:
         return detector.find([series.values for series in many])
 
     def _result(self, alarms: tuple[list[Alarms], ...], ms_per_1000: float) -> Result:

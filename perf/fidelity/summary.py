@@ -87,9 +87,9 @@ def details(found: Pairs) -> dict[str, Any]:
     }
 
 
-def _ratio(pairs: Sequence[Pair], metric: str, of: Callable[[Pair], Figures]) -> Ratio:
+def _ratio(pairs: Sequence[Pair], metric: str, get_figures: Callable[[Pair], Figures]) -> Ratio:
     return estimate_ratio(
-        [getattr(of(pair), metric) / getattr(pair.hand, metric) for pair in pairs]
+        [getattr(get_figures(pair), metric) / getattr(pair.hand, metric) for pair in pairs]
     )
 
 
@@ -142,9 +142,9 @@ def _ratios_table(found: Pairs) -> str:
 
 
 def _build_row(
-    title: str, metric: str, pairs: Sequence[Pair], of: Callable[[Pair], Figures]
+    title: str, metric: str, pairs: Sequence[Pair], get_figures: Callable[[Pair], Figures]
 ) -> tuple[str, ...]:
-    ratio = _ratio(pairs, metric, of)
+    ratio = _ratio(pairs, metric, get_figures)
     hand = median(getattr(pair.hand, metric) for pair in pairs)
     shown = f"{hand:.0f}/s" if metric == "rate" else f"{1000 * hand:.3f} ms"
     numbers = [f"{each:.4f}" for each in (ratio.estimate, ratio.low, ratio.high)]

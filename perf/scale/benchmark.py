@@ -57,7 +57,7 @@ def parse() -> argparse.Namespace:
 
 
 def measured(extent: Extent, folder: Path) -> Measurements:
-    postgres = Postgres.ours()
+    postgres = Postgres.open_own_database()
     collect_static()
     urls = {size: postgres.database(f"scale_{size.lower()}") for size in extent.sizes}
     dataset = fill_databases(postgres, urls)

@@ -28,7 +28,7 @@ class Postgres:
     pid: int
 
     @classmethod
-    def ours(cls) -> Postgres:
+    def open_own_database(cls) -> Postgres:
         found = list_children(os.getppid())
         pid = next((pid for pid, line in found.items() if "postgres" in line), None)
         if pid is None:

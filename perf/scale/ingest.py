@@ -99,7 +99,7 @@ class Sender:
     def _measured(
         self, load: Load, seconds: float, body: Callable[[int, int], bytes]
     ) -> SentBatches:
-        before = self._counted()
+        before = self._count_rows()
         accepted, repeated = [0] * load.clients, [0] * load.clients
         began, used = [0.0], [(0.0, 0.0)]
         ended = [0.0] * load.clients
@@ -129,7 +129,7 @@ class Sender:
 
         in_parallel(self._server.port, [job(client) for client in range(load.clients)])
         server, postgres = self._cpu_s()
-        difference = self._counted() - before - sum(accepted)
+        difference = self._count_rows() - before - sum(accepted)
         return SentBatches(
             accepted=sum(accepted),
             repeated=sum(repeated),
@@ -169,7 +169,7 @@ class Sender:
     def _cpu_s(self) -> tuple[float, float]:
         return sum_tree_cpu_s(self._server.pid), self._postgres.cpu_s()
 
-    def _counted(self) -> int:
+    def _count_rows(self) -> int:
         """Return the number of sent readings, which must equal the trials of their points."""
         with psycopg.connect(self._database) as connection:
             readings = _send_one(

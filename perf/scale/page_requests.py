@@ -71,25 +71,25 @@ def pages(dataset: Dataset) -> Mapping[str, Iterator[Request]]:
     headers = {"Cookie": f"sessionid={dataset.session}", "Accept-Encoding": "gzip"}
     key = f"{dataset.project}/{dataset.benchmark}"
 
-    def asked(paths: Iterable[str]) -> Iterator[Request]:
+    def cycle_requests(paths: Iterable[str]) -> Iterator[Request]:
         return cycle([Request(path=path, headers=headers) for path in paths])
 
     data = [f"/history/{number}/data" for number, _, _ in dataset.series]
     histories = [_history(key, dataset.host, *each[1:]) for each in dataset.series]
     comparisons = [_compare(key, *pair) for pair in pairwise(dataset.full)]
     return {
-        "history data": asked(data),
-        "history data seen before": asked(data[-AGAIN:]),
-        "history page": asked(histories),
-        "history page seen before": asked(histories[-AGAIN:]),
-        "comparison": asked(comparisons),
-        "comparison seen before": asked(comparisons[-AGAIN:]),
-        "overview": asked(["/"]),
-        "leaderboard": asked(["/reports/leaderboard/"]),
-        "leaderboards of other commits": asked(
+        "history data": cycle_requests(data),
+        "history data seen before": cycle_requests(data[-AGAIN:]),
+        "history page": cycle_requests(histories),
+        "history page seen before": cycle_requests(histories[-AGAIN:]),
+        "comparison": cycle_requests(comparisons),
+        "comparison seen before": cycle_requests(comparisons[-AGAIN:]),
+        "overview": cycle_requests(["/"]),
+        "leaderboard": cycle_requests(["/reports/leaderboard/"]),
+        "leaderboards of other commits": cycle_requests(
             f"/reports/leaderboard/?commit={sha[:12]}" for sha in dataset.full
         ),
-        "run list": asked(["/runs/"]),
+        "run list": cycle_requests(["/runs/"]),
     }
 
 

@@ -97,13 +97,13 @@ class Usage:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         while not self._over.wait(LOOK_EVERY_S):
             if ended := self._ended():
-                for page in self._pages_of(max(ended)):
+                for page in self._list_pages(max(ended)):
                     self.answers[_answer(opener, page)] += 1
                     if self._over.wait(LOOK_EVERY_S):
                         break
         connection.close()
 
-    def _pages_of(self, run: UUID) -> list[str]:
+    def _list_pages(self, run: UUID) -> list[str]:
         """Return pages that do not get longer during the soak: their growth would be legitimate."""
         first, second = self._shas
         compared = f"benchmark=soak/soak&baseline={first}&contender={second}&run={run}"

@@ -38,7 +38,7 @@ export function decodeHistory(answer) {
     trials: column("trials"),
     suspect: column("suspect"),
     invalid: column("invalid"),
-    otherOf: expandColumn(others.of, others.value.length),
+    otherPoint: expandColumn(others.point, others.value.length),
     otherValue: others.value,
     side: new Set(answer.side),
     outlier: new Set(answer.outliers),
@@ -46,7 +46,7 @@ export function decodeHistory(answer) {
     annotationsAt: groupByIndex(answer.annotations),
     levels: new Map(),
     // Breaks of the line: no commit was measured on both sides.
-    broken: new Set(answer.marks.filter((mark) => mark.bridge === null).map((mark) => mark.before)),
+    broken: new Set(answer.breaks.filter((each) => each.bridge === null).map((each) => each.before)),
   };
 }
 

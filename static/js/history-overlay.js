@@ -17,7 +17,7 @@ export function verticalLines(chart) {
   const found = [];
   for (const line of loadedLines(config)) {
     const { data } = line;
-    for (const { before, host, definition, bridge } of data.marks) {
+    for (const { before, host, definition, bridge } of data.breaks) {
       const factor = bridge === null ? "" : ` ${formatChange(bridge - 1)}`;
       const causes = [
         host && `host: ${host.map(factTitle).join(", ") || "changed"}`,

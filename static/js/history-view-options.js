@@ -143,7 +143,7 @@ export class ViewOptions {
       [
         ...data.changes.map(({ at }) => at),
         ...data.annotations.map(({ at }) => at),
-        ...data.marks.map(({ before }) => before),
+        ...data.breaks.map(({ before }) => before),
         ...(data.baseline === null ? [] : [data.baseline]),
       ].map((index) => data.rank[index]),
     );

@@ -29,7 +29,9 @@ pytestmark = pytest.mark.django_db
 ORDER = list(Role.values)
 #: Parameters that are required, or checked before the owner of the object.
 PAGE_QUERIES = {
-    "compare-case": "benchmark=server/many&baseline={0}&contender={1}&of={case}&on={host_id.hex}"
+    "compare-case": (
+        "benchmark=server/many&baseline={0}&contender={1}&case_key={case}&host_id={host_id.hex}"
+    )
 }
 PAGE_BODIES = {
     "run-cancel-part": {"job": "00000000-0000-0000-0000-000000000000"},

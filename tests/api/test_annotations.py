@@ -23,14 +23,14 @@ def test_annotations_are_created_listed_edited_and_deleted(line: Line) -> None:
     whole = alice.post("annotations", {"project": "server", "commit": commit, "text": "a"})
     of_benchmark = {"benchmark": "hello", "commit": commit[:9], "text": "b"}
     made = alice.post("annotations", of_benchmark | series).json()
-    assert alice.post("annotations", of_benchmark).json()["of"] == "benchmark"
+    assert alice.post("annotations", of_benchmark).json()["scope"] == "benchmark"
 
-    assert (whole.status_code, whole.json()["of"], whole.json()["benchmark"]) == (
+    assert (whole.status_code, whole.json()["scope"], whole.json()["benchmark"]) == (
         201, "project", None,
     )  # fmt: skip
-    assert (made["of"], made["metric"], made["created_by"]) == ("series", RATE, "alice")
+    assert (made["scope"], made["metric"], made["created_by"]) == ("series", RATE, "alice")
     listed = alice.get("annotations", benchmark="hello", limit=2).json()
-    assert [each["of"] for each in listed["annotations"]] == ["benchmark", "series"]
+    assert [each["scope"] for each in listed["annotations"]] == ["benchmark", "series"]
     rest = alice.get("annotations", benchmark="hello", cursor=listed["next"]).json()
     assert rest["annotations"] == [whole.json()]
     edited = alice.put(f"annotations/{made['id']}", {"text": "c"}).json()

@@ -114,5 +114,5 @@ def test_a_calibration_counts_trials_with_validity_issues(
     doubt(second, "suspect", STEAL)
     judge_calibrations()
     (shown,) = alice.get(address).json()["calibrations"]
-    assert (shown["suspect"], shown["left_out"]) == (1, 1)
+    assert (shown["suspect"], shown["excluded"]) == (1, 1)
     assert [each["code"] for each in shown["validity_issues"]] == ["http_errors", "steal"]

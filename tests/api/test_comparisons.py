@@ -163,7 +163,7 @@ def test_comparison_lists_mismatches(world, alice):
     factories.finish_run(world.queue_run(0, 1), [900, 800])
     query = {"baseline": world.shas[0], "version": 1, "contender_version": 2}
     shown = alice.get("comparisons", **query).json()
-    assert [each["what"] for each in shown["mismatches"]] == ["definition"]
+    assert [each["aspect"] for each in shown["mismatches"]] == ["definition"]
     assert shown["paired"] is False
     assert "version=1" in shown["web_url"]
     assert "contender_version=2" in shown["web_url"]

@@ -123,7 +123,7 @@ def test_a_golden_run_is_set_shown_and_removed(
     advance_golden_checks(utc_now())
     shown = alice.get(f"hosts/{host.pk}").json()["golden"]
     assert (shown["status"], shown["last_run"]) == ("learning", str(run.pk))
-    assert alice.post(f"hosts/{host.pk}/golden/forget").status_code == 200
+    assert alice.post(f"hosts/{host.pk}/golden/reset").status_code == 200
     assert alice.delete(f"hosts/{host.pk}/golden").status_code == 204
     assert not GoldenCheck.objects.exists()
 
@@ -160,7 +160,7 @@ WRITES = (
     ("post", "/retire", None),
     ("put", "/golden", {"benchmark": "hello", "commit": "main", "every_hours": 1}),
     ("delete", "/golden", None),
-    ("post", "/golden/forget", None),
+    ("post", "/golden/reset", None),
 )
 
 

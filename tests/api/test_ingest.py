@@ -353,7 +353,7 @@ def test_uploaded_results_are_in_reports(world: World, alice: ApiClient) -> None
     [row] = shown["tables"][0]["rows"]
     [cell] = row["cells"]
     assert cell["value"] == pytest.approx(1000, rel=0.01)
-    assert (cell["trials"], cell["left_out"]) == (3, 1)
+    assert (cell["trials"], cell["excluded"]) == (3, 1)
 
 
 def test_uploaded_results_have_a_history(world: World, alice: ApiClient) -> None:

@@ -99,7 +99,7 @@ def test_the_trials_of_a_case_are_merged(alice, run, asked):
     assert shown["requests"] == whole.total_count == 5 * stored(trials[:1]).total_count
     assert shown["percentiles"][1]["seconds"] == whole.percentile(99.5) / 1e6
     assert sorted(shown["trials"]) == sorted(str(each.pk) for each in trials)
-    assert (shown["suspect"], shown["left_out"], shown["host"]) == (0, 0, "here")
+    assert (shown["suspect"], shown["excluded"], shown["host"]) == (0, 0, "here")
     assert shown["label"].startswith("closed loop")
 
 
@@ -108,10 +108,10 @@ def test_invalid_trials_are_excluded_unless_requested(alice, run, asked):
     doubt(invalid, "invalid", ERRORS)
     doubt(suspect, "suspect", STEAL)
     shown = alice.get("latency", **asked, benchmark="hello").json()
-    assert (len(shown["trials"]), shown["suspect"], shown["left_out"]) == (4, 1, 1)
+    assert (len(shown["trials"]), shown["suspect"], shown["excluded"]) == (4, 1, 1)
     assert str(invalid.pk) not in shown["trials"]
     every = alice.get("latency", **asked, benchmark="hello", invalid=True).json()
-    assert (len(every["trials"]), every["left_out"]) == (5, 0)
+    assert (len(every["trials"]), every["excluded"]) == (5, 0)
     assert parse_qs(urlsplit(every["histogram_url"]).query)["invalid"] == ["true"]
 
 

@@ -21,7 +21,7 @@ def test_every_load_tool_is_listed_with_its_description(alice):
         told, sheet = shown[name], tool.sheet
         assert {(each["protocol"], each["tls"]) for each in told["protocols"]} == sheet.protocols
         assert (told["open_loop"], told["distribution"]) == (sheet.open_loop, sheet.distribution)
-        assert (told["tells_errors"], told["bytes_out"]) == (sheet.errors, sheet.bytes_out)
+        assert (told["reports_errors"], told["bytes_out"]) == (sheet.errors, sheet.bytes_out)
         assert told["caveats"] == list(sheet.caveats)
         assert told["errors"] == []
 
@@ -31,7 +31,7 @@ def test_only_hosts_of_the_team_are_listed(world, alice, mallory):
     shown = {each["name"]: each["hosts"] for each in alice.get("load-tools").json()["load_tools"]}
     assert shown["oha"] == [
         {"host": "here", "path": "/opt/oha", "version": "1.2.0", "features": [], "fit": False,
-         "why": ""}
+         "reason": ""}
     ]  # fmt: skip
     assert shown["wrk"] == []
     assert all(each["hosts"] == [] for each in mallory.get("load-tools").json()["load_tools"])

@@ -77,7 +77,7 @@ def test_removed_data_is_410_with_a_message(alice, old_run):
     assert [each[:10] for each in shown["removed"]] == ["raw output", "the distri"]
     assert len(shown["measurements"]) == 4
     removals = alice.get("projects/server/removals").json()["removals"]
-    assert {(each["what"], each["rows"]) for each in removals} == {
+    assert {(each["kind"], each["rows"]) for each in removals} == {
         ("files", 10),
         ("distributions", 10),
     }

@@ -14,7 +14,7 @@ def test_reference_results_are_found_on_wide_and_narrow_screens(page: Page, worl
         import_published(member=world.personas.alice, suite=suite)
     for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 800})
-        page.goto("/published/")
+        page.goto("/references/")
         expect(page.locator("tbody tr")).to_have_count(5)
         page.get_by_role("link", name="HTTP servers' overhead, the report").click()
         page.get_by_label("Search").fill("hello 10000")

@@ -117,7 +117,7 @@ def test_results_of_an_unknown_configuration_are_a_mismatch(
     elsewhere(commits[1], [80.0] * 5, configuration=2)
     report = compare(personas, commits)
     (mismatch,) = report.mismatches
-    assert (mismatch.what, mismatch.baseline, mismatch.contender) == (
+    assert (mismatch.aspect, mismatch.baseline, mismatch.contender) == (
         "definition",
         "unknown",
         "unknown",

@@ -61,7 +61,7 @@ def compare(personas: Personas, first: SideQuery, second: SideQuery) -> Comparis
 
 
 def what(report: ComparisonReport) -> list[str]:
-    return [each.what for each in report.mismatches]
+    return [each.aspect for each in report.mismatches]
 
 
 def keys(personas: Personas) -> dict[int, str]:
@@ -149,7 +149,7 @@ def test_two_versions_of_the_definition_list_their_differences(
         personas, SideQuery(commit=commits[0].sha, version="1"), SideQuery(version="2")
     )
     (mismatch,) = report.mismatches
-    assert (mismatch.what, mismatch.baseline, mismatch.contender) == (
+    assert (mismatch.aspect, mismatch.baseline, mismatch.contender) == (
         "definition", "version 1", "version 2",
     )  # fmt: skip
     assert [line.text.strip() for line in mismatch.diff if line.sign in "+-"] == [

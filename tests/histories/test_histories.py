@@ -165,9 +165,9 @@ def test_commits_without_valid_trials_are_included_on_request(lane: Lane) -> Non
     lane.measure(c, 100, n=2)
     lane.measure(c, 101, n=2, validity="suspect", at=NOW + timedelta(hours=1))
 
-    assert (_names(lane.history()), lane.history().left_out) == (["a", "c"], 5)
+    assert (_names(lane.history()), lane.history().excluded) == (["a", "c"], 5)
     _, without, last = lane.history(every=True).points
-    assert (without.value, without.interval, without.left_out) == (None, None, 5)
+    assert (without.value, without.interval, without.excluded) == (None, None, 5)
     assert (last.before, last.trials, last.suspect) == (a, 4, 2)
     assert last.at == NOW.replace(microsecond=0) + timedelta(hours=1)
     # There is no reason, because there are no rows of trials.
@@ -184,7 +184,7 @@ def test_one_trial_has_no_interval_and_zeros_have_no_geometric_mean(lane: Lane) 
 
 def test_unmeasured_series_are_empty_and_unknown_ones_refused(lane: Lane) -> None:
     empty = lane.history(metric="latency.p50")
-    assert (empty.points, empty.series, empty.total, empty.left_out) == ((), None, 0, 0)
+    assert (empty.points, empty.series, empty.total, empty.excluded) == ((), None, 0, 0)
     with pytest.raises(InvalidRequestError, match="no metric nothing"):
         lane.history(metric="nothing")
 

@@ -38,7 +38,7 @@ def test_history_data_equal_the_points(lane: Lane) -> None:
     assert told["value"] == pytest.approx([point.value for point in points], rel=1e-5)
     assert list(accumulate(told["position"])) == [0, 3, 6, 9, 12, 15]
     assert list(accumulate(told["at"])) == [int(point.at.timestamp()) for point in points]
-    for name, own in (("trials", "trials"), ("invalid", "left_out"), ("epoch", "epoch")):
+    for name, own in (("trials", "trials"), ("invalid", "excluded"), ("epoch", "epoch")):
         assert told[name] == [getattr(point, own) for point in points]
     assert told["suspect"] == 0
     for half_width, point in zip(told["half_width"], points, strict=True):
@@ -56,10 +56,10 @@ def test_history_data_have_other_points_of_a_commit_and_breaks(lane: Lane) -> No
     lane.measure(b, 120, epoch=1, configuration=-9)
     told = _data(lane)
 
-    assert (told["others"]["of"], told["others"]["epoch"]) == (0, 0)
+    assert (told["others"]["point"], told["others"]["epoch"]) == (0, 0)
     assert told["others"]["value"] == [pytest.approx(100.2, rel=1e-3)]
     assert told["points"]["configuration"] == [1, 0]
-    assert told["marks"] == [{"before": 1, "host": None, "definition": True, "bridge": None}]
+    assert told["breaks"] == [{"before": 1, "host": None, "definition": True, "bridge": None}]
 
 
 def test_history_data_mark_merges_and_merged_commits(lane: Lane) -> None:

@@ -38,18 +38,18 @@ def _line(*rows: dict[str, Any]) -> Line:
 
 
 def _marks(line: Line) -> list[tuple[int, bool, bool, float | None]]:
-    return [(m.before, m.host, m.definition, m.bridge and round(m.bridge, 6)) for m in line.marks]
+    return [(m.before, m.host, m.definition, m.bridge and round(m.bridge, 6)) for m in line.breaks]
 
 
 def test_a_line_follows_positions_whatever_the_order_of_rows() -> None:
     line = _line({"position": 2}, {"position": 0}, {"position": 1})
     assert line.points.position.tolist() == [0, 1, 2]
-    assert (line.marks, len(line.others)) == ((), 0)
+    assert (line.breaks, len(line.others)) == ((), 0)
 
 
 def test_no_measurement_is_an_empty_line() -> None:
     line = _line()
-    assert (len(line.points), len(line.others), line.marks) == (0, 0, ())
+    assert (len(line.points), len(line.others), line.breaks) == (0, 0, ())
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_line_breaks_where_host_or_configuration_changed() -> None:
 def test_points_without_valid_trials_neither_break_nor_join_a_line() -> None:
     line = _line({}, {"trials": 0, "epoch": 2}, {}, {"trials": 0}, {"epoch": 1})
     assert _marks(line) == [(4, True, False, None)]
-    assert line.marks[0].after == 2
+    assert line.breaks[0].after == 2
 
 
 def test_a_commit_measured_often_on_both_sides_is_a_bridge() -> None:

@@ -13,6 +13,6 @@ KINDS = {Level.INVALID: "hard", Level.SUSPECT: "soft"}
 def test_the_page_lists_every_threshold_and_no_other() -> None:
     rows = re.findall(r"^\| (.+) \| `(\w+)` \| (\w+) \| (.+) \| (.+) \|$", PAGE, re.MULTILINE)
     assert rows == [
-        (rule.title, rule.code, KINDS[rule.level], rule.text or "–", rule.why)
+        (rule.title, rule.code, KINDS[rule.level], rule.text or "–", rule.reason)
         for rule in THRESHOLDS.values()
     ]

@@ -23,7 +23,7 @@ def test_custom_metrics_above_the_quota_are_dropped_and_named(
     hostile = [f"script.m{number}_s" for number in range(5000)]
     found = store_trial_metrics(team, [*METRICS, *hostile, "", "x" * 10_000, "nobody.knows"])
     assert {*METRICS, "script.m0_s", "script.m1000_s"} == {*found.ids}
-    assert len(found.left_out) == 5001
+    assert len(found.dropped) == 5001
     assert "5001 custom metrics not stored" in found.note
     assert len(found.note) < 500
     assert Metric.objects.filter(team=team).count() == 2

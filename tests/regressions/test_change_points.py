@@ -37,7 +37,7 @@ def test_a_step_is_found_where_it_is(line: Line) -> None:
     assert found.low < -0.07
     assert found.high > -0.09
     assert found.recent
-    assert not found.settled
+    assert not found.final
     look = SeriesDetection.objects.get(pk=found.series_id)
     assert look.points == 40
     assert not look.unstable
@@ -121,7 +121,7 @@ def test_an_old_change_is_shown_and_raises_no_alert(line: Line) -> None:
     line.step(until=60, at=12, change=-0.08)
     (found,) = line.look()
     assert not found.recent
-    assert found.settled
+    assert found.final
     assert found.message.startswith("not confirmed: it is before")
 
 

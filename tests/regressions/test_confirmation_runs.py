@@ -246,7 +246,7 @@ def test_settings_of_the_project_are_respected(line: Line) -> None:
     change = suspected(line)
     confirmations.advance_confirmations(utc_now())
     change.refresh_from_db()
-    assert (change.state, change.settled) == ("open", True)
+    assert (change.state, change.final) == ("open", True)
     assert "settings" in change.message
     assert not Run.objects.exists()
 
@@ -267,7 +267,7 @@ def test_the_machine_time_budget_is_kept(line: Line) -> None:
     confirmations.advance_confirmations(utc_now())
     change.refresh_from_db()
     assert "machine time" in change.message
-    assert not change.settled
+    assert not change.final
     assert not Run.objects.exists()
 
 
@@ -277,7 +277,7 @@ def test_a_missing_free_host_is_reported(line: Line) -> None:
     Run.objects.update(created_at=utc_now() - timedelta(hours=7))
     confirmations.advance_confirmations(utc_now())
     change.refresh_from_db()
-    assert (change.state, change.settled) == ("open", True)
+    assert (change.state, change.final) == ("open", True)
     assert "was not free within 6 hours" in change.message
     assert Run.objects.get().state == "cancelled"
 
@@ -287,7 +287,7 @@ def test_external_results_have_no_confirmation_run(personas: Personas, tmp_path:
     change = suspected(line)
     confirmations.advance_confirmations(utc_now())
     change.refresh_from_db()
-    assert (change.settled, change.message) == (True, "not confirmed: measured on an external host")
+    assert (change.final, change.message) == (True, "not confirmed: measured on an external host")
     with pytest.raises(InvalidRequestError, match="external host"):
         confirmations.confirm_now(member=line.member, change_id=change.pk)
 
@@ -299,7 +299,7 @@ def test_a_cancelled_confirmation_run_is_not_started_again(line: Line) -> None:
     confirmations.advance_confirmations(utc_now())
     confirmations.advance_confirmations(utc_now())
     change.refresh_from_db()
-    assert (change.state, change.settled) == ("open", True)
+    assert (change.state, change.final) == ("open", True)
     assert Run.objects.count() == 1
 
 
@@ -310,7 +310,7 @@ def test_an_empty_confirmation_run_is_retried_once(line: Line) -> None:
         Run.objects.filter(state="queued").update(state="failed", message="the disk is full")
         confirmations.advance_confirmations(utc_now())
     change.refresh_from_db()
-    assert (change.settled, Run.objects.count()) == (True, 2)
+    assert (change.final, Run.objects.count()) == (True, 2)
     assert "the disk is full" in change.message
 
 

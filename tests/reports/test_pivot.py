@@ -112,7 +112,7 @@ def test_only_valid_and_suspect_trials_count_and_suspects_are_marked():
     cell = laid_out(
         {"rows": ["rate"], "columns": [RATE]}, [seen("h1", 100, samples=trials)]
     ).rows[0].cells[0]  # fmt: skip
-    assert (cell.value, cell.trials, cell.suspect, cell.left_out) == (10.4, 3, 1, 1)
+    assert (cell.value, cell.trials, cell.suspect, cell.excluded) == (10.4, 3, 1, 1)
     assert cell.low < 10.4 < cell.high
 
 
@@ -136,8 +136,8 @@ def test_only_valid_and_suspect_trials_count_and_suspects_are_marked():
 def test_a_cell_without_a_value_has_a_reason(observation, kind, why):
     cell = laid_out({"rows": ["rate"], "columns": [RATE]}, [observation]).rows[0].cells[0]
     assert cell.kind == kind
-    assert why in cell.why
-    assert (cell.value is None) == bool(cell.why)
+    assert why in cell.reason
+    assert (cell.value is None) == bool(cell.reason)
 
 
 def test_hosts_are_compared_with_one_of_them():
@@ -158,7 +158,9 @@ def test_hosts_are_compared_with_one_of_them():
     assert not rows["h1", "100"][1].baseline
     assert any("different machines" in note for note in table.notes)
     alone = laid_out({"rows": ["protocol", "rate"], "columns": [column]}, slower)
-    assert alone.rows[0].cells[0].why == ("no baseline: this case is not on host a in this report")
+    assert alone.rows[0].cells[0].reason == (
+        "no baseline: this case is not on host a in this report"
+    )
     with pytest.raises(InvalidRequestError, match="only a change is against a host"):
         report({"rows": ["rate"], "columns": [{**RATE, "against": "a"}]})
 
@@ -173,7 +175,7 @@ def test_a_relative_column_uses_the_baseline_case():
     assert table.columns[1].unit == "%"
     alone = [each for each in grid() if not each.baseline]
     cell = laid_out({"rows": ["rate"], "columns": columns}, alone).rows[0].cells[1]
-    assert cell.why == "no baseline: there is no baseline case"
+    assert cell.reason == "no baseline: there is no baseline case"
 
 
 def test_metrics_in_rows_show_differences():
@@ -299,7 +301,7 @@ def test_common_parameters_need_no_dimension():
     assert (row.cells[0].value, len(row.cells)) == (5.0, 5)
     other = [*same, seen("h3", 100, 6.0)]
     (row,) = laid_out({"rows": ["rate"], "columns": columns}, other).rows
-    assert row.cells[0].why == "2 cases differ: add a dimension"
+    assert row.cells[0].reason == "2 cases differ: add a dimension"
 
 
 def test_columns_name_their_load_model():

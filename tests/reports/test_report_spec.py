@@ -35,7 +35,7 @@ def one(line: str) -> str:
 
 def test_a_report_survives_parsing_and_writing():
     spec = parse(WHOLE)
-    assert [row.shown for row in spec.tables[0].rows] == ["System", "Spoken"]
+    assert [row.heading for row in spec.tables[0].rows] == ["System", "Spoken"]
     assert parse(to_yaml(spec)) == spec
 
 

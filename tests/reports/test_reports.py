@@ -92,7 +92,7 @@ def test_a_row_without_a_value_has_a_reason(personas: Personas, run: Run) -> Non
         validity="invalid", reasons=["saturated: 80 % of the rate"]
     )
     cells = {row.heads[1]: row.cells[0] for row in made(personas).tables[0].rows}
-    assert cells["gone"].why == "it cannot be had (see new)"
+    assert cells["gone"].reason == "it cannot be had (see new)"
     assert cells["old"].kind == "invalid"
     assert cells["new"].value is not None
 
@@ -224,4 +224,4 @@ def test_histograms_are_merged_only_on_request(personas: Personas, run: Run) -> 
     plain = {"rows": ["kind"], "columns": [{"metric": "latency.p99", "title": "p99"}]}
     assert made(personas, plain).tables[0].rows[0].cells[0].value is not None
     cell = made(personas).tables[0].rows[0].cells[1]
-    assert (cell.kind, cell.why) == ("untold", "too few requests")
+    assert (cell.kind, cell.reason) == ("untold", "too few requests")

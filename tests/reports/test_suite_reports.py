@@ -123,7 +123,7 @@ def test_the_server_overhead_report_has_the_rows_of_the_original(
         assert {"python3 falcon meinheld", "pypy2 falcon meinheld"} <= _rows(table)
     gone = next(row for row in tables[0].rows if row.heads[0] == "pypy2")
     assert gone.cells[0].kind == "unsupported"
-    assert gone.cells[0].why
+    assert gone.cells[0].reason
 
 
 def test_a_suite_report_is_replaced(personas: Personas, tmp_path: Path) -> None:

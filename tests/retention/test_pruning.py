@@ -231,7 +231,7 @@ def test_invalid_trials_are_not_merged(personas: Personas, project: Project) -> 
     prune(project, NOW)
 
     merged = PointHistogram.objects.get()
-    assert (merged.trials, merged.left_out, merged.count) == (1, 1, 2000)
+    assert (merged.trials, merged.excluded, merged.count) == (1, 1, 2000)
 
 
 def test_loads_are_removed_with_their_distributions(personas: Personas, project: Project) -> None:
@@ -367,7 +367,7 @@ def test_old_points_are_thinned_only_on_request(personas: Personas, project: Pro
 
     # Every third, the one that is pinned, the one with a tag, and the newest.
     assert positions(project) == [0, 2, 3, 4, 6, 7]
-    left = Removal.objects.get(what="points")
+    left = Removal.objects.get(kind="points")
     assert left.rows == 2 * 4
     assert prune(project, NOW) == 0
 
@@ -405,7 +405,7 @@ def test_external_results_are_removed_and_their_points_stay(
     save_retention(member=alice, project=project, wanted=ALL)
     pin_commit(member=alice, project=project, ref=shas(project)[1], reason="release")
     before = points()
-    due = {each.what: each.rows for each in list_due(project, NOW)}
+    due = {each.kind: each.rows for each in list_due(project, NOW)}
 
     prune(project, NOW)
 
@@ -413,7 +413,7 @@ def test_external_results_are_removed_and_their_points_stay(
     left = Reading.objects.order_by("commit__position").values_list("commit__sha", flat=True)
     assert list(left) == shas(project)[1:3]
     assert points() == before
-    assert Removal.objects.get(what="readings").rows == 1
+    assert Removal.objects.get(kind="readings").rows == 1
 
 
 def test_a_dry_run_reports_and_removes_nothing(personas: Personas, project: Project) -> None:
@@ -426,11 +426,11 @@ def test_a_dry_run_reports_and_removes_nothing(personas: Personas, project: Proj
     told = out.getvalue()
     assert "red/server: raw output of 1 runs, after 90 days: 4 rows" in told
     assert "distributions of single trials of 1 runs, after 400 days: 4 rows" in told
-    due = {each.what: each for each in list_due(project, NOW)}
+    due = {each.kind: each for each in list_due(project, NOW)}
     call_command("prune", "--project", "red/server", stdout=out)
     for removal in Removal.objects.filter(rows__gt=0):
-        assert due[removal.what].rows == removal.rows  # type: ignore[index]
-        assert due[removal.what].bytes == removal.bytes  # type: ignore[index]
+        assert due[removal.kind].rows == removal.rows  # type: ignore[index]
+        assert due[removal.kind].bytes == removal.bytes  # type: ignore[index]
     assert counts(run) == (0, 0, 4, 4)
     call_command("prune", stdout=out)
     assert "red/server: nothing is due" in out.getvalue()

@@ -51,8 +51,8 @@ def test_a_run_until_decided_has_up_to_twenty_rounds_and_reports_its_cost(
     assert (plan.rounds, plan.trial_count) == (20, 80)
     blocks = plan.blocks
     assert (blocks.least, blocks.typical, blocks.most) == (5, 10, 20)
-    assert plan.seconds_of(5) == pytest.approx(5 * 4 * TRIAL_S)
-    assert plan.seconds_of(20) == pytest.approx(plan.job_s)
+    assert plan.estimate_seconds(5) == pytest.approx(5 * 4 * TRIAL_S)
+    assert plan.estimate_seconds(20) == pytest.approx(plan.job_s)
     assert plan.warnings == ()
 
 
@@ -89,7 +89,7 @@ def test_a_budget_too_small_for_a_verdict_gives_a_warning(
 ) -> None:
     plan = planned(personas, shas, budget_s=1000.0)
     assert "is too small for the 5 rounds" in plan.warnings[0]
-    assert plan.seconds_of(20) == 1000.0
+    assert plan.estimate_seconds(20) == 1000.0
     assert planned(personas, shas, budget_s=3000.0).warnings == ()
 
 

@@ -205,7 +205,8 @@ def measured_with_doubts(run: Run) -> Trial:
     for number in range(6):
         latency_s = 0.002 * 2**number
         leave_load(
-            trial, number, rate=100.0 * 2**number, passed=number < 4, why="latency.p99 is < 0.05",
+            trial, number, rate=100.0 * 2**number, passed=number < 4,
+            reason="latency.p99 is < 0.05",
             latencies_us=[round(latency_s * 1e6)], validity="suspect", reasons=[STEAL],
             readings={"latency.p50": latency_s / 2, "latency.p99": latency_s},
         )  # fmt: skip

@@ -104,11 +104,11 @@ class Laboratory:
             self.member, benchmark=benchmark, metric_key="latency.p50", case=case, host=host
         )
         assert [point.commit for point in history.points] == [self.commit("honest")]
-        assert history.left_out == 1
+        assert history.excluded == 1
         latency = load_case_latency(
             self.member, benchmark=benchmark, case=case, commit=self.commit("liar")
         )
-        assert (latency.trials, latency.left_out, latency.distribution) == ((), 1, None)
+        assert (latency.trials, latency.excluded, latency.distribution) == ((), 1, None)
 
 
 def laboratory(engine: Engine, team: Personas, folder: Path) -> Laboratory:

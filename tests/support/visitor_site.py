@@ -187,8 +187,8 @@ def _values(route_params: RouteParams) -> dict[str, list[str]]:
         "baseline": [shas[0]],
         "contender": [shas[1]],
         "commit": [shas[0], "newest"],
-        "of": [str(ids["case"])],
-        "on": [ids["host_id"].hex],  # type: ignore[attr-defined]
+        "case_key": [str(ids["case"])],
+        "host_id": [ids["host_id"].hex],  # type: ignore[attr-defined]
         "case": [str(ids["case"])],
         "host": ["here"],
         "run": [str(ids["run_id"])],

@@ -100,7 +100,7 @@ class _Rows:
         self._latency_ns = array("q")
         self._status = array("i")
         self._size = array("q")
-        self._left_out_ns = array("q")
+        self._dropped_ns = array("q")
         self._shortest: Optional[float] = None
         self._longest = 0.0
         self._protocols: set[str] = set()
@@ -176,11 +176,11 @@ class _Rows:
         text = self._unasked.pop(row[-1], None)
         if text is not None:
             self._fail(failure(14, text) or "other", text)
-            self._left_out_ns.append(int(row[1]) - round(float(row[2]) * 1e6))
+            self._dropped_ns.append(int(row[1]) - round(float(row[2]) * 1e6))
 
     def _dropped(self, row: Sequence[str]) -> None:
         for _ in range(int(float(row[2]))):
-            self._left_out_ns.append(int(row[1]))
+            self._dropped_ns.append(int(row[1]))
             self._fail("not_sent", _SKIPPED_TEXT)
 
     def _cell(self, row: Sequence[str], name: str) -> str:
@@ -226,7 +226,7 @@ class _Rows:
         if rate is None:
             return Schedule(min(starts), starts)
         # The interval as k6 computes it, from a whole number of requests in 1,000 s.
-        return compute_schedule(starts, self._left_out_ns, 1000 * _SECOND_NS // round(rate * 1000))
+        return compute_schedule(starts, self._dropped_ns, 1000 * _SECOND_NS // round(rate * 1000))
 
 
 def _class(code: int, text: str) -> str:

@@ -24,8 +24,8 @@ class ProbeRecord(NamedTuple):
     failure: Optional[TrialFailed] = None
 
     def as_json(self) -> dict[str, Any]:
-        passed, why = self.verdict
-        return {"load": self.load, "rate": self.rate, "passed": passed, "why": why}
+        passed, reason = self.verdict
+        return {"load": self.load, "rate": self.rate, "passed": passed, "reason": reason}
 
 
 def search(context: PassContext, wanted: Search, record: PassRecord) -> dict[str, Any]:

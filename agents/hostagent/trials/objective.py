@@ -22,7 +22,7 @@ class Verdict(NamedTuple):
     """`why`: the value of each objective, or only of the missed ones."""
 
     passed: bool
-    why: str
+    reason: str
 
 
 class Probe:

@@ -18,9 +18,9 @@ POLL_S = 0.02
 class NotReady(Exception):
     """`why`: "ended", "wrong" (another response than expected) or "silent"."""
 
-    def __init__(self, why: str, message: str) -> None:
+    def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
-        self.why = why
+        self.reason = reason
 
 
 def await_ready(

@@ -136,7 +136,7 @@ def _check_port(process: AnyProcess, *, fixed: bool) -> None:
 
 
 def _failure(name: str, not_ready: NotReady, output: str) -> TrialFailed:
-    code = _SERVER_CODES[not_ready.why] if name == SERVER else "service_not_ready"
+    code = _SERVER_CODES[not_ready.reason] if name == SERVER else "service_not_ready"
     return TrialFailed(code, f"{describe_process(name)} {not_ready}", output)
 
 

@@ -47,8 +47,8 @@ def list_annotations(
     hash."""
     member = request.auth.member
     if benchmark is not None:
-        of = load_benchmark(member, benchmark, project)
-        rows = annotations.load_benchmark_annotations(member, of)
+        target = load_benchmark(member, benchmark, project)
+        rows = annotations.load_benchmark_annotations(member, target)
     else:
         rows = annotations.load_annotations(member)
         rows = rows if project is None else rows.filter(project=load_project(member, project))
@@ -61,9 +61,9 @@ def list_annotations(
 @router.post("/annotations", response={201: AnnotationOut}, summary="Create an annotation")
 def create_annotation(request: CallerRequest, payload: AnnotationIn) -> Status[AnnotationOut]:
     member = request.auth.member
-    project, of = _resolve_target(member, payload)
+    project, target = _resolve_target(member, payload)
     (commit,) = load_project_commits(member, project, [payload.commit])
-    made = annotations.annotate(member=member, commit=commit, text=payload.text, of=of)
+    made = annotations.annotate(member=member, commit=commit, text=payload.text, target=target)
     found = annotations.load_annotation(member, made.pk)
     return Status(HTTPStatus.CREATED, annotation_out(found))
 

@@ -62,10 +62,10 @@ def show_history(
 
 def _load_columns(member: Member, names: _SeriesNames, branch: str) -> str:
     """One query for a series that exists; otherwise an empty history, or the error."""
-    charted = load_series_header_by_names(member, **names._asdict())
-    if charted is None:
-        charted = build_empty_header(_load_series(member, names))
-    return build_history_data(charted, branch)
+    header = load_series_header_by_names(member, **names._asdict())
+    if header is None:
+        header = build_empty_header(_load_series(member, names))
+    return build_history_data(header, branch)
 
 
 def _load_series(member: Member, names: _SeriesNames) -> Series:

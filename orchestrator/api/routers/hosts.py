@@ -127,7 +127,7 @@ def remove_golden_job(request: CallerRequest, host_id: UUID) -> Status[None]:
 
 
 @router.post(
-    "/hosts/{uuid:host_id}/golden/forget",
+    "/hosts/{uuid:host_id}/golden/reset",
     response=HostDetailOut,
     summary="Reset the reference of a host",
 )

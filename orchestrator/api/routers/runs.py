@@ -160,13 +160,13 @@ def list_trials(
 ) -> TrialPage:
     """Invalid trials are counted, but not listed by default."""
     rows = selectors.load_trials(selectors.load_run(request.auth.member, run_id))
-    left_out = 0 if invalid else rows.filter(validity=Validity.INVALID).count()
+    excluded = 0 if invalid else rows.filter(validity=Validity.INVALID).count()
     shown = rows if invalid else rows.exclude(validity=Validity.INVALID)
     trials, following = cut_page(shown, after=cursor, limit=limit)
     return TrialPage(
         trials=[trial_summary_out(trial) for trial in trials],
         next=following,
-        invalid_left_out=left_out,
+        invalid_excluded=excluded,
     )
 
 

@@ -32,7 +32,7 @@ class AuditQuery(Schema):
     since: Day | None = None
     until: Day | None = None
 
-    def asked(self) -> audit.AuditFilter:
+    def build_filter(self) -> audit.AuditFilter:
         return audit.AuditFilter(**self.model_dump())
 
 
@@ -126,7 +126,7 @@ def show_quotas(request: CallerRequest) -> shapes.QuotasOut:
 def list_audit(
     request: CallerRequest, asked: Query[AuditQuery], cursor: NumberCursor = None, limit: Limit = 50
 ) -> shapes.AuditPage:
-    rows = audit.load_audit_entries(request.auth.member, asked.asked()).order_by("-pk")
+    rows = audit.load_audit_entries(request.auth.member, asked.build_filter()).order_by("-pk")
     if cursor is not None:
         rows = rows.filter(pk__lt=cursor)
     found = list(rows[: limit + 1])
@@ -159,6 +159,6 @@ def export_audit_json_lines(request: CallerRequest, asked: Query[AuditQuery]) ->
 def _build_file_response(
     request: CallerRequest, asked: AuditQuery, write: audit.Writer, media: str
 ) -> HttpResponse:
-    rows = audit.load_audit_entries(request.auth.member, asked.asked())
+    rows = audit.load_audit_entries(request.auth.member, asked.build_filter())
     answer = StreamingHttpResponse(write(rows), content_type=f"{media}; charset=utf-8")
     return cast(HttpResponse, answer)

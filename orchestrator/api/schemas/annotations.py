@@ -51,7 +51,7 @@ class AnnotationOut(Schema):
     """`of` is the scope; fields of narrower scopes are null."""
 
     id: UUID
-    of: Scope
+    scope: Scope
     project: str
     benchmark: str | None
     case: CaseOut | None
@@ -77,7 +77,7 @@ def annotation_out(note: Annotation) -> AnnotationOut:
     benchmark = case.benchmark if case else note.benchmark
     return AnnotationOut(
         id=note.pk,
-        of=describe_scope(note),
+        scope=describe_scope(note),
         project=note.project.slug,
         benchmark=benchmark.slug if benchmark else None,
         case=case_out(case) if case else None,

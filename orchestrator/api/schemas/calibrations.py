@@ -72,7 +72,7 @@ class NoiseOut(Schema):
 class CalibrationOut(Schema):
     """`present`: the host has not changed since. If `noise` is empty, `message` has the reason.
 
-    `suspect` of the run's trials are suspect; `left_out` are invalid or failed. `validity_issues`
+    `suspect` of the run's trials are suspect; `excluded` are invalid or failed. `validity_issues`
     are the reasons.
     """
 
@@ -85,7 +85,7 @@ class CalibrationOut(Schema):
     message: str
     noise: list[NoiseOut]
     suspect: int
-    left_out: int
+    excluded: int
     validity_issues: list[ValidityIssueOut]
 
 
@@ -106,7 +106,7 @@ def calibration_out(calibration: Calibration, epoch: int, validity: RunValidity)
         message=calibration.message,
         noise=[_noise_out(sight) for sight in list_sensitivities(calibration)],
         suspect=validity.suspect,
-        left_out=validity.invalid + validity.failed,
+        excluded=validity.invalid + validity.failed,
         validity_issues=validity_issues_out(validity.validity_issues),
     )
 

@@ -77,7 +77,7 @@ class QuantileOut(Schema):
 class MismatchOut(Schema):
     """A difference of the sides other than the commit, and why it matters."""
 
-    what: str
+    aspect: str
     baseline: str
     contender: str
     reason: str

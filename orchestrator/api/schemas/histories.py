@@ -26,7 +26,7 @@ class ShiftOut(Schema):
     confirmed_change: float | None
 
 
-class WrittenOut(Schema):
+class PointAnnotationOut(Schema):
     """An annotation at the commit of the point, or at an unmeasured commit before it. `of`: series,
     case, benchmark or project."""
 
@@ -35,10 +35,10 @@ class WrittenOut(Schema):
     text: str
     author: str | None
     created_at: datetime
-    of: str
+    scope: str
 
 
-class WrittenAtOut(WrittenOut):
+class AnnotationAtOut(PointAnnotationOut):
     """An annotation of the point at the index `at`."""
 
     at: int
@@ -47,7 +47,7 @@ class WrittenAtOut(WrittenOut):
 class PointOut(Schema):
     """The geometric mean of a commit's trials with its 95 % confidence interval.
 
-    `suspect` of the `trials` are suspect; `left_out` more are invalid. `validity_issues` are the
+    `suspect` of the `trials` are suspect; `excluded` more are invalid. `validity_issues` are the
     reasons of both. `at` is when the newest of them was measured. Points of another `epoch` of the
     host or another `configuration` are not comparable. `shift` is set if the level changes,
     `baseline` if a new baseline starts (with the reason).
@@ -60,14 +60,14 @@ class PointOut(Schema):
     interval: tuple[float, float] | None
     trials: int
     suspect: int
-    left_out: int
+    excluded: int
     validity_issues: list[ValidityIssueOut]
     epoch: int
     configuration: int
     outlier: bool
     shift: ShiftOut | None
     baseline: str | None
-    annotations: list[WrittenOut]
+    annotations: list[PointAnnotationOut]
 
 
 class HistoryChangeOut(Schema):
@@ -93,7 +93,7 @@ class HistoryBreakOut(Schema):
 class HistoryOut(Schema):
     """`points` are in the order of the commits, oldest first: those of all `total` from index
     `first` on. `changes` are those of the host: values before and after one are from different
-    machines. `left_out` trials of the series are invalid. `unstable`: there are too many changes to
+    machines. `excluded` trials of the series are invalid. `unstable`: there are too many changes to
     report any. Always show `label` next to a latency."""
 
     benchmark: str
@@ -110,7 +110,7 @@ class HistoryOut(Schema):
     total: int
     changes: list[HistoryChangeOut]
     breaks: list[HistoryBreakOut]
-    left_out: int
+    excluded: int
     unstable: bool
     label: str | None
 
@@ -156,13 +156,13 @@ class PointColumnsOut(ColumnsOut):
 
 
 class OtherColumnsOut(ColumnsOut):
-    """Points of the same commits with other epochs and configurations; `of`: the index of the
+    """Points of the same commits with other epochs and configurations; `point`: the index of the
     point."""
 
-    of: list[int] | int
+    point: list[int] | int
 
 
-class HistoryMarkOut(Schema):
+class BreakAtOut(Schema):
     """An entry of `breaks` in the long form; `before` is an index, `host` the facts that
     changed."""
 
@@ -181,12 +181,12 @@ class HistoryColumnsOut(Schema):
     others: OtherColumnsOut
     merges: list[int]
     side: list[int]
-    marks: list[HistoryMarkOut]
+    breaks: list[BreakAtOut]
     changes: list[dict[str, str | int | float | bool | None]]
     outliers: list[int]
     unstable: bool
     baseline: int | None
-    annotations: list[WrittenAtOut]
+    annotations: list[AnnotationAtOut]
 
 
 def history_out(history: History) -> HistoryOut:
@@ -220,7 +220,7 @@ def history_out(history: History) -> HistoryOut:
             )
             for each in history.breaks
         ],
-        left_out=history.left_out,
+        excluded=history.excluded,
         unstable=history.unstable,
         label=history.label,
     )
@@ -235,7 +235,7 @@ def _point_out(point: HistoryPoint) -> PointOut:
         interval=point.interval,
         trials=point.trials,
         suspect=point.suspect,
-        left_out=point.left_out,
+        excluded=point.excluded,
         validity_issues=validity_issues_out(point.validity_issues),
         epoch=point.epoch,
         configuration=point.configuration,
@@ -243,13 +243,13 @@ def _point_out(point: HistoryPoint) -> PointOut:
         shift=_shift_out(point.shift) if point.shift else None,
         baseline=point.baseline,
         annotations=[
-            WrittenOut(
+            PointAnnotationOut(
                 id=each.id,
                 commit=each.sha,
                 text=each.text,
                 author=each.author,
                 created_at=each.created_at,
-                of=each.of,
+                scope=each.scope,
             )
             for each in point.annotations
         ],

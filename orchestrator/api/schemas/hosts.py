@@ -161,7 +161,7 @@ class GoldenIn(Schema, extra="forbid"):
 
 def host_out(host: Host, golden: GoldenStatus | None) -> HostOut:
     lease = getattr(host, "lease", None)
-    hours = host.hours.at(utc_now(), host.timezone)
+    hours = host.hours.compute_state(utc_now(), host.timezone)
     return HostOut(
         id=host.pk,
         name=host.name,

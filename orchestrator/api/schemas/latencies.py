@@ -63,7 +63,7 @@ class TrialLatencyOut(LatencyReadingOut):
 
 
 class CaseLatencyOut(LatencyReadingOut):
-    """`suspect` of `trials` and `merged_before` are suspect; `left_out` more are invalid. Only the
+    """`suspect` of `trials` and `merged_before` are suspect; `excluded` more are invalid. Only the
     newest version of the definition is used. `merged_before` counts trials whose distributions were
     merged permanently and then removed (docs/retention.md)."""
 
@@ -76,7 +76,7 @@ class CaseLatencyOut(LatencyReadingOut):
     trials: list[UUID]
     merged_before: int
     suspect: int
-    left_out: int
+    excluded: int
 
 
 def trial_latency_out(
@@ -117,7 +117,7 @@ def case_latency_out(
         trials=list(found.trials),
         merged_before=found.merged_before,
         suspect=found.suspect,
-        left_out=found.left_out,
+        excluded=found.excluded,
         label=LATENCY_LABELS[model] if model else None,
         requests=found.distribution.total_count if found.distribution else 0,
         percentiles=_percentiles_out(found.distribution, percentiles),

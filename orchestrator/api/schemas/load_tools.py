@@ -28,7 +28,7 @@ class InstalledOut(Schema):
     version: str | None
     features: list[str]
     fit: bool
-    why: str
+    reason: str
 
 
 class MetricErrorOut(Schema):
@@ -74,10 +74,10 @@ class LoadToolOut(Schema):
     warmup: str
     distribution: str
     status_codes: Knowledge
-    tells_errors: Knowledge
+    reports_errors: Knowledge
     bytes_in: Knowledge
     bytes_out: Knowledge
-    spoken_protocol: Knowledge
+    reports_protocol: Knowledge
     verifies_certificate: bool
     caveats: list[str]
     hosts: list[InstalledOut]
@@ -92,7 +92,7 @@ class LoadToolPage(Schema):
 _ALIKE = (
     "streams", "open_loop", "by_duration", "by_count", "random_path", "methods", "headers", "body",
     "keepalive_off", "compression", "request_timeout", "connect_timeout", "warmup", "distribution",
-    "status_codes", "bytes_in", "bytes_out", "spoken_protocol", "verifies_certificate",
+    "status_codes", "bytes_in", "bytes_out", "reports_protocol", "verifies_certificate",
 )  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def load_tool_out(
             if (protocol, tls) in sheet.protocols
         ],
         **{name: getattr(sheet, name) for name in _ALIKE},
-        tells_errors=sheet.errors,
+        reports_errors=sheet.errors,
         caveats=list(sheet.caveats),
         hosts=[_installed_out(each) for each in installed],
         errors=[_version_out(each) for each in errors],
@@ -123,7 +123,7 @@ def _installed_out(each: InstalledTool) -> InstalledOut:
         version=each.version,
         features=list(each.features),
         fit=each.fit,
-        why=each.why,
+        reason=each.reason,
     )
 
 

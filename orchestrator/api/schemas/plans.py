@@ -66,9 +66,9 @@ def plan_out(plan: RunPlan) -> PlanOut:
         budget_s=plan.budget_s,
         jobs=plan.job_count,
         trials=plan.trial_count,
-        seconds=plan.seconds_of(plan.rounds),
-        seconds_at_least=plan.seconds_of(plan.blocks.least),
-        seconds_typical=plan.seconds_of(plan.blocks.typical),
+        seconds=plan.estimate_seconds(plan.rounds),
+        seconds_at_least=plan.estimate_seconds(plan.blocks.least),
+        seconds_typical=plan.estimate_seconds(plan.blocks.typical),
         machine_seconds=plan.machine_s,
         warnings=[*plan.warnings, *find_warnings(plan)],
     )

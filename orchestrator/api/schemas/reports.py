@@ -65,7 +65,7 @@ class ReportColumnOut(Schema):
 
 class ReportCellOut(Schema):
     """`value` with its 95 % interval, in `unit`; if it is null, `why` is the reason. `trials` are
-    used, `suspect` of them are suspect; `left_out` are invalid."""
+    used, `suspect` of them are suspect; `excluded` are invalid."""
 
     kind: str
     value: float | None
@@ -74,8 +74,8 @@ class ReportCellOut(Schema):
     unit: str
     trials: int
     suspect: int
-    left_out: int
-    why: str
+    excluded: int
+    reason: str
     baseline: bool
     published: bool
 

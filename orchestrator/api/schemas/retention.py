@@ -69,7 +69,7 @@ class PinPage(Schema):
 class RemovalOut(Schema):
     """`ended_at` is null while data remain to be removed; `bytes` is their stored size."""
 
-    what: RemovalKind
+    kind: RemovalKind
     run: UUID | None
     after_days: int
     rows: int
@@ -106,7 +106,7 @@ def pin_out(pin: Pin) -> PinOut:
 
 def removal_out(removal: Removal) -> RemovalOut:
     return RemovalOut(
-        what=RemovalKind(removal.what),
+        kind=RemovalKind(removal.kind),
         run=removal.run_id,
         after_days=removal.after_days,
         rows=removal.rows,

@@ -149,7 +149,7 @@ class PlacementOut(Schema):
     """A role of a job: the requested host, and the chosen host, null before."""
 
     role: HostRoleName
-    wanted: str
+    host_selector: str
     host: str | None
 
 
@@ -364,7 +364,7 @@ def _case_status_out(status: CaseStatus) -> CaseStatusOut:
 def _placement_out(place: Placement) -> PlacementOut:
     return PlacementOut(
         role=HostRoleName(place.role),
-        wanted=place.wanted,
+        host_selector=place.host_selector,
         host=place.host.name if place.host else None,
     )
 

@@ -42,11 +42,11 @@ class TrialSummaryOut(Schema):
 
 
 class TrialPage(Schema):
-    """`invalid_left_out` trials of the run are invalid and not listed."""
+    """`invalid_excluded` trials of the run are invalid and not listed."""
 
     trials: list[TrialSummaryOut]
     next: str | None
-    invalid_left_out: int
+    invalid_excluded: int
 
 
 class MeasurementOut(Schema):
@@ -71,7 +71,7 @@ class LoadOut(Schema):
     connections: int
     streams: int
     passed: bool | None
-    why: str
+    reason: str
     validity: Validity
     reasons: list[str]
     readings: dict[str, float]
@@ -85,7 +85,7 @@ class CostOut(Schema):
     title: str
     unit: str
     value: float | None
-    why: str
+    reason: str
 
 
 class ArtifactOut(Schema):
@@ -148,7 +148,7 @@ def trial_out(details: TrialDetails, costs: Sequence[Cost]) -> TrialOut:
                 title=cost.metric.title,
                 unit=cost.metric.unit,
                 value=cost.value,
-                why=cost.why,
+                reason=cost.reason,
             )
             for cost in costs
         ],
@@ -172,7 +172,7 @@ def _load_out(trial: Trial, load: LoadSummary) -> LoadOut:
         connections=load.connections,
         streams=load.streams,
         passed=load.passed,
-        why=load.why,
+        reason=load.reason,
         validity=Validity(load.validity),
         reasons=list(load.reasons),
         readings=dict(load.readings),

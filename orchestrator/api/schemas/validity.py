@@ -18,7 +18,7 @@ class ValidityRuleOut(Schema):
     unit: str
     bound: Literal["most", "least"]
     cause: str
-    why: str
+    reason: str
     advice: str
 
 
@@ -28,5 +28,5 @@ class ValidityRulePage(Schema):
 
 
 def validity_rule_out(rule: Threshold) -> ValidityRuleOut:
-    names = ("code", "level", "title", "value", "unit", "bound", "cause", "why", "advice")
+    names = ("code", "level", "title", "value", "unit", "bound", "cause", "reason", "advice")
     return ValidityRuleOut(**{name: getattr(rule, name) for name in names})

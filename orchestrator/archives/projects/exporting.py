@@ -53,7 +53,7 @@ def export_project(
             made_at=utc_now().isoformat(timespec="seconds"),
             project=_load_project_rows(project),
             members=writer.members,
-            left_out=len(writer.scope.unended),
+            excluded_runs=len(writer.scope.unended),
         )
         archive.writestr(MANIFEST, manifest.text())
     return manifest
@@ -84,7 +84,7 @@ class _Writer:
             lines, values = _CountingFile(), _CountingFile()
             with self._archive.open(f"{kind.name}.jsonl", "w", force_zip64=True) as out:
                 for row in kind.chosen(self.scope).iterator(chunk_size=AT_ONCE):
-                    told, binary = self._told(kind, row)
+                    told, binary = self._export_row(kind, row)
                     lines.write(out, f"{json.dumps(told, default=str)}\n".encode())
                     for value in binary:
                         values.write(raw, value)
@@ -95,7 +95,7 @@ class _Writer:
                 self._copy(f"{kind.name}.bin", raw)
                 self.members[f"{kind.name}.bin"] = values.member
 
-    def _told(self, kind: Kind, row: Any) -> tuple[dict[str, Any], list[bytes]]:
+    def _export_row(self, kind: Kind, row: Any) -> tuple[dict[str, Any], list[bytes]]:
         """Return a row as in its line, and its binary values; the line has only their size."""
         told: dict[str, Any] = {}
         binary: list[bytes] = []

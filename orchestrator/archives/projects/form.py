@@ -34,13 +34,13 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """`left_out`: runs that had not ended."""
+    """`excluded_runs`: runs that had not ended."""
 
     pitwall: str
     made_at: str
     project: Mapping[str, Any]
     members: Mapping[str, Member]
-    left_out: int
+    excluded_runs: int
 
     @property
     def digest(self) -> str:

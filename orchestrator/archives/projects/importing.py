@@ -98,13 +98,13 @@ class _Import:
             type(team).objects.select_for_update().get(pk=team.pk)
             known = Project.objects.filter(team=team, slug=self._slug).first()
             if known is not None:
-                return self._known(known)
+                return self._load_earlier_import(known)
             self._project = self._new_project()
             ids = [told["id"] for told in self._lines(BY_NAME["definitions"])]
             self._ids = NewIds(team=team, slug=self._slug, definitions=ids)
             for kind in KINDS:
                 self._take(kind)
-            self._settle()
+            self._finish_import()
             record_audit(member=self._member, action=ACTION, subject=self._subject)
         return ImportSummary(project=self._project, manifest=self._manifest, rows=self._added)
 
@@ -112,7 +112,7 @@ class _Import:
     def _subject(self) -> str:
         return f"{self._slug} {self._manifest.digest}"
 
-    def _known(self, project: Project) -> ImportSummary:
+    def _load_earlier_import(self, project: Project) -> ImportSummary:
         before = AuditEntry.objects.filter(
             team=self._member.team, action=ACTION, subject=self._subject
         )
@@ -136,13 +136,13 @@ class _Import:
     def _take(self, kind: Kind) -> None:
         convert = Converter(kind, self._ids, self._own(kind))
         name = f"{kind.name}.bin"
-        with MemberBytes.of(self._archive, self._manifest, name) as binary:
+        with MemberBytes.open_member(self._archive, self._manifest, name) as binary:
             batch: list[dict[str, Any]] = []
             for number, told in enumerate(self._lines(kind), start=1):
                 self._read(self._done, self._manifest.rows)
                 self._done += 1
                 try:
-                    row = self._row(kind, convert, told, binary)
+                    row = self._import_row(kind, convert, told, binary)
                 except (InvalidRequestError, KeyError, ValueError, ValidationError) as error:
                     raise InvalidRequestError(
                         f"{kind.name}.jsonl, line {number}: {error}"
@@ -157,15 +157,15 @@ class _Import:
     def _lines(self, kind: Kind) -> Iterator[dict[str, Any]]:
         """Yield the parsed lines of a member. At the end, check it against the manifest."""
         name = f"{kind.name}.jsonl"
-        with MemberBytes.of(self._archive, self._manifest, name) as source:
+        with MemberBytes.open_member(self._archive, self._manifest, name) as source:
             for number in range(self._manifest.members[name].rows):
-                line = source.line()
+                line = source.read_line()
                 try:
                     yield parse_row(kind, line)
                 except InvalidRequestError as error:
                     raise InvalidRequestError(f"{name}, line {number + 1}: {error}") from error
 
-    def _row(
+    def _import_row(
         self, kind: Kind, convert: Converter, told: dict[str, Any], binary: MemberBytes
     ) -> dict[str, Any] | None:
         """Return the values of a new row; None if the team has the row already."""
@@ -233,7 +233,7 @@ class _Import:
             raise InvalidRequestError(f"{kind.name}.jsonl: {error}") from error
         self._added += len(rows)
 
-    def _settle(self) -> None:
+    def _finish_import(self) -> None:
         """Check the whole: every link has a target, and definitions can be read."""
         try:
             with connection.cursor() as cursor:

@@ -92,7 +92,7 @@ class Kind:
     """Rows of one model that belong to a project.
 
     `path` leads from the model to the project; without a path, `rows` selects them. On import,
-    `left_out` fields and links to rows that are not exported get their defaults, or the values of
+    `excluded_fields` and links to rows that are not exported get their defaults, or the values of
     `fixed`. `run` names the link to a run that must have ended.
     """
 
@@ -102,12 +102,12 @@ class Kind:
     rows: Callable[[Scope], QuerySet[Any]] | None = None
     run: str = ""
     only: Q = field(default_factory=Q)
-    left_out: frozenset[str] = frozenset()
+    excluded_fields: frozenset[str] = frozenset()
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # A renamed column would no longer be left out, even if it holds a secret.
-        for name in self.left_out:
+        for name in self.excluded_fields:
             self.model._meta.get_field(name)
 
     def chosen(self, scope: Scope) -> QuerySet[Any]:
@@ -125,7 +125,7 @@ class Kind:
         return [
             each
             for each in self.model._meta.concrete_fields
-            if each.name not in self.left_out
+            if each.name not in self.excluded_fields
             and (not isinstance(each, ForeignKey) or each.related_model in _KNOWN)
         ]
 
@@ -160,7 +160,7 @@ KINDS = (
         name="hosts",
         model=Host,
         rows=lambda scope: Host.objects.filter(pk__in=scope.hosts),
-        left_out=_NOT_OF_HOSTS,
+        excluded_fields=_NOT_OF_HOSTS,
         fixed={"transport": HostTransport.EXTERNAL, "state": HostState.EXTERNAL},
     ),
     Kind(
@@ -187,7 +187,7 @@ KINDS = (
         model=Job,
         path=f"run__{_OF_RUN}",
         run="run",
-        left_out=_exclude_fields(
+        excluded_fields=_exclude_fields(
             "sealed_secret",
             "tls",
             "claim",
@@ -203,7 +203,7 @@ KINDS = (
         model=Placement,
         path=f"job__run__{_OF_RUN}",
         run="job__run",
-        left_out=_exclude_fields("avoid"),
+        excluded_fields=_exclude_fields("avoid"),
     ),
     Kind(name="trials", model=Trial, path=f"job__run__{_OF_RUN}", run="job__run"),
     Kind(
@@ -239,7 +239,12 @@ KINDS = (
     ),
     Kind(name="golden_outcomes", model=GoldenOutcome, path=f"run__{_OF_RUN}", run="run"),
     Kind(name="calibrations", model=Calibration, path=f"run__{_OF_RUN}", run="run"),
-    Kind(name="retention", model=Retention, path="project", left_out=_exclude_fields("next_at")),
+    Kind(
+        name="retention",
+        model=Retention,
+        path="project",
+        excluded_fields=_exclude_fields("next_at"),
+    ),
     Kind(name="pins", model=Pin, path="project", run="run"),
     Kind(name="removals", model=Removal, path="project", run="run"),
     Kind(name="reports", model=SavedReport, path="benchmark__project"),

@@ -16,7 +16,7 @@ class MemberBytes:
         self._digest = hashlib.sha256()
 
     @classmethod
-    def of(cls, archive: zipfile.ZipFile, manifest: Manifest, name: str) -> "MemberBytes":
+    def open_member(cls, archive: zipfile.ZipFile, manifest: Manifest, name: str) -> "MemberBytes":
         told = manifest.members.get(name)
         if told is None:
             return cls(name, None, 0, hashlib.sha256().hexdigest())
@@ -38,13 +38,13 @@ class MemberBytes:
     def take(self, size: Any) -> bytes:
         if type(size) is not int or not 0 <= size <= min(self._left, MOST_LINE):
             raise InvalidRequestError(f"{self._name} does not have the bytes of this row")
-        return self._counted(self._source.read(size) if self._source is not None else b"")
+        return self._count_bytes(self._source.read(size) if self._source is not None else b"")
 
-    def line(self) -> bytes:
+    def read_line(self) -> bytes:
         assert self._source is not None, "every kind has its lines"
-        return self._counted(self._source.readline(min(self._left, MOST_LINE)))
+        return self._count_bytes(self._source.readline(min(self._left, MOST_LINE)))
 
-    def _counted(self, content: bytes) -> bytes:
+    def _count_bytes(self, content: bytes) -> bytes:
         self._left -= len(content)
         self._digest.update(content)
         return content

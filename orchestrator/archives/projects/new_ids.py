@@ -43,7 +43,7 @@ class NewIds:
         self._blocks: dict[int, int] = {}
         self._metrics: dict[str, int] = {}
 
-    def of(self, kind: str, told: Any) -> Any:
+    def get_id(self, kind: str, told: Any) -> Any:
         """Return the id of an earlier row.
 
         Raise KeyError if there is none, ValueError for a malformed id.
@@ -55,11 +55,11 @@ class NewIds:
             raise KeyError(told)
         return self._uuid(told)
 
-    def own(self, kind: Kind, told: Any) -> Any:
+    def register_id(self, kind: Kind, told: Any) -> Any:
         """Return the id of a row that is about to be written."""
         if kind.own_key:
             self._own.setdefault(kind.name, set()).add(parse_uuid(told))
-            return self.of(kind.name, told)
+            return self.get_id(kind.name, told)
         mine = self._here.setdefault(kind.name, {})
         if type(told) is not int or told in mine:
             raise ValueError(f"{told!r} is not a number, or occurs twice")
@@ -75,12 +75,12 @@ class NewIds:
             self._metrics |= store_metrics(self._team.pk, [key])
         return self._metrics[key]
 
-    def within(self, told: Any) -> Any:
+    def replace_ids(self, told: Any) -> Any:
         """Return a document with its ids of runs (texts that are UUIDs) replaced."""
         if isinstance(told, dict):
-            return {key: self.within(value) for key, value in told.items()}
+            return {key: self.replace_ids(value) for key, value in told.items()}
         if isinstance(told, list):
-            return [self.within(value) for value in told]
+            return [self.replace_ids(value) for value in told]
         try:
             if not isinstance(told, str):
                 return told
@@ -128,10 +128,10 @@ class NewIds:
 
     def snapshot(self, told: Mapping[str, Any]) -> HostSnapshot | None:
         facts = {name: told[name] for name in ("taken_at", "fingerprint")}
-        return HostSnapshot.objects.filter(host=self.of("hosts", told["host"]), **facts).first()
+        return HostSnapshot.objects.filter(host=self.get_id("hosts", told["host"]), **facts).first()
 
     def knows_change(self, told: Mapping[str, Any]) -> bool:
-        snapshot = self.of("snapshots", told["snapshot"])
+        snapshot = self.get_id("snapshots", told["snapshot"])
         return HostChange.objects.filter(snapshot=snapshot).exists()
 
     def _uuid(self, told: Any) -> UUID:

@@ -23,10 +23,10 @@ class Ids(Protocol):
     Raises KeyError for a row that was not read before.
     """
 
-    def of(self, kind: str, told: Any) -> Any: ...
-    def own(self, kind: Kind, told: Any) -> Any: ...
+    def get_id(self, kind: str, told: Any) -> Any: ...
+    def register_id(self, kind: Kind, told: Any) -> Any: ...
     def metric(self, key: Any) -> int: ...
-    def within(self, told: Any) -> Any: ...
+    def replace_ids(self, told: Any) -> Any: ...
     def block(self, told: int) -> int: ...
 
 
@@ -62,7 +62,7 @@ class Converter:
     def _value(self, each: Field[Any, Any], told: Any, binary: Callable[[int], bytes]) -> Any:
         try:
             if each.primary_key and not isinstance(each, ForeignKey):
-                return self._ids.own(self.kind, told)
+                return self._ids.register_id(self.kind, told)
             if told is None:
                 return None
             if isinstance(each, ForeignKey):
@@ -83,7 +83,7 @@ class Converter:
     def _linked(self, each: ForeignKey[Any, Any], told: Any) -> Any:
         if each.related_model is Metric:
             return self._ids.metric(told)
-        return self._ids.of(BY_MODEL[each.related_model].name, told)
+        return self._ids.get_id(BY_MODEL[each.related_model].name, told)
 
     def _special(self, each: Field[Any, Any], told: Any) -> Any:
         """Map ids within lists and documents."""
@@ -93,9 +93,9 @@ class Converter:
         if place == ("points", "blocks"):
             return [self._ids.block(number) for number in told]
         if place == ("series_detections", "outliers"):
-            return [self._ids.of("commits", number) for number in told]
+            return [self._ids.get_id("commits", number) for number in told]
         if place in {("bisections", "answers"), ("bisections", "failures")}:
-            return self._ids.within(told)
+            return self._ids.replace_ids(told)
         return told
 
 

@@ -69,11 +69,11 @@ class InterimAnalyses:
         )
         for case, decision in decisions.items():
             self.newest[case] = self._build_result(seen[case], decision)
-        return [self._line(case) for case in decisions]
+        return [self._format_line(case) for case in decisions]
 
     def lines(self) -> list[str]:
         """Return the status line of each analysed case."""
-        return [self._line(case) for case in sorted(self.newest)]
+        return [self._format_line(case) for case in sorted(self.newest)]
 
     def is_decided(self, case: int) -> bool:
         return case in self.newest and self.newest[case].decided
@@ -108,6 +108,6 @@ class InterimAnalyses:
             message=message,
         )
 
-    def _line(self, case: int) -> str:
+    def _format_line(self, case: int) -> str:
         analysis = self.newest[case]
         return f"{self._cases[case].label}, after {analysis.blocks} blocks: {analysis.message}"

@@ -64,7 +64,7 @@ class LocalMeasurement:
         analyses = InterimAnalyses(self.rows, able)
         for number in range(1, self.rows.rounds + 1):
             self.rows.job.round = number
-            trials = self._trials_of(number, analyses.open_cases())
+            trials = self._list_trials(number, analyses.open_cases())
             self._round(build_shared_plan(self.rows.job, stage, trials, {}), trials, tls)
             for line in analyses.analyse(self.found, number):
                 self._total = self._total_with(analyses, number)
@@ -73,7 +73,7 @@ class LocalMeasurement:
                 break
         self._leave_out(analyses)
 
-    def _trials_of(self, number: int, cases: set[int]) -> list[Trial]:
+    def _list_trials(self, number: int, cases: set[int]) -> list[Trial]:
         """Return the trials of a round that belong to open cases."""
         return [each for each in self.rows.trials if each.round == number and each.case_id in cases]
 

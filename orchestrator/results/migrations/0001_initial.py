@@ -239,7 +239,7 @@ class Migration(migrations.Migration):
                 ("count", models.PositiveBigIntegerField()),
                 ("trials", models.PositiveIntegerField()),
                 ("suspect", models.PositiveIntegerField()),
-                ("left_out", models.PositiveIntegerField()),
+                ("excluded", models.PositiveIntegerField()),
                 (
                     "case",
                     models.ForeignKey(
@@ -418,7 +418,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "what",
+                    "kind",
                     models.CharField(
                         choices=[
                             ("files", "Raw output"),
@@ -526,7 +526,7 @@ class Migration(migrations.Migration):
                 ("number", models.PositiveIntegerField()),
                 ("content", models.BinaryField()),
                 (
-                    "of",
+                    "result_import",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="parts",
@@ -745,7 +745,7 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("settled", models.BooleanField(default=False)),
+                ("final", models.BooleanField(default=False)),
                 ("message", models.TextField(blank=True)),
                 ("confirmation_runs", models.PositiveSmallIntegerField(default=0)),
                 ("confirmed_change", models.FloatField(null=True)),
@@ -1230,7 +1230,7 @@ class Migration(migrations.Migration):
                 ("connections", models.PositiveIntegerField()),
                 ("streams", models.PositiveIntegerField()),
                 ("passed", models.BooleanField(null=True)),
-                ("why", models.TextField(blank=True)),
+                ("reason", models.TextField(blank=True)),
                 ("validity", models.CharField(max_length=8)),
                 ("reasons", models.JSONField(default=list)),
                 ("readings", models.JSONField(default=dict)),
@@ -1338,16 +1338,16 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="removal",
             constraint=models.UniqueConstraint(
-                fields=("run", "what"), name="removal_of_a_run_once"
+                fields=("run", "kind"), name="removal_of_a_run_once"
             ),
         ),
         migrations.AddConstraint(
             model_name="removal",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    ("what__in", ["files", "distributions", "trials", "readings", "points"])
+                    ("kind__in", ["files", "distributions", "trials", "readings", "points"])
                 ),
-                name="removal_of_what_is_known",
+                name="removal_kind_is_known",
             ),
         ),
         migrations.AddIndex(
@@ -1377,7 +1377,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="importpart",
-            constraint=models.UniqueConstraint(fields=("of", "number"), name="import_part_once"),
+            constraint=models.UniqueConstraint(fields=("result_import", "number"), name="import_part_once"),
         ),
         migrations.AddConstraint(
             model_name="retention",

@@ -70,7 +70,7 @@ class ChangePoint(models.Model):
     commits on the main line of the default branch. `change` is the new level / the old one − 1,
     with the interval `low` to `high`. A confirmation run of the two commits (`run`) confirms or
     refutes a suspicion; `confirmed_change` is the change that it measured. `message` is the reason
-    why there is no run; with `settled` there will be none. `culprit` is the one commit that a
+    why there is no run; with `final` there will be none. `culprit` is the one commit that a
     bisection found, or the only candidate. `seen`: the last detection still found it. `recent`: it
     was found among the latest points, and so is news. `revisions`: {"at", "text"} of each revision.
     """
@@ -90,7 +90,7 @@ class ChangePoint(models.Model):
     seen = models.BooleanField(default=True)
     recent = models.BooleanField()
     state = models.CharField(max_length=10, choices=ChangeState.choices, default=ChangeState.OPEN)
-    settled = models.BooleanField(default=False)
+    final = models.BooleanField(default=False)
     message = models.TextField(blank=True)
     run = models.ForeignKey(
         Run, on_delete=models.SET_NULL, null=True, blank=True, related_name="change_points"

@@ -81,12 +81,14 @@ class ImportPart(models.Model):
     It is in the database because workers may run on other machines than the web processes.
     """
 
-    of = models.ForeignKey(ResultImport, on_delete=models.CASCADE, related_name="parts")
+    result_import = models.ForeignKey(ResultImport, on_delete=models.CASCADE, related_name="parts")
     number = models.PositiveIntegerField()
     content = models.BinaryField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["of", "number"], name="import_part_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["result_import", "number"], name="import_part_once")
+        ]
 
     def __str__(self) -> str:
-        return f"part {self.number} of {self.of_id}"
+        return f"part {self.number} of {self.result_import_id}"

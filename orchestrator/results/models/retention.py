@@ -113,7 +113,7 @@ class Removal(models.Model):
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="removals")
     run = models.ForeignKey(Run, on_delete=models.CASCADE, null=True, related_name="removals")
-    what = models.CharField(max_length=13, choices=RemovalKind.choices)
+    kind = models.CharField(max_length=13, choices=RemovalKind.choices)
     after_days = models.PositiveIntegerField(help_text="The retention that held.")
     began_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
@@ -124,27 +124,27 @@ class Removal(models.Model):
         ordering = ["-began_at"]
         indexes = [models.Index(fields=["project", "-began_at"], name="removal_by_project")]
         constraints = [
-            models.UniqueConstraint(fields=["run", "what"], name="removal_of_a_run_once"),
+            models.UniqueConstraint(fields=["run", "kind"], name="removal_of_a_run_once"),
             models.CheckConstraint(
-                condition=Q(what__in=RemovalKind.values), name="removal_of_what_is_known"
+                condition=Q(kind__in=RemovalKind.values), name="removal_kind_is_known"
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.rows} × {self.what}"
+        return f"{self.rows} × {self.kind}"
 
     @property
     def summary(self) -> str:
         """`raw output was removed after 90 days, on 2026-03-01`."""
-        what = _SUMMARY[RemovalKind(self.what)]
-        return f"{what} removed after {self.after_days} days, on {self.began_at:%Y-%m-%d}"
+        kind = _SUMMARY[RemovalKind(self.kind)]
+        return f"{kind} removed after {self.after_days} days, on {self.began_at:%Y-%m-%d}"
 
 
 class PointHistogram(models.Model):
     """The distributions of the trials of a point, merged when those were removed.
 
     It contains valid and suspect trials of one version of the definition. `encoded` is as in
-    Histogram. `trials` were merged, `suspect` of them were suspect; `left_out` were invalid.
+    Histogram. `trials` were merged, `suspect` of them were suspect; `excluded` were invalid.
     """
 
     case = models.ForeignKey(Case, on_delete=models.CASCADE, related_name="point_histograms")
@@ -156,7 +156,7 @@ class PointHistogram(models.Model):
     count = models.PositiveBigIntegerField()
     trials = models.PositiveIntegerField()
     suspect = models.PositiveIntegerField()
-    left_out = models.PositiveIntegerField()
+    excluded = models.PositiveIntegerField()
 
     class Meta:
         constraints = [

@@ -72,7 +72,7 @@ class LoadResult(models.Model):
     connections = models.PositiveIntegerField()
     streams = models.PositiveIntegerField()
     passed = models.BooleanField(null=True)
-    why = models.TextField(blank=True)
+    reason = models.TextField(blank=True)
     validity = models.CharField(max_length=8)
     reasons = models.JSONField(default=list)
     readings = models.JSONField(default=dict)

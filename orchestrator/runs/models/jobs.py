@@ -122,10 +122,10 @@ class Placement(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.role}: {self.wanted}"
+        return f"{self.role}: {self.host_selector}"
 
     @property
-    def wanted(self) -> str:
+    def host_selector(self) -> str:
         """Return the text of a request: `host:a`, `profile:t490s`, `tag:fast`."""
         if self.wanted_host is not None:
             return f"host:{self.wanted_host.name}"

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from cli.pitwall.units import format_p_value
 from orchestrator.alerts.models import Alert, AlertState
 from orchestrator.alerts.selectors import load_bisections
 from orchestrator.benchmarks.models import Commit
@@ -50,7 +49,7 @@ class ChangeView:
     distributions_url: str
 
     @property
-    def shown_change(self) -> float:
+    def display_change(self) -> float:
         """The change as the confirmation run measured it, otherwise as detected."""
         return (
             self.row.confirmed_change if self.row.confirmed_change is not None else self.row.change
@@ -65,11 +64,7 @@ class ChangeView:
         return self.row.low, self.row.high
 
     @property
-    def p_shown(self) -> str:
-        return format_p_value(self.row.p_value)
-
-    @property
-    def shown_interval(self) -> tuple[float, float]:
+    def display_interval(self) -> tuple[float, float]:
         if self.row.confirmed_low is not None and self.row.confirmed_high is not None:
             return self.row.confirmed_low, self.row.confirmed_high
         return self.row.low, self.row.high
@@ -201,8 +196,8 @@ def build_distributions_url(row: Any) -> str:
         "benchmark": build_benchmark_key(row.series.benchmark),
         "baseline": row.before.sha,
         "contender": row.commit.sha,
-        "of": row.series.case.key,
-        "on": row.series.host.pk.hex,
+        "case_key": row.series.case.key,
+        "host_id": row.series.host.pk.hex,
     }
     return f"{reverse('compare-case')}?{urlencode(query)}"
 

@@ -27,7 +27,7 @@ class ChannelForm(TeamForm):
         help_text="Digests are sent at each full hour, or at midnight, UTC.",
     )
 
-    def wanted(self) -> NewChannel:
+    def build_request(self) -> NewChannel:
         data = self.cleaned_data
         return NewChannel(
             name=data["name"],

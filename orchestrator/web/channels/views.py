@@ -41,7 +41,7 @@ def channels(request: HttpRequest, member: Member) -> HttpResponse:
     made = None
     if form.is_valid():
         try:
-            made = create_channel(member=member, new=form.wanted())
+            made = create_channel(member=member, new=form.build_request())
             form = ChannelForm(member)
         except FORM_ERRORS as error:
             form.show_error(error)

@@ -83,10 +83,10 @@ class _TileLinks:
         self.rows = {**base, **options.query(**axes, row="", column="", all="", verdict="")}
         self.by_metric = heat.rows.name == METRIC, heat.columns.name == METRIC
 
-    def url_of(self, tile: Tile, row: str, column: str) -> str:
+    def build_url(self, tile: Tile, row: str, column: str) -> str:
         if tile.cases == 1:
             case = tile.case
-            return f"case?{self.case}&of={case.case.key}&on={case.host.pk.hex}"
+            return f"case?{self.case}&case_key={case.case.key}&host_id={case.host.pk.hex}"
         places = zip(("row", "column"), (row, column), self.by_metric, strict=True)
         limits = {name: value for name, value, is_metric in places if not is_metric}
         return f"?{urlencode({**self.rows, **limits})}#cases"
@@ -96,7 +96,7 @@ def _build_row_tiles(heat: HeatMap, links: _TileLinks, row: str) -> tuple[TileVi
     names_metric = METRIC not in (heat.rows.name, heat.columns.name) and not heat.metric
     tiles = ((column, heat.tiles.get((row, column))) for column, _ in heat.columns.values)
     return tuple(
-        _build_tile_view(tile, links.url_of(tile, row, column), names_metric=names_metric)
+        _build_tile_view(tile, links.build_url(tile, row, column), names_metric=names_metric)
         if tile
         else None
         for column, tile in tiles
@@ -148,15 +148,15 @@ def _build_choices(
 ) -> tuple[tuple[str, str, tuple[Option, ...]], ...]:
     """Return (name, title, options) of the lists of the form."""
 
-    def of(chosen: str) -> tuple[Option, ...]:
+    def list_options(chosen: str) -> tuple[Option, ...]:
         return tuple((axis.name, axis.title, axis.name == chosen) for axis in axes.values())
 
     metrics = list_primary_metrics(report)
     shown: list[Option] = [("", "the worst of each case", not heat.metric)]
     shown += [(key, title, key == heat.metric) for key, title in metrics.items()]
     return (
-        ("rows", "Rows", of(heat.rows.name)),
-        ("columns", "Columns", of(heat.columns.name)),
+        ("rows", "Rows", list_options(heat.rows.name)),
+        ("columns", "Columns", list_options(heat.columns.name)),
         ("metric", "Metric", tuple(shown)),
     )
 

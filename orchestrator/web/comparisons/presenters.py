@@ -259,7 +259,7 @@ def _build_case_row(
     if case.contender_case.pk != case.case.pk:
         label = f"{label} → {case.contender_case.label}"
     return CaseRow(
-        url=f"case?{base}&of={case.case.key}&on={case.host.pk.hex}",
+        url=f"case?{base}&case_key={case.case.key}&host_id={case.host.pk.hex}",
         label=label,
         host=host if names_host else "",
         verdict=case.verdict,

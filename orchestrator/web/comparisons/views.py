@@ -139,7 +139,7 @@ def compare_case(request: HttpRequest, member: Member) -> HttpResponse:
     run = load_chosen_run(member, request.GET.get("run", ""))
     sides = _load_sides(request, member, benchmark)
     report = compare_sides(member, benchmark=benchmark, sides=sides, run=run)
-    case = _find_case(report, request.GET.get("of", ""), request.GET.get("on", ""))
+    case = _find_case(report, request.GET.get("case_key", ""), request.GET.get("host_id", ""))
     key = build_benchmark_key(benchmark)
     query = build_comparison_query(report, run)
     context = {

@@ -46,7 +46,9 @@ def forge(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     secret = ""
     if form.is_valid():
         try:
-            secret = save_connection(member=member, project=project, new=form.wanted()).secret
+            secret = save_connection(
+                member=member, project=project, new=form.build_request()
+            ).secret
         except FORM_ERRORS as error:
             form.show_error(error)
         else:

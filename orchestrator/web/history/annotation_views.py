@@ -25,7 +25,7 @@ def write(request: HttpRequest, member: Member, series_id: int, sha: str) -> Htt
         member=member,
         commit=commit_in(series, sha),
         text=request.POST.get("text", ""),
-        of=_annotation_scope(series, request.POST.get("of", "series")),
+        target=_annotation_target(series, request.POST.get("scope", "series")),
     )
     return redirect_back(request, "history")
 
@@ -45,12 +45,12 @@ def delete(request: HttpRequest, member: Member, annotation_id: UUID) -> HttpRes
     return redirect_back(request, "history")
 
 
-def _annotation_scope(series: Series, of: str) -> Series | Case | Benchmark | None:
-    if of not in SCOPES:
-        raise InvalidRequestError(f"expected one of {', '.join(SCOPES)}", field="of")
+def _annotation_target(series: Series, scope: str) -> Series | Case | Benchmark | None:
+    if scope not in SCOPES:
+        raise InvalidRequestError(f"expected one of {', '.join(SCOPES)}", field="scope")
     meant: dict[str, Series | Case | Benchmark] = {
         "series": series,
         "case": series.case,
         "benchmark": series.benchmark,
     }
-    return meant.get(of)
+    return meant.get(scope)

@@ -40,7 +40,7 @@ class SelectionField:
     options: tuple[Option, ...]
 
     @property
-    def shown(self) -> str:
+    def summary(self) -> str:
         chosen = [each.label for each in self.options if each.chosen]
         return f"{chosen[0]} +{len(chosen) - 1}" if len(chosen) > 1 else "".join(chosen)
 
@@ -77,7 +77,7 @@ class PointRow:
     point: HistoryPoint
     compare_url: str | None
     point_url: str | None
-    mark: HistoryBreak | None
+    history_break: HistoryBreak | None
     changes: tuple[FactChange, ...]
 
 
@@ -85,7 +85,7 @@ class PointRow:
 class AnnotationRow:
     """A note at a commit, and its point; None if the commit was not measured."""
 
-    mark: PlacedAnnotation
+    annotation: PlacedAnnotation
     point_url: str | None
 
 
@@ -95,7 +95,7 @@ class HistorySelection:
 
     fields: tuple[SelectionField, ...]
     lines: tuple[ChartLine, ...]
-    left_out: int
+    omitted: int
     missing: Metric | None
 
     @property
@@ -144,7 +144,7 @@ def select_history(
             _chart_line(number, *each, several)
             for number, each in enumerate(combined[:MAX_SERIES], start=1)
         ),
-        left_out=max(0, len(combined) - MAX_SERIES),
+        omitted=max(0, len(combined) - MAX_SERIES),
         missing=_find_missing_metric(metrics, query.getlist("metric")),
     )
 
@@ -194,13 +194,13 @@ def point_rows(history: History) -> list[PointRow]:
     changes: list[list[FactChange]] = [[] for _ in history.points]
     for each in reversed(history.changes):
         changes[each.before].append(build_fact_change(each.at, each.changed))
-    marks = {mark.before: mark for mark in history.breaks}
+    breaks = {each.before: each for each in history.breaks}
     rows = [
         PointRow(
             point=point,
             compare_url=compare_url(history, point),
             point_url=point_url(history, point),
-            mark=marks.get(index),
+            history_break=breaks.get(index),
             changes=tuple(changes[index]),
         )
         for index, point in enumerate(history.points)
@@ -236,7 +236,7 @@ def build_annotation_rows(
     """Return the notes, newest commit first. `measured`: commit → a series that has it."""
     ordered = sorted(marks, key=lambda each: -1 if each.position is None else each.position)
     return [
-        AnnotationRow(mark=each, point_url=_build_annotated_point_url(each, measured))
+        AnnotationRow(annotation=each, point_url=_build_annotated_point_url(each, measured))
         for each in reversed(ordered)
     ]
 

@@ -19,9 +19,13 @@ urlpatterns = [
         annotation_views.write,
         name="annotation-new",
     ),
-    path("history/notes/<uuid:annotation_id>/edit", annotation_views.edit, name="annotation-edit"),
     path(
-        "history/notes/<uuid:annotation_id>/delete",
+        "history/annotations/<uuid:annotation_id>/edit",
+        annotation_views.edit,
+        name="annotation-edit",
+    ),
+    path(
+        "history/annotations/<uuid:annotation_id>/delete",
         annotation_views.delete,
         name="annotation-delete",
     ),

@@ -139,7 +139,7 @@ def point(request: HttpRequest, member: Member, series_id: int, sha: str) -> Htt
 def add_baseline(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
     """Start the history again at this commit: of the series, or of all series of its case."""
     series = load_series(member, series_id)
-    whole_case = request.POST.get("of") == "case"
+    whole_case = request.POST.get("scope") == "case"
     store_baseline(
         member=member,
         commit=commit_in(series, sha),

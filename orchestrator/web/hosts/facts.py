@@ -45,7 +45,7 @@ class FactRow:
 
     title: str
     value: str | None
-    why: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +93,14 @@ def describe_clock_offset(facts: Mapping[str, Any], taken_at: datetime) -> str:
 def group_facts(facts: Mapping[str, Any]) -> list[FactGroup]:
     """Return all facts, including those without a group; empty groups are left out."""
     reasons = facts.get("reasons")
-    why = reasons if isinstance(reasons, Mapping) else {}
+    reasons = reasons if isinstance(reasons, Mapping) else {}
     grouped: dict[str, list[str]] = {title: [] for title in (*GROUPS, REST)}
     for name in sorted(facts.keys() - _HIDDEN, key=_place):
         grouped[_find_group(name)].append(name)
     return [
         FactGroup(
-            title=title, rows=tuple(row for n in names for row in _iterate_rows(n, facts[n], why))
+            title=title,
+            rows=tuple(row for n in names for row in _iterate_rows(n, facts[n], reasons)),
         )
         for title, names in grouped.items()
         if names
@@ -149,26 +150,28 @@ def _number(name: str, value: float) -> str:
     return format_number(value, digits=4) if isinstance(value, float) else str(value)
 
 
-def _iterate_rows(name: str, value: Any, why: Mapping[str, Any]) -> Iterator[FactRow]:
+def _iterate_rows(name: str, value: Any, reasons: Mapping[str, Any]) -> Iterator[FactRow]:
     if value is None:
-        yield FactRow(title=format_fact_title(name), value=None, why=str(why.get(name, "")))
+        yield FactRow(title=format_fact_title(name), value=None, reason=str(reasons.get(name, "")))
     elif name in _OF_PROGRAMS and isinstance(value, Mapping):
-        yield from _iterate_program_rows(value, why)
+        yield from _iterate_program_rows(value, reasons)
     else:
         yield FactRow(title=format_fact_title(name), value=format_fact_value(name, value))
 
 
-def _iterate_program_rows(programs: Mapping[str, Any], why: Mapping[str, Any]) -> Iterator[FactRow]:
+def _iterate_program_rows(
+    programs: Mapping[str, Any], reasons: Mapping[str, Any]
+) -> Iterator[FactRow]:
     """Yield one row for each installed program, and one for all missing ones."""
     for name, found in sorted(programs.items()):
         if isinstance(found, Mapping):
             version = found.get("version") or "version unknown"
             where = f" at {found['path']}" if found.get("path") else ""
             yield FactRow(title=name, value=f"{version}{where}")
-        elif found is not None or name in why:
-            yield FactRow(title=name, value=found and str(found), why=str(why.get(name, "")))
+        elif found is not None or name in reasons:
+            yield FactRow(title=name, value=found and str(found), reason=str(reasons.get(name, "")))
     missing = [
-        name for name, found in sorted(programs.items()) if found is None and name not in why
+        name for name, found in sorted(programs.items()) if found is None and name not in reasons
     ]
     if missing:
         yield FactRow(title="not found", value=", ".join(missing))

@@ -53,7 +53,7 @@ def build_fleet_rows(member: Member) -> list[FleetRow]:
     return [
         FleetRow(
             host=host,
-            hours=host.hours.at(utc_now(), host.timezone) if host.open_hours else None,
+            hours=host.hours.compute_state(utc_now(), host.timezone) if host.open_hours else None,
             queued=queued[host.pk],
             warmth=warmth.get(host.pk),
             floor=floors.get(host.pk),

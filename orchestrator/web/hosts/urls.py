@@ -10,10 +10,12 @@ urlpatterns = [
     path("hosts/new", views.new_host, name="host-new"),
     path("hosts/<uuid:host_id>/", views.host, name="host"),
     path("hosts/<uuid:host_id>/checks", check_views.checks, name="host-checks"),
-    path("hosts/<uuid:host_id>/checks/key", check_views.accept_host_key, name="host-pin"),
+    path(
+        "hosts/<uuid:host_id>/checks/host-key", check_views.accept_host_key, name="host-key-accept"
+    ),
     path("hosts/<uuid:host_id>/ssh", check_views.ssh_settings, name="host-ssh"),
     path("hosts/<uuid:host_id>/remove", views.remove, name="host-remove"),
-    path("hosts/<uuid:host_id>/care", settings_views.settings, name="host-care"),
+    path("hosts/<uuid:host_id>/settings", settings_views.settings, name="host-settings"),
     path("hosts/<uuid:host_id>/golden", settings_views.golden, name="host-golden"),
     path(
         "hosts/<uuid:host_id>/golden/remove",
@@ -21,9 +23,9 @@ urlpatterns = [
         name="host-golden-remove",
     ),
     path(
-        "hosts/<uuid:host_id>/golden/forget",
+        "hosts/<uuid:host_id>/golden/reset",
         settings_views.golden_reset,
-        name="host-golden-forget",
+        name="host-golden-reset",
     ),
     path("hosts/<uuid:host_id>/calibrate", settings_views.calibrate, name="host-calibrate"),
     path("hosts/<uuid:host_id>/maintenance", settings_views.maintenance, name="host-maintenance"),

@@ -220,7 +220,7 @@ def _load_golden_validity(check: GoldenCheck | None) -> RunValidity | None:
 
 
 def _format_hours(found: Host) -> HoursNow:
-    return found.hours.at(utc_now(), found.timezone)
+    return found.hours.compute_state(utc_now(), found.timezone)
 
 
 def _build_profile_facts(data: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ urlpatterns = [
     path(
         "projects/<slug:slug>/fetch/clone",
         repository_views.clone_again_now,
-        name="project-clone-again",
+        name="project-reclone",
     ),
     path("projects/<slug:slug>/repository", repository_views.repository, name="project-repository"),
     path("projects/<slug:slug>/changes", views.change_rules, name="project-changes"),
@@ -26,9 +26,9 @@ urlpatterns = [
         name="project-access-host-key",
     ),
     path(
-        "projects/<slug:slug>/access/host-key/keep",
+        "projects/<slug:slug>/access/host-key/confirm",
         repository_views.confirm_host_key,
-        name="project-access-host-key-keep",
+        name="project-access-host-key-confirm",
     ),
     path(
         "projects/<slug:slug>/access/host-key/forget",

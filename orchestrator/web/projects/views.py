@@ -114,7 +114,7 @@ def project(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     form = RetentionForm(member, posted, initial=build_initial_retention(load_retention(found)))
     if form.is_valid():
         try:
-            save_retention(member=member, project=found, wanted=form.wanted())
+            save_retention(member=member, project=found, wanted=form.build_request())
         except FORM_ERRORS as error:
             form.show_error(error, default="files_days")
         else:
@@ -218,4 +218,4 @@ def _list_retained_commits(found: Project) -> list[dict[str, Any]]:
     }
     commits = Commit.objects.in_bulk([pk for pk, each in told.items() if each])
     rows = sorted(commits.values(), key=lambda each: each.committed_at, reverse=True)
-    return [{"commit": each, "why": told[each.pk]} for each in rows]
+    return [{"commit": each, "reasons": told[each.pk]} for each in rows]

@@ -21,7 +21,7 @@ class CellView:
     cell: Cell
     text: str
     interval: str
-    behind: str
+    evidence: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class _PointLinks:
         self.points = load_points_behind(report)
         self.shas = {commit.pk: commit.sha for commit in report.commits}
 
-    def of(self, cell: Cell, column: TableColumn) -> str:
+    def build_url(self, cell: Cell, column: TableColumn) -> str:
         origin = cell.origin
         if origin is None or cell.value is None or origin.commit not in self.shas:
             return ""
@@ -86,7 +86,7 @@ def _build_row(row: TableRow, columns: Sequence[TableColumn], links: _PointLinks
             cell=cell,
             text=format_cell(cell, column),
             interval=format_interval(cell),
-            behind=links.of(cell, column),
+            evidence=links.build_url(cell, column),
         )
         for cell, column in zip(row.cells, columns, strict=True)
     )

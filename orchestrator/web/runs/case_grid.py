@@ -136,7 +136,7 @@ class CaseChoice:
     def _lines(self, kind: str, axis: Axis | None) -> list[Line]:
         return [
             self._line(kind, place, label)
-            for place, label in enumerate(axis.shown if axis is not None else ())
+            for place, label in enumerate(axis.labels if axis is not None else ())
         ]
 
     def _line(self, kind: str, place: int, label: str) -> Line:
@@ -146,7 +146,7 @@ class CaseChoice:
         return Line(toggle=f"{kind}.{place}", label=label, state=state, boxes=tuple(boxes))
 
     def _boxes(self, row: int, label: str) -> Iterable[Box]:
-        for column, name in enumerate(self.grid.columns.shown if self.grid.columns else ()):
+        for column, name in enumerate(self.grid.columns.labels if self.grid.columns else ()):
             cell = (row, column)
             yield Box(
                 value=_format_cell(cell) if cell in self.grid.cells else "",
@@ -163,7 +163,7 @@ class CaseChoice:
             state=_state(frozenset(range(len(axis.values))), mine),
             boxes=tuple(
                 Box(value=f"{axis.name}.{place}", label=text, checked=place in mine)
-                for place, text in enumerate(axis.shown)
+                for place, text in enumerate(axis.labels)
             ),
         )
 
@@ -183,6 +183,6 @@ def _format_cell(cell: Cell) -> str:
     return f"{cell[0]}.{cell[1]}"
 
 
-def _state(of: frozenset[Any], chosen: frozenset[Any]) -> str:
-    common = of & chosen
-    return "all" if common == of else "some" if common else "none"
+def _state(cells: frozenset[Any], chosen: frozenset[Any]) -> str:
+    common = cells & chosen
+    return "all" if common == cells else "some" if common else "none"

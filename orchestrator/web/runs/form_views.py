@@ -243,5 +243,5 @@ def _estimate_job_times(plan: RunPlan) -> tuple[float, float]:
 def _list_durations(plan: RunPlan) -> list[float]:
     """Return minimum, usual and maximum seconds; equal values once."""
     blocks = plan.blocks
-    times = [plan.seconds_of(each) for each in (blocks.least, blocks.typical, blocks.most)]
+    times = [plan.estimate_seconds(each) for each in (blocks.least, blocks.typical, blocks.most)]
     return list(dict.fromkeys(times))

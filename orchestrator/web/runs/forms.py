@@ -168,7 +168,7 @@ class RunForm(TeamForm, ScheduleFields):
         elif self.choice is not None and self.initial.get("cases"):
             self.initial["cases"] = self.choice.show(self.initial["cases"])
 
-    def shown_places(self) -> list[tuple[str, list[tuple[Choice, bool]]]]:
+    def place_groups(self) -> list[tuple[str, list[tuple[Choice, bool]]]]:
         """Return the possible places by kind, each with whether it is chosen."""
         chosen = self["hosts"].value() or []
         groups = [
@@ -213,8 +213,8 @@ class RunForm(TeamForm, ScheduleFields):
             contenders=tuple(ref for ref in contenders if ref),
             cases=data["cases"],
             pairwise=data["pairwise"],
-            hosts=self.asked_hosts(),
-            placements=self.asked_placements(),
+            hosts=self.list_hosts(),
+            placements=self.build_placements(),
             priority=data["priority"] or "normal",
             **self._ending(),
         )
@@ -243,14 +243,14 @@ class RunForm(TeamForm, ScheduleFields):
             priority=asked.priority,
         )
 
-    def asked_placements(self) -> tuple[dict[str, str], ...]:
+    def build_placements(self) -> tuple[dict[str, str], ...]:
         """Return a host for each role of each placement; all combinations of chosen hosts."""
         data = self.cleaned_data
         others = {role: data[role] for role in ("generator", "backend") if data[role]}
         chosen = [{"target": host, **others} for host in data["hosts"]] if others else []
         return (*chosen, *data["placements"])
 
-    def asked_hosts(self) -> tuple[str, ...]:
+    def list_hosts(self) -> tuple[str, ...]:
         """Return the hosts that play all roles."""
         data = self.cleaned_data
         return () if data["generator"] or data["backend"] else tuple(data["hosts"])
@@ -266,7 +266,7 @@ class RunForm(TeamForm, ScheduleFields):
             super().show_error(error, default)
             return
         number, role = int(match[1]), match[2] or "target"
-        written = number >= len(self.asked_placements()) - len(self.cleaned_data["placements"])
+        written = number >= len(self.build_placements()) - len(self.cleaned_data["placements"])
         field = "placements" if written else "hosts" if role == "target" else role
         self.add_error(field, str(error))
 

@@ -68,7 +68,7 @@ class HostView:
     at: HostProgress
     cpu: CpuSparkline | None
     failed: Trial | None
-    shown: tuple[Any, JobDetails]
+    current: tuple[Any, JobDetails]
     others: tuple[tuple[Any, JobDetails], ...]
 
 
@@ -82,7 +82,7 @@ def live_context(
         "run": found,
         "progress": now,
         "hosts": _build_host_views(now, details),
-        "measured": now.trials_settled - now.trials_not_needed,
+        "measured": now.trials_finished - now.trials_not_needed,
         "ended": found.state in RUN_ENDED,
         "poll_headers": json.dumps({"If-None-Match": hash_panel(now, details)}),
         "took_s": _compute_duration_s(found),
@@ -173,7 +173,7 @@ def _build_host_views(now: RunProgress, details: Details) -> list[HostView]:
             at=each,
             failed=_find_last_failed(each),
             cpu=build_cpu_sparkline(traces.get(job, [])) if job else None,
-            shown=(each.shown, details[each.shown.job.pk]),
+            current=(each.current_part, details[each.current_part.job.pk]),
             others=tuple((part, details[part.job.pk]) for part in each.others),
         )
         for each, job in zip(hosts, measured, strict=True)
@@ -192,7 +192,7 @@ def _find_last_failed(host: HostProgress) -> Trial | None:
 
 def _find_last_measured(host: HostProgress) -> UUID | None:
     """Return the latest started job, or the one before until its first trial has ended."""
-    begun = [part for part in host.parts if part.trials_settled > part.trials_not_needed]
+    begun = [part for part in host.parts if part.trials_finished > part.trials_not_needed]
     newest = max(begun, key=lambda part: str(part.job.started_at or ""), default=None)
     return newest.job.pk if newest else None
 
@@ -218,14 +218,14 @@ def _build_cases_context(
         "cases_page": page,
         "asked_cases": asked,
         "filters": [(key, title, len(rows[key])) for key, title in FILTERS.items()],
-        "settled": sum(_is_settled(found, row) for row in grid.rows),
+        "finished": sum(_is_finished(found, row) for row in grid.rows),
         "changed_cases": len(changed),
         "pages_more": f"&cases={asked}#cases",
         "query": f"cases={asked}&page={page.number}",
     }
 
 
-def _is_settled(found: Run, row: Row) -> bool:
+def _is_finished(found: Run, row: Row) -> bool:
     """Return whether it was measured and no trial is to come.
 
     If the run continues until its cases are decided, the case must be decided.

@@ -33,7 +33,7 @@ class TokenForm(TeamForm):
         projects = [(str(each.pk), each.name) for each in load_projects(member)]
         self.fields["project"].choices = [("", "all of the team"), *projects]  # type: ignore[attr-defined]
 
-    def wanted(self) -> dict[str, Any]:
+    def build_request(self) -> dict[str, Any]:
         """Return the arguments of `create_token`."""
         data = self.cleaned_data
         return {
@@ -78,7 +78,7 @@ class AuditForm(TeamForm):
             field.choices = [("", "anything" if name == "action" else "anybody")]  # type: ignore[attr-defined]
             field.choices += [(each, each) for each in choices]  # type: ignore[attr-defined]
 
-    def asked(self) -> AuditFilter:
+    def build_filter(self) -> AuditFilter:
         """Return the valid fields; the others show an error and are ignored."""
         data = self.cleaned_data if self.is_valid() else getattr(self, "cleaned_data", {})
         return AuditFilter(**{name: value for name, value in data.items() if value})

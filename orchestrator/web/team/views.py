@@ -39,7 +39,7 @@ def settings(request: HttpRequest, member: Member) -> HttpResponse:
     made = None
     if form.is_valid():
         try:
-            made = create_token(member=member, **form.wanted())
+            made = create_token(member=member, **form.build_request())
             form = TokenForm(member)
         except FORM_ERRORS as error:
             form.show_error(error)
@@ -120,7 +120,7 @@ def quotas(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 def audit(request: HttpRequest, member: Member) -> HttpResponse:
     form = AuditForm(member, request.GET)
-    pages = Paginator(load_audit_entries(member, form.asked()), ENTRIES_A_PAGE)
+    pages = Paginator(load_audit_entries(member, form.build_filter()), ENTRIES_A_PAGE)
     query = request.GET.copy()
     query.pop("page", None)
     context = {
@@ -140,7 +140,7 @@ def export_audit(request: HttpRequest, member: Member, ending: str) -> HttpRespo
             f"the audit log is available as {' and '.join(AUDIT_FORMATS)}, not as {ending}"
         )
     media, write = AUDIT_FORMATS[ending]
-    rows = load_audit_entries(member, AuditForm(member, request.GET).asked())
+    rows = load_audit_entries(member, AuditForm(member, request.GET).build_filter())
     name = f"audit-{member.team.slug}.{ending}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     answer = StreamingHttpResponse(write(rows), content_type=media, headers=headers)

@@ -20,7 +20,7 @@ class EnvironmentRow:
 
     title: str
     value: str | None
-    why: str
+    reason: str
     good: str
     code: str
     state: str
@@ -46,7 +46,7 @@ class _Fact:
     """
 
     key: str
-    says: FactFormatter
+    format_value: FactFormatter
     title: str = ""
     code: str = ""
     also: tuple[str, ...] = ()
@@ -92,51 +92,53 @@ def _format_joules(value: float, _: Facts) -> str:
 
 
 def _build_span_formatter(unit: str) -> FactFormatter:
-    def says(value: float | Sequence[float], _: Facts) -> str:
+    def format_value(value: float | Sequence[float], _: Facts) -> str:
         ends = value if isinstance(value, Sequence) else (value,)
         texts = dict.fromkeys(format_number(end) for end in ends)
         return f"{' to '.join(texts)} {unit}"
 
-    return says
+    return format_value
 
 
 _BEFORE: tuple[_Fact, ...] = (
-    _Fact(key="busy_share", says=_share, code="busy_before"),
-    _Fact(key="pressure", says=_share, code="pressure_before"),
+    _Fact(key="busy_share", format_value=_share, code="busy_before"),
+    _Fact(key="pressure", format_value=_share, code="pressure_before"),
     _Fact(
-        key="load1", says=_load, title="Load average (1 minute)", code="load_before",
+        key="load1", format_value=_load, title="Load average (1 minute)", code="load_before",
         good="{} per core, if CPU time is unknown", alone=False,
     ),
-    _Fact(key="run_queue", says=_count, title="Runnable processes"),
-    _Fact(key="temperature_c", says=_build_span_formatter("°C"), title="Temperature"),
-    _Fact(key="clock_mhz", says=_build_span_formatter("MHz"), title="Clock"),
-    _Fact(key="on_battery", says=_format_yes_no, code="on_battery"),
+    _Fact(key="run_queue", format_value=_count, title="Runnable processes"),
+    _Fact(key="temperature_c", format_value=_build_span_formatter("°C"), title="Temperature"),
+    _Fact(key="clock_mhz", format_value=_build_span_formatter("MHz"), title="Clock"),
+    _Fact(key="on_battery", format_value=_format_yes_no, code="on_battery"),
 )  # fmt: skip
 _DURING: tuple[_Fact, ...] = (
     _Fact(
-        key="foreign_share", says=_format_cores, title="CPU of other processes",
+        key="foreign_share", format_value=_format_cores, title="CPU of other processes",
         code="foreign_process",
         also=("busy_neighbour", "virus_scan"),
     ),
-    _Fact(key="pressure_share", says=_share, code="cpu_pressure"),
-    _Fact(key="steal_share", says=_share, code="steal"),
+    _Fact(key="pressure_share", format_value=_share, code="cpu_pressure"),
+    _Fact(key="steal_share", format_value=_share, code="steal"),
     _Fact(
-        key="clock_mhz", says=_build_span_formatter("MHz"), title="Clock", code="clock_drop",
+        key="clock_mhz", format_value=_build_span_formatter("MHz"), title="Clock",
+        code="clock_drop",
         good="{} of the highest under load", alone=False,
     ),
     _Fact(
-        key="temperature_c", says=_build_span_formatter("°C"), title="Temperature", code="heating",
+        key="temperature_c", format_value=_build_span_formatter("°C"), title="Temperature",
+        code="heating",
         good="{} hotter at the end", alone=False,
     ),
-    _Fact(key="throttle_count", says=_count, code="throttled_by_heat"),
-    _Fact(key="swapped_pages", says=_count, code="swapping"),
-    _Fact(key="quota_periods", says=_count, code="foreign_quota"),
-    _Fact(key="listen_overflows", says=_count, code="listen_overflow"),
-    _Fact(key="retransmitted_share", says=_share, code="retransmissions"),
-    _Fact(key="ports_exhausted", says=_format_yes_no, code="ports_exhausted"),
-    _Fact(key="clock_step_s", says=_format_seconds, code="clock_stepped"),
-    _Fact(key="on_battery", says=_format_yes_no, code="on_battery"),
-    _Fact(key="energy_j", says=_format_joules, title="CPU energy"),
+    _Fact(key="throttle_count", format_value=_count, code="throttled_by_heat"),
+    _Fact(key="swapped_pages", format_value=_count, code="swapping"),
+    _Fact(key="quota_periods", format_value=_count, code="foreign_quota"),
+    _Fact(key="listen_overflows", format_value=_count, code="listen_overflow"),
+    _Fact(key="retransmitted_share", format_value=_share, code="retransmissions"),
+    _Fact(key="ports_exhausted", format_value=_format_yes_no, code="ports_exhausted"),
+    _Fact(key="clock_step_s", format_value=_format_seconds, code="clock_stepped"),
+    _Fact(key="on_battery", format_value=_format_yes_no, code="on_battery"),
+    _Fact(key="energy_j", format_value=_format_joules, title="CPU energy"),
 )  # fmt: skip
 
 
@@ -167,8 +169,8 @@ def _build_environment_rows(
         value, rule = told.get(fact.key), THRESHOLDS.get(given)
         yield EnvironmentRow(
             title=fact.title or (rule.title if rule else fact.key),
-            value=None if value is None else fact.says(value, told),
-            why=reasons.get(fact.key, "not reported") if value is None else "",
+            value=None if value is None else fact.format_value(value, told),
+            reason=reasons.get(fact.key, "not reported") if value is None else "",
             good=fact.good.format(rule.text or "no") if rule else "",
             code=given,
             state=_state(fact, value, given in codes),

@@ -69,7 +69,7 @@ def test_capacity_search_finds_where_the_objective_fails(host: AgentHost) -> Non
     probes = search["probes"]
     assert probes[0]["rate"] == 50
     assert all(probe["passed"] == (probe["rate"] <= 1000) for probe in probes)
-    assert all("latency.p99" in probe["why"] for probe in probes)
+    assert all("latency.p99" in probe["reason"] for probe in probes)
     assert [probe["load"] for probe in probes] == list(range(len(loads)))
     assert [load["rate"] for load in loads] == [probe["rate"] for probe in probes]
     for number, load in enumerate(loads):
@@ -113,7 +113,7 @@ def test_capacity_search_counts_a_server_that_ended_as_overload(host: AgentHost)
     probes = result["search"]["probes"]
     died = [probe for probe in probes if not probe["passed"]]
     assert died
-    assert all(probe["load"] is None and "-9" in probe["why"] for probe in died)
+    assert all(probe["load"] is None and "-9" in probe["reason"] for probe in died)
     lived = [probe["load"] for probe in probes if probe["passed"]]
     assert lived == list(range(len(result["loads"])))
     assert 950 <= result["search"]["capacity"] <= 1050
@@ -142,7 +142,7 @@ def test_capacity_search_counts_a_wrong_response_after_a_load_as_overload(host: 
     )
     missed = [probe for probe in result["search"]["probes"] if not probe["passed"]]
     assert missed
-    assert all("'Oops'" in probe["why"] for probe in missed)
+    assert all("'Oops'" in probe["reason"] for probe in missed)
 
 
 def test_capacity_search_counts_a_tool_that_hangs_as_overload(host: AgentHost) -> None:
@@ -153,7 +153,7 @@ def test_capacity_search_counts_a_tool_that_hangs_as_overload(host: AgentHost) -
     result = search_of(host.run_round(a_plan(trial)))
     assert [probe["passed"] for probe in result["search"]["probes"]] == [True, True, False]
     assert result["search"]["probes"][2]["load"] is None
-    assert "did not end" in result["search"]["probes"][2]["why"]
+    assert "did not end" in result["search"]["probes"][2]["reason"]
     assert len(result["loads"]) == 2
 
 

@@ -41,7 +41,7 @@ def test_objective_is_evaluated_on_a_probe_of_twenty_requests(
 ) -> None:
     verdict = evaluate([Objective(*term)], Probe(reduced, None, due=20))
     assert verdict.passed is holds
-    assert term[0] in verdict.why
+    assert term[0] in verdict.reason
 
 
 def test_objective_counts_requests_without_a_response_as_failed() -> None:

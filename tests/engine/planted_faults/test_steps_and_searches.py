@@ -75,7 +75,7 @@ def test_a_search_finds_a_known_capacity(lab: Laboratory, searched: Run) -> None
     assert found["capacity.low"] < found["capacity.rate"] < found["capacity.high"]
     probes = steps_of(trial)
     assert len(probes) == found["capacity.probes"] <= MAX_PROBES
-    assert all(each.why for each in probes)
+    assert all(each.reason for each in probes)
     assert not any(each.passed for each in probes if (each.rate or 0) >= 400)
     assert not {key for key in found if not key.startswith("capacity.")}
 
@@ -94,7 +94,7 @@ def test_the_capacity_is_found_in_the_history(lab: Laboratory, searched: Run) ->
     (point,) = [each for each in history.points if each.commit == lab.commit("queues")]
     # A busy machine may have spoilt the trial; then it is counted, and its value is not shown.
     spoilt = trial.validity == "invalid"
-    assert (point.value, point.left_out) == (
+    assert (point.value, point.excluded) == (
         (None, 1) if spoilt else (readings_of(trial)["capacity.rate"], 0)
     )
 
@@ -107,7 +107,7 @@ def test_a_search_without_a_result_reports_a_fix(lab: Laboratory, searched: Run)
     probes = steps_of(trial)
     assert [each.rate for each in probes] == [50, 25, 12.5, 6.25, 3.125]
     assert not any(each.passed for each in probes)
-    assert all("latency.p50 0.3" in each.why for each in probes)
+    assert all("latency.p50 0.3" in each.reason for each in probes)
 
 
 def steps_of(trial: Trial) -> list[LoadResult]:

@@ -152,7 +152,7 @@ def test_an_unreadable_repository_is_reported_and_can_be_replaced(
     assert mallory.post(now).status_code == 404
     assert alice.post(now).status_code == 302
     assert "Queued" in alice.get(state).content.decode()
-    clone = reverse("project-clone-again", args=["code"])
+    clone = reverse("project-reclone", args=["code"])
     assert bob.post(clone).status_code == 403
     assert mallory.post(clone).status_code == 404
     assert alice.post(clone).status_code == 302

@@ -20,7 +20,7 @@ def _series(metric: str = "requests.rate") -> Series:
 
 def _write(client: Client, world: World, text: str, of: str = "series", place: int = 1) -> Any:
     address = reverse("annotation-new", args=[_series().pk, world.shas[place][:10]])
-    return client.post(address, {"text": text, "of": of, "back": "/history/?x=1"})
+    return client.post(address, {"text": text, "scope": of, "back": "/history/?x=1"})
 
 
 def _notes(client: Client, metric: str = "requests.rate") -> list[tuple[int, str]]:

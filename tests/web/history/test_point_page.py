@@ -61,7 +61,7 @@ def test_a_baseline_is_set_for_a_series_or_its_case(
     address = _address(world, "history-baseline")
     assert bob.post(address, {"reason": "a new server"}).status_code == 403
     alice.post(address, {"reason": "a new server"})
-    alice.post(address, {"reason": "all of it", "of": "case"})
+    alice.post(address, {"reason": "all of it", "scope": "case"})
 
     first, second = Baseline.objects.order_by("pk")
     assert (first.series.metric.key, first.case, first.reason) == (

@@ -56,7 +56,7 @@ def _check(client: Client, host: Host, **data: str) -> str:
 
 def _pin(client: Client, host: Host, page: str) -> None:
     (key,) = values(page, "input[name=host_key]")
-    client.post(reverse("host-pin", args=[host.pk]), {"host_key": key})
+    client.post(reverse("host-key-accept", args=[host.pk]), {"host_key": key})
 
 
 def _outcomes(host: Host) -> dict[str, str]:
@@ -192,10 +192,10 @@ def test_checks_run_on_one_worker_for_a_limited_time(host: Host, alice: Client) 
 def test_viewers_cannot_start_checks_and_strangers_find_nothing(
     host: Host, bob: Client, mallory: Client
 ) -> None:
-    for name in ("host-checks", "host-pin", "host-ssh"):
+    for name in ("host-checks", "host-key-accept", "host-ssh"):
         address = reverse(name, args=[host.pk])
         assert mallory.post(address, {"host_key": "ssh-ed25519 AAAA"}).status_code == 404
-    for name, data in (("host-checks", {}), ("host-pin", {"host_key": "ssh-ed25519 AAAA"})):
+    for name, data in (("host-checks", {}), ("host-key-accept", {"host_key": "ssh-ed25519 AAAA"})):
         assert bob.post(reverse(name, args=[host.pk]), data).status_code == 403
     assert _change(bob, host, port=1).status_code == 403
     page = bob.get(reverse("host-checks", args=[host.pk])).content.decode()

@@ -86,11 +86,11 @@ def test_a_host_is_drained_released_and_retired(world: World, alice: Client) -> 
 
 
 ACTIONS: tuple[tuple[str, dict[str, str]], ...] = (
-    ("host-care", {**CARE, "tags": "mine"}),
+    ("host-settings", {**CARE, "tags": "mine"}),
     ("host-golden", {"benchmark": "server/hello", "commit": "main", "every_hours": "1",
                      "tolerance_percent": "5"}),
     ("host-golden-remove", {}),
-    ("host-golden-forget", {}),
+    ("host-golden-reset", {}),
     ("host-maintenance", {}),
     ("host-release", {}),
     ("host-retire", {}),
@@ -122,7 +122,7 @@ def test_host_settings_are_changed(world: World, alice: Client) -> None:
         "tuning_swappiness": "1",
         "run_as": "bench",
     }
-    assert alice.post(_address(world, "host-care"), data).headers["Location"] == _address(world)
+    assert alice.post(_address(world, "host-settings"), data).headers["Location"] == _address(world)
     found = Host.objects.get()
     assert (found.tags, found.timezone) == (["quiet", "rack-2"], "Europe/Vienna")
     assert (found.disk_limit_bytes, found.data_address) == (int(2.5 * 2**30), "10.9.0.2")
@@ -151,7 +151,7 @@ def test_an_error_is_shown_at_its_field_and_input_is_kept(
     changes: dict[str, str], field: str, words: str, world: World, alice: Client
 ) -> None:
     answer = alice.post(
-        _address(world, "host-care"), {**CARE, "data_address": "10.9.0.9", **changes}
+        _address(world, "host-settings"), {**CARE, "data_address": "10.9.0.9", **changes}
     )
 
     assert answer.status_code == 422
@@ -180,7 +180,7 @@ def test_a_golden_run_is_set_shown_and_removed(world: World, alice: Client) -> N
         assert elements(page, "[data-state=learning]")
     assert "1 of the 3 golden runs" in _page(alice, world)
     assert reverse("run", args=[run.pk]) in _page(alice, world)
-    alice.post(_address(world, "host-golden-forget"))
+    alice.post(_address(world, "host-golden-reset"))
     alice.post(_address(world, "host-golden-remove"))
     assert not GoldenCheck.objects.exists()
 

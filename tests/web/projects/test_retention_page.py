@@ -57,7 +57,7 @@ def test_viewers_read_the_retention_and_strangers_do_not(
     assert mallory.get(PAGE).status_code == 404
     assert mallory.post(PAGE, FORM).status_code == 404
     assert mallory.post(pins, {"ref": "main", "reason": "x"}).status_code == 404
-    keep = reverse("run-keep", args=[world.run.pk])
+    keep = reverse("run-pin", args=[world.run.pk])
     assert mallory.post(keep, {"reason": "x"}).status_code == 404
     assert bob.post(keep, {"reason": "x"}).status_code == 403
     assert not Pin.objects.exists()
@@ -65,9 +65,7 @@ def test_viewers_read_the_retention_and_strangers_do_not(
 
 def test_a_commit_and_a_run_are_pinned(world: World, alice: Client, bob: Client) -> None:
     alice.post(reverse("project-pin", args=["server"]), {"ref": world.shas[0], "reason": "1.0"})
-    run = alice.post(
-        reverse("run-keep", args=[world.run.pk]), {"reason": "the report"}, follow=True
-    )
+    run = alice.post(reverse("run-pin", args=[world.run.pk]), {"reason": "the report"}, follow=True)
     assert "Pinned: the report" in run.content.decode()
 
     page = bob.get(PAGE).content.decode()

@@ -76,7 +76,7 @@ def test_each_load_is_shown_with_its_objective(trial: Trial, alice: Client) -> N
     slow = {"requests.rate": 350.0, "latency.p50": 0.02, "latency.p99": 0.25, "requests.errors": 3}
     leave_load(trial, 0, rate=100.0, passed=True, readings=fast)
     leave_load(
-        trial, 1, rate=400.0, passed=False, why="latency.p99 250 ms", readings=slow,
+        trial, 1, rate=400.0, passed=False, reason="latency.p99 250 ms", readings=slow,
         validity="suspect", reasons=[STEAL],
     )  # fmt: skip
     leave_load(trial, 2, rate=800.0, passed=False, validity="invalid", reasons=[ERRORS])

@@ -38,7 +38,7 @@ class Command(BaseCommand):
         found = SealRotation(column=column)
         done = "encrypted again" if write else "to encrypt again"
         for found in rotate_seals(column, write=write):
-            self.stdout.write(f"  {column}: {found.rows} rows, {found.sealed_anew} {done}")
+            self.stdout.write(f"  {column}: {found.rows} rows, {found.resealed} {done}")
         by_key = ", ".join(f"{number} by {key}" for key, number in sorted(found.keys.items()))
         self.stdout.write(f"{column}: {found.rows} rows ({by_key or 'none sealed'})")
         for line in found.broken:

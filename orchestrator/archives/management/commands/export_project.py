@@ -36,5 +36,5 @@ class Command(BaseCommand):
         self.stdout.write(
             f"{path}: {format_count(done.rows)} rows of {project.team.slug}/{project.slug}"
         )
-        if done.left_out:
-            self.stdout.write(f"Not included: {done.left_out} runs that have not ended")
+        if done.excluded_runs:
+            self.stdout.write(f"Not included: {done.excluded_runs} runs that have not ended")

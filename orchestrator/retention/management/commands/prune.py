@@ -34,7 +34,7 @@ class Command(BaseCommand):
             for each in due:
                 of_runs = f" of {each.runs} runs" if each.runs else ""
                 self.stdout.write(
-                    f"{project.team.slug}/{project.slug}: {each.what.label.lower()}{of_runs}, "
+                    f"{project.team.slug}/{project.slug}: {each.kind.label.lower()}{of_runs}, "
                     f"after {each.after_days} days: {each.rows} rows, {each.bytes} bytes"
                 )
             if not due:
