@@ -46,7 +46,9 @@ export function decodeHistory(answer) {
     annotationsAt: groupByIndex(answer.annotations),
     levels: new Map(),
     // Breaks of the line: no commit was measured on both sides.
-    broken: new Set(answer.breaks.filter((each) => each.bridge === null).map((each) => each.before)),
+    broken: new Set(
+      answer.breaks.filter((each) => each.bridge === null).map((each) => each.before),
+    ),
   };
 }
 

@@ -77,7 +77,34 @@ RETIRED = {
     "heard": "heartbeats",
     "oneofmany": "LeaderScheduler",
     "pulse": "HeartbeatThread",
+    # Exclusions
+    "left_out": "excluded",
+    "invalid_left_out": "invalid_excluded",
+    "metrics_left_out": "metrics_dropped",
+    # Histories
+    "historymarkout": "BreakAtOut",
+    "writtenout": "PointAnnotationOut",
+    "writtenatout": "AnnotationAtOut",
+    "annotationmark": "PlacedAnnotation",
+    "changemark": "ChangeSummary",
+    "charted": "SeriesHeader",
+    # Results
+    "committold": "CommitMetadata",
+    "surroundings": "TrialEnvironment",
+    "trials_settled": "trials_finished",
+    "sealed_anew": "resealed",
+    "asked_to_park": "parking_requested",
+    "spoken_protocol": "reports_protocol",
+    "tells_errors": "reports_errors",
+    # Programs
+    "sshd_program": "find_program",
 }
+#: Words that are neither a verb with an object nor a noun: they name no function and no class.
+NO_NAMES = {
+    "anew", "asked", "at", "found", "given", "gone", "heard", "here", "in", "kept", "known", "of",
+    "ours", "said", "says", "seen", "shown", "told", "wanted",
+}  # fmt: skip
+NO_ENDINGS = ("_of", "_told", "_found", "_asked")
 #: Names of modules that were retired; they may be words of other code.
 RETIRED_MODULES = {
     "orchestrator/runs": {
@@ -93,12 +120,25 @@ RETIRED_MODULES = {
     "orchestrator/operations": {"heard", "pulse", "beats", "alive", "busy", "figures"},
     "orchestrator/alerts": {"noting", "raising", "notifying", "delivering", "mending"},
     "orchestrator/forges": {"telling", "following", "receiving"},
-    "orchestrator/stats": {"looks"},
+    "orchestrator/stats": {"courses", "levels", "looks", "search", "shifts", "spikes"},
     "orchestrator/api": {"waiting"},
+    "orchestrator/benchmarks": {"told", "words"},
+    "orchestrator/histories": {"charted", "columns", "compact", "point"},
+    "orchestrator/loadtools": {"quiet"},
+    "orchestrator/reports": {"behind"},
+    "cli/pitwall": {"words"},
 }  # fmt: skip
 #: Fields of the API that are common words elsewhere.
-RETIRED_FIELDS = {"searches", "has_it", "reach", "shape", "n", "standings", "incoming", "mended_by"}
-RETIRED_ROUTES = re.compile(r"/(again|way|keep|limits|incoming)$")
+RETIRED_FIELDS = {
+    "searches", "has_it", "reach", "shape", "n", "standings", "incoming", "mended_by", "marks",
+    "of", "settled", "what", "why",
+}  # fmt: skip
+RETIRED_ROUTES = re.compile(r"/(again|way|keep|limits|incoming|care|forget)$")
+#: Names of pages that were retired.
+RETIRED_PAGES = {
+    "host-care", "host-golden-forget", "host-pin", "host-way", "project-clone-again",
+    "project-access-host-key-keep", "run-keep", "settings-limits",
+}  # fmt: skip
 #: `file: name` of code of the benchmarks that is moved and renamed together with them.
 ELSEWHERE = re.compile(r"^perf/")
 
@@ -131,6 +171,39 @@ def test_no_code_defines_a_retired_name():
             if not ELSEWHERE.match(name) and "/suites/" not in name:
                 found += [f"{name}:{fault}" for fault in retired(path.read_text())]
     assert found == []
+
+
+def no_nouns_or_verbs(text: str) -> list[str]:
+    """`line: name` of each function or class that is named by a participle or a preposition."""
+    return [
+        f"{node.lineno}: {node.name}"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and (
+            node.name.strip("_").lower() in NO_NAMES
+            or (not isinstance(node, ast.ClassDef) and node.name.endswith(NO_ENDINGS))
+        )
+    ]
+
+
+def test_no_function_is_named_by_a_participle_or_a_preposition():
+    found = []
+    for package in PACKAGES:
+        for path in sorted((CHECKOUT / package).rglob("*.py")):
+            name = str(path.relative_to(CHECKOUT))
+            if "/suites/" not in name:
+                found += [f"{name}:{fault}" for fault in no_nouns_or_verbs(path.read_text())]
+    assert found == []
+
+
+@pytest.mark.parametrize("text", ["def _told(): ...", "def load_of(x): ...", "class Found: ..."])
+def test_a_participle_or_a_preposition_is_detected(text):
+    assert len(no_nouns_or_verbs(text)) == 1
+
+
+def test_no_page_has_a_retired_name():
+    rows = (CHECKOUT / "docs" / "permissions.md").read_text()
+    assert {name for name in RETIRED_PAGES if f"| `{name}` |" in rows} == set()
 
 
 def test_no_module_has_a_retired_name():
