@@ -17,7 +17,7 @@ def render_comparison(report: Any) -> str:
     """Return the summary, the limitations, and a line for each primary metric."""
     parts = [report["summary"], *(f"Note: {note}" for note in report.get("notes", ()))]
     parts += [
-        f"Not comparable: {each['what']}: {each['baseline']} against {each['contender']}: "
+        f"Not comparable: {each['aspect']}: {each['baseline']} against {each['contender']}: "
         f"{each['reason']}"
         for each in report.get("mismatches", ())
     ]
