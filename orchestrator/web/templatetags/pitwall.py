@@ -187,6 +187,12 @@ def event_names(kinds: Iterable[str]) -> str:
 
 
 @register.filter
+def unbroken(text: str) -> str:
+    """Keep each number and its percent sign on one line."""
+    return text.replace(" %", "\u00a0%")
+
+
+@register.filter
 def before_colon(text: str) -> str:
     return text.partition(":")[0]
 
