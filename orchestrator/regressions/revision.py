@@ -171,7 +171,7 @@ def _list_differences(row: ChangePoint, facts: dict[str, Any]) -> list[str]:
     elif row.before_id != facts["before"].pk:
         told.append(f"the commit before is {facts['before'].short_sha} now")
     if row.kind != facts["kind"]:
-        told.append("sure now" if facts["kind"] == ChangeKind.ALERT else "no longer sure")
+        told.append("certain now" if facts["kind"] == ChangeKind.ALERT else "no longer certain")
     return told
 
 
