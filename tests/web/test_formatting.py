@@ -36,7 +36,9 @@ def test_unknown_values_are_a_dash() -> None:
 
 
 def test_a_percent_sign_stays_with_its_number() -> None:
-    assert pitwall.unbroken("p50 +3.2 % (+1 % to +5 %)") == "p50 +3.2\u00a0% (+1\u00a0% to +5\u00a0%)"
+    assert (
+        pitwall.unbroken("p50 +3.2 % (+1 % to +5 %)") == "p50 +3.2\u00a0% (+1\u00a0% to +5\u00a0%)"
+    )
 
 
 def test_facts_are_flattened() -> None:
