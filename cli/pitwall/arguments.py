@@ -6,7 +6,7 @@ import argparse
 import os
 
 from .judging import parse_failing_verdicts
-from .words import format_duration, run_id, share
+from .formatting import format_duration, run_id, share
 
 EPILOG = """\
 PITWALL_URL is the address of your Pitwall and PITWALL_TOKEN an API token (Settings, API tokens).

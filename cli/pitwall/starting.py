@@ -13,7 +13,7 @@ from .bar import Progress
 from .client import Client
 from .errors import PASS
 from .following import wait_for_end
-from .words import format_names
+from .formatting import format_names
 
 
 def start_run(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
