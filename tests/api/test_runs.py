@@ -37,7 +37,7 @@ def test_a_run_is_started(world, alice, settings):
         {
             "id": str(job.pk),
             "host": "here",
-            "placements": [{"role": "target", "wanted": "host:here", "host": None}],
+            "placements": [{"role": "target", "host_selector": "host:here", "host": None}],
             "state": "queued",
             "phase": "",
             "message": "",
