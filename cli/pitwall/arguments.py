@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 
-from .judging import parse_failing_verdicts
 from .formatting import format_duration, run_id, share
+from .judging import parse_failing_verdicts
 
 EPILOG = """\
 PITWALL_URL is the address of your Pitwall and PITWALL_TOKEN an API token (Settings, API tokens).

@@ -52,5 +52,5 @@ def run_checks(checks: tuple[Check, ...]) -> Iterator[Finding]:
         try:
             yield from check()
         except Exception as error:
-            part = check.__name__.replace("_", " ").strip()
+            part = check.__name__.removeprefix("check_").replace("_", " ")
             yield build_failure(part, f"could not be checked: {error}", "See the message.")

@@ -24,7 +24,9 @@ def fleet(world):
 
 
 def placements_of(shown):
-    return [{each["role"]: each["host_selector"] for each in job["placements"]} for job in shown["jobs"]]
+    return [
+        {each["role"]: each["host_selector"] for each in job["placements"]} for job in shown["jobs"]
+    ]
 
 
 def test_profiles_tags_roles_and_a_priority_are_accepted(world, alice, fleet):
@@ -84,7 +86,11 @@ def test_hosts_of_roles_and_wait_reasons_are_shown(world, alice, fleet):
 
     assert here["waiting"] == "here is in maintenance: a new fan"
     assert there["waiting"] == ""
-    assert there["placements"][1] == {"role": "generator", "host_selector": "tag:load", "host": "left"}
+    assert there["placements"][1] == {
+        "role": "generator",
+        "host_selector": "tag:load",
+        "host": "left",
+    }
 
 
 def test_the_time_of_the_next_attempt_is_reported(world, alice):

@@ -208,13 +208,13 @@ def test_rows_of_an_export_refer_only_to_rows_of_the_file(
     # Also where no row of the file is here yet, so that its ids stay what they are.
     ids = NewIds(team=demo_team.personas.mallory.team, slug="server", definitions=[])
     with pytest.raises(KeyError):
-        ids.of("jobs", str(theirs.pk))
+        ids.get_id("jobs", str(theirs.pk))
     own = "0199aaaa-0000-7000-8000-000000000000"
-    ids.own(BY_NAME["jobs"], own)
-    assert str(ids.of("jobs", own)) == own
+    ids.register_id(BY_NAME["jobs"], own)
+    assert str(ids.get_id("jobs", own)) == own
     with pytest.raises(KeyError):
-        ids.of("runs", own)
-    assert ids.within({"run": str(theirs.run_id)}) != {"run": str(theirs.run_id)}
+        ids.get_id("runs", own)
+    assert ids.replace_ids({"run": str(theirs.run_id)}) != {"run": str(theirs.run_id)}
 
 
 def test_an_export_needs_disk_space_only_next_to_its_target(

@@ -210,4 +210,4 @@ def test_facts_that_are_too_long_are_not_stored_in_the_table(job: Job) -> None:
     trial.refresh_from_db()
     assert trial.state == "measured", trial.message
     assert (trial.provenance["port"], trial.provenance["server_argv"]) == (80, None)
-    assert trial.provenance["excluded"] == ["server_argv"]
+    assert trial.provenance["excluded_facts"] == ["server_argv"]

@@ -126,4 +126,4 @@ def test_the_text_output_has_a_line_for_each_check_with_its_fix(deployed, capsys
 def test_the_document_lists_every_check():
     text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
     for check in CHECKS:
-        assert f"`{check.__name__}`" in text
+        assert f"`{check.__name__.removeprefix('check_')}`" in text

@@ -161,7 +161,7 @@ def test_the_command_draws_a_bar_on_a_terminal(
     assert f"Importing Ours [{'#' * 24}]  4 of 4"[:49] == lines[-1].rstrip("\r\n")
     assert drawn.endswith("\n")
     assert max(map(len, lines)) <= 49 + len("\r\n")
-    assert out.getvalue().startswith("Ours: 4 figures, 1 of them unknown; 4 added")
+    assert out.getvalue().startswith("Ours: 4 values, 1 of them unknown; 4 added")
 
 
 def test_the_command_draws_no_bar_elsewhere(personas: Personas, tmp_path: Path) -> None:

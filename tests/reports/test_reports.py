@@ -178,7 +178,7 @@ def test_exports_have_the_same_values(personas: Personas, run: Run) -> None:
     data = whole["tables"][0]
     assert head[:9] == [
         "Host", "Kind", "Connections", "Rate (1/s)", "Rate (1/s) low", "Rate (1/s) high",
-        "Rate (1/s) trials", "Rate (1/s) suspect", "Rate (1/s) why",
+        "Rate (1/s) trials", "Rate (1/s) suspect", "Rate (1/s) reason",
     ]  # fmt: skip
     assert len(rows) == len(data["rows"]) == len(table.rows)
     for told, row, line in zip(data["rows"], table.rows, rows, strict=True):

@@ -64,7 +64,7 @@ class OpenPage:
         yield from dict.fromkeys([self.path, self.address(), *(self.address(**e) for e in changes)])
 
 
-_USUAL = ("benchmark", "baseline", "contender", "of", "on")
+_USUAL = ("benchmark", "baseline", "contender", "case_key", "host_id")
 
 
 def visitor_site(route_params: RouteParams) -> list[OpenPage]:

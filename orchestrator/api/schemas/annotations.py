@@ -48,7 +48,7 @@ class AnnotationTextIn(BaseModel):
 
 
 class AnnotationOut(Schema):
-    """`of` is the scope; fields of narrower scopes are null."""
+    """`scope`: what it is about; fields of narrower scopes are null."""
 
     id: UUID
     scope: Scope

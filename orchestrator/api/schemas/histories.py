@@ -27,8 +27,10 @@ class ShiftOut(Schema):
 
 
 class PointAnnotationOut(Schema):
-    """An annotation at the commit of the point, or at an unmeasured commit before it. `of`: series,
-    case, benchmark or project."""
+    """An annotation at the commit of the point, or at an unmeasured commit before it.
+
+    `scope`: series, case, benchmark or project.
+    """
 
     id: UUID
     commit: str

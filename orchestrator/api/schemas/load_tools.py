@@ -20,7 +20,7 @@ class SpokenOut(Schema):
 
 
 class InstalledOut(Schema):
-    """A host that has the tool; `fit`: its version is new enough. `why`: the reason why `version`
+    """A host that has the tool; `fit`: its version is new enough. `reason`: why `version`
     is null."""
 
     host: str

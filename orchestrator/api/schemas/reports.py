@@ -64,7 +64,7 @@ class ReportColumnOut(Schema):
 
 
 class ReportCellOut(Schema):
-    """`value` with its 95 % interval, in `unit`; if it is null, `why` is the reason. `trials` are
+    """`value` with its 95 % interval, in `unit`; if it is null, `reason` states why. `trials` are
     used, `suspect` of them are suspect; `excluded` are invalid."""
 
     kind: str

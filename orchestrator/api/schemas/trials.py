@@ -62,8 +62,8 @@ class MeasurementOut(Schema):
 class LoadOut(Schema):
     """One step or probe of a trial with several loads. `rate` was offered; null for a closed loop.
 
-    `passed`: whether the objective of a search was met, and `why`; null for steps. `readings` are
-    by metric, in its unit; unknown values are omitted.
+    `passed`: whether the objective of a search was met; `reason`: why not; null for steps.
+    `readings` are by metric, in its unit; unknown values are omitted.
     """
 
     number: int
@@ -79,7 +79,7 @@ class LoadOut(Schema):
 
 
 class CostOut(Schema):
-    """The cost of answers. If `value` is null, `why` is the reason."""
+    """The cost of answers. If `value` is null, `reason` states why."""
 
     metric: str
     title: str

@@ -141,7 +141,7 @@ def test_an_alert_links_to_both_distributions_and_their_trials(
 ) -> None:
     page = text(alice, reverse("alert", args=[alert.pk]))
     lead = alert.change_point
-    query = f"of={line.cases[0].key}&amp;on={line.host.pk.hex}"
+    query = f"case_key={line.cases[0].key}&amp;host_id={line.host.pk.hex}"
     assert query in page
     for commit in (lead.before, lead.commit):
         assert reverse("history-point", args=[lead.series_id, commit.short_sha]) in page

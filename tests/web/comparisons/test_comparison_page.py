@@ -141,7 +141,7 @@ def test_each_value_links_to_its_evidence(world: World, alice: Client) -> None:
 
 def test_a_case_is_hidden_from_strangers(world: World, alice: Client, mallory: Client) -> None:
     assert mallory.get(_case_address(alice, world)).status_code == 404
-    assert _case(alice, world, of="nonsense").status_code == 404
+    assert _case(alice, world, case_key="nonsense").status_code == 404
 
 
 def test_short_hashes_are_accepted(world: World, alice: Client) -> None:

@@ -18,9 +18,9 @@ def _series(metric: str = "requests.rate") -> Series:
     return Series.objects.get(metric__key=metric)
 
 
-def _write(client: Client, world: World, text: str, of: str = "series", place: int = 1) -> Any:
+def _write(client: Client, world: World, text: str, scope: str = "series", place: int = 1) -> Any:
     address = reverse("annotation-new", args=[_series().pk, world.shas[place][:10]])
-    return client.post(address, {"text": text, "scope": of, "back": "/history/?x=1"})
+    return client.post(address, {"text": text, "scope": scope, "back": "/history/?x=1"})
 
 
 def _notes(client: Client, metric: str = "requests.rate") -> list[tuple[int, str]]:
@@ -42,11 +42,11 @@ def test_an_annotation_is_on_the_chart_in_the_table_and_at_the_point(
     assert reverse("annotation-edit", args=[Annotation.objects.get().pk]) not in page
 
 
-@pytest.mark.parametrize(("of", "elsewhere"), [("series", 0), ("case", 1), ("project", 1)])
+@pytest.mark.parametrize(("scope", "elsewhere"), [("series", 0), ("case", 1), ("project", 1)])
 def test_an_annotation_is_shown_only_within_its_scope(
-    world: World, alice: Client, of: str, elsewhere: int
+    world: World, alice: Client, scope: str, elsewhere: int
 ) -> None:
-    _write(alice, world, "New kernel", of)
+    _write(alice, world, "New kernel", scope)
     assert len(_notes(alice)) == 1
     assert len(_notes(alice, "latency.p99")) == elsewhere
 
@@ -71,7 +71,7 @@ def test_members_edit_and_delete_viewers_read_and_strangers_see_nothing(
     assert _write(bob, world, "x").status_code == 403
     assert _write(mallory, world, "x").status_code == 404
     assert _write(alice, world, "  ").status_code == 400
-    assert _write(alice, world, "x", of="all").status_code == 400
+    assert _write(alice, world, "x", scope="all").status_code == 400
     _write(alice, world, "New kernel")
     (note,) = Annotation.objects.all()
     for page, answers in (("annotation-edit", (403, 404, 302)), ("annotation-delete", (403, 404))):

@@ -179,7 +179,10 @@ def _places(page: Any) -> dict[str, str]:
 
 
 def _asked(run: Run) -> list[dict[str, str]]:
-    return [{place.role: place.host_selector for place in job.placements.all()} for job in run.jobs.all()]
+    return [
+        {place.role: place.host_selector for place in job.placements.all()}
+        for job in run.jobs.all()
+    ]
 
 
 def test_the_number_of_free_hosts_is_shown(world: World, alice: Client, fleet: list[Host]) -> None:

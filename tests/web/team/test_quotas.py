@@ -150,7 +150,7 @@ def test_names_of_other_machines_and_profiles_are_limited(world: World, settings
         for name, each in zip(names, sent(world, *names), strict=True)
     ]
     ingest_results(member=world.alice, results=results[:3])
-    with pytest.raises(QuotaExceededError, match="may have 3 hosts that measure without Pitwall"):
+    with pytest.raises(QuotaExceededError, match="may have 3 external hosts"):
         ingest_results(member=world.alice, results=results)
     assert world.alice.team.hosts.filter(transport="external").count() == 3
     settings.MAX_PROFILES = HardwareProfile.objects.filter(team=world.alice.team).count()
