@@ -38,7 +38,8 @@ def trials(requested: Iterable[UUID], fleet: Fleet) -> dict[str, int]:
         for step in read_journals(host.work_dir)
         for trial in set(step.trials("trial_done"))
     )
-    counted = Point.objects.filter(series__metric__key="requests.rate").aggregate(
+    # Unlike the rate, each measured trial has this metric, even if no request succeeded.
+    counted = Point.objects.filter(series__metric__key="requests.ok").aggregate(
         all=Sum(F("trials") + F("invalid"))
     )
     return {
