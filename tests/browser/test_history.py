@@ -195,7 +195,7 @@ def test_an_annotation_is_written_at_a_point_and_reached_by_key(
     _open(page, f"&from={shas[38]}&to={shas[42]}&at={shas[40]}")
     panel = page.locator("#point article")
     panel.get_by_text("Add an annotation").click()
-    panel.get_by_label("Note").fill("The new parser")
+    panel.get_by_label("Text", exact=True).fill("The new parser")
     panel.get_by_label("Shown on").select_option("benchmark")
     panel.get_by_role("button", name="Add annotation").click()
     expect(page.locator("#point .note")).to_contain_text("The new parser")
