@@ -172,9 +172,9 @@ def test_latency_of_an_open_load_counts_from_the_schedule(parsed):
 @pytest.mark.parametrize(
     ("report", "message"),
     [
-        (b"", "no JSON"),
-        (b'{"count": 5, "tot', "no JSON"),
-        (b"Segmentation fault", "no JSON"),
+        (b"", "not JSON"),
+        (b'{"count": 5, "tot', "not JSON"),
+        (b"Segmentation fault", "not JSON"),
         (b"[]", "list"),
         (b'{"count": 5}', "lacks statusCodeDistribution, errorDistribution"),
         (b'{"count": 1, "statusCodeDistribution": {"OK": "x"}, "errorDistribution": {}}', "Type"),

@@ -179,9 +179,9 @@ def test_what_was_due_while_all_connections_were_busy_is_an_error(parsed):
 @pytest.mark.parametrize(
     ("report", "message"),
     [
-        (b"", "no JSON"),
-        (b'{"asked": {}, "metr', "no JSON"),
-        (b"GoError: stat /tree/nope.proto", "no JSON"),
+        (b"", "not JSON"),
+        (b'{"asked": {}, "metr', "not JSON"),
+        (b"GoError: stat /tree/nope.proto", "not JSON"),
         (b"[]", "list"),
         (b'{"asked": {}}', "lacks answered, metrics"),
         (b'{"asked": {}, "answered": {"x": 1}, "metrics": {}}', "ValueError"),

@@ -190,7 +190,7 @@ def test_a_load_that_was_all_warm_up_is_invalid(calm):
 @pytest.mark.parametrize(
     ("tool_json", "message"),
     [
-        (b"", "no JSON"),
+        (b"", "not JSON"),
         (b"Error: relative URL without a base", "relative URL"),
         (b"[]", "a list, expected an object"),
         (b"{}", "lacks summary, latencyPercentiles"),

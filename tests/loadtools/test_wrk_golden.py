@@ -103,8 +103,8 @@ def test_a_report_of_other_requests_is_detected(tmp_path):
 @pytest.mark.parametrize(
     ("report", "message"),
     [
-        (b"", "no JSON"),
-        (b'{"requests": 5', "no JSON"),
+        (b"", "not JSON"),
+        (b'{"requests": 5', "not JSON"),
         (b"[]", "TypeError"),
         (b"{}", "KeyError: 'errors'"),
         (b'{"errors": {"status": "x"}}', "ValueError"),

@@ -67,7 +67,7 @@ def test_compare_trials_prints_the_comparison(tmp_path, command):
 @pytest.mark.parametrize(
     ("command", "given", "told"),
     [
-        ("detect", "nonsense", "line 1, column 1: no JSON"),
+        ("detect", "nonsense", "line 1, column 1: not JSON"),
         ("detect", '{"values": [1, "2"]}', "values[1]: expected a number"),
         ("compare-trials", '{"baseline": [1]}', "contender: it is missing"),
     ],
@@ -95,7 +95,7 @@ def test_a_missing_file_is_named():
         ('{"values": [true]}', "values\\[0\\]: expected a number"),
         ('{"values": [], "lower_is_better": "yes"}', "lower_is_better: expected true or false"),
         ('{"values": [1], "breaks": ["x"]}', "breaks\\[0\\]: expected an index"),
-        ("[" * 100_000, "no JSON"),
+        ("[" * 100_000, "not JSON"),
     ],
 )
 def test_an_invalid_series_is_refused_with_its_position(text, told):

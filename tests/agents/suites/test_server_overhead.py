@@ -77,7 +77,7 @@ def test_suite_has_current_servers_too() -> None:
 
 
 def test_every_system_is_measured_in_each_scenario_at_the_rates_of_the_report() -> None:
-    assert set(SYSTEMS) == set(map(str, SPEC.values_of("system")))
+    assert set(SYSTEMS) == set(map(str, SPEC.list_values("system")))
     cells = [(case.parameters["scenario"], case.parameters["rate"]) for case in expand(SPEC)]
     rates = {"hello": (100, 1000, 10000), "burn": (100,), "sleep": (100,), "mb": (100,)}
     wanted = {(scenario, rate) for scenario, each in rates.items() for rate in each}
