@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cli.pitwall.units import format_percent
-from orchestrator.stats.paired import FEWEST_BLOCKS, PairedTest, test_pairs
+from orchestrator.stats.paired import FEWEST_BLOCKS, PairedTest, compute_paired_test
 from orchestrator.stats.signed_rank import FEWEST_PAIRS, estimate_hodges_lehmann
 
 Better = Literal["higher", "lower"]
@@ -136,7 +136,7 @@ def _judge_pairs(
     better, margin, confidence = unknown.better, unknown.margin, unknown.confidence
     logs = np.log(pairs)
     differences = logs[:, 1] - logs[:, 0]
-    test = test_pairs(differences, margin=margin, confidence=confidence)
+    test = compute_paired_test(differences, margin=margin, confidence=confidence)
     verdict = derive_verdict(test, better, alpha, equivalence_alpha)
     robust = _estimate_robust(differences, confidence)
     fragile = robust is not None and contradicts_verdict(robust, verdict, better, margin)

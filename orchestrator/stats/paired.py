@@ -67,7 +67,9 @@ def estimate_blocks_to_conclude(n: int, half_width: float | None, margin: float)
     return max(wanted, n + 1, FEWEST_BLOCKS)
 
 
-def test_pairs(differences: NDArray[np.float64], *, margin: float, confidence: float) -> PairedTest:
+def compute_paired_test(
+    differences: NDArray[np.float64], *, margin: float, confidence: float
+) -> PairedTest:
     """Test the mean of `differences` (logs of ratios) against 0 and against the margin.
 
     Equivalence means a ratio between 1 − margin and 1 + margin; its p is the larger of the two
@@ -85,10 +87,10 @@ def test_pairs(differences: NDArray[np.float64], *, margin: float, confidence: f
             margin=margin,
         )
     error = float(differences.std(ddof=1)) / math.sqrt(n)
-    return test_mean(n, mean, error, n - 1, margin=margin, confidence=confidence)
+    return compute_mean_test(n, mean, error, n - 1, margin=margin, confidence=confidence)
 
 
-def test_mean(
+def compute_mean_test(
     n: int, mean: float, error: float, degrees: float, *, margin: float, confidence: float
 ) -> PairedTest:
     """Test a mean, given its standard error and the degrees of freedom."""

@@ -22,7 +22,7 @@ from orchestrator.stats.comparison import (
     build_reasons,
     derive_verdict,
 )
-from orchestrator.stats.paired import FEWEST_BLOCKS, test_mean
+from orchestrator.stats.paired import FEWEST_BLOCKS, compute_mean_test
 
 #: The first reason of each such comparison.
 UNPAIRED = "not measured in the same blocks: drift of the machine is not removed"
@@ -83,7 +83,7 @@ def _judge_sides(
         why = build_reasons(n, unknown.verdict, margin, None, False, unit="trials")
         return replace(known, reasons=(UNPAIRED, *why), needed_blocks=FEWEST_BLOCKS)
     error, degrees = compute_welch(before, after)
-    test = test_mean(
+    test = compute_mean_test(
         n, second - first, error, degrees, margin=margin, confidence=unknown.confidence
     )
     verdict = derive_verdict(test, unknown.better, alpha, equivalence_alpha)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orchestrator.stats.paired import test_pairs
+from orchestrator.stats.paired import compute_paired_test
 from orchestrator.stats.power import (
     compute_block_sigma,
     compute_needed_blocks,
@@ -47,7 +47,7 @@ def test_the_smallest_change_is_found_four_times_in_five():
     effect = math.log1p(compute_smallest_change(sigma, blocks))
 
     drawn = rng.normal(effect, sigma, (4_000, blocks))
-    found = [test_pairs(one, margin=0.03, confidence=0.95).p_value < 0.05 for one in drawn]
+    found = [compute_paired_test(one, margin=0.03, confidence=0.95).p_value < 0.05 for one in drawn]
 
     assert np.mean(found) == pytest.approx(0.8, abs=0.02)
 

@@ -45,7 +45,11 @@ def test_an_ssh_server_is_recognised_even_after_a_banner() -> None:
 
 @pytest.mark.parametrize(
     ("words", "told"),
-    [(b"HTTP/1.1 400 Bad Request\r\n", "says 'HTTP/1.1 400"), (b"", "nothing"), (None, "nothing")],
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n", "it sent 'HTTP/1.1 400"),
+        (b"", "nothing"),
+        (None, "nothing"),
+    ],
 )
 def test_another_server_is_recognised(words: bytes | None, told: str) -> None:
     with _says(words) as port, pytest.raises(NotSshError, match=told):
