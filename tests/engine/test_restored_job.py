@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
+from orchestrator.archives.database.state import count_other_sessions
 from orchestrator.core.clock import utc_now
 from orchestrator.fleet.connect import get_local_work_dir
 from orchestrator.measurements.readings import load_values
@@ -42,6 +43,8 @@ def test_a_restored_job_continues_at_the_state_of_the_host(
     assert at_work.state == "measuring"
     later = make_run(alice, shas, rounds=1)
     engine.kill_worker()
+    # PostgreSQL notices the end of a killed client when it reads from it again.
+    engine.wait_for(lambda: count_other_sessions() == 0)
     call_command("restore", backup, replace=True, quiet=True, stdout=StringIO())
     assert not Run.objects.filter(pk=later.pk).exists()
     assert HostLease.objects.get().job_id == at_work.pk
