@@ -3,8 +3,11 @@
 Such an error is no fault of Pitwall: the database may be restarting, for example.
 """
 
+from typing import Any
+
 import psycopg
 from django.db import InterfaceError, OperationalError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.http import HttpResponse
 from psycopg import errors
 
@@ -42,6 +45,15 @@ def _is_closed() -> bool:
 def is_cut_off(error: BaseException | None) -> bool:
     """Return whether the database answers but stopped this statement at one of its time limits."""
     return isinstance(error, AWAY) and isinstance(error.__cause__, _CUT_OFF)
+
+
+def drop_last_error(connection: BaseDatabaseWrapper, **_: Any) -> None:
+    """Drop the error that ended the last transaction. A receiver of `connection_created`.
+
+    Django keeps the error for the message of a later one. Its traceback keeps the frames and the
+    lost connection with all prepared statements, in each thread until the next such error.
+    """
+    connection.rollback_exc = None
 
 
 def to_be_asked_again(response: HttpResponse) -> HttpResponse:

@@ -1,12 +1,14 @@
 """A database that ends our sessions, as one that restarts: 503 for now, and then as before."""
 
+import gc
 import logging
 import sys
+import weakref
 from collections.abc import Callable
 
 import psycopg
 import pytest
-from django.db import InterfaceError, connection
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.test import Client
 from django.urls import reverse
 
@@ -55,6 +57,23 @@ def test_the_api_reports_a_lost_database_and_recovers(personas: Personas) -> Non
     assert "the database does not answer" in answer.json()["detail"]
     connection.close()
     assert Client().get("/api/v1/runs", headers=headers).status_code == 200
+
+
+@transaction.atomic
+def _lose_the_session_in_a_transaction() -> None:
+    _end_our_session()
+    Team.objects.update(name="Red")
+
+
+def test_a_lost_connection_is_freed_when_a_new_one_is_open() -> None:
+    connection.ensure_connection()
+    lost = weakref.ref(connection.connection)
+    with pytest.raises(OperationalError):
+        _lose_the_session_in_a_transaction()
+    connection.close()
+    Team.objects.count()
+    gc.collect()
+    assert lost() is None
 
 
 def _use_a_closed_cursor(*_: object) -> None:
