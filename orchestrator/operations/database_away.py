@@ -7,7 +7,6 @@ from typing import Any
 
 import psycopg
 from django.db import InterfaceError, OperationalError, connection
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.http import HttpResponse
 from psycopg import errors
 
@@ -47,7 +46,7 @@ def is_cut_off(error: BaseException | None) -> bool:
     return isinstance(error, AWAY) and isinstance(error.__cause__, _CUT_OFF)
 
 
-def drop_last_error(connection: BaseDatabaseWrapper, **_: Any) -> None:
+def drop_last_error(connection: Any, **_: Any) -> None:
     """Drop the error that ended the last transaction. A receiver of `connection_created`.
 
     Django keeps the error for the message of a later one. Its traceback keeps the frames and the
