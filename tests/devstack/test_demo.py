@@ -10,7 +10,7 @@ from devstack import demo_repository
 from devstack.demo import DemoError, count_excluded_blocks, judge
 from devstack.demo_progress import show
 from devstack.demo_repository import RepositoryError
-from devstack.demo_tables import format_quantity, render_comparison
+from devstack.demo_tables import render_comparison
 
 SERVER = "WORK = 50\nprint(WORK)\n"
 
@@ -141,31 +141,14 @@ COMPARISON = {
 def test_a_comparison_is_printed_with_intervals_and_address():
     text = render_comparison(COMPARISON)
     table = [line for line in text.splitlines() if line.startswith("    ")]
-    assert "-10.9 % [-13.0, -9.0]" in table[1]
-    assert "1,235 1/s" in table[1]
-    assert "12.34 ms" in table[2]
-    assert "- [unknown]" in table[2]
-    assert len({line.index("]") for line in table if "]" in line}) == 1
+    assert table[2].endswith(
+        "1\u202f235 1/s  1\u202f100 1/s  −10.9 %  −13.0 % to −9.0 %  regressed"
+    )
+    assert "12.3 ms" in table[3]
+    assert table[3].endswith("inconclusive")
     assert COMPARISON["web_url"] in text
     assert "REGRESSED: Slower by 10.8 %." in text
     assert "    3 trials: CPU of other processes" in text.splitlines()
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
-        (0.0000123, "s", "12.30 us"),
-        (2.5, "s", "2.500 s"),
-        (0.0, "s", "0.000 s"),
-        (0.0179, "s/1k", "17.90 ms/1k"),
-        (23_735_080.0, "B", "23.74 MB"),
-        (347_518.0, "B/s", "347.5 kB/s"),
-        (0.5, "1", "0.500"),
-        (None, "s", "-"),
-    ],
-)
-def test_quantities_are_printed_with_significant_digits(value, unit, text):
-    assert format_quantity(value, unit) == text
 
 
 def test_the_demo_passes_only_with_the_expected_verdicts():
