@@ -48,7 +48,7 @@ class AnnotationTextIn(BaseModel):
 
 
 class AnnotationOut(Schema):
-    """`scope`: what it is about; fields of narrower scopes are null."""
+    """`scope`: project, benchmark, case or series; fields of narrower scopes are null."""
 
     id: UUID
     scope: Scope

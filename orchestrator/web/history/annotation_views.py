@@ -19,7 +19,7 @@ from orchestrator.web.redirects import redirect_back
 @for_member
 @require_POST
 def write(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
-    """Create a note at a commit of a series; `scope` is what it is about."""
+    """Create a note at a commit of a series; `scope` is "series" or wider."""
     series = load_series(member, series_id)
     annotate(
         member=member,

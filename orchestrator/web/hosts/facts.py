@@ -8,7 +8,7 @@ from typing import Any
 from cli.pitwall.units import format_bytes, format_duration, format_number, format_value
 from orchestrator.fleet.facts import Contradiction
 
-#: Title → the facts of that group, in order; `x*` stands for all facts with this prefix.
+#: Title → the facts of that group, in order; `x*` means all facts with this prefix.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Processor": (
         "cpu_model", "machine", "cores", "threads", "clock_base_mhz", "clock_min_mhz",

@@ -103,7 +103,7 @@ class RunForm(TeamForm, ScheduleFields):
     )
     until = forms.ChoiceField(
         required=False,
-        label="Rounds",
+        label="Stopping rule",
         initial="rounds",
         widget=forms.RadioSelect,
         choices=[
