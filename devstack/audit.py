@@ -33,8 +33,8 @@ def main() -> int:
     for lock in LOCKS:
         print(f"{lock}:", file=sys.stderr, flush=True)
         argv = [str(program), *OPTIONS, "-r", lock]
-        found = subprocess.run(argv, cwd=CHECKOUT).returncode
-        status = status or found
+        returncode = subprocess.run(argv, cwd=CHECKOUT).returncode
+        status = status or returncode
     return status
 
 

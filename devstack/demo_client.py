@@ -62,16 +62,16 @@ class Client:
                 return json.load(reply)
         except urllib.error.HTTPError as error:
             with error:
-                said = error.read().decode(errors="replace")
+                text = error.read().decode(errors="replace")
             raise ApiError(
-                f"{method} {path} was answered with {error.code}: {detail(said)}"
+                f"{method} {path} was answered with {error.code}: {detail(text)}"
             ) from error
 
 
-def detail(said: str) -> str:
+def detail(text: str) -> str:
     """Return the text of a problem document, or the beginning of another answer."""
     try:
-        problem = json.loads(said)
+        problem = json.loads(text)
         return str(problem["detail"])
     except (ValueError, KeyError, TypeError):
-        return said[:500]
+        return text[:500]

@@ -13,13 +13,13 @@ from devstack.tools.supplies import SUPPLIES
 
 def main() -> None:
     """Build no tool, since that takes minutes: the command names a missing one."""
-    found = {
+    binaries = {
         supply.setting: str(binary)
         for supply in SUPPLIES.values()
         if supply.setting not in os.environ and (binary := find_cached(supply) or on_path(supply))
     }
     argv = [sys.executable, str(CHECKOUT / "manage.py"), "measure_here", *sys.argv[1:]]
-    os.execve(sys.executable, argv, {**os.environ, **found})
+    os.execve(sys.executable, argv, {**os.environ, **binaries})
 
 
 if __name__ == "__main__":

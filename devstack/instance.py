@@ -111,10 +111,10 @@ def create_instance(instance: Instance) -> Instance:
 
 def find_running(root: Path) -> tuple[int | None, str]:
     try:
-        said = json.loads((root / "running.json").read_text())
+        record = json.loads((root / "running.json").read_text())
     except (OSError, ValueError):
         return None, ""
-    return said["pid"], said["url"]
+    return record["pid"], record["url"]
 
 
 def is_alive(pid: int) -> bool:

@@ -17,9 +17,9 @@ from devstack.supervisor import Supervisor
 def manage(name: str, argv: Sequence[str]) -> int:
     """Return the exit status of the command, which has our terminal. Raise InstanceError."""
     command = (sys.executable, str(CHECKOUT / "manage.py"), *argv)
-    found = find_running_instance(name)
-    if found is not None:
-        instance, url = found
+    running = find_running_instance(name)
+    if running is not None:
+        instance, url = running
         env = Stack(instance, Supervisor(), careless=False).build_running_environment(url)
         return subprocess.run(command, env=env, cwd=CHECKOUT).returncode
     with build_stack(hold_instance(name), careless=False) as stack:

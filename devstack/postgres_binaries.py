@@ -38,17 +38,17 @@ def read_data_major(data: Path) -> int | None:
 def choose_binaries(major: int | None) -> Binaries:
     """Return the first PostgreSQL that fits the data folder's major, or any if that is None."""
     named = os.environ.get("PITWALL_PG_BIN")
-    found = list(find_candidates())
-    if named and not (found and found[0].folder == Path(named)):
+    candidates = list(find_candidates())
+    if named and not (candidates and candidates[0].folder == Path(named)):
         raise PostgresError(
             f"PITWALL_PG_BIN={named} holds no PostgreSQL {MAJORS[-1]} to {MAJORS[0]} "
             "(postgres and initdb). Name the folder of the two, or unset it."
         )
-    found = found[:1] if named else found
-    for binaries in found:
+    candidates = candidates[:1] if named else candidates
+    for binaries in candidates:
         if major in (None, binaries.major):
             return binaries
-    have = ", ".join(f"{one.major} in {one.folder}" for one in found) or "none"
+    have = ", ".join(f"{one.major} in {one.folder}" for one in candidates) or "none"
     if major is None:
         raise PostgresError(
             "No PostgreSQL that Pitwall can use was found, not even the one of the wheel "
@@ -88,10 +88,10 @@ def list_candidate_folders() -> Iterator[Path]:
 def parse_major(folder: Path) -> int:
     """Return 0 if there is no working postgres."""
     try:
-        said = subprocess.run(
+        stdout = subprocess.run(
             [str(folder / "postgres"), "--version"], capture_output=True, text=True, timeout=20
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    found = re.search(r"\(PostgreSQL\) (\d+)", said)
-    return int(found[1]) if found else 0
+    match = re.search(r"\(PostgreSQL\) (\d+)", stdout)
+    return int(match[1]) if match else 0

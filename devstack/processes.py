@@ -140,17 +140,17 @@ def log_tail(log: Path | None, lines: int = 20) -> str:
 def find_descendants(pid: int) -> list[int]:
     """Return the processes below one, as far as `ps` or /proc shows them."""
     parents = map_parents()
-    found = [pid]
-    for ancestor in found:
-        found += [child for child, parent in parents.items() if parent == ancestor]
-    return found[1:]
+    pids = [pid]
+    for ancestor in pids:
+        pids += [child for child, parent in parents.items() if parent == ancestor]
+    return pids[1:]
 
 
 def map_parents() -> dict[int, int]:
     if sys.platform == "linux":
         return dict(read_parent())
-    said = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True).stdout
-    pairs = (line.split() for line in said.splitlines())
+    stdout = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True).stdout
+    pairs = (line.split() for line in stdout.splitlines())
     return {int(pid): int(parent) for pid, parent in pairs}
 
 

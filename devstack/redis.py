@@ -83,10 +83,10 @@ def choose_binary() -> Binary:
     Raise RedisError.
     """
     for name in ("redis-server", "valkey-server"):
-        found = shutil.which(name)
-        flavour = detect_flavour(found) if found else None
-        if found and flavour:
-            return Binary(path=Path(found), flavour=flavour)
+        path = shutil.which(name)
+        flavour = detect_flavour(path) if path else None
+        if path and flavour:
+            return Binary(path=Path(path), flavour=flavour)
     bundled = get_binary_path()
     flavour = detect_flavour(str(bundled))
     if flavour is None:
@@ -100,10 +100,10 @@ def choose_binary() -> Binary:
 def detect_flavour(binary: str) -> str | None:
     """Return `redis-7` or `valkey-9`; None if it does not run."""
     try:
-        said = subprocess.run(
+        stdout = subprocess.run(
             [binary, "--version"], capture_output=True, text=True, timeout=20
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.match(r"(\w+) server v=(\d+)", said)
-    return f"{found[1].lower()}-{found[2]}" if found else None
+    match = re.match(r"(\w+) server v=(\d+)", stdout)
+    return f"{match[1].lower()}-{match[2]}" if match else None

@@ -54,7 +54,7 @@ class Reproduction:
 def main() -> int:
     options = _parse_options()
     try:
-        found = [
+        results = [
             _reproduce(options, seed)
             for seed, suite in SUITES.items()
             if not options.only or seed in options.only or suite in options.only
@@ -64,7 +64,7 @@ def main() -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    print(_format_summary(found), flush=True)
+    print(_format_summary(results), flush=True)
     return 0
 
 
@@ -91,12 +91,12 @@ def _reproduce(options: argparse.Namespace, seed: str) -> Reproduction:
     client = Client(os.environ["PITWALL_BASE_URL"], added["token"])
     _cancel_leftovers(client)
     run = _measure(client, added, sha)
-    told = _run_manage(
+    summary = _run_manage(
         *("write_reproduction", run["id"], "--reports", *added["reports"]),
         *("--full", f'make seeds ARGS="--full --only {suite}"'),
         *(*size, "--out", str(options.out / f"{seed}.md")),
     )
-    return Reproduction(seed=seed, suite=suite, **told)
+    return Reproduction(seed=seed, suite=suite, **summary)
 
 
 def _cancel_leftovers(client: Client) -> None:
@@ -131,19 +131,19 @@ def _run_manage(*argv: str) -> dict[str, Any]:
     )
     if done.returncode != 0:
         raise SeedsError(f"manage.py {argv[0]} failed.\n{done.stderr.strip()}")
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    output: dict[str, Any] = json.loads(done.stdout)
+    return output
 
 
-def _format_summary(found: list[Reproduction]) -> str:
+def _format_summary(results: list[Reproduction]) -> str:
     lines = [""]
-    for one in found:
+    for one in results:
         lines.append(
             f"  {one.seed} {one.suite}: {one.working} of {one.systems} systems work, "
             f"{one.with_numbers} of {one.cases} cases have numbers"
         )
         lines += [f"      {name}: {why}" for name, why in one.missing.items()]
-    working, systems = sum(one.working for one in found), sum(one.systems for one in found)
+    working, systems = sum(one.working for one in results), sum(one.systems for one in results)
     return "\n".join([*lines, "", f"  {working} of {systems} systems work here."])
 
 

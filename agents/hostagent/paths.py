@@ -94,8 +94,8 @@ class StepDir:
 
 def all_steps(root: Path) -> list[StepDir]:
     """Return every step below the work directory, sorted by job and step."""
-    found = [path for path in sorted(root.glob("jobs/*/*/")) if path.name != TLS]
-    return [StepDir(root, *names) for names in map(_names, found) if all(map(_ID.match, names))]
+    paths = [path for path in sorted(root.glob("jobs/*/*/")) if path.name != TLS]
+    return [StepDir(root, *names) for names in map(_names, paths) if all(map(_ID.match, names))]
 
 
 def _names(path: Path) -> tuple[str, str]:

@@ -120,7 +120,7 @@ class Client:
         return self._patiently(request, TIMEOUT_S + wait_s)
 
     def _patiently(self, request: urllib.request.Request, timeout_s: float) -> Answer:
-        said, waited, pause = "", 0.0, FIRST_PAUSE_S
+        last_line, waited, pause = "", 0.0, FIRST_PAUSE_S
         while True:
             trouble, answer = self._once(request, timeout_s)
             if answer is not None and not _may_pass(answer):
@@ -136,10 +136,10 @@ class Client:
                     f"{self.url} cannot be reached ({trouble}); is PITWALL_URL right?"
                 )
             line = fetching or f"{trouble}; trying again in {format_seconds(rest)}"
-            if line != said:
+            if line != last_line:
                 self._tell(line)
             self._sleep(rest)
-            said, waited, pause = line, waited + rest, min(LONGEST_PAUSE_S, pause * 2)
+            last_line, waited, pause = line, waited + rest, min(LONGEST_PAUSE_S, pause * 2)
 
     def _once(
         self, request: urllib.request.Request, timeout_s: float
@@ -226,8 +226,8 @@ def _read_accepted(answer: Answer) -> Answer:
 def _read_reason(answer: Answer) -> str:
     try:
         problem = json.loads(answer.body)
-        said = [str(problem["detail"])]
-        said += [f"{each['field']}: {each['detail']}" for each in problem.get("errors", ())][1:20]
-        return "\n  ".join(said)
+        lines = [str(problem["detail"])]
+        lines += [f"{each['field']}: {each['detail']}" for each in problem.get("errors", ())][1:20]
+        return "\n  ".join(lines)
     except (ValueError, KeyError, TypeError):
         return f"the server answered {answer.status} without a reason; its log has more"

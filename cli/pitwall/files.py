@@ -22,16 +22,16 @@ ASK_EVERY_S = 1.0
 ENDINGS = (".jsonl", ".csv", ".jsonl.gz", ".csv.gz")
 
 
-def send_files(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
+def send_files(args: argparse.Namespace, client: Client, progress: Progress) -> int:
     """Send files; each is imported completely or not at all, and a known one adds nothing."""
-    for number, name in enumerate(asked.files):
+    for number, name in enumerate(args.files):
         path = _check_file(Path(name))
-        progress.show(number, len(asked.files), f"sending {path.name}")
+        progress.show(number, len(args.files), f"sending {path.name}")
         content_type, body = _choose_form(path)
         answer = client.ask(
             "POST",
             "results/files",
-            query={"project": asked.project},
+            query={"project": args.project},
             body=body,
             headers={"Content-Type": content_type},
         ).data()
@@ -59,14 +59,14 @@ def _import_ended(
     return answer
 
 
-def export(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
-    with _write_output(asked.output) as file:
-        if asked.kind == "trials":
-            _export_trials(asked, client, progress, file)
-        elif asked.kind == "report":
-            file.write(_report(asked, client))
+def export(args: argparse.Namespace, client: Client, progress: Progress) -> int:
+    with _write_output(args.output) as file:
+        if args.kind == "trials":
+            _export_trials(args, client, progress, file)
+        elif args.kind == "report":
+            file.write(_report(args, client))
         else:
-            file.write(_read_definition(asked, client))
+            file.write(_read_definition(args, client))
     return PASS
 
 
@@ -100,32 +100,32 @@ def _write_output(output: str) -> Iterator[TextIO]:
 
 
 def _export_trials(
-    asked: argparse.Namespace, client: Client, progress: Progress, file: TextIO
+    args: argparse.Namespace, client: Client, progress: Progress, file: TextIO
 ) -> None:
     """Write a line of JSON for each trial: values, provenance, and the URLs of its files."""
-    trials = list(_download_trials(asked, client))
+    trials = list(_download_trials(args, client))
     for number, trial in enumerate(trials, 1):
         file.write(json.dumps(client.get(f"trials/{trial['id']}"), ensure_ascii=False) + "\n")
         progress.show(number, len(trials), f"trial {number} of {len(trials)}")
     progress.end()
 
 
-def _download_trials(asked: argparse.Namespace, client: Client) -> Iterator[Any]:
-    query = {"invalid": "true" if asked.invalid else None}
-    return client.pages(f"runs/{asked.run}/trials", "trials", query)
+def _download_trials(args: argparse.Namespace, client: Client) -> Iterator[Any]:
+    query = {"invalid": "true" if args.invalid else None}
+    return client.pages(f"runs/{args.run}/trials", "trials", query)
 
 
-def _report(asked: argparse.Namespace, client: Client) -> str:
-    ending = "" if asked.format == "json" else f"/{asked.format}"
-    return client.text(f"reports/{quote(asked.name)}{ending}")
+def _report(args: argparse.Namespace, client: Client) -> str:
+    ending = "" if args.format == "json" else f"/{args.format}"
+    return client.text(f"reports/{quote(args.name)}{ending}")
 
 
-def _read_definition(asked: argparse.Namespace, client: Client) -> str:
-    project, _, benchmark = asked.benchmark.partition("/")
+def _read_definition(args: argparse.Namespace, client: Client) -> str:
+    project, _, benchmark = args.benchmark.partition("/")
     if not benchmark:
-        raise NoAnswerError(f"{asked.benchmark}: name it as PROJECT/BENCHMARK")
+        raise NoAnswerError(f"{args.benchmark}: name it as PROJECT/BENCHMARK")
     path = f"benchmarks/{quote(project)}/{quote(benchmark)}/definitions"
-    version = asked.version
+    version = args.version
     if version is None:
         version = next(client.pages(path, "definitions"))["version"]
     return str(client.get(f"{path}/{version}")["source"])

@@ -32,10 +32,10 @@ def share(text: str) -> float:
 
 def run_id(text: str) -> str:
     """Return the id in a run's id or URL."""
-    found = _UUID.search(text)
-    if found is None:
+    match = _UUID.search(text)
+    if match is None:
         raise argparse.ArgumentTypeError(f"{text!r}: give the id of a run, or its address")
-    return found.group().lower()
+    return match.group().lower()
 
 
 def format_names(texts: Optional[list[str]]) -> list[str]:

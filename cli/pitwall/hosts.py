@@ -13,9 +13,9 @@ from .tables import render_table
 HEADS = ("host", "state", "profile", "tags", "now")
 
 
-def list_hosts(asked: argparse.Namespace, client: Client) -> int:
+def list_hosts(args: argparse.Namespace, client: Client) -> int:
     hosts = list(client.pages("hosts", "hosts"))
-    if asked.json:
+    if args.json:
         print(json.dumps(hosts, indent=1))
     elif hosts:
         print(render_table(HEADS, [_build_row(host) for host in hosts]))

@@ -25,47 +25,47 @@ PYTHON = Path(".venv/Scripts/python.exe" if os.name == "nt" else ".venv/bin/pyth
 HEADS = ("case", "metric", "value", "95 % interval", "trials")
 
 
-def measure_here(asked: argparse.Namespace, progress: Progress) -> int:
-    if not Path(asked.definition).is_file():
-        raise NoAnswerError(f"there is no definition {asked.definition} here; name its file")
-    checkout = _find_checkout(asked.checkout)
-    report = _run_measurement(checkout, _build_arguments(asked), progress)
+def measure_here(args: argparse.Namespace, progress: Progress) -> int:
+    if not Path(args.definition).is_file():
+        raise NoAnswerError(f"there is no definition {args.definition} here; name its file")
+    checkout = _find_checkout(args.checkout)
+    report = _run_measurement(checkout, _build_arguments(args), progress)
     if report["contender"] is None:
-        print(json.dumps(report, indent=1) if asked.format == "json" else _print_single(report))
+        print(json.dumps(report, indent=1) if args.format == "json" else _print_single(report))
         return PASS
-    judged = judge(report, asked.fail_on, asked.min_change)
-    print(as_json(report, judged, asked) if asked.format == "json" else render_comparison(report))
-    print_judgement(judged, asked)
+    judged = judge(report, args.fail_on, args.min_change)
+    print(as_json(report, judged, args) if args.format == "json" else render_comparison(report))
+    print_judgement(judged, args)
     return judged.status
 
 
-def _build_arguments(asked: argparse.Namespace) -> list[str]:
+def _build_arguments(args: argparse.Namespace) -> list[str]:
     """Return the arguments of the checkout's command."""
-    contender = asked.contender or git.head()
-    baseline = _baseline(asked, contender)
-    if asked.until not in (None, "rounds") and not baseline:
+    contender = args.contender or git.head()
+    baseline = _baseline(args, contender)
+    if args.until not in (None, "rounds") and not baseline:
         raise NoAnswerError(
-            f"--until {asked.until} compares two commits: give --baseline or --merge-base"
+            f"--until {args.until} compares two commits: give --baseline or --merge-base"
         )
-    words = ["--definition", str(Path(asked.definition).resolve()), "--repository", os.getcwd()]
-    words += ["--contender", contender, "--cases", asked.cases or ""]
+    words = ["--definition", str(Path(args.definition).resolve()), "--repository", os.getcwd()]
+    words += ["--contender", contender, "--cases", args.cases or ""]
     words += ["--baseline", baseline] if baseline else []
-    words += ["--rounds", str(asked.rounds)] if asked.rounds is not None else []
-    words += ["--until", asked.until] if asked.until else []
-    return words + (["--keep", str(Path(asked.keep).resolve())] if asked.keep else [])
+    words += ["--rounds", str(args.rounds)] if args.rounds is not None else []
+    words += ["--until", args.until] if args.until else []
+    return words + (["--keep", str(Path(args.keep).resolve())] if args.keep else [])
 
 
-def _baseline(asked: argparse.Namespace, contender: str) -> Optional[str]:
+def _baseline(args: argparse.Namespace, contender: str) -> Optional[str]:
     """Evaluate the rule in the local repository; rules that need histories are rejected."""
-    rule, colon, branch = (asked.baseline or "").partition(":")
-    if asked.merge_base or (rule == "merge-base" and branch):
-        return git.merge_base(asked.merge_base or branch, contender)
+    rule, colon, branch = (args.baseline or "").partition(":")
+    if args.merge_base or (rule == "merge-base" and branch):
+        return git.merge_base(args.merge_base or branch, contender)
     if colon:
         raise NoAnswerError(
-            f"--baseline {asked.baseline}: only a server knows earlier measurements; name a "
+            f"--baseline {args.baseline}: only a server knows earlier measurements; name a "
             "branch, tag or hash, or use merge-base:BRANCH"
         )
-    return asked.baseline
+    return args.baseline
 
 
 def _find_checkout(given: Optional[str]) -> Path:
@@ -95,12 +95,12 @@ def _run_measurement(checkout: Path, words: list[str], progress: Progress) -> An
     except OSError as error:
         raise NoAnswerError(f"{argv[0]} cannot be started: {error}") from error
     assert process.stdout is not None
-    told: Any = {}
+    message: Any = {}
     try:
         for line in process.stdout:
-            told = json.loads(line)
-            if "done" in told:
-                progress.show(told["done"], told["total"], told["text"])
+            message = json.loads(line)
+            if "done" in message:
+                progress.show(message["done"], message["total"], message["text"])
     except BaseException:
         process.terminate()
         raise
@@ -108,9 +108,9 @@ def _run_measurement(checkout: Path, words: list[str], progress: Progress) -> An
         # It ends its agent and all processes of it before itself.
         process.wait()
         progress.end()
-    if process.returncode or "report" not in told:
-        raise NoAnswerError(told.get("error") or "the measurement was aborted; see above")
-    return told["report"]
+    if process.returncode or "report" not in message:
+        raise NoAnswerError(message.get("error") or "the measurement was aborted; see above")
+    return message["report"]
 
 
 def _print_single(report: Any) -> str:

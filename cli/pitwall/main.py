@@ -25,13 +25,13 @@ from .starting import start_run
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     _speak_utf8()
-    asked = build_parser().parse_args(argv)
-    progress = Progress(quiet=asked.quiet)
+    args = build_parser().parse_args(argv)
+    progress = Progress(quiet=args.quiet)
     if argv is None:
         # A CI that cancels a build sends SIGTERM; all started processes must end as well.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return _run_command(asked, progress)
+        return _run_command(args, progress)
     except NoAnswerError as error:
         progress.end()
         print(f"pitwall: {error}", file=sys.stderr)
@@ -45,31 +45,31 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return NO_ANSWER
     except KeyboardInterrupt:
         progress.end()
-        goes_on = "; a started run continues" if asked.command in ("run", "wait") else ""
+        goes_on = "; a started run continues" if args.command in ("run", "wait") else ""
         print(f"pitwall: interrupted{goes_on}", file=sys.stderr)
         return INTERRUPTED
 
 
-def _run_command(asked: argparse.Namespace, progress: Progress) -> int:
-    if asked.command == "local":
-        return measure_here(asked, progress)
-    client = Client(asked.url, _read_token(asked.token_file), tell=progress.say)
-    if asked.command == "run":
-        return start_run(asked, client, progress)
-    if asked.command == "wait":
-        return _wait_for_run(asked, client, progress)
-    if asked.command == "compare":
-        return compare(asked, client)
-    if asked.command == "import":
-        return send_files(asked, client, progress)
-    if asked.command == "export":
-        return export(asked, client, progress)
-    return list_hosts(asked, client)
+def _run_command(args: argparse.Namespace, progress: Progress) -> int:
+    if args.command == "local":
+        return measure_here(args, progress)
+    client = Client(args.url, _read_token(args.token_file), tell=progress.say)
+    if args.command == "run":
+        return start_run(args, client, progress)
+    if args.command == "wait":
+        return _wait_for_run(args, client, progress)
+    if args.command == "compare":
+        return compare(args, client)
+    if args.command == "import":
+        return send_files(args, client, progress)
+    if args.command == "export":
+        return export(args, client, progress)
+    return list_hosts(args, client)
 
 
-def _wait_for_run(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
-    run = wait_for_end(client, asked.run, progress, timeout_s=asked.timeout)
-    if asked.json:
+def _wait_for_run(args: argparse.Namespace, client: Client, progress: Progress) -> int:
+    run = wait_for_end(client, args.run, progress, timeout_s=args.timeout)
+    if args.json:
         print(json.dumps(run, indent=1))
     return PASS
 

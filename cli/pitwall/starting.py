@@ -16,50 +16,50 @@ from .following import wait_for_end
 from .formatting import format_names
 
 
-def start_run(asked: argparse.Namespace, client: Client, progress: Progress) -> int:
+def start_run(args: argparse.Namespace, client: Client, progress: Progress) -> int:
     """Start a run; standard output contains only its id, for scripts."""
     run = (
-        _build_idempotency_key(client, build_request(asked))
-        if asked.once
-        else _read_request(client, asked)
+        _build_idempotency_key(client, build_request(args))
+        if args.once
+        else _read_request(client, args)
     )
     progress.say(
         f"{_shorten(run['contenders'])} against {_shorten([run['baseline']])}: {run['web_url']}"
     )
-    if not asked.json:
+    if not args.json:
         print(run["id"], flush=True)
-    if asked.wait:
-        run = wait_for_end(client, run["id"], progress, timeout_s=asked.timeout)
-    if asked.json:
+    if args.wait:
+        run = wait_for_end(client, run["id"], progress, timeout_s=args.timeout)
+    if args.json:
         print(json.dumps(run, indent=1))
     return PASS
 
 
-def build_request(asked: argparse.Namespace) -> dict[str, Any]:
+def build_request(args: argparse.Namespace) -> dict[str, Any]:
     """Return the body of `POST /runs`; the server chooses the values of missing options."""
-    contenders = format_names(asked.contender) or [git.head()]
-    baseline = asked.baseline
-    if asked.merge_base:
-        baseline = git.merge_base(asked.merge_base, contenders[0])
+    contenders = format_names(args.contender) or [git.head()]
+    baseline = args.baseline
+    if args.merge_base:
+        baseline = git.merge_base(args.merge_base, contenders[0])
     wanted = {
-        "benchmark": asked.benchmark,
-        "project": asked.project,
+        "benchmark": args.benchmark,
+        "project": args.project,
         "baseline": baseline,
         "contenders": contenders,
-        "hosts": format_names(asked.hosts),
-        "cases": asked.cases,
-        "rounds": asked.rounds,
-        "until": asked.until,
-        "budget_s": asked.budget,
-        "priority": asked.priority,
+        "hosts": format_names(args.hosts),
+        "cases": args.cases,
+        "rounds": args.rounds,
+        "until": args.until,
+        "budget_s": args.budget,
+        "priority": args.priority,
     }
     return {name: value for name, value in wanted.items() if value not in (None, [], "")}
 
 
-def _read_request(client: Client, asked: argparse.Namespace) -> Any:
+def _read_request(client: Client, args: argparse.Namespace) -> Any:
     """Send the request with a new key if none is given, so that a retry starts no second run."""
-    key = asked.key or f"pitwall-cli {uuid.uuid4()}"
-    return client.post("runs", build_request(asked), {"Idempotency-Key": key})
+    key = args.key or f"pitwall-cli {uuid.uuid4()}"
+    return client.post("runs", build_request(args), {"Idempotency-Key": key})
 
 
 def _build_idempotency_key(client: Client, request: dict[str, Any]) -> Any:

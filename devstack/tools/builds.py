@@ -41,13 +41,13 @@ def build_with_go(supply: Supply) -> Path:
 
 
 def _find_program(name: str, supply: Supply, where: str) -> str:
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         raise ToolError(
             f"There is no {supply.name} {supply.least} or newer on PATH, and no {name} to build it "
             f"with. Install {supply.name} ({supply.page}) or {where}, or set {supply.setting}."
         )
-    return found
+    return path
 
 
 def _build(supply: Supply, argv: Sequence[str], env: Mapping[str, str], binary: Path) -> Path:

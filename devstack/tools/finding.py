@@ -17,9 +17,9 @@ def find(supply: Supply) -> Path:
 
     Raise ToolError if there is none and it cannot be built.
     """
-    found = supply.named() or find_cached(supply) or on_path(supply)
-    if found is not None:
-        return found
+    binary = supply.named() or find_cached(supply) or on_path(supply)
+    if binary is not None:
+        return binary
     folder = get_tool_folder(supply)
     lock = folder.with_name(folder.name + ".lock")
     with wait_for_lock(lock, f"pitwall: another process gets {supply.name}; waiting for it."):
@@ -28,8 +28,8 @@ def find(supply: Supply) -> Path:
 
 
 def on_path(supply: Supply) -> Path | None:
-    found = shutil.which(supply.name)
-    return Path(found).absolute() if found and supply.is_fit(Path(found)) else None
+    path = shutil.which(supply.name)
+    return Path(path).absolute() if path and supply.is_fit(Path(path)) else None
 
 
 def _fetch_tool(supply: Supply) -> Path:

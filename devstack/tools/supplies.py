@@ -48,10 +48,10 @@ class Supply:
     def version_at(self, binary: Path) -> tuple[int, ...] | None:
         """Return (1, 16, 0) for version 1.16.0; None if the binary fails or reports no version."""
         try:
-            said = tool_version(self.name, binary, timeout_s=20)
+            version = tool_version(self.name, binary, timeout_s=20)
         except OSError:
             return None
-        parts = (said or "").split(".")
+        parts = (version or "").split(".")
         return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else None
 
     def is_fit(self, binary: Path) -> bool:

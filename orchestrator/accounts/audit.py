@@ -32,25 +32,25 @@ class AuditFilter:
     until: date | None = None
 
     def condition(self) -> Q:
-        found = Q()
+        condition = Q()
         if self.actor:
-            found &= Q(actor_name="" if self.actor == "Pitwall" else self.actor)
+            condition &= Q(actor_name="" if self.actor == "Pitwall" else self.actor)
         if self.action:
-            found &= Q(action=self.action) | Q(action__startswith=f"{self.action}.")
+            condition &= Q(action=self.action) | Q(action__startswith=f"{self.action}.")
         if self.text:
-            found &= Q(subject__icontains=self.text)
+            condition &= Q(subject__icontains=self.text)
         if self.since:
-            found &= Q(at__gte=datetime.combine(self.since, time.min, UTC))
+            condition &= Q(at__gte=datetime.combine(self.since, time.min, UTC))
         if self.until:
-            found &= Q(at__lte=datetime.combine(self.until, time.max, UTC))
-        return found
+            condition &= Q(at__lte=datetime.combine(self.until, time.max, UTC))
+        return condition
 
 
-def load_audit_entries(member: Member, asked: AuditFilter | None = None) -> QuerySet[AuditEntry]:
+def load_audit_entries(member: Member, filters: AuditFilter | None = None) -> QuerySet[AuditEntry]:
     """Return entries, newest first. For maintainers: they name users and removed objects."""
     member.require(Role.MAINTAINER, to="read the audit log")
     rows = AuditEntry.objects.filter(team=member.team)
-    return rows.filter(asked.condition() if asked else Q()).order_by("-at", "-pk")
+    return rows.filter(filters.condition() if filters else Q()).order_by("-at", "-pk")
 
 
 def load_actors(member: Member) -> list[str]:

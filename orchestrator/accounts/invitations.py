@@ -50,17 +50,17 @@ def load_invitation(secret: str, *, lock: bool = False) -> Invitation:
     """Return the open invitation of a link; GoneError if it was open before, with the reason."""
     rows = Invitation.objects.select_related("team", "created_by")
     rows = rows.select_for_update(of=("self",)) if lock else rows
-    found = rows.filter(digest=hash_secret(secret)).first()
+    invitation = rows.filter(digest=hash_secret(secret)).first()
     again = "ask the sender for a new one"
-    if found is None:
+    if invitation is None:
         raise NotFoundError(f"there is no such invitation: check the link, or {again}")
-    if found.used_at is not None:
+    if invitation.used_at is not None:
         raise GoneError(f"this invitation was already used; {again}")
-    if found.withdrawn_at is not None:
+    if invitation.withdrawn_at is not None:
         raise GoneError(f"this invitation was withdrawn; {again}")
-    if found.expires_at <= utc_now():
-        raise GoneError(f"this invitation expired on {found.expires_at:%Y-%m-%d}; {again}")
-    return found
+    if invitation.expires_at <= utc_now():
+        raise GoneError(f"this invitation expired on {invitation.expires_at:%Y-%m-%d}; {again}")
+    return invitation
 
 
 @transaction.atomic
@@ -111,12 +111,12 @@ def store_invitation(
 def withdraw_invitation(*, member: Member, invitation_id: UUID) -> None:
     member.require(Role.MAINTAINER, to="withdraw an invitation")
     invitation = load_invitations(member).select_for_update(of=("self",)).filter(pk=invitation_id)
-    found = invitation.first()
-    if found is None:
+    match = invitation.first()
+    if match is None:
         raise NotFoundError("there is no such open invitation in this team")
-    require_to_give(member, found.role, to=f"withdraw the invitation of {add_article(found.role)}")
-    Invitation.objects.filter(pk=found.pk).update(withdrawn_at=utc_now())
-    record_audit(member=member, action="invitation.withdrawn", subject=found)
+    require_to_give(member, match.role, to=f"withdraw the invitation of {add_article(match.role)}")
+    Invitation.objects.filter(pk=match.pk).update(withdrawn_at=utc_now())
+    record_audit(member=member, action="invitation.withdrawn", subject=match)
 
 
 @transaction.atomic

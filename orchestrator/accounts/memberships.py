@@ -30,25 +30,25 @@ def check_role(role: str) -> None:
 def change_role(*, member: Member, username: str, role: str) -> Membership:
     """Change the role of any member of the team, including the caller."""
     member.require(Role.MAINTAINER, to="change a member's role")
-    found = _lock_membership(member, username)
+    membership = _lock_membership(member, username)
     check_role(role)
-    require_to_give(member, found.role, role, to=f"change the role of {username} to {role}")
-    if found.role != role:
-        _require_owner(found, role)
-        Membership.objects.filter(pk=found.pk).update(role=role)
-        told = f"{username}: {found.role} to {role}"
-        record_audit(member=member, action="member.role_changed", subject=told)
-        found.role = role
-    return found
+    require_to_give(member, membership.role, role, to=f"change the role of {username} to {role}")
+    if membership.role != role:
+        _require_owner(membership, role)
+        Membership.objects.filter(pk=membership.pk).update(role=role)
+        subject = f"{username}: {membership.role} to {role}"
+        record_audit(member=member, action="member.role_changed", subject=subject)
+        membership.role = role
+    return membership
 
 
 @transaction.atomic
 def remove_member(*, member: Member, username: str) -> None:
     """Remove a member and revoke their tokens of this team; their other objects stay."""
     member.require(Role.MAINTAINER, to="remove a member from the team")
-    found = _lock_membership(member, username)
-    require_to_give(member, found.role, to=f"remove {username}, the team's {found.role},")
-    _end_membership(member, found, "member.removed")
+    membership = _lock_membership(member, username)
+    require_to_give(member, membership.role, to=f"remove {username}, the team's {membership.role},")
+    _end_membership(member, membership, "member.removed")
 
 
 @transaction.atomic
@@ -72,27 +72,27 @@ def remove_team(*, team: Team) -> None:
 def _lock_membership(member: Member, username: str) -> Membership:
     """Lock the team: if two owners leave at the same time, one must stay."""
     Team.objects.select_for_update().get(pk=member.team.pk)
-    found = Membership.objects.select_related("user").filter(
+    memberships = Membership.objects.select_related("user").filter(
         team=member.team, user__username=username
     )
-    membership = found.first()
+    membership = memberships.first()
     if membership is None:
         raise NotFoundError(f"no member named {username} is in this team")
     return membership
 
 
-def _require_owner(found: Membership, role: str | None) -> None:
-    others = Membership.objects.filter(team=found.team_id, role=Role.OWNER).exclude(pk=found.pk)
-    if found.role == Role.OWNER and role != Role.OWNER and not others.exists():
+def _require_owner(target: Membership, role: str | None) -> None:
+    others = Membership.objects.filter(team=target.team_id, role=Role.OWNER).exclude(pk=target.pk)
+    if target.role == Role.OWNER and role != Role.OWNER and not others.exists():
         raise ConflictError(
-            f"{found.user.get_username()} is the only owner of the team; "
+            f"{target.user.get_username()} is the only owner of the team; "
             "appoint another owner first"
         )
 
 
-def _end_membership(member: Member, found: Membership, action: str) -> None:
-    _require_owner(found, None)
-    tokens = ApiToken.objects.filter(team=found.team_id, user=found.user_id, revoked_at=None)
+def _end_membership(member: Member, target: Membership, action: str) -> None:
+    _require_owner(target, None)
+    tokens = ApiToken.objects.filter(team=target.team_id, user=target.user_id, revoked_at=None)
     tokens.update(revoked_at=utc_now())
-    found.delete()
-    record_audit(member=member, action=action, subject=found.user.get_username())
+    target.delete()
+    record_audit(member=member, action=action, subject=target.user.get_username())

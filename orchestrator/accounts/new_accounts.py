@@ -13,8 +13,8 @@ def create_account(*, username: str, password: str, email: str = "") -> User:
     try:
         user.full_clean(exclude=["password"])
     except ValidationError as error:
-        told = " ".join(error.message_dict.get("username", error.messages))
-        raise InvalidRequestError(told, field="username") from error
+        message = " ".join(error.message_dict.get("username", error.messages))
+        raise InvalidRequestError(message, field="username") from error
     try:
         validate_password(password, user)
     except ValidationError as error:

@@ -34,8 +34,8 @@ def start_team(*, slug: str, name: str, owner: str = "") -> StartedTeam:
     record_system_audit(team=team, action="team.created", subject=team.name)
     if not owner:
         new = store_invitation(team=team, role=Role.OWNER)
-        told = f"{new.invitation}: {Role.OWNER}"
-        record_system_audit(team=team, action="invitation.created", subject=told)
+        subject = f"{new.invitation}: {Role.OWNER}"
+        record_system_audit(team=team, action="invitation.created", subject=subject)
         return StartedTeam(team=team, invitation=new)
     user = User.objects.filter(username=owner).first()
     if user is None:

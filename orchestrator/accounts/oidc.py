@@ -130,10 +130,10 @@ class SignInElsewhere(DefaultSocialAccountAdapter):
             return None
         for address in sociallogin.email_addresses:
             users = load_users_by_email(address.email) if address.verified is True else []
-            found = users if len(users) == 1 else load_verified_users(address.email)
-            if len(found) == 1:
+            candidates = users if len(users) == 1 else load_verified_users(address.email)
+            if len(candidates) == 1:
                 sociallogin.pitwall_address = address.email
-                return found[0], address.email
+                return candidates[0], address.email
             if users:
                 raise ConflictError(
                     f"several accounts here have the address {address.email}: log in with your "

@@ -85,8 +85,8 @@ def set_quotas(*, team: Team, quotas: Quotas) -> None:
         "mirrors_mib": quotas.mirrors_mib if quotas.own else None,
     }
     TeamQuota.objects.update_or_create(team=team, defaults=values)
-    said = ", ".join(f"{name} {value}" for name, value in values.items() if name != "own")
-    subject = said.replace("None", "without limit") if quotas.own else "the defaults"
+    summary = ", ".join(f"{name} {value}" for name, value in values.items() if name != "own")
+    subject = summary.replace("None", "without limit") if quotas.own else "the defaults"
     record_system_audit(team=team, action="quota.set", subject=subject)
 
 

@@ -66,16 +66,16 @@ def rotate_seals(column: SealedColumn, *, write: bool = True) -> Iterator[SealRo
 
     Values sealed with the newest key stay unchanged, so it may be repeated at any time.
     """
-    found, last = SealRotation(column=column), None
+    report, last = SealRotation(column=column), None
     while True:
         with transaction.atomic():
             rows = _load_batch(column, last)
             for row in rows:
-                _rotate_row(row, found, write=write)
+                _rotate_row(row, report, write=write)
         if not rows:
             return
         last = rows[-1].pk
-        yield found
+        yield report
 
 
 def load_key_ids() -> tuple[str, ...]:
@@ -99,18 +99,18 @@ def _load_batch(column: SealedColumn, last: Any) -> list[models.Model]:
     return list(rows.only("pk", column.column).select_for_update(of=("self",))[:_BATCH])
 
 
-def _rotate_row(row: models.Model, found: SealRotation, *, write: bool) -> None:
-    name, keys = found.column.column, found.column.keys
+def _rotate_row(row: models.Model, report: SealRotation, *, write: bool) -> None:
+    name, keys = report.column.column, report.column.keys
     value = getattr(row, name)
-    found.rows += 1
+    report.rows += 1
 
     def rotate(sealed: Any) -> Any:
-        return _seal_again(sealed, found, found.column.build_context(row))
+        return _seal_again(sealed, report, report.column.build_context(row))
 
     try:
         new = _rotate_json(value, keys, rotate) if keys else rotate(value)
     except BrokenSealError as error:
-        found.broken.append(f"{row.pk}: {error}")
+        report.broken.append(f"{row.pk}: {error}")
         return
     if new != value and write:
         setattr(row, name, new)
@@ -125,13 +125,13 @@ def _rotate_bytes(sealed: bytes | memoryview | str) -> bytes:
     return sealed.encode() if isinstance(sealed, str) else bytes(sealed)
 
 
-def _seal_again(sealed: bytes | memoryview | str, found: SealRotation, place: str) -> bytes | str:
+def _seal_again(sealed: bytes | memoryview | str, report: SealRotation, place: str) -> bytes | str:
     """Return the value sealed with the newest key, of the same type; unchanged if it is already."""
     ring, text, old = load_keyring(), isinstance(sealed, str), _rotate_bytes(sealed)
-    found.keys[read_key_id(old) or UNNAMED] += 1
+    report.keys[read_key_id(old) or UNNAMED] += 1
     opened = ring.unseal(old, place)
     if ring.is_current(old):
         return sealed if isinstance(sealed, str) else old
-    found.resealed += 1
+    report.resealed += 1
     new = ring.seal(opened, place)
     return new.decode() if text else new

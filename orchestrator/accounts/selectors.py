@@ -85,8 +85,8 @@ def load_team(slug: str) -> Team:
 def load_memberships(user: User) -> tuple[Membership, ...]:
     """Return the user's memberships by the name of the team."""
     if user.known_memberships is None:
-        found = Membership.objects.select_related("team", "user").filter(user=user)
-        user.known_memberships = tuple(found.order_by("team__name", "team"))
+        memberships = Membership.objects.select_related("team", "user").filter(user=user)
+        user.known_memberships = tuple(memberships.order_by("team__name", "team"))
     return user.known_memberships
 
 
@@ -114,8 +114,8 @@ def load_first_owner(team: str | None) -> Member:
     InvalidRequestError if there is none, or if there are several teams and none is named.
     """
     owners = Membership.objects.select_related("team", "user").filter(role=Role.OWNER)
-    found = owners.filter(team__slug=team) if team else owners
-    teams = sorted({each.team.slug for each in found})
+    candidates = owners.filter(team__slug=team) if team else owners
+    teams = sorted({each.team.slug for each in candidates})
     if not teams:
         raise InvalidRequestError(
             f"there is no team {team}" if team else "no team has an owner yet"
@@ -124,7 +124,7 @@ def load_first_owner(team: str | None) -> Member:
         raise InvalidRequestError(
             f"there are several teams: choose one of {', '.join(teams)} with --team"
         )
-    return build_member(found.order_by("pk")[0])
+    return build_member(candidates.order_by("pk")[0])
 
 
 def load_token_member(secret: str) -> Member:

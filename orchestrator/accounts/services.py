@@ -55,8 +55,8 @@ def record_system_audit(*, team: Team, action: str, subject: object) -> None:
 def record_own_audit(*, user: User, action: str, subject: str = "") -> None:
     """Record a user's change of their own account in the audit logs of all their teams."""
     for membership in user.memberships.select_related("team", "user"):
-        told = subject or user.get_username()
-        record_audit(member=build_member(membership), action=action, subject=told)
+        audit_subject = subject or user.get_username()
+        record_audit(member=build_member(membership), action=action, subject=audit_subject)
 
 
 @transaction.atomic

@@ -58,10 +58,10 @@ def load_channels(member: Member) -> QuerySet[Channel]:
 
 
 def load_channel(member: Member, channel_id: UUID) -> Channel:
-    found = load_channels(member).filter(pk=channel_id).first()
-    if found is None:
+    channel = load_channels(member).filter(pk=channel_id).first()
+    if channel is None:
         raise NotFoundError("there is no such channel in this team")
-    return found
+    return channel
 
 
 def load_deliveries(channel: Channel) -> QuerySet[Delivery]:
@@ -72,12 +72,12 @@ def load_deliveries(channel: Channel) -> QuerySet[Delivery]:
 
 def load_delivery(member: Member, delivery_id: UUID) -> Delivery:
     rows = Delivery.objects.filter(channel__team=member.team).select_related("channel")
-    found = rows.prefetch_related("events").filter(pk=delivery_id).first()
-    if found is None:
+    delivery = rows.prefetch_related("events").filter(pk=delivery_id).first()
+    if delivery is None:
         raise NotFoundError(
             "there is no such delivery in this team; deliveries are deleted after 30 days"
         )
-    return found
+    return delivery
 
 
 def create_channel(*, member: Member, new: NewChannel) -> CreatedChannel:
@@ -193,14 +193,14 @@ def _check_host(url: str) -> str:
 
 
 def _parse_addresses(text: str) -> list[str]:
-    found = [word.strip() for word in text.replace(";", ",").split(",") if word.strip()]
-    for each in found:
+    addresses = [word.strip() for word in text.replace(";", ",").split(",") if word.strip()]
+    for each in addresses:
         try:
             validate_email(each)
         except ValidationError as error:
             raise InvalidRequestError(f"{each} is not an e-mail address", field="target") from error
-    if not 1 <= len(found) <= MOST_ADDRESSES:
+    if not 1 <= len(addresses) <= MOST_ADDRESSES:
         raise InvalidRequestError(
             f"expected 1 to {MOST_ADDRESSES} addresses, separated by commas", field="target"
         )
-    return found
+    return addresses

@@ -50,8 +50,8 @@ def load_due_deliveries(now: datetime) -> list[UUID]:
 
 def load_delivery_team(delivery_id: UUID) -> int | None:
     """Return the key of the team whose channel this delivery is for."""
-    found = Delivery.objects.filter(pk=delivery_id)
-    return found.values_list("channel__team", flat=True).first()
+    deliveries = Delivery.objects.filter(pk=delivery_id)
+    return deliveries.values_list("channel__team", flat=True).first()
 
 
 def deliver(delivery_id: UUID, now: datetime) -> bool:

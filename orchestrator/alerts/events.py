@@ -84,12 +84,12 @@ def _add_delivery(channel: Channel, event: Event, now: datetime) -> Delivery:
 
     The caller has locked the row of the channel.
     """
-    found = None
+    pending = None
     if channel.digest != Digest.IMMEDIATE:
         waiting = channel.deliveries.filter(state=DeliveryState.WAITING, tries=0, log=[])
         # Locked: a worker that sends it waits until it contains this event.
-        found = waiting.filter(next_at__gt=now).select_for_update().first()
-    delivery = found or Delivery.objects.create(
+        pending = waiting.filter(next_at__gt=now).select_for_update().first()
+    delivery = pending or Delivery.objects.create(
         channel=channel, next_at=compute_digest_time(channel.digest, now), created_at=now
     )
     delivery.events.add(event)
@@ -152,6 +152,6 @@ def _load_alert_events(
 
 def _delete_old(now: datetime) -> None:
     old = Event.objects.filter(at__lt=now - KEPT).values_list("pk", flat=True)[:200]
-    if found := list(old):
-        Delivery.objects.filter(events__in=found).delete()
-        Event.objects.filter(pk__in=found).delete()
+    if event_ids := list(old):
+        Delivery.objects.filter(events__in=event_ids).delete()
+        Event.objects.filter(pk__in=event_ids).delete()

@@ -24,10 +24,10 @@ def run_data(run: Run) -> dict[str, Any]:
     """
     benchmark = run.definition.benchmark
     cards = load_verdict_cards(build_system_member(run.team), [run])[run.pk]
-    told = "; ".join(f"{card.verdict}: {card.summary}" for card in cards) or run.message
+    text = "; ".join(f"{card.verdict}: {card.summary}" for card in cards) or run.message
     return {
         "title": f"{benchmark.title}: {_build_heading(run, cards)}",
-        "text": " ".join(told.split())[:500] or f"the run {run.state}",
+        "text": " ".join(text.split())[:500] or f"the run {run.state}",
         "url": page_url("run", run.pk),
         "run": {
             "id": str(run.pk),
@@ -49,13 +49,13 @@ def build_alert_data(alert: Alert, kind: EventKind) -> dict[str, Any]:
     change = row.confirmed_change if row.confirmed_change is not None else row.change
     label = alert.get_state_display().lower()
     what = "alert" if kind == EventKind.ALERT_RAISED else f"alert {label}"
-    told = (
+    text = (
         f"{series.metric.key} {format_change(change)} in {series.case.label} on "
         f"{series.host.name} at {row.commit.short_sha} {row.commit.subject}"
     )
     return {
         "title": f"{series.benchmark.title}: {what}",
-        "text": " ".join(told.split())[:500],
+        "text": " ".join(text.split())[:500],
         "url": page_url("alert", alert.pk),
         "alert": {
             "id": str(alert.pk),

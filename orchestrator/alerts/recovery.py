@@ -32,12 +32,12 @@ def find_fix(alert: Alert) -> Fix | None:
         series__in={row.series_id for row in rows}, commit__position__isnull=False
     ).exclude(state__in=_NOTHING)
     known = list(shifts.select_related("commit").order_by("commit__position"))
-    found = [
+    results = [
         _close_alert(row, [each for each in known if each.series_id == row.series_id])
         for row in rows
     ]
-    fixes = [each for each in found if each is not None]
-    if not fixes or len(fixes) < len(found):
+    fixes = [each for each in results if each is not None]
+    if not fixes or len(fixes) < len(results):
         return None
     last = max(fixes, key=lambda each: each.commit.position or 0)
     worst = max(fixes, key=lambda each: abs(each.left))

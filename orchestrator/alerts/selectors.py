@@ -52,16 +52,16 @@ def sort_by_change(rows: QuerySet[Alert]) -> QuerySet[Alert]:
 
 
 def load_alert(member: Member, alert_id: UUID) -> Alert:
-    found = load_alerts(member).filter(pk=alert_id).first()
-    if found is None:
+    alert = load_alerts(member).filter(pk=alert_id).first()
+    if alert is None:
         raise NotFoundError("there is no such alert in this team")
-    return found
+    return alert
 
 
 def load_bisections(alert: Alert) -> list[Bisection]:
     """Return the bisections of an alert from `load_alerts`, oldest first."""
-    found = [each for row in alert.change_points.all() for each in row.bisections.all()]
-    return sorted(found, key=lambda search: search.pk)
+    bisections = [each for row in alert.change_points.all() for each in row.bisections.all()]
+    return sorted(bisections, key=lambda search: search.pk)
 
 
 def count_open_alerts(team: Team) -> int:
@@ -74,5 +74,5 @@ def count_open_alerts(team: Team) -> int:
 def count_alerts(member: Member, *, owner: str = "") -> dict[str, int]:
     """Return the number of alerts in each state, including 0. `owner` as in `narrowed`."""
     rows = filter_by_owner(Alert.objects.filter(_filter_visible(member)), member, owner=owner)
-    found = dict(rows.order_by().values_list("state").annotate(alerts=Count("pk")))
-    return {str(state): found.get(state, 0) for state in AlertState.values}
+    counts = dict(rows.order_by().values_list("state").annotate(alerts=Count("pk")))
+    return {str(state): counts.get(state, 0) for state in AlertState.values}

@@ -70,8 +70,8 @@ def accept(*, member: Member, alert_id: UUID, reason: str) -> Alert:
     with transaction.atomic():
         alert = _to_do(member, alert_id, to="accept a new baseline")
         rows = alert.change_points.exclude(state__in=_NOTHING).order_by("-commit__position")
-        found = {row.series_id: row for row in rows.select_related("commit", *_OF_SERIES)}
-        for row in found.values():
+        shifts = {row.series_id: row for row in rows.select_related("commit", *_OF_SERIES)}
+        for row in shifts.values():
             store_baseline(
                 member=member, commit=row.commit, reason=_check_reason(reason), series=row.series
             )
@@ -106,8 +106,8 @@ def assign(*, member: Member, alert_id: UUID, username: str) -> Alert:
     with transaction.atomic():
         alert = _lock_alert(member, alert_id, to="assign an alert")
         alert.assignee = _load_user(member, username) if username else None
-        told = f"assigned to {username or 'nobody'}"
-        return _change_alert(member, alert, AlertState(alert.state), "", told=told)
+        log_text = f"assigned to {username or 'nobody'}"
+        return _change_alert(member, alert, AlertState(alert.state), "", log_text=log_text)
 
 
 def write_note(*, member: Member, alert_id: UUID, note: str) -> Alert:
@@ -115,8 +115,8 @@ def write_note(*, member: Member, alert_id: UUID, note: str) -> Alert:
     with transaction.atomic():
         alert = _lock_alert(member, alert_id, to="write a note")
         alert.note = note.strip()[:MAX_NOTE]
-        told = f"note: {alert.note}" if alert.note else "note removed"
-        return _change_alert(member, alert, AlertState(alert.state), "", told=told)
+        log_text = f"note: {alert.note}" if alert.note else "note removed"
+        return _change_alert(member, alert, AlertState(alert.state), "", log_text=log_text)
 
 
 def _lock_alert(member: Member, alert_id: UUID, *, to: str) -> Alert:
@@ -132,17 +132,17 @@ def _to_do(member: Member, alert_id: UUID, *, to: str) -> Alert:
 
 
 def _change_alert(
-    member: Member, alert: Alert, state: AlertState, note: str, *, told: str = ""
+    member: Member, alert: Alert, state: AlertState, note: str, *, log_text: str = ""
 ) -> Alert:
     """Change an alert.
 
-    `told` is the text for the log; the default is the new state with the note.
+    `log_text` is the text for the log; the default is the new state with the note.
     """
     alert.state, alert.note = state, note.strip()[:MAX_NOTE] or alert.note
     if state != AlertState.SILENCED:
         alert.silenced_until = None
     alert.changed_at, alert.changed_by = utc_now(), member.actor
-    text = told or ": ".join(filter(None, [_format_change(alert), note.strip()[:MAX_NOTE]]))
+    text = log_text or ": ".join(filter(None, [_format_change(alert), note.strip()[:MAX_NOTE]]))
     log_action(alert, text, at=alert.changed_at, by=member.user.get_username())
     alert.save()
     record_audit(member=member, action=f"alert.{state}", subject=alert.pk)

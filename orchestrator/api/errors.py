@@ -124,8 +124,8 @@ def _fetch_running(request: HttpRequest, error: FetchRunningError) -> HttpRespon
 
 def _answer_invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     faults = [(_format_location(each["loc"]), _format_message(each)) for each in error.errors]
-    field, said = faults[0]
-    detail = f"{field}: {said}" if field else said
+    field, message = faults[0]
+    detail = f"{field}: {message}" if field else message
     return build_problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, field=field, faults=faults)
 
 

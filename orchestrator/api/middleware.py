@@ -92,9 +92,9 @@ def _describe_error(request: HttpRequest, response: HttpResponse) -> HttpRespons
     status = HTTPStatus(response.status_code)
     methods = set(response.headers.get("Allow", "").replace(" ", "").split(","))
     allow = ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
-    said = _SAID.get(status, "{method} {path} was refused")
+    template = _SAID.get(status, "{method} {path} was refused")
     answer = build_problem(
-        status, said.format(method=request.method, path=request.path, allow=allow)
+        status, template.format(method=request.method, path=request.path, allow=allow)
     )
     if allow:
         answer.headers["Allow"] = allow

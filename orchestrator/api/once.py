@@ -34,11 +34,11 @@ def run_once(view: Callable[..., Any]) -> Callable[..., Any]:
         if key is None or not rules.once:
             return view(request, **values)
         caller = request.auth
-        said: list[Status[Any]] = []
+        responses: list[Status[Any]] = []
 
         def make() -> dict[str, Any]:
-            said.append(view(request, **values))
-            return _build_stored_response(said[0])
+            responses.append(view(request, **values))
+            return _build_stored_response(responses[0])
 
         answer, is_new = answer_once(
             member=caller.member,
@@ -48,7 +48,7 @@ def run_once(view: Callable[..., Any]) -> Callable[..., Any]:
             make=make,
         )
         if is_new:
-            return said[0]
+            return responses[0]
         response = HttpResponse(
             json.dumps(answer["body"]), status=answer["status"], content_type="application/json"
         )

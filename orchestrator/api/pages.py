@@ -41,9 +41,9 @@ def cut_page(
     """
     if after is not None:
         rows = rows.filter(pk__lt=after)
-    found = list(rows.order_by("-pk")[: limit + 1])
-    more = len(found) > limit
-    return found[:limit], str(found[limit - 1].pk) if more else None
+    batch = list(rows.order_by("-pk")[: limit + 1])
+    more = len(batch) > limit
+    return batch[:limit], str(batch[limit - 1].pk) if more else None
 
 
 def cut_named_page(
@@ -56,6 +56,6 @@ def cut_named_page(
             "there is no such entry; omit the cursor to start again", field="cursor"
         )
     first = names.index(after) + 1 if after is not None else 0
-    found = things[first : first + limit]
+    page = things[first : first + limit]
     more = first + limit < len(things)
-    return found, names[first + limit - 1] if more else None
+    return page, names[first + limit - 1] if more else None

@@ -38,10 +38,10 @@ def document() -> Document:
 @require_safe
 def openapi_document(request: HttpRequest) -> HttpResponse:
     """Return the document to everybody; 304 if the client has it."""
-    found = document()
-    known = get_conditional_response(request, etag=found.tag)
-    response = HttpResponse(found.content, content_type="application/json")
+    schema_file = document()
+    known = get_conditional_response(request, etag=schema_file.tag)
+    response = HttpResponse(schema_file.content, content_type="application/json")
     answer = response if known is None else HttpResponse(status=known.status_code)
-    answer.headers["ETag"] = found.tag
+    answer.headers["ETag"] = schema_file.tag
     answer.headers["Cache-Control"] = f"public, max-age={FRESH_S}"
     return answer

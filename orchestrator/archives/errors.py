@@ -10,7 +10,7 @@ _WORDS = 2000
 class ProgramFailedError(PitwallError):
     """A program of PostgreSQL failed; the message ends with the end of its output."""
 
-    def __init__(self, program: str, status: int, said: IO[bytes]) -> None:
-        said.seek(0)
-        words = said.read().decode(errors="replace").strip()[-_WORDS:]
+    def __init__(self, program: str, status: int, stderr: IO[bytes]) -> None:
+        stderr.seek(0)
+        words = stderr.read().decode(errors="replace").strip()[-_WORDS:]
         super().__init__(f"{program} failed with status {status}: {words or 'no message'}")

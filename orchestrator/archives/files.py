@@ -14,18 +14,18 @@ _PART = 1 << 20
 
 
 def copy_stream(
-    source: IO[bytes], out: IO[bytes] | None, told: Callable[[int], None]
+    source: IO[bytes], out: IO[bytes] | None, progress: Callable[[int], None]
 ) -> tuple[int, str]:
     """Copy `source` to `out` (if given).
 
-    Return size and SHA-256. `told` receives the size so far.
+    Return size and SHA-256. `progress` receives the size so far.
     """
     size, digest = 0, hashlib.sha256()
     while part := source.read(_PART):
         if out is not None:
             out.write(part)
         digest.update(part)
-        told(size := size + len(part))
+        progress(size := size + len(part))
     return size, digest.hexdigest()
 
 

@@ -32,8 +32,8 @@ class Suite:
 
 def load_suites() -> list[Suite]:
     """Return all suites, ordered by title."""
-    found = [_read_suite(path) for path in _get_folder().glob(f"*/{FILE}")]
-    return sorted(found, key=lambda suite: suite.title.lower())
+    suites = [_read_suite(path) for path in _get_folder().glob(f"*/{FILE}")]
+    return sorted(suites, key=lambda suite: suite.title.lower())
 
 
 def load_suite(slug: str) -> Suite:

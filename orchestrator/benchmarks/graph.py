@@ -45,15 +45,15 @@ def sort_topologically(nodes: Iterable[Node]) -> list[str]:
     children = _map_children(map_parents(known.values()))
     ready = [(node.committed_at, sha) for sha, node in known.items() if not missing[sha]]
     heapq.heapify(ready)
-    found = []
+    order = []
     while ready:
         _, sha = heapq.heappop(ready)
-        found.append(sha)
+        order.append(sha)
         for child in children[sha]:
             missing[child] -= 1
             if not missing[child]:
                 heapq.heappush(ready, (known[child].committed_at, child))
-    return found
+    return order
 
 
 def follow_first_parents(parents: Parents, tip: str) -> list[str]:
@@ -68,14 +68,14 @@ def follow_first_parents(parents: Parents, tip: str) -> list[str]:
 
 def find_ancestors(parents: Parents, tip: str) -> set[str]:
     """Return the known commits that `tip` contains, including itself."""
-    found: set[str] = set()
+    ancestors: set[str] = set()
     todo = [tip]
     while todo:
         sha = todo.pop()
-        if sha in parents and sha not in found:
-            found.add(sha)
+        if sha in parents and sha not in ancestors:
+            ancestors.add(sha)
             todo += parents[sha]
-    return found
+    return ancestors
 
 
 def find_ancestry_path(nodes: Sequence[Node], before: str, after: str) -> list[str]:
@@ -154,9 +154,9 @@ def _follow_own_line(parents: Parents, tip: str, taken: Mapping[str, int]) -> tu
 
 
 def _map_children(parents: Parents) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+    children: dict[str, list[str]] = defaultdict(list)
     for sha, above in parents.items():
         for parent in dict.fromkeys(above):
             if parent in parents:
-                found[parent].append(sha)
-    return found
+                children[parent].append(sha)
+    return children

@@ -98,8 +98,8 @@ def find_picked(
         },
     )
     wanted = {case.key for case in chosen}
-    found = {case.key for case in cases if _includes_case(grid, picked, case)}
-    return picked if found == wanted else None
+    keys = {case.key for case in cases if _includes_case(grid, picked, case)}
+    return picked if keys == wanted else None
 
 
 def build_expression(grid: Grid, picked: GridSelection) -> str:

@@ -29,9 +29,9 @@ def build_definition_schema() -> Schema:
 
     It cannot check rules across several fields, such as placeholders without an axis.
     """
-    found = Spec.model_json_schema()
-    root = {key: value for key, value in found.items() if key != "$defs"}
-    models: dict[str, Schema] = {"Spec": root, **found["$defs"]}
+    schema = Spec.model_json_schema()
+    root = {key: value for key, value in schema.items() if key != "$defs"}
+    models: dict[str, Schema] = {"Spec": root, **schema["$defs"]}
     for each in _iterate_schemas(models):
         _clean_schema(each)
     for name, model in models.items():

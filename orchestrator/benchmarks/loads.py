@@ -39,11 +39,11 @@ def build_load_specs(spec: Spec, parameters: Mapping[str, Scalar]) -> tuple[Load
         _build_step_spec(whole, step, first=not place)
         for place, step in enumerate(load.steps or ())
     )
-    found = steps or (whole,)
-    for each in found:
+    specs = steps or (whole,)
+    for each in specs:
         for field, problem in [*TOOLS[load.tool].problems(each), *_search_problems(load)]:
             raise InvalidRequestError(f"load.{field}: {problem}", field=f"load.{field}")
-    return found
+    return specs
 
 
 def count_measured_loads(spec: Spec, parameters: Mapping[str, Scalar]) -> int:
@@ -234,8 +234,8 @@ def _check_words(spec: Spec, load: LoadSpec) -> None:
     texts += [(f"headers.{name}", value) for name, value in load.headers]
     taken = set(list_service_placeholders(spec.services))
     for where, text in texts:
-        if found := find_placeholders(text) & taken:
-            problem = f"{{{min(found)}}} would be replaced on the host: write it another way"
+        if conflicts := find_placeholders(text) & taken:
+            problem = f"{{{min(conflicts)}}} would be replaced on the host: write it another way"
             raise refuse(f"load.{where}", problem)
 
 

@@ -44,8 +44,8 @@ def expand(spec: Spec) -> list[CaseSpec]:
         dict(zip(spec.matrix, values, strict=True)) for values in product(*spec.matrix.values())
     )
     added = ({axis: cell[axis] for axis in spec.matrix} for cell in spec.include)
-    found = [cell for cell in whole if not _is_excluded(cell, spec)]
-    cases = {case.key: case for case in map(build_case, [*found, *added])}
+    remaining = [cell for cell in whole if not _is_excluded(cell, spec)]
+    cases = {case.key: case for case in map(build_case, [*remaining, *added])}
     if not cases:
         raise InvalidRequestError("every cell of the matrix is excluded", field="exclude")
     return list(cases.values())

@@ -122,23 +122,23 @@ def _parse_metric(name: str, text: str) -> str:
 
 
 def _parse_seconds(value: str, text: str, _op: str) -> float:
-    found = _VALUE.fullmatch(value)
-    if found is None or found[2] not in _POWERS or not float(found[1]):
+    match = _VALUE.fullmatch(value)
+    if match is None or match[2] not in _POWERS or not float(match[1]):
         raise ValueError(
             f"in {text!r}: expected a duration above 0 in us, ms or s, such as 50 ms, got {value!r}"
         )
     # Parsed with its exponent instead of divided: 99.9 / 100 is not 0.999.
-    return float(f"{found[1]}e{_POWERS[found[2]]}")
+    return float(f"{match[1]}e{_POWERS[match[2]]}")
 
 
 def _share(value: str, text: str, op: str) -> float:
-    found = _VALUE.fullmatch(value)
-    if found is None or found[2] != "%" or not _OPERATORS[op](100, float(found[1])):
+    match = _VALUE.fullmatch(value)
+    if match is None or match[2] != "%" or not _OPERATORS[op](100, float(match[1])):
         most = "up to" if op == ">=" else "under"
         raise ValueError(
             f"in {text!r}: expected a percentage {most} 100 %, such as 99 %, got {value!r}"
         )
-    return float(f"{found[1]}e-2")
+    return float(f"{match[1]}e-2")
 
 
 def _name(metric: str) -> str:

@@ -52,13 +52,13 @@ class Option(Strict):
 
     def changes(self) -> dict[str, Any]:
         """Return the parts of a definition that it changes."""
-        told: dict[str, Any] = {
+        parts: dict[str, Any] = {
             "subject": self.subject,
             "services": self.services,
             "load": self.load,
             "limits": self.limits,
         }
-        changed = {name: part for name, part in told.items() if part}
+        changed = {name: part for name, part in parts.items() if part}
         if self.checks is not None:
             changed["checks"] = self.checks
         return changed
@@ -86,11 +86,11 @@ def find_version_problem(version: str | None, wanted: str) -> str:
     """
     if wanted == "*":
         return ""
-    found = _RELEASE.match(version or "")
-    if found is None:
+    match = _RELEASE.match(version or "")
+    if match is None:
         return f"reports no version, but {wanted} is required"
     try:
-        fits = SpecifierSet(wanted).contains(Version(found.group()), prereleases=True)
+        fits = SpecifierSet(wanted).contains(Version(match.group()), prereleases=True)
     except InvalidVersion:
         fits = False
     return "" if fits else f"is {version}, but {wanted} is required"

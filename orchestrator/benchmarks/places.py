@@ -25,10 +25,10 @@ def _find_deepest_line(node: Node, path: str) -> int | None:
     """Return the line of the last existing step of `path`; None if even the first is missing."""
     line = None
     while path:
-        found = _step(node, path)
-        if found is None:
+        step = _step(node, path)
+        if step is None:
             break
-        line, node, path = found
+        line, node, path = step
     return line
 
 

@@ -159,8 +159,8 @@ def resolve_as_fetched() -> Iterator[None]:
 
     Other names wait for a fetch.
     """
-    asked = _asked.get()
-    token = _asked.set(asked and asked._replace(strict=False))
+    scope = _asked.get()
+    token = _asked.set(scope and scope._replace(strict=False))
     try:
         yield
     finally:
@@ -173,20 +173,20 @@ def check_fetched(project: Project, *, known: bool) -> None:
     Raise FetchRunningError if a fetch has to end first, and InvalidRequestError if it failed
     several times.
     """
-    asked = _asked.get()
-    strict = asked is not None and asked.strict
+    scope = _asked.get()
+    strict = scope is not None and scope.strict
     if known and not strict:
         return
     fetch = load_fetch(project)
-    if asked is not None and asked.reads:
+    if scope is not None and scope.reads:
         _check_read(fetch)
         return
-    since = asked.since() if asked else read_database_time() - UNKNOWN_AGAIN
+    since = scope.since() if scope else read_database_time() - UNKNOWN_AGAIN
     has_succeeded = since is not None and fetch.has_succeeded_since(since)
     # After a fetch that succeeded, the mirror may be lost or belong to an earlier URL.
     if has_succeeded and not open_repository(project).is_empty():
         return
-    has_failed = since is not None and fetch.has_failed_since(since, asked.tries if asked else 1)
+    has_failed = since is not None and fetch.has_failed_since(since, scope.tries if scope else 1)
     if has_failed or (not strict and fetch.state == "failed"):
         raise _build_fetch_error(fetch)
     raise FetchRunningError(project, urgent=strict, problem=fetch.error)
@@ -227,10 +227,10 @@ class Refs:
         parts = _PARTS.match(ref)
         base, way = (parts[1], parts[2]) if parts else (ref, "")
         if base not in self._bases:
-            found = repository.find(base)
-            is_hash = found is not None and _HASH.match(base) and found.startswith(base)
+            sha = repository.find(base)
+            is_hash = sha is not None and _HASH.match(base) and sha.startswith(base)
             if not is_hash:
-                check_fetched(self._project, known=found is not None)
+                check_fetched(self._project, known=sha is not None)
             # A fetch may have ended since the first attempt.
             self._bases[base] = repository.resolve(base)
         return repository.resolve(f"{self._bases[base]}{way}")
@@ -301,13 +301,13 @@ def _newest_measured(
             points__trials__gt=0,
         ).values_list("sha", flat=True)
     )
-    found = next((sha for sha in left if sha in measured), None)
-    if found is None:
+    newest = next((sha for sha in left if sha in measured), None)
+    if newest is None:
         raise _wrong(
             f"of the newest {len(left)} commits of {branch} none was measured with "
             f"{benchmark.slug}: name a commit, or measure {branch} first"
         )
-    return refs.commit(found)
+    return refs.commit(newest)
 
 
 def _wrong(message: str) -> InvalidRequestError:

@@ -26,24 +26,24 @@ class ReportedCommit:
     branch: str = ""
 
 
-def store_reported_commit(*, project: Project, told: ReportedCommit) -> Commit:
+def store_reported_commit(*, project: Project, commit: ReportedCommit) -> Commit:
     """Return the commit of this hash; it is created if it is new.
 
     Data of the repository takes precedence over data of the client. If the last fetch did not bring
     the commit, another fetch is requested, and until then a commit of the default branch counts as
     the newest one.
     """
-    known = project.commits.filter(sha=told.sha).first()
+    known = project.commits.filter(sha=commit.sha).first()
     if known is not None:
         return known
-    return _from_repository(project, told.sha) or _append_commits(project, told)
+    return _from_repository(project, commit.sha) or _append_commits(project, commit)
 
 
-def store_reported_commits(*, project: Project, told: Sequence[ReportedCommit]) -> dict[str, int]:
+def store_reported_commits(*, project: Project, batch: Sequence[ReportedCommit]) -> dict[str, int]:
     """Return hash → id of many commits; new ones are created in order, as by
     `store_reported_commit`."""
-    known = _load_known(project, told)
-    unknown = [each for each in told if each.sha not in known]
+    known = _load_known(project, batch)
+    unknown = [each for each in batch if each.sha not in known]
     if not unknown:
         return known
     held = _find_fetched(project, [each.sha for each in unknown])
@@ -55,8 +55,8 @@ def store_reported_commits(*, project: Project, told: Sequence[ReportedCommit]) 
     return known | _append_all(project, [each for each in unknown if each.sha not in known])
 
 
-def _load_known(project: Project, told: Sequence[ReportedCommit]) -> dict[str, int]:
-    shas = [each.sha for each in told]
+def _load_known(project: Project, batch: Sequence[ReportedCommit]) -> dict[str, int]:
+    shas = [each.sha for each in batch]
     return dict(project.commits.filter(sha__in=shas).values_list("sha", "pk"))
 
 
@@ -71,13 +71,13 @@ def _find_fetched(project: Project, shas: Sequence[str]) -> set[str]:
 
 
 @transaction.atomic
-def _append_all(project: Project, told: Sequence[ReportedCommit]) -> dict[str, int]:
+def _append_all(project: Project, batch: Sequence[ReportedCommit]) -> dict[str, int]:
     # Other requests with new commits wait here, and then see ours.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-    known = _load_known(project, told)
+    known = _load_known(project, batch)
     newest = project.commits.aggregate(newest=Max("position"))["newest"]
     rows = []
-    for each in (each for each in told if each.sha not in known):
+    for each in (each for each in batch if each.sha not in known):
         row = _build_commit(project, each, newest)
         newest = row.position if row.position is not None else newest
         rows.append(row)
@@ -98,27 +98,27 @@ def _from_repository(project: Project, sha: str) -> Commit | None:
 
 
 @transaction.atomic
-def _append_commits(project: Project, told: ReportedCommit) -> Commit:
+def _append_commits(project: Project, entry: ReportedCommit) -> Commit:
     # Other requests with new commits wait here, and then see ours.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-    known = project.commits.filter(sha=told.sha).first()
+    known = project.commits.filter(sha=entry.sha).first()
     if known is not None:
         return known
-    row = _build_commit(project, told, project.commits.aggregate(newest=Max("position"))["newest"])
+    row = _build_commit(project, entry, project.commits.aggregate(newest=Max("position"))["newest"])
     row.save(force_insert=True)
     return row
 
 
-def _build_commit(project: Project, told: ReportedCommit, newest: int | None) -> Commit:
+def _build_commit(project: Project, commit: ReportedCommit, newest: int | None) -> Commit:
     """Return a commit after the `newest` position if it is on the default branch."""
-    is_main = told.branch in ("", project.default_branch)
+    is_main = commit.branch in ("", project.default_branch)
     return Commit(
         project=project,
-        sha=told.sha,
-        parents=list(told.parents),
-        subject=told.subject or f"Commit {told.sha[:10]}",
-        author=told.author,
-        committed_at=told.committed_at or utc_now(),
+        sha=commit.sha,
+        parents=list(commit.parents),
+        subject=commit.subject or f"Commit {commit.sha[:10]}",
+        author=commit.author,
+        committed_at=commit.committed_at or utc_now(),
         position=(-1 if newest is None else newest) + 1 if is_main else None,
         mainline=is_main,
     )

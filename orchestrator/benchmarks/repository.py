@@ -149,20 +149,20 @@ class Repository:
 
         It never fetches. Raise InvalidRequestError for a name that the last fetch did not bring.
         """
-        found = self.find(ref)
-        if found is None:
+        sha = self.find(ref)
+        if sha is None:
             raise InvalidRequestError(
                 f"there is no commit, branch or tag {ref} in the repository; check the spelling, "
                 "and that it was pushed"
             )
-        return found
+        return sha
 
     def find(self, ref: str) -> str | None:
         """Like `resolve`, but return None for a name that the mirror does not know."""
         if not _REF.match(ref):
             raise InvalidRequestError(f"{ref!r} is not the name of a commit, branch or tag")
-        found = self._lookup(ref)
-        return None if found is None else found.strip()
+        output = self._lookup(ref)
+        return None if output is None else output.strip()
 
     def describe(self, sha: str) -> CommitFacts:
         return _commit(self._git("show", "--no-patch", f"--format={_FIELDS}", sha).strip("\n"))
@@ -222,8 +222,8 @@ class Repository:
 
     def merge_base(self, one: str, other: str) -> str | None:
         """Return the newest common commit; None if there is none."""
-        found = self._try("merge-base", "--end-of-options", one, other)
-        return found.split()[0] if found else None
+        output = self._try("merge-base", "--end-of-options", one, other)
+        return output.split()[0] if output else None
 
     def only_in(self, ref: str, other: str) -> list[str]:
         """Return the commits that `ref` contains and `other` does not."""
@@ -273,12 +273,12 @@ class Repository:
 
     def _select(self, shas: Collection[str], *revisions: str) -> set[str]:
         """Filter a list that may have millions of hashes, without keeping it in memory."""
-        found = _Selection(shas)
+        selection = _Selection(shas)
         call_git(
             "--git-dir", str(self._mirror), "rev-list", *revisions, "--",
-            target=found, most_bytes=MOST_LISTED_BYTES,
+            target=selection, most_bytes=MOST_LISTED_BYTES,
         )  # fmt: skip
-        return found.shas
+        return selection.shas
 
     def _pack(self, *args: str, target: Any) -> None:
         call_git(

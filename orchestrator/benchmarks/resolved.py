@@ -18,12 +18,12 @@ _NOT_MEASURED = frozenset(
 
 def select_options(spec: Spec, parameters: Mapping[str, Scalar]) -> dict[str, Option]:
     """Return the changes for each axis whose value in this case has some."""
-    found = {
+    options = {
         axis: spec.options[axis].get(format_axis_value(parameters[axis]))
         for axis in spec.matrix
         if axis in spec.options and axis in parameters
     }
-    return {axis: option for axis, option in found.items() if option is not None}
+    return {axis: option for axis, option in options.items() if option is not None}
 
 
 def resolve(spec: Spec, parameters: Mapping[str, Scalar]) -> Spec:

@@ -79,14 +79,14 @@ def review_spec(spec: Spec) -> Review:
 
 
 def _list_requirements(spec: Spec) -> dict[str, dict[str, list[str]]]:
-    found: dict[str, dict[str, list[str]]] = {}
+    requirements: dict[str, dict[str, list[str]]] = {}
     for program, versions in spec.requires.items():
-        found.setdefault(program, {})[versions] = []
+        requirements.setdefault(program, {})[versions] = []
     for options in spec.options.values():
         for value, option in options.items():
             for program, versions in option.requires.items() if not option.unsupported else ():
-                found.setdefault(program, {}).setdefault(versions, []).append(value)
-    return dict(sorted(found.items()))
+                requirements.setdefault(program, {}).setdefault(versions, []).append(value)
+    return dict(sorted(requirements.items()))
 
 
 def _build_fault(source: str, error: InvalidRequestError) -> Fault:

@@ -66,10 +66,10 @@ def load_benchmarks_with_versions(member: Member) -> QuerySet[Any]:
 
 def load_benchmark(member: Member, slug: str, project: str | None = None) -> Benchmark:
     """Return the benchmark; `project` is required only if two projects share the name."""
-    found = load_benchmarks(member).filter(slug=slug)
+    matches = load_benchmarks(member).filter(slug=slug)
     if project:
-        found = found.filter(project__slug=project)
-    benchmarks = list(found[:2])
+        matches = matches.filter(project__slug=project)
+    benchmarks = list(matches[:2])
     if not benchmarks:
         known = ", ".join(load_benchmarks(member).values_list("slug", flat=True)) or "none"
         raise NotFoundError(f"the team has no benchmark {slug}; its benchmarks are: {known}")
@@ -131,8 +131,8 @@ def load_project_commits(member: Member, project: Project, shas: Sequence[str]) 
         # Commits of runs or with points; others are stored only because they are between them.
         has_points = Q(points__series__benchmark__project=project)
         known = known.filter(has_points | Q(variants__isnull=False)).distinct()
-    found = list(known[:_MOST_ALIKE])
-    return [_require_one(found, sha, project) for sha in shas]
+    commits = list(known[:_MOST_ALIKE])
+    return [_require_one(commits, sha, project) for sha in shas]
 
 
 def _require_one(commits: Sequence[Commit], sha: str, project: Project) -> Commit:
@@ -214,8 +214,8 @@ def load_stored_spec(definition: UUID, digest: str) -> StoredSpec:
 
     The digest is part of the key, because an import may bring back the id of a deleted definition.
     """
-    found = Definition.objects.only("spec", "axes").get(pk=definition, digest=digest)
-    return StoredSpec(parse_stored(found))
+    row = Definition.objects.only("spec", "axes").get(pk=definition, digest=digest)
+    return StoredSpec(parse_stored(row))
 
 
 def parse_stored(definition: Definition) -> Spec:

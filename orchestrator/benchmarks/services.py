@@ -135,8 +135,8 @@ def _load_case_ids(benchmark: Benchmark, cases: Sequence[CaseSpec]) -> dict[str,
 def find_definition_files(*, project: Project, ref: str = "") -> tuple[Commit, list[str]]:
     """Return the definition files of a commit (default: the newest one of the default branch)."""
     commit = resolve_ref(project=project, ref=ref or project.default_branch)
-    found = open_repository(project).files(commit.sha, ROOT_FILE, FOLDER)
-    return commit, sorted(path for path in found if _FILE.match(path))
+    paths = open_repository(project).files(commit.sha, ROOT_FILE, FOLDER)
+    return commit, sorted(path for path in paths if _FILE.match(path))
 
 
 def build_slug(project: Project, path: str) -> str:

@@ -51,14 +51,14 @@ class NewLink:
 
 def load_public_project(team: str, slug: str) -> Project:
     """Raise NotFoundError for a private project as well, so that nobody learns that it exists."""
-    found = (
+    project = (
         Project.objects.select_related("team")
         .filter(team__slug=team, slug=slug, public_since__isnull=False)
         .first()
     )
-    if found is None:
+    if project is None:
         raise NotFoundError("there is no public project at this address")
-    return found
+    return project
 
 
 def build_public_address(project: Project) -> str:
@@ -131,15 +131,15 @@ def load_share_links(member: Member) -> QuerySet[ShareLink]:
 
 def load_share_link(secret: str) -> ShareLink:
     """Return the link of a secret; NotFoundError if it is unknown, revoked or expired."""
-    found = (
+    link = (
         ShareLink.objects.select_related("project__team")
         .filter(digest=hash_secret(secret), revoked_at=None, expires_at__gt=utc_now())
         .first()
     )
-    if found is None:
+    if link is None:
         raise NotFoundError("this link has expired or was revoked; ask for a new one")
-    _record_use(found, utc_now())
-    return found
+    _record_use(link, utc_now())
+    return link
 
 
 def _record_use(link: ShareLink, now: datetime) -> None:

@@ -35,12 +35,12 @@ def compute_diff(before: str, after: str) -> list[DiffLine]:
     old, new = before.splitlines(), after.splitlines()
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     groups = list(matcher.get_grouped_opcodes(CONTEXT)) if old != new else []
-    found: list[DiffLine] = []
+    lines: list[DiffLine] = []
     for group in groups:
-        found.append(DiffLine(sign="@", old=group[0][1] + 1, new=group[0][3] + 1, text=""))
+        lines.append(DiffLine(sign="@", old=group[0][1] + 1, new=group[0][3] + 1, text=""))
         for tag, *place in group:
-            found += _build_changed_lines(tag, (place[0], place[1], place[2], place[3]), old, new)
-    return found
+            lines += _build_changed_lines(tag, (place[0], place[1], place[2], place[3]), old, new)
+    return lines
 
 
 def compare_cases(before: Spec, after: Spec) -> CaseChanges:

@@ -47,7 +47,7 @@ def judge_calibration(run: Run) -> Calibration | None:
     if host is None:
         return None
     readings = _load_readings(run)
-    found, _ = Calibration.objects.get_or_create(
+    calibration, _ = Calibration.objects.get_or_create(
         run=run,
         defaults={
             "host": host,
@@ -59,17 +59,17 @@ def judge_calibration(run: Run) -> Calibration | None:
             "at": utc_now(),
         },
     )
-    return found
+    return calibration
 
 
 def _load_readings(run: Run) -> Readings:
     keys = list_primary_metrics(read_spec(run.definition))
     pairs = _load_pairs(run)
-    values = load_values([trial for found in pairs.values() for trial in chain(*found)], keys)
+    values = load_values([trial for group in pairs.values() for trial in chain(*group)], keys)
     readings: Readings = defaultdict(dict)
-    for case, found in sorted(pairs.items()):
+    for case, group in sorted(pairs.items()):
         for key in keys:
-            noise = estimate_noise(list(_iterate_differences(found, values, key)))
+            noise = estimate_noise(list(_iterate_differences(group, values, key)))
             if noise is not None:
                 readings[case][key] = asdict(noise)
     return dict(readings)
@@ -90,11 +90,11 @@ def _load_pairs(run: Run) -> Pairs:
     trials = Trial.objects.filter(
         job__run=run, state=TrialState.MEASURED, validity__in=COUNTED_VALIDITIES
     ).values_list("case__key", "round", "pk")
-    found: dict[tuple[str, int], list[UUID]] = defaultdict(list)
+    groups: dict[tuple[str, int], list[UUID]] = defaultdict(list)
     for case, number, trial in trials.order_by("case__key", "round"):
-        found[case, (number - 1) // 2].append(trial)
+        groups[case, (number - 1) // 2].append(trial)
     pairs: Pairs = defaultdict(list)
-    for (case, _), both in found.items():
+    for (case, _), both in groups.items():
         if len(both) == 2:
             pairs[case].append((both[0], both[1]))
     return pairs

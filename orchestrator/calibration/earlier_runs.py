@@ -28,13 +28,13 @@ def load_earlier_noise(host: Host, benchmark: Benchmark, metric: str) -> dict[st
     """
     blocks = _load_blocks(host, benchmark)
     values = load_values([trial for pair in blocks.values() for trial in pair.values()], [metric])
-    found: dict[str, dict[UUID, list[float]]] = defaultdict(lambda: defaultdict(list))
+    ratios: dict[str, dict[UUID, list[float]]] = defaultdict(lambda: defaultdict(list))
     for (job, case, _), pair in blocks.items():
         first, second = (values.get(pair.get(at), {}).get(metric, 0.0) for at in (0, 1))  # type: ignore[arg-type]
         if first > 0 and second > 0:
-            found[case][job].append(math.log(second / first))
+            ratios[case][job].append(math.log(second / first))
     return {
-        case: noise for case, jobs in found.items() if (noise := _select_newest(jobs)) is not None
+        case: noise for case, jobs in ratios.items() if (noise := _select_newest(jobs)) is not None
     }
 
 
@@ -58,7 +58,7 @@ def _load_blocks(host: Host, benchmark: Benchmark) -> Blocks:
     rows = trials.order_by("-job__created_at", "job_id", "round").values_list(
         "job_id", "case__key", "round", "variant__position", "pk"
     )
-    found: Blocks = defaultdict(dict)
+    blocks: Blocks = defaultdict(dict)
     for job, case, number, variant, trial in rows[:MOST_TRIALS]:
-        found[job, case, number][variant] = trial
-    return found
+        blocks[job, case, number][variant] = trial
+    return blocks

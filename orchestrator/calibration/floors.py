@@ -47,10 +47,10 @@ def load_noise_floors(member: Member) -> dict[UUID, Floor]:
     of_host: dict[UUID, list[Calibration]] = {}
     for each in _load_newest(member):
         of_host.setdefault(each.host_id, []).append(each)
-    found = {
+    floors = {
         host_id: _build_floor(known, epochs.get(host_id, 0)) for host_id, known in of_host.items()
     }
-    return {host_id: floor for host_id, floor in found.items() if floor is not None}
+    return {host_id: floor for host_id, floor in floors.items() if floor is not None}
 
 
 def _load_newest(member: Member) -> list[Calibration]:
@@ -85,5 +85,5 @@ def _build_floor(known: list[Calibration], epoch: int) -> Floor | None:
 
 
 def _read_sigma(calibration: Calibration, metric: str) -> float | None:
-    told = [case[metric]["sigma"] for case in calibration.readings.values() if metric in case]
-    return median(told) if told else None
+    sigmas = [case[metric]["sigma"] for case in calibration.readings.values() if metric in case]
+    return median(sigmas) if sigmas else None

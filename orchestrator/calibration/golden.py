@@ -192,8 +192,8 @@ def _load_readings(run: Run) -> Readings:
         for key, value in readings_of_trial.items():
             values[cases[trial], key].append(value)
     readings: Readings = defaultdict(dict)
-    for (case, key), found in sorted(values.items()):
-        readings[case][key] = median(found)
+    for (case, key), samples in sorted(values.items()):
+        readings[case][key] = median(samples)
     return dict(readings)
 
 

@@ -107,11 +107,11 @@ def load_host_noise(host: Host, benchmark: Benchmark, metric: Metric) -> HostNoi
 
 
 def _read_calibrated_noise(host: Host, calibration: Calibration, metric: Metric) -> HostNoise:
-    found = {case: read_noise(calibration, case, metric.key) for case in calibration.readings}
+    by_case = {case: read_noise(calibration, case, metric.key) for case in calibration.readings}
     return HostNoise(
         host=host,
         metric=metric,
-        cases={case: noise for case, noise in found.items() if noise is not None},
+        cases={case: noise for case, noise in by_case.items() if noise is not None},
         source=f"by its calibration with {calibration.benchmark.title}",
     )
 

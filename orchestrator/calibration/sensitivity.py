@@ -73,29 +73,29 @@ def present_epoch(host: Host) -> int:
 def present_calibrations(host: Host) -> list[Calibration]:
     """Return each benchmark's newest calibration with a result in the present epoch."""
     present = load_calibrations(host).filter(epoch=present_epoch(host)).exclude(readings={})
-    found: dict[int, Calibration] = {}
+    newest: dict[int, Calibration] = {}
     for each in present:
-        found.setdefault(each.benchmark_id, each)
-    return list(found.values())
+        newest.setdefault(each.benchmark_id, each)
+    return list(newest.values())
 
 
 def load_newest_calibration(host: Host, benchmark: Benchmark) -> Calibration | None:
     """Return the newest calibration with that benchmark, or else with any other."""
-    found = present_calibrations(host)
-    return next((each for each in found if each.benchmark == benchmark), next(iter(found), None))
+    newest = present_calibrations(host)
+    return next((each for each in newest if each.benchmark == benchmark), next(iter(newest), None))
 
 
 def list_sensitivities(calibration: Calibration) -> list[Sensitivity]:
     """Return the results of a calibration by case, primary metrics in order."""
     labels = dict(calibration.benchmark.cases.values_list("key", "label"))
-    found = list(_compute_sensitivities(calibration.readings, labels))
-    return sorted(found, key=lambda sight: sight.label)
+    sensitivities = list(_compute_sensitivities(calibration.readings, labels))
+    return sorted(sensitivities, key=lambda sight: sight.label)
 
 
 def read_noise(calibration: Calibration, case: str, metric: str) -> Noise | None:
     """Return the noise of one metric of a case in a calibration."""
-    found = calibration.readings.get(case, {}).get(metric)
-    return Noise(**found) if found else None
+    reading = calibration.readings.get(case, {}).get(metric)
+    return Noise(**reading) if reading else None
 
 
 def _compute_sensitivities(

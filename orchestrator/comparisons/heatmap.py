@@ -66,12 +66,12 @@ def list_axes(report: ComparisonReport) -> dict[str, Axis]:
     # Cases are in the order of their matrix.
     cases = sorted(report.cases, key=lambda case: case.case.pk)
     names = dict.fromkeys(name for case in cases for name in case.case.parameters)
-    found = [_build_axis(name, cases) for name in names]
+    axes = [_build_axis(name, cases) for name in names]
     for name in (HOST, PROFILE, CASE):
         if name not in names:
             values = {read_axis_value(case, name) for case in cases}
-            found.append(Axis(name=name, title=_title(name), values=_build_labels(sorted(values))))
-    several = [axis for axis in found if len(axis.values) > 1]
+            axes.append(Axis(name=name, title=_title(name), values=_build_labels(sorted(values))))
+    several = [axis for axis in axes if len(axis.values) > 1]
     metrics = list_primary_metrics(report)
     if len(metrics) > 1 and METRIC not in names:
         several.append(Axis(name=METRIC, title="metric", values=tuple(metrics.items())))
@@ -115,11 +115,11 @@ def build_heat_map(
     metric = metric if metric in list_primary_metrics(report) and METRIC not in names else ""
     lying: dict[tuple[str, str], list[_TileInput]] = defaultdict(list)
     for case in report.cases:
-        for key, told in _list_tile_inputs(case, metric, METRIC in names):
+        for key, entry in _list_tile_inputs(case, metric, METRIC in names):
             lying[_read_position(case, names[0], key), _read_position(case, names[1], key)].append(
-                told
+                entry
             )
-    tiles = {place: _build_tile(found) for place, found in lying.items()}
+    tiles = {place: _build_tile(entries) for place, entries in lying.items()}
     return HeatMap(
         rows=_limit_axis(
             axes[names[0]], MOST_ROWS, ((row, each) for (row, _), each in tiles.items())
@@ -150,9 +150,9 @@ def _build_labels(values: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _choose_axes(axes: Mapping[str, Axis], rows: str, columns: str) -> tuple[str, str] | None:
-    asked = rows in axes or columns in axes
+    requested = rows in axes or columns in axes
     telling = [name for name in axes if name not in (PROFILE, CASE, METRIC)]
-    if not asked and len(telling) < 2:
+    if not requested and len(telling) < 2:
         return None
     telling.sort(key=lambda name: (len(axes[name].values) > MOST_ROWS, -len(axes[name].values)))
     usual = [*telling, *(name for name in (METRIC, CASE, PROFILE) if name in axes)]
@@ -186,14 +186,14 @@ def _read_position(case: CaseComparison, axis: str, key: str) -> str:
     return key if axis == METRIC else read_axis_value(case, axis)
 
 
-def _build_tile(found: Sequence[_TileInput]) -> Tile:
-    case, metric, verdict = min(found, key=lambda told: _rank_severity(told[2], told[1]))
+def _build_tile(entries: Sequence[_TileInput]) -> Tile:
+    case, metric, verdict = min(entries, key=lambda entry: _rank_severity(entry[2], entry[1]))
     return Tile(
         case=case,
         metric=metric,
         verdict=verdict,
-        cases=len(found),
-        counts=Counter(told[2] for told in found),
+        cases=len(entries),
+        counts=Counter(entry[2] for entry in entries),
     )
 
 
@@ -207,8 +207,8 @@ def _limit_axis(axis: Axis, most: int, tiles: Iterable[tuple[str, Tile]]) -> Axi
         return axis
     worst: dict[str, tuple[int, float]] = {}
     for value, tile in tiles:
-        found = _rank_severity(tile.verdict, tile.metric)
-        worst[value] = min(found, worst.get(value, found))
+        severity = _rank_severity(tile.verdict, tile.metric)
+        worst[value] = min(severity, worst.get(value, severity))
     last = (len(ORDER), 0.0)
     kept = sorted(axis.values, key=lambda value: worst.get(value[0], last))[:most]
     return replace(

@@ -57,5 +57,5 @@ def record_past_span(name: str, began: datetime | None, ended: datetime, **more:
 
 
 def _build_attributes(more: dict[str, object]) -> dict[str, str]:
-    told = {**log_context(), **more}
-    return {f"{PREFIX}{name}": str(value) for name, value in told.items()}
+    attributes = {**log_context(), **more}
+    return {f"{PREFIX}{name}": str(value) for name, value in attributes.items()}

@@ -53,16 +53,16 @@ def check_keepable(value: Any) -> None:
 
 def _count(node: yaml.Node, known: dict[int, int]) -> int:
     """Return the number of values below a node, with each alias expanded."""
-    found = known.get(id(node))
-    if found == 0:
+    count = known.get(id(node))
+    if count == 0:
         raise ValueError("an alias refers to a value that contains it")
-    if found is None:
+    if count is None:
         known[id(node)] = 0
-        found = 1 + sum(_count(each, known) for each in _list_children(node))
-        if found > MOST_VALUES:
+        count = 1 + sum(_count(each, known) for each in _list_children(node))
+        if count > MOST_VALUES:
             raise ValueError(f"its aliases stand for more than {format_count(MOST_VALUES)} values")
-        known[id(node)] = found
-    return found
+        known[id(node)] = count
+    return count
 
 
 def _list_children(node: yaml.Node) -> list[yaml.Node]:

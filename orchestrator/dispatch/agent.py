@@ -166,7 +166,7 @@ def _answer(python: str, done: CommandResult) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise AgentError("the agent's answer is not a JSON object")
     if "error" in answer:
-        said = answer["error"]
-        told = said.get("message") if isinstance(said, dict) else said
-        raise AgentError(str(told or "").strip()[:2000] or "the agent failed without a message")
+        detail = answer["error"]
+        message = detail.get("message") if isinstance(detail, dict) else detail
+        raise AgentError(str(message or "").strip()[:2000] or "the agent failed without a message")
     return answer

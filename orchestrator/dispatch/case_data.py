@@ -57,7 +57,7 @@ def compare_case(
     blocks: CaseBlocks, spec: ComparisonSpec, values: Mapping[UUID, Mapping[str, float]]
 ) -> CaseComparisons:
     """Compare a case; `values`: trial → metric → value in its SI unit, None if unknown."""
-    found: list[tuple[tuple[int, Metric], Comparison]] = []
+    comparisons: list[tuple[tuple[int, Metric], Comparison]] = []
     for at, metric in spec.cells:
         before = _build_column(blocks.clean, 0, metric, values)
         after = _build_column(blocks.clean, at, metric, values)
@@ -69,14 +69,14 @@ def compare_case(
                 margin=metric.margin,
                 alpha=INTERIM_ALPHA,
             )
-            found.append(((at, metric), compared))
+            comparisons.append(((at, metric), compared))
     return CaseComparisons(
         data=CaseData(
             blocks=len(blocks.clean),
             excluded=blocks.excluded,
-            comparisons=tuple(each for _, each in found),
+            comparisons=tuple(each for _, each in comparisons),
         ),
-        cells=tuple(cell for cell, _ in found),
+        cells=tuple(cell for cell, _ in comparisons),
     )
 
 
@@ -86,10 +86,10 @@ def _build_column(
     metric: Metric,
     values: Mapping[UUID, Mapping[str, float]],
 ) -> list[float | None]:
-    found = [values.get(block[position], {}).get(metric.key) for block in blocks]
+    readings = [values.get(block[position], {}).get(metric.key) for block in blocks]
     return [
         value if value is not None and math.isfinite(value) and value >= 0 else None
-        for value in found
+        for value in readings
     ]
 
 
@@ -103,10 +103,10 @@ def describe_decision(
         return decision.obstacle
     at, metric = compared_case.cells[decision.cell]
     compared = compared_case.data.comparisons[decision.cell]
-    said = VERDICT_TEXT[compared.verdict]
+    status = VERDICT_TEXT[compared.verdict]
     if compared.verdict is not Verdict.EQUIVALENT:
         title = f"{metric.title[0].lower()}{metric.title[1:]}"
-        said += f": {title} {format_change(compared.change)}"
+        status += f": {title} {format_change(compared.change)}"
     if len(spec.contenders) > 1 and compared.verdict is not Verdict.EQUIVALENT:
-        said += f" at {spec.contenders[at]}"
-    return said if decision.decided else f"{said}; {decision.obstacle}"
+        status += f" at {spec.contenders[at]}"
+    return status if decision.decided else f"{status}; {decision.obstacle}"

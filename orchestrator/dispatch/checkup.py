@@ -132,11 +132,11 @@ def _run_step(host: Host, step: CheckStep, claim: Claim) -> Finding:
 
 
 def _reach(host: Host, _: Claim) -> Finding:
-    found = reach(host.address, host.port, REACH_TIMEOUT_S, networks=settings.HOST_NETWORKS)
-    named = "" if found.ip == host.address else f" ({found.ip})"
+    address = reach(host.address, host.port, REACH_TIMEOUT_S, networks=settings.HOST_NETWORKS)
+    named = "" if address.ip == host.address else f" ({address.ip})"
     return Finding(
         outcome=CheckOutcome.PASSED,
-        message=f"{host.address}{named} answers on port {host.port}: {found.server}",
+        message=f"{host.address}{named} answers on port {host.port}: {address.server}",
     )
 
 

@@ -68,10 +68,10 @@ def _check_python(host: Host, claim: Claim) -> Finding:
         done = transport.run([host.python, *LEAN, "-c", _VERSION], timeout_s=WORD_TIMEOUT_S)
     if done.exit_status in {126, 127}:
         raise HostSetupError(f"{host.name} cannot run {host.python}: there is no such command.")
-    said = done.stdout.decode(errors="replace").strip()
-    version, _, missing = said.partition(" ")
+    output = done.stdout.decode(errors="replace").strip()
+    version, _, missing = output.partition(" ")
     if done.exit_status != 0 or not version[:1].isdigit():
-        why = done.stderr.decode(errors="replace").strip()[-300:] or said or "no output"
+        why = done.stderr.decode(errors="replace").strip()[-300:] or output or "no output"
         raise HostSetupError(f"{host.python} on {host.name} is not a working Python: {why}")
     if tuple(int(part) for part in version.split(".")[:2]) < LEAST_PYTHON:
         raise HostSetupError(
@@ -93,8 +93,8 @@ def _check_agent(host: Host, claim: Claim) -> Finding:
     record_snapshot(host=host, facts=facts)
     if refusal is not None:
         return refusal
-    told = f"It is unpacked below {host.work_dir} and answers: {_describe_machine(facts)}"
-    return _build_passed(f"{told}. {_describe_user(host)}")
+    message = f"It is unpacked below {host.work_dir} and answers: {_describe_machine(facts)}"
+    return _build_passed(f"{message}. {_describe_user(host)}")
 
 
 def _check_user(host: Host, agent: Agent) -> Finding | None:
@@ -129,14 +129,14 @@ def _describe_user(host: Host) -> str:
 
 def _describe_machine(facts: Mapping[str, Any]) -> str:
     memory, free = facts.get("memory_bytes"), facts.get("disk_free_bytes")
-    told = [
+    parts = [
         " ".join(str(facts[name]) for name in ("os_name", "os_version") if facts.get(name)),
         str(facts.get("cpu_model") or ""),
         f"{facts['threads']} CPUs" if facts.get("threads") else "",
         f"{format_bytes(memory)} of memory" if memory else "",
         f"{format_bytes(free)} free on disk" if free else "",
     ]
-    return ", ".join(text for text in told if text)
+    return ", ".join(text for text in parts if text)
 
 
 def _check_tools(host: Host, _: Claim) -> Finding:
@@ -190,19 +190,19 @@ def _measure_clock(transport: Transport, host: Host) -> tuple[float, float]:
     done = transport.run([host.python, *LEAN, "-c", _TIME], timeout_s=WORD_TIMEOUT_S)
     after = time.time()
     try:
-        told = float(done.stdout)
+        host_time = float(done.stdout)
     except ValueError as error:
         raise HostSetupError(
             f"{host.name} does not report its time: {done.stderr[-200:]!r}"
         ) from error
-    return told - (before + after) / 2, (after - before) / 2
+    return host_time - (before + after) / 2, (after - before) / 2
 
 
 def _check_idle(host: Host, claim: Claim) -> Finding:
     with open_transport(host, claim) as transport:
         look = Agent(transport, python=host.python).check_idle()
-    found = [reason for reason in _list_disturbances(look) if reason]
-    if not found:
+    reasons = [reason for reason in _list_disturbances(look) if reason]
+    if not reasons:
         share = look.get("foreign_share")
         used = (
             "the CPU use of other processes is unknown"
@@ -212,7 +212,7 @@ def _check_idle(host: Host, claim: Claim) -> Finding:
         return _build_passed(f"Nothing disturbs it: {used}")
     return Finding(
         outcome=CheckOutcome.WARNING,
-        message=f"Results of this host will be less stable: {'; '.join(found)}",
+        message=f"Results of this host will be less stable: {'; '.join(reasons)}",
         remedies=remediation.to_be_quiet(look),
     )
 

@@ -52,14 +52,14 @@ class Connections:
             each.transport.close()
 
     def _take(self, host: Host) -> Transport | None:
-        found = None
+        usable = None
         with self._lock:
             kept = self._idle.get(_build_connection_key(host), [])
-            while kept and found is None:
+            while kept and usable is None:
                 transport = kept.pop().transport
-                found = transport if transport.is_open() else None
+                usable = transport if transport.is_open() else None
         self._close_old()
-        return found
+        return usable
 
     def _keep(self, host: Host, transport: Transport) -> None:
         with self._lock:

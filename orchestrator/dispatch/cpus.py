@@ -26,21 +26,21 @@ def assign_cpus(
     fixed = [share for share in shares if share.cpus is not None]
     open_ = [share for share in shares if share.cpus is None]
     wanted = sum(share.cpus or 0 for share in fixed)
-    found: dict[str, list[int] | None] = {share.name: None for share in shares}
+    assignment: dict[str, list[int] | None] = {share.name: None for share in shares}
     if logical is None or logical < 2:
         if wanted > 1:
             raise HostSetupError(_explain_too_few(wanted, logical))
-        return found
+        return assignment
     spare = 1 if logical > max(2, wanted + len(open_)) else 0
     usable = list(range(spare, logical))
     if wanted > len(usable):
         raise HostSetupError(_explain_too_few(wanted, logical))
     for share in fixed:
-        found[share.name], usable = usable[: share.cpus], usable[share.cpus :]
+        assignment[share.name], usable = usable[: share.cpus], usable[share.cpus :]
     pinned = pin and len(shares) > 1
     if open_ and usable and (pinned or fixed):
-        found.update(_share_evenly(open_, usable) if pin else {s.name: usable for s in open_})
-    return found
+        assignment.update(_share_evenly(open_, usable) if pin else {s.name: usable for s in open_})
+    return assignment
 
 
 def _share_evenly(shares: Sequence[Share], cpus: list[int]) -> dict[str, list[int] | None]:

@@ -320,13 +320,13 @@ def _find_next_trial(job: Job) -> Trial | None:
 
 
 def _cancel(job: Job, job_hosts: JobHosts) -> float | None:
-    told = _stop_everywhere(job, job_hosts)
-    if job.step_started and job_hosts.lead in told:
+    reached = _stop_everywhere(job, job_hosts)
+    if job.step_started and job_hosts.lead in reached:
         with job_hosts.open_session(job_hosts.lead) as session:
             status = session.agent.status(str(job.pk), step_id(job), job.journal_offset)
             intake.ingest_events(job, session, status)
     message = "cancelled; existing results are kept"
-    silent = [host.name for host in job_hosts.hosts if host not in told]
+    silent = [host.name for host in job_hosts.hosts if host not in reached]
     if silent:
         message += f"; {', '.join(silent)} could not be reached and stops by itself"
     claims.end_job(job, JobState.CANCELLED, message)
@@ -376,15 +376,15 @@ def _end_attempt(job: Job, reason: str, *, avoid: list[Host], wait_s: float | No
 
 def _stop_everywhere(job: Job, job_hosts: JobHosts) -> list[Host]:
     """Stop the job's round on each host that can be reached; return these hosts."""
-    told = []
+    reached = []
     job_hosts.claim.begin("ending the round", STOP_S)
     started = job.step_started or job.followers_started
     for host in job_hosts.hosts:
         with contextlib.suppress(HostError), job_hosts.open_session(host) as session:
             if started:
                 session.agent.stop(str(job.pk), step_id(job))
-            told.append(host)
-    return told
+            reached.append(host)
+    return reached
 
 
 def _host_failed(job: Job, job_hosts: JobHosts, error: HostError) -> float | None:

@@ -102,16 +102,16 @@ def _load_blocks(job: Job, variants: int) -> dict[int, CaseBlocks]:
     grouped: dict[tuple[int, int], list[BlockTrial]] = defaultdict(list)
     for case, number, position, trial, host, state, validity in rows:
         grouped[case, number].append(BlockTrial(position, trial, host, state, validity))
-    found: dict[int, CaseBlocks] = defaultdict(lambda: CaseBlocks(clean=[]))
+    blocks: dict[int, CaseBlocks] = defaultdict(lambda: CaseBlocks(clean=[]))
     for (case, _), block in grouped.items():
         states = {trial.state for trial in block}
         if TrialState.PLANNED in states:
-            found[case].goes_on = True
+            blocks[case].goes_on = True
         elif _is_clean(block, variants):
-            found[case].clean.append({trial.position: trial.trial for trial in block})
+            blocks[case].clean.append({trial.position: trial.trial for trial in block})
         elif states & {TrialState.MEASURED, TrialState.FAILED}:
-            found[case].excluded += 1
-    return found
+            blocks[case].excluded += 1
+    return blocks
 
 
 def _is_clean(block: Sequence[BlockTrial], variants: int) -> bool:

@@ -61,15 +61,15 @@ def _describe_decided_cases(job: Job, without: Collection[int]) -> list[str]:
     parts = [spent] if job.run.budget_s is not None and skipped.exists() else []
     if job.run.until == Until.ROUNDS:
         return parts
-    found = [each for each in load_case_statuses(job.run, [job]) if each.case.pk not in without]
+    cases = [each for each in load_case_statuses(job.run, [job]) if each.case.pk not in without]
     for state in ("decided", "stopped early"):
-        blocks = [each.analysis.blocks for each in found if each.analysis and each.state == state]
+        blocks = [each.analysis.blocks for each in cases if each.analysis and each.state == state]
         if blocks:
             parts.append(
-                f"{state}: {len(blocks)} of {_format_case_count(len(found))} after "
+                f"{state}: {len(blocks)} of {_format_case_count(len(cases))} after "
                 f"{_format_block_span(blocks)}"
             )
-    open_ = [each for each in found if each.state in {"open", "undecided"}]
+    open_ = [each for each in cases if each.state in {"open", "undecided"}]
     reasons = {each.case.pk: _describe_undecided_case(each) for each in open_}
     return [
         *parts,
@@ -108,8 +108,8 @@ def _find_failed_cases(
 
 
 def _find_unsupported_cases(job: Job) -> dict[int, str]:
-    found = job.trials.filter(state=TrialState.UNSUPPORTED).order_by("position")
-    return dict(found.values_list("case", "message"))
+    trials = job.trials.filter(state=TrialState.UNSUPPORTED).order_by("position")
+    return dict(trials.values_list("case", "message"))
 
 
 def _format_cases_by_reason(

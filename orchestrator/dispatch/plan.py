@@ -90,8 +90,8 @@ def find_abandoned_cases(failed: Sequence[FailedTrial]) -> dict[int, str]:
     by_case: dict[int, list[FailedTrial]] = {}
     for trial in failed:
         by_case.setdefault(trial.case, []).append(trial)
-    found = {case: _explain_abandonment(trials) for case, trials in by_case.items()}
-    return {case: reason for case, reason in found.items() if reason}
+    reasons = {case: _explain_abandonment(trials) for case, trials in by_case.items()}
+    return {case: reason for case, reason in reasons.items() if reason}
 
 
 def _explain_abandonment(failed: Sequence[FailedTrial]) -> str:

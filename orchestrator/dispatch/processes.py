@@ -31,15 +31,15 @@ def assign_process_cpus(spec: Spec, job_hosts: JobHosts, facts: Mapping[str, Fac
             if service.limits.cpus is not None
         ),
     ]
-    found: dict[str, list[int] | None] = {}
+    assignment: dict[str, list[int] | None] = {}
     for host in job_hosts.hosts:
         shares = [share for role, share in places if job_hosts.roles[role] == host]
         logical = facts[job_hosts.label(host)].get("threads")
         try:
-            found.update(assign_cpus(logical, shares, pin=spec.pin_cpus))
+            assignment.update(assign_cpus(logical, shares, pin=spec.pin_cpus))
         except HostSetupError as error:
             raise HostSetupError(f"{host.name}: {error}") from error
-    return found
+    return assignment
 
 
 def build_server(stage: Stage, spec: Spec, cpus: Cpus, parameters: Parameters) -> dict[str, Any]:

@@ -26,21 +26,21 @@ def build_path(facts: Facts, requires: Required) -> list[str]:
 
     Empty if a shell finds all of them anyway.
     """
-    found = [each for name in requires if (each := find_program(facts, name)) is not None]
-    beyond = [_get_folder(each) for each in found if each.get("beyond_path")]
+    programs = [each for name in requires if (each := find_program(facts, name)) is not None]
+    beyond = [_get_folder(each) for each in programs if each.get("beyond_path")]
     if not beyond:
         return []
-    usual = [_get_folder(each) for each in found if not each.get("beyond_path")]
+    usual = [_get_folder(each) for each in programs if not each.get("beyond_path")]
     # A version manager may hide programs that are on the PATH.
     kept = [folder for folder in usual if posixpath.basename(folder) != SHIMS]
     return list(dict.fromkeys([*kept, *beyond]))
 
 
 def _explain_program(facts: Facts, name: str, wanted: str) -> str:
-    found = find_program(facts, name)
-    if found is None:
+    program = find_program(facts, name)
+    if program is None:
         return f"it has no {name}" + ("" if wanted == "*" else f" ({wanted} is needed)")
-    unfit = find_version_problem(found.get("version"), wanted)
+    unfit = find_version_problem(program.get("version"), wanted)
     return unfit and f"its {name} {unfit}"
 
 

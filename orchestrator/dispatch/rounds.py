@@ -159,8 +159,8 @@ def _build_trial(stage: Stage, trial: Trial) -> dict[str, Any]:
 
 def _build_paths(stage: Stage, spec: Spec) -> dict[str, list[str]]:
     """Return the folders that come first on PATH, for hosts that have some."""
-    found = {label: build_path(facts, spec.requires) for label, facts in stage.facts.items()}
-    return {label: path for label, path in found.items() if path}
+    paths = {label: build_path(facts, spec.requires) for label, facts in stage.facts.items()}
+    return {label: path for label, path in paths.items() if path}
 
 
 def _lengthen_first_warmup(

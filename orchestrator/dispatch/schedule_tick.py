@@ -67,19 +67,19 @@ def _start(schedule: Schedule, now: datetime) -> None:
 def _start_for_new_commits(schedule: Schedule) -> str:
     """Return the results of the new commits; empty if there are none."""
     try:
-        found = find_new_commits(schedule)
+        commits = find_new_commits(schedule)
     except FetchRunningError:
         raise
     except PitwallError as error:
         return f"the branch {schedule.branch} could not be read: {error}"
-    messages = [f"{sha[:10]}: {_start_for(schedule, sha)}" for sha in found.shas]
-    schedule.seen_sha = found.tip
-    return "; ".join([*messages, *_format_skipped_commits(found)]) if messages else ""
+    messages = [f"{sha[:10]}: {_start_for(schedule, sha)}" for sha in commits.shas]
+    schedule.seen_sha = commits.tip
+    return "; ".join([*messages, *_format_skipped_commits(commits)]) if messages else ""
 
 
-def _format_skipped_commits(found: NewCommits) -> list[str]:
-    many = f"{found.skipped} older commits came with the same push and were left out"
-    return [many] if found.skipped else []
+def _format_skipped_commits(commits: NewCommits) -> list[str]:
+    many = f"{commits.skipped} older commits came with the same push and were left out"
+    return [many] if commits.skipped else []
 
 
 def _start_for(schedule: Schedule, sha: str) -> str:

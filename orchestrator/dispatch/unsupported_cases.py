@@ -26,10 +26,10 @@ def decide(job: Job, job_hosts: JobHosts) -> bool:
     open_ = job.trials.filter(state__in=[TrialState.PLANNED, TrialState.UNSUPPORTED])
     cases = list(Case.objects.filter(pk__in=open_.values("case")))
     own = {case.pk: find_unsupported_reason(spec, case.parameters) for case in cases}
-    asked = [case for case in cases if not own[case.pk]]
-    lacking = find_unsupported(spec, asked, load_facts(job, job_hosts), job_hosts)
+    candidates = [case for case in cases if not own[case.pk]]
+    lacking = find_unsupported(spec, candidates, load_facts(job, job_hosts), job_hosts)
     claims.mark_unsupported(job, {pk: why for pk, why in {**own, **lacking}.items() if why})
-    return not asked or not all(lacking[case.pk] for case in asked)
+    return not candidates or not all(lacking[case.pk] for case in candidates)
 
 
 def find_unsupported(

@@ -27,7 +27,7 @@ def _compute_factors(trials: Iterable[tuple[int, int, list[str]]]) -> dict[int, 
     for case, number, reasons in trials:
         if any(reason.partition(":")[0] == TOO_SHORT for reason in reasons):
             rounds.setdefault(case, set()).add(number)
-    return {case: min(MAX_FACTOR, 2 ** len(found)) for case, found in rounds.items()}
+    return {case: min(MAX_FACTOR, 2 ** len(numbers)) for case, numbers in rounds.items()}
 
 
 def lengthen_warmup(warmup_s: float, case: int, factors: Mapping[int, int]) -> float:

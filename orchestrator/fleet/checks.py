@@ -80,8 +80,8 @@ def list_check_steps(host: Host) -> tuple[CheckStep, ...]:
 
 def load_checks(host: Host) -> CheckList:
     """Return the checks of a host. Get the host through `load_host`."""
-    found = {check.step: check for check in host.checks.all()}
-    rows = tuple((step, found.get(step)) for step in list_check_steps(host))
+    checks = {check.step: check for check in host.checks.all()}
+    rows = tuple((step, checks.get(step)) for step in list_check_steps(host))
     return CheckList(rows=rows, running=CheckRequest.objects.filter(host=host).exists())
 
 

@@ -40,7 +40,7 @@ def compare_facts(before: Facts, after: Facts) -> dict[str, list[Any]]:
 def extract_profile_fields(facts: Facts) -> dict[str, Any]:
     """Return the fields of a profile that the facts of a host contain."""
     system = " ".join(str(facts[key]) for key in ("os_name", "os_version") if facts.get(key))
-    found = {
+    fields = {
         "cpu_model": str(facts.get("cpu_model") or "")[:120],
         "cores": _read_whole(facts.get("cores")),
         "threads": _read_whole(facts.get("threads")),
@@ -49,24 +49,24 @@ def extract_profile_fields(facts: Facts) -> dict[str, Any]:
         "memory_bytes": _read_whole(facts.get("memory_bytes"), limit=2**62),
         "os": system[:100],
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def find_contradictions(profile: Facts, facts: Facts) -> list[Contradiction]:
     """Return the fields that differ between the host and its profile, if both are known."""
-    told = extract_profile_fields(facts)
+    fields = extract_profile_fields(facts)
     return [
         Contradiction(field=name, profile=profile[name], host=value)
-        for name, value in told.items()
+        for name, value in fields.items()
         if profile.get(name) and not _values_agree(name, profile[name], value)
     ]
 
 
-def _values_agree(name: str, wanted: Any, told: Any) -> bool:
+def _values_agree(name: str, wanted: Any, actual: Any) -> bool:
     if isinstance(wanted, str):
         # "Intel Core i5-8365U" is "Intel(R) Core(TM) i5-8365U CPU @ 1.60GHz".
-        return _split_words(wanted) <= _split_words(told)
-    return abs(told - wanted) <= TOLERANCE.get(name, 0.0) * wanted
+        return _split_words(wanted) <= _split_words(actual)
+    return abs(actual - wanted) <= TOLERANCE.get(name, 0.0) * wanted
 
 
 def _split_words(text: str) -> set[str]:

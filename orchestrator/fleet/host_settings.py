@@ -160,16 +160,16 @@ def _name_state(state: HostState) -> str:
 
 
 def _check_tags(tags: Iterable[str]) -> list[str]:
-    found = sorted({tag.strip().lower() for tag in tags} - {""})
-    for tag in found:
+    normalized = sorted({tag.strip().lower() for tag in tags} - {""})
+    for tag in normalized:
         if not _TAG.fullmatch(tag):
             raise InvalidRequestError(
                 f"expected a tag of letters, digits, dots and dashes, at most 40 long, got {tag!r}",
                 field="tags",
             )
-    if len(found) > MAX_TAGS:
-        raise InvalidRequestError(f"at most {MAX_TAGS} tags, got {len(found)}", field="tags")
-    return found
+    if len(normalized) > MAX_TAGS:
+        raise InvalidRequestError(f"at most {MAX_TAGS} tags, got {len(normalized)}", field="tags")
+    return normalized
 
 
 def _check_address(text: str) -> str:

@@ -10,9 +10,9 @@ _KINDS = ("tools", "languages", "programs")
 def find_program(facts: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
     """Return the facts about a program by its command's name; None if it is missing."""
     for kind in _KINDS:
-        found = (facts.get(kind) or {}).get(name)
-        if isinstance(found, Mapping) and found.get("path"):
-            return found
+        program = (facts.get(kind) or {}).get(name)
+        if isinstance(program, Mapping) and program.get("path"):
+            return program
     return None
 
 

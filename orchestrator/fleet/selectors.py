@@ -95,14 +95,14 @@ def load_hosts_by_name(member: Member, names: list[str]) -> list[Host]:
     External hosts count as missing.
     """
     hosts = member.team.hosts.exclude(transport=HostTransport.EXTERNAL).select_related("profile")
-    found = {host.name: host for host in hosts.filter(name__in=names)}
+    by_name = {host.name: host for host in hosts.filter(name__in=names)}
     for name in names:
-        if name not in found:
+        if name not in by_name:
             known = ", ".join(sorted(hosts.values_list("name", flat=True))) or "none"
             raise InvalidRequestError(
                 f"the team has no host named {name}; its hosts are: {known}", field="hosts"
             )
-    return [found[name] for name in dict.fromkeys(names)]
+    return [by_name[name] for name in dict.fromkeys(names)]
 
 
 def load_profile(member: Member, slug: str) -> HardwareProfile:

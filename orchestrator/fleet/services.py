@@ -247,11 +247,11 @@ def record_snapshot(*, host: Host, facts: dict[str, Any]) -> HostSnapshot:
     return snapshot
 
 
-def _fill_profile(profile: HardwareProfile, told: dict[str, Any]) -> None:
+def _fill_profile(profile: HardwareProfile, fields: dict[str, Any]) -> None:
     """Fill unknown fields of a profile from the first host of its kind. Never overwrite a field."""
-    if any(not getattr(profile, name) for name in told):
+    if any(not getattr(profile, name) for name in fields):
         profile = HardwareProfile.objects.select_for_update().get(pk=profile.pk)
-        new = {name: value for name, value in told.items() if not getattr(profile, name)}
+        new = {name: value for name, value in fields.items() if not getattr(profile, name)}
         HardwareProfile.objects.filter(pk=profile.pk).update(**new)
 
 

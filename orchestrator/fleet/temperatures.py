@@ -31,19 +31,22 @@ def load_temperatures(member: Member) -> dict[UUID, HostTemperature]:
         .distinct("host_id")
         .values_list("host_id", "taken_at", "facts__temperatures")
     )
-    found = ((host_id, at, find_hottest(told)) for host_id, at, told in newest)
+    hottest = ((host_id, at, find_hottest(readings)) for host_id, at, readings in newest)
     return {
         host_id: HostTemperature(sensor=sensor[0], celsius=sensor[1], at=at)
-        for host_id, at, sensor in found
+        for host_id, at, sensor in hottest
         if sensor is not None
     }
 
 
-def find_hottest(told: Any) -> tuple[str, float] | None:
-    """Return the name and °C of the hottest sensor. `told`: °C by sensor, from a host's facts."""
-    if not isinstance(told, Mapping):
+def find_hottest(readings: Any) -> tuple[str, float] | None:
+    """Return the name and °C of the hottest sensor of a host's facts.
+
+    `readings`: °C by sensor.
+    """
+    if not isinstance(readings, Mapping):
         return None
-    known = {str(name): value for name, value in told.items() if isinstance(value, int | float)}
+    known = {str(name): value for name, value in readings.items() if isinstance(value, int | float)}
     of_cpu = {name: value for name, value in known.items() if name.startswith(_CPU_SENSORS)}
     chosen = of_cpu or known
     return max(chosen.items(), key=lambda sensor: sensor[1]) if chosen else None

@@ -34,22 +34,22 @@ def load_installed_tools(member: Member) -> dict[str, list[InstalledTool]]:
     snapshots = sorted(newest, key=lambda each: each.host.name)
     return {
         name: [
-            _build_installed_tool(name, snapshot.host, told)
+            _build_installed_tool(name, snapshot.host, facts)
             for snapshot in snapshots
-            if (told := (snapshot.facts.get("tools") or {}).get(name))
+            if (facts := (snapshot.facts.get("tools") or {}).get(name))
         ]
         for name in TOOLS
     }
 
 
-def _build_installed_tool(name: str, host: Host, told: dict[str, Any]) -> InstalledTool:
-    version = told.get("version")
+def _build_installed_tool(name: str, host: Host, facts: dict[str, Any]) -> InstalledTool:
+    version = facts.get("version")
     return InstalledTool(
         host=host,
-        path=str(told.get("path") or ""),
+        path=str(facts.get("path") or ""),
         version=version,
-        features=tuple(told.get("features") or ()),
-        reason="" if version else str(told.get("reason") or "no version reported"),
+        features=tuple(facts.get("features") or ()),
+        reason="" if version else str(facts.get("reason") or "no version reported"),
         fit=_is_fit(name, version),
     )
 

@@ -104,10 +104,10 @@ def _format_result(request: BenchmarkRequest, run: Run) -> str:
         return "\n\n".join(parts or [f"[The run]({run_url(run)}) has nothing to compare."])
     parts.append(to_markdown(report, _build_address(report)).strip())
     parts.append(_open_cases(report))
-    told = (
+    footer = (
         f"[Run]({run_url(run)}) of {request.head_sha[:10]}, requested by `{request.requested_by}`."
     )
-    return "\n\n".join([*filter(None, parts), f"<sub>{told}</sub>"])
+    return "\n\n".join([*filter(None, parts), f"<sub>{footer}</sub>"])
 
 
 def _open_cases(report: ComparisonReport) -> str:

@@ -70,8 +70,8 @@ def load_due_pulls() -> list[int]:
 
 def load_pull_team(pull_id: int) -> int | None:
     """Return the key of the team whose repository has this pull request."""
-    found = PullRequest.objects.filter(pk=pull_id)
-    return found.values_list("connection__project__team", flat=True).first()
+    pulls = PullRequest.objects.filter(pk=pull_id)
+    return pulls.values_list("connection__project__team", flat=True).first()
 
 
 def sync_pull_request(pull_id: int) -> bool:
@@ -306,11 +306,11 @@ def _post_status(pull: PullRequest, forge: Forge, claim: Claim) -> None:
     for request in told_of[:MOST_REQUESTS]:
         claim.check()
         status = build_status(request)
-        told = f"{status.state}: {status.text}"[:300] if status else ""
-        if status is not None and told != request.status:
+        status_text = f"{status.state}: {status.text}"[:300] if status else ""
+        if status is not None and status_text != request.status:
             # A token that may not set statuses may still comment.
             pull.problem = _try_status(forge, request.head_sha, status)
-            BenchmarkRequest.objects.filter(pk=request.pk).update(status=told)
+            BenchmarkRequest.objects.filter(pk=request.pk).update(status=status_text)
     text = build_comment(pull)
     digest = sha256_hex(text.encode())
     if digest == pull.published:

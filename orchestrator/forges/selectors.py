@@ -31,10 +31,10 @@ def load_requests(connection: Connection) -> QuerySet[BenchmarkRequest]:
 
 def request_for(member: Member, request_id: UUID) -> BenchmarkRequest:
     rows = _select_requests().filter(member.sees("pull__connection__project"))
-    found = rows.filter(pk=request_id).first()
-    if found is None:
+    request = rows.filter(pk=request_id).first()
+    if request is None:
         raise NotFoundError("there is no such benchmark request in this team")
-    return found
+    return request
 
 
 def load_webhooks(connection: Connection) -> QuerySet[ReceivedWebhook]:
@@ -48,10 +48,10 @@ def load_connection_by_id(connection_id: UUID) -> Connection:
     The forge is no member; its signature authenticates it.
     """
     rows = Connection.objects.select_related("project__team")
-    found = rows.filter(pk=connection_id).first()
-    if found is None:
+    connection = rows.filter(pk=connection_id).first()
+    if connection is None:
         raise NotFoundError("there is no such webhook")
-    return found
+    return connection
 
 
 def _select_requests() -> QuerySet[BenchmarkRequest]:

@@ -46,10 +46,10 @@ def load_benchmark_annotations(member: Member, benchmark: Benchmark) -> QuerySet
 
 
 def load_annotation(member: Member, annotation_id: UUID) -> Annotation:
-    found = load_annotations(member).filter(pk=annotation_id).first()
-    if found is None:
+    annotation = load_annotations(member).filter(pk=annotation_id).first()
+    if annotation is None:
         raise NotFoundError("there is no such annotation in this team; it may have been deleted")
-    return found
+    return annotation
 
 
 def annotate(
@@ -84,20 +84,20 @@ def annotate(
 def edit_annotation(*, member: Member, annotation_id: UUID, text: str) -> Annotation:
     member.require(Role.MEMBER, to="edit an annotation")
     with transaction.atomic():
-        found = load_annotation(member, annotation_id)
-        found.text = _check_text(text)
-        found.edited_by, found.edited_at = member.actor, utc_now()
-        found.save(update_fields=["text", "edited_by", "edited_at"])
-        record_audit(member=member, action="annotation.edited", subject=found.pk)
-    return found
+        annotation = load_annotation(member, annotation_id)
+        annotation.text = _check_text(text)
+        annotation.edited_by, annotation.edited_at = member.actor, utc_now()
+        annotation.save(update_fields=["text", "edited_by", "edited_at"])
+        record_audit(member=member, action="annotation.edited", subject=annotation.pk)
+    return annotation
 
 
 def remove_annotation(*, member: Member, annotation_id: UUID) -> None:
     member.require(Role.MEMBER, to="delete an annotation")
     with transaction.atomic():
-        found = load_annotation(member, annotation_id)
-        record_audit(member=member, action="annotation.removed", subject=found.pk)
-        found.delete()
+        annotation = load_annotation(member, annotation_id)
+        record_audit(member=member, action="annotation.removed", subject=annotation.pk)
+        annotation.delete()
 
 
 def describe_scope(annotation: Annotation) -> Scope:
@@ -127,14 +127,14 @@ def place_annotations(
     show. The next one is known only along the default branch.
     """
     exact = {commit: index for index, commit in enumerate(points.commit.tolist())}
-    found: dict[int, list[PlacedAnnotation]] = defaultdict(list)
+    placed: dict[int, list[PlacedAnnotation]] = defaultdict(list)
     for each in annotations:
         index = exact.get(each.commit)
         if index is None and along_default and each.position is not None:
             index = int(np.searchsorted(points.position, each.position))
         if index is not None and index < len(points):
-            found[index].append(each)
-    return found
+            placed[index].append(each)
+    return placed
 
 
 def _find_project_id(target: Series | Case | Benchmark) -> int:

@@ -44,33 +44,33 @@ def load_badge_series(member: Member, benchmark: Benchmark, query: Mapping[str, 
     cases = [each for each in choices.cases if query.get("case", "") in ("", each.key)]
     hosts = [each for each in choices.hosts if query.get("host", "") in ("", each.name)]
     metrics = [each for each in choices.metrics if query.get("metric", "") in ("", each.key)]
-    found = list(load_series_set(member, benchmark, cases=cases, hosts=hosts, metrics=metrics))
+    series = list(load_series_set(member, benchmark, cases=cases, hosts=hosts, metrics=metrics))
     order = {each.key: place for place, each in enumerate(metrics)}
-    found.sort(key=lambda each: (order[each.metric.key], each.case.label, each.host.name))
-    if not found:
+    series.sort(key=lambda each: (order[each.metric.key], each.case.label, each.host.name))
+    if not series:
         raise NotFoundError(f"{benchmark.slug} has no measured series that matches this address")
-    return found[0]
+    return series[0]
 
 
 def build_badge_texts(
-    benchmark: Benchmark, asked: Mapping[str, str]
+    benchmark: Benchmark, query: Mapping[str, str]
 ) -> tuple[BadgeText, BadgeText]:
     """Return the badges of the newest value of the series, and of the newest verdict on its
     branch."""
-    slug, branch = benchmark.slug, _build_branch_query(asked)
+    slug, branch = benchmark.slug, _build_branch_query(query)
     key = f"{benchmark.project.slug}/{slug}"
-    history = f"{reverse('history')}?{urlencode({'benchmark': key, **asked})}"
+    history = f"{reverse('history')}?{urlencode({'benchmark': key, **query})}"
     return (
-        _build_badge_text(benchmark, "badge-value", f"{slug}: newest value", asked, history),
+        _build_badge_text(benchmark, "badge-value", f"{slug}: newest value", query, history),
         _build_badge_text(
             benchmark, "badge-verdict", f"{slug}: newest verdict", branch, reverse("runs")
         ),
     )
 
 
-def chart_text(series: Series, asked: Mapping[str, str]) -> ChartText:
+def chart_text(series: Series, query: Mapping[str, str]) -> ChartText:
     benchmark = series.benchmark
-    path = _with_query(reverse("embed", args=[series.pk]), _build_branch_query(asked))
+    path = _with_query(reverse("embed", args=[series.pk]), _build_branch_query(query))
     address = _build_benchmark_url(benchmark) + path
     html = (
         f'<iframe src="{address}" title="{benchmark.slug} along the commits" width="680" '
@@ -94,8 +94,8 @@ def _build_badge_text(
     )
 
 
-def _build_branch_query(asked: Mapping[str, str]) -> dict[str, str]:
-    return {key: text for key, text in asked.items() if key == "branch"}
+def _build_branch_query(query: Mapping[str, str]) -> dict[str, str]:
+    return {key: text for key, text in query.items() if key == "branch"}
 
 
 def _with_query(path: str, query: Mapping[str, str]) -> str:

@@ -94,13 +94,13 @@ def _encode_breaks(series: SeriesHeader, line: Line) -> list[dict[str, Any]]:
     host_changes = (
         list(HostChange.objects.filter(host=series.host_id).order_by("at")) if moved else []
     )
-    found = []
+    breaks = []
     for line_break in line.breaks:
         changes = select_changes_between(
             host_changes, line.points, line_break.after, line_break.before
         )
         facts = dict.fromkeys(fact for each in changes for fact in each.changed)
-        found.append(
+        breaks.append(
             {
                 "before": line_break.before,
                 "host": list(facts) if line_break.host else None,
@@ -108,7 +108,7 @@ def _encode_breaks(series: SeriesHeader, line: Line) -> list[dict[str, Any]]:
                 "bridge": None if line_break.bridge is None else round(line_break.bridge, 5),
             }
         )
-    return found
+    return breaks
 
 
 def _encode_changes(shifts: Shifts, places: dict[int, int]) -> list[dict[str, Any]]:
@@ -133,7 +133,7 @@ def _encode_changes(shifts: Shifts, places: dict[int, int]) -> list[dict[str, An
 
 def _encode_annotations(series: SeriesHeader, line: Line, branch: str) -> list[dict[str, Any]]:
     along_default = branch in ("", series.default_branch)
-    found = place_annotations(series.shifts.annotations, line.points, along_default=along_default)
+    placed = place_annotations(series.shifts.annotations, line.points, along_default=along_default)
     return [
         {
             "at": index,
@@ -144,8 +144,8 @@ def _encode_annotations(series: SeriesHeader, line: Line, branch: str) -> list[d
             "created_at": each.created_at.isoformat(timespec="seconds"),
             "scope": each.scope,
         }
-        for index in sorted(found)
-        for each in found[index]
+        for index in sorted(placed)
+        for each in placed[index]
     ]
 
 

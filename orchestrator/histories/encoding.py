@@ -79,10 +79,10 @@ def _encode_known(values: Floats) -> str:
     known = np.isfinite(values)
     if known.all():
         return encode_whole(values.astype(np.int64))
-    found: list[int | None] = np.where(known, values, 0).astype(np.int64).tolist()
+    integers: list[int | None] = np.where(known, values, 0).astype(np.int64).tolist()
     for index in np.flatnonzero(~known).tolist():
-        found[index] = None
-    return encode_json(found)
+        integers[index] = None
+    return encode_json(integers)
 
 
 def _encode_list(values: list[int]) -> str:

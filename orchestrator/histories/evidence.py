@@ -41,14 +41,14 @@ class PointDetails:
 
 def commit_in(series: Series, sha: str) -> Commit:
     """Return the commit of a series by the start of its hash; NotFoundError unless it is unique."""
-    found = Commit.objects.filter(
+    commits = Commit.objects.filter(
         project=series.benchmark.project_id,
         sha__startswith=sha.lower(),
         pk__in=Point.objects.filter(series=series).values("commit"),
     )[:2]
-    if len(found) != 1:
+    if len(commits) != 1:
         raise NotFoundError(f"this history has no commit {sha}, or several that begin with it")
-    return found[0]
+    return commits[0]
 
 
 def point_details(series: Series, sha: str, branch: str = "") -> PointDetails:

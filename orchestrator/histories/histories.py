@@ -115,21 +115,21 @@ def load_series_or_empty(
     info = find_metric(metric_key)
     if info is None:
         raise InvalidRequestError(f"there is no metric {metric_key}", field="metric")
-    found = load_series_set(member, benchmark, cases=[case], hosts=[host], metrics=[info]).first()
+    series = load_series_set(member, benchmark, cases=[case], hosts=[host], metrics=[info]).first()
     metric = StoredMetric(key=info.key)
-    return found or Series(benchmark=benchmark, case=case, host=host, metric=metric)
+    return series or Series(benchmark=benchmark, case=case, host=host, metric=metric)
 
 
 def load_series(member: Member, pk: int) -> Series:
-    found = (
+    series = (
         Series.objects.filter(member.sees("benchmark__project"), pk=pk)
         .select_related("case", "host", "metric", "benchmark__project")
         .defer(*_NOT_NEEDED)
         .first()
     )
-    if found is None:
+    if series is None:
         raise NotFoundError("there is no such series in this team")
-    return found
+    return series
 
 
 def load_case_history(
@@ -218,7 +218,7 @@ def _build_points(
     issues = _load_validity_issues(series, shown)
     band = compute_bands(shown.trials, shown.mean, shown.mean_log, shown.m2_log)
     others = np.bincount(line.owner, minlength=len(line.points))[first:last]
-    found = {shift.commit: shift for shift in shifts.points}
+    by_commit = {shift.commit: shift for shift in shifts.points}
     baselines = dict([shifts.baseline] if shifts.baseline else [])
     return tuple(
         HistoryPoint(
@@ -235,7 +235,7 @@ def _build_points(
             configuration=int(shown.configuration[i]),
             others=int(others[i]),
             outlier=commit in shifts.outliers,
-            shift=found.get(commit),
+            shift=by_commit.get(commit),
             baseline=baselines.get(commit),
             annotations=tuple(written.get(first + i, ())),
         )

@@ -40,9 +40,9 @@ def load_points_until(series: int, position: int) -> Points:
 
 def load_commit_points(series: int, places: Mapping[int, int]) -> Points:
     """Return the points of these commits (id → position)."""
-    found = _read(series, "commit_id = ANY(%s)", [list(places)])
-    own = np.array([places[commit] for commit in found.commit.tolist()], dtype=np.int64)
-    return replace(found, position=own)
+    points = _read(series, "commit_id = ANY(%s)", [list(places)])
+    own = np.array([places[commit] for commit in points.commit.tolist()], dtype=np.int64)
+    return replace(points, position=own)
 
 
 def _read(series: int, condition: str, parameters: Sequence[int | list[int]]) -> Points:

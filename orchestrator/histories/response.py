@@ -34,15 +34,15 @@ def build_response(request: HttpRequest, body: CompressedText) -> HttpResponse:
 
     It must not combine secrets with text that the client chose, since both are compressed together.
     """
-    told = {
+    headers = {
         "ETag": body.etag,
         "Cache-Control": "private, no-cache",
         "Vary": "Accept-Encoding, Authorization, Cookie",
     }
-    answer = HttpResponse(content_type="application/json", headers=told)
-    found = get_conditional_response(request, etag=body.etag, response=answer)
-    if found is not answer:
-        return cast(HttpResponse, found)
+    answer = HttpResponse(content_type="application/json", headers=headers)
+    conditional = get_conditional_response(request, etag=body.etag, response=answer)
+    if conditional is not answer:
+        return cast(HttpResponse, conditional)
     if "gzip" in request.headers.get("Accept-Encoding", ""):
         answer.headers["Content-Encoding"] = "gzip"
         answer.content = body.compressed

@@ -65,10 +65,10 @@ class SeriesHeader:
 
 def load_series_header(member: Member, series: int) -> SeriesHeader:
     """Return a series; NotFoundError if the team has none with this id."""
-    found = _read(member, "series.id = %s", [series])
-    if not found:
+    headers = _read(member, "series.id = %s", [series])
+    if not headers:
         raise NotFoundError("there is no such series in this team")
-    return found[0]
+    return headers[0]
 
 
 def read_history_version(series: int) -> str:
@@ -83,8 +83,8 @@ def load_series_header_by_names(
 ) -> SeriesHeader | None:
     """Return the series with these names; None unless exactly one matches."""
     names = [benchmark, case, host, metric, project, project]
-    found = _read(member, _BY_NAMES, names)
-    return found[0] if len(found) == 1 else None
+    headers = _read(member, _BY_NAMES, names)
+    return headers[0] if len(headers) == 1 else None
 
 
 def build_empty_header(series: Series) -> SeriesHeader:
@@ -114,13 +114,13 @@ def _read(
     seen, whose = build_project_condition(member)
     with connection.cursor() as cursor:
         cursor.execute(_NAMES + _FROM + seen + condition, [whose, *parameters])
-        found = [
+        headers = [
             SeriesHeader(
                 **dict(zip(names, row[PARTS:], strict=True)), shifts=read_shifts(*row[:PARTS])
             )
             for row in cursor.fetchall()
         ]
-    return [_hide_authors(each) for each in found] if isinstance(member, Visitor) else found
+    return [_hide_authors(each) for each in headers] if isinstance(member, Visitor) else headers
 
 
 def _hide_authors(series: SeriesHeader) -> SeriesHeader:

@@ -38,7 +38,7 @@ def read(content: bytes) -> Iterator[Row]:
     if whole["version"].value != 2:
         raise whole["version"].fault("expected results of version 2; run `asv update` first")
     machine = whole["params"].get("machine")
-    told = {
+    fields = {
         "environment": "" if machine is None else machine.text(),
         "commit": whole["commit_hash"].text(),
         "measured_at": whole["date"].from_ms(),
@@ -46,11 +46,11 @@ def read(content: bytes) -> Iterator[Row]:
     columns = [name.text() for name in whole["result_columns"].items()]
     for benchmark, result in whole["results"].fields():
         cells = dict(zip(columns, result.items(), strict=False))
-        yield from _iterate_rows(benchmark, cells, whole["env_name"].text(), told, result)
+        yield from _iterate_rows(benchmark, cells, whole["env_name"].text(), fields, result)
 
 
 def _iterate_rows(
-    benchmark: str, cells: Mapping[str, Node], env: str, told: dict[str, Any], result: Node
+    benchmark: str, cells: Mapping[str, Node], env: str, fields: dict[str, Any], result: Node
 ) -> Iterator[Row]:
     kind = benchmark.rpartition(".")[2].partition("_")[0]
     metric, unit, better = _KINDS.get(kind, _KINDS["track"])
@@ -63,7 +63,7 @@ def _iterate_rows(
                 metric,
                 figure.figure(),
                 "count" if is_count else unit,
-                **told,
+                **fields,
                 parameters=parameters,
                 better="" if is_count else better,
                 statistic=statistic,
@@ -71,7 +71,7 @@ def _iterate_rows(
     for parameters, samples in _pair_with_results(cases, cells.get("samples"), result):
         for number, sample in enumerate([] if samples.value is None else samples.items(), 1):
             yield build_row(
-                metric, sample.figure(), unit, **told, parameters=parameters, better=better,
+                metric, sample.figure(), unit, **fields, parameters=parameters, better=better,
                 statistic=f"run {number}",
             )  # fmt: skip
 

@@ -31,7 +31,7 @@ def read(content: bytes) -> Iterator[Row]:
 
 def _iterate_rows(result: Node) -> Iterator[Row]:
     unit = _read_text(result, "units")
-    told: dict[str, Any] = {
+    base: dict[str, Any] = {
         "suite": result["project"].text(),
         "environment": result["environment"].text(),
         "parameters": {
@@ -44,17 +44,17 @@ def _iterate_rows(result: Node) -> Iterator[Row]:
     }
     moment = result.get("result_date") or result.get("revision_date")
     if moment is not None:
-        told["measured_at"] = moment.instant()
+        base["measured_at"] = moment.instant()
     result["result_value"].number()
     for name, statistic in _FIGURES.items():
         figure = result.get(name)
         if figure is not None and figure.value != "":
-            yield build_row(classify_unit(unit), figure.figure(), unit, **told, statistic=statistic)
+            yield build_row(classify_unit(unit), figure.figure(), unit, **base, statistic=statistic)
 
 
 def _read_text(result: Node, name: str) -> str:
-    found = result.get(name)
-    return "" if found is None else found.text()
+    node = result.get(name)
+    return "" if node is None else node.text()
 
 
 def _parse_better(result: Node) -> Better:

@@ -30,10 +30,10 @@ class Node:
         self.path = path
 
     def __getitem__(self, name: str) -> "Node":
-        found = self.get(name)
-        if found is None:
+        node = self.get(name)
+        if node is None:
             raise FileFaultError(self._under(name), "this field is missing")
-        return found
+        return node
 
     def get(self, name: str) -> "Node | None":
         """Return the field of that name; None if it is missing or null."""
@@ -90,10 +90,10 @@ class Node:
 
     def instant(self) -> datetime:
         """Return an instant from ISO 8601; without a time zone it is UTC."""
-        found = parse_instant(self.text())
-        if found is None:
+        instant = parse_instant(self.text())
+        if instant is None:
             raise self.fault("expected a date and time such as 2026-01-31T12:00:00Z")
-        return found
+        return instant
 
     def fault(self, problem: str) -> FileFaultError:
         """Return the error for this value."""
@@ -128,10 +128,10 @@ def document(content: bytes) -> Node:
 def parse_instant(text: str) -> datetime | None:
     """Return an aware instant; None if the text is none. Without a time zone it is UTC."""
     try:
-        found = datetime.fromisoformat(text.strip().removesuffix(" UTC"))
+        instant = datetime.fromisoformat(text.strip().removesuffix(" UTC"))
     except ValueError:
         return None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
 def _number(text: str) -> float | None:

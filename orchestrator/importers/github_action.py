@@ -23,22 +23,22 @@ def read(content: bytes) -> Iterator[Row]:
     whole = document(_PREFIX.sub(b"", content).rstrip().removesuffix(b";"))
     for suite, entries in whole["entries"].fields():
         for entry in entries.items():
-            told = {
+            fields = {
                 "suite": suite,
                 "measured_at": entry["date"].from_ms(),
                 "commit": entry["commit"]["id"].text(),
             }
             tool = entry.get("tool")
             for bench in entry["benches"].items():
-                yield from _iterate_rows(bench, "" if tool is None else tool.text(), told)
+                yield from _iterate_rows(bench, "" if tool is None else tool.text(), fields)
 
 
-def _iterate_rows(bench: Node, tool: str, told: dict[str, Any]) -> Iterator[Row]:
-    said = bench.get("unit")
-    unit = "" if said is None else said.text()
+def _iterate_rows(bench: Node, tool: str, fields: dict[str, Any]) -> Iterator[Row]:
+    node = bench.get("unit")
+    unit = "" if node is None else node.text()
     kind = classify_unit(unit)
     more = {
-        **told,
+        **fields,
         "parameters": {"benchmark": bench["name"].text()},
         "better": _derive_better(tool, kind),
     }
@@ -59,7 +59,7 @@ def _derive_better(tool: str, kind: str) -> Better:
 
 def _spread(text: str) -> tuple[Figure, bool]:
     """Return `± 41739` or `3.5%` as a value; other text is stored without a value."""
-    found = _SPREAD.match(text.strip())
-    if found is None:
+    match = _SPREAD.match(text.strip())
+    if match is None:
         return (None, text), False
-    return (float(found[1].replace(",", "")), ""), bool(found[2])
+    return (float(match[1].replace(",", "")), ""), bool(match[2])

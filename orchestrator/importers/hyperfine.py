@@ -27,16 +27,16 @@ _RUNS: dict[str, tuple[str, str, Better]] = {
 def read(content: bytes) -> Iterator[Row]:
     """Yield the summary and runs of each command; command and parameters are the case."""
     for result in document(content)["results"].items():
-        told: dict[str, Any] = {"parameters": _read_parameters(result)}
+        fields: dict[str, Any] = {"parameters": _read_parameters(result)}
         for name, (metric, statistic) in _FIGURES.items():
             if name in result.value:
                 figure = Node(result.value[name], f"{result.path}.{name}").figure()
-                yield build_row(metric, figure, "s", **told, better="lower", statistic=statistic)
+                yield build_row(metric, figure, "s", **fields, better="lower", statistic=statistic)
         for name, (metric, unit, better) in _RUNS.items():
             runs = result.get(name)
             for number, run in enumerate([] if runs is None else runs.items(), 1):
                 yield build_row(
-                    metric, run.figure(), unit, **told, better=better, statistic=f"run {number}"
+                    metric, run.figure(), unit, **fields, better=better, statistic=f"run {number}"
                 )
 
 

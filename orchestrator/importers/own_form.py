@@ -69,17 +69,17 @@ def _check(heading: list[str]) -> None:
 def _parse_line(heading: list[str], cells: list[str], where: str) -> Row:
     if len(cells) != len(heading):
         raise FileFaultError(where, f"expected {len(heading)} cells, got {len(cells)}")
-    told = dict(zip(heading, (cell.strip() for cell in cells), strict=True))
+    fields = dict(zip(heading, (cell.strip() for cell in cells), strict=True))
     parameters = {
         name.removeprefix(CASE): parse_scalar(text)
-        for name, text in told.items()
+        for name, text in fields.items()
         if name.startswith(CASE) and text
     }
-    return _parse_row(told, parameters, _parse_figure(told["value"], where), where)
+    return _parse_row(fields, parameters, _parse_figure(fields["value"], where), where)
 
 
 def _parse_object(result: Node) -> Row:
-    told: dict[str, str] = {}
+    fields: dict[str, str] = {}
     parameters: dict[str, Scalar] = {}
     for name, node in result.fields():
         if name == "parameters":
@@ -88,34 +88,34 @@ def _parse_object(result: Node) -> Row:
             known = ", ".join((*COLUMNS, "parameters"))
             raise FileFaultError(node.path, f"this field is unknown; known are {known}")
         elif name != "value" and node.value is not None:
-            told[name] = node.text()
+            fields[name] = node.text()
     value = result.value.get("value")
     figure = (
         _parse_figure(value, f"{result.path}.value")
         if isinstance(value, str)
         else Node(value, f"{result.path}.value").figure()
     )
-    return _parse_row(told, parameters, figure, result.path)
+    return _parse_row(fields, parameters, figure, result.path)
 
 
 def _parse_row(
-    told: Mapping[str, str], parameters: dict[str, Scalar], figure: Figure, where: str
+    fields: Mapping[str, str], parameters: dict[str, Scalar], figure: Figure, where: str
 ) -> Row:
-    metric = told.get("metric", "")
+    metric = fields.get("metric", "")
     if not metric:
         raise FileFaultError(_locate(where, "metric"), "this field is missing")
     more: dict[str, Any] = {
-        "suite": told.get("suite", ""),
-        "environment": told.get("profile", ""),
+        "suite": fields.get("suite", ""),
+        "environment": fields.get("profile", ""),
         "parameters": parameters,
-        "statistic": told.get("statistic", ""),
-        "commit": told.get("commit", ""),
-        "better": _parse_better(told.get("better", ""), where),
-        "measured_at": _check_instant(told.get("measured_at", ""), where),
+        "statistic": fields.get("statistic", ""),
+        "commit": fields.get("commit", ""),
+        "better": _parse_better(fields.get("better", ""), where),
+        "measured_at": _check_instant(fields.get("measured_at", ""), where),
     }
-    known = _check_possible(metric, _with_sentinel(figure, told.get("sentinel", ""), where))
+    known = _check_possible(metric, _with_sentinel(figure, fields.get("sentinel", ""), where))
     try:
-        return build_row(metric, known, told.get("unit", ""), **more)
+        return build_row(metric, known, fields.get("unit", ""), **more)
     except ValueError as error:
         raise FileFaultError(_locate(where, "unit"), f"{metric}: {error}") from error
 
@@ -152,11 +152,11 @@ def _parse_better(text: str, where: str) -> str:
 
 
 def _check_instant(text: str, where: str) -> Any:
-    found = parse_instant(text) if text else None
-    if text and found is None:
+    instant = parse_instant(text) if text else None
+    if text and instant is None:
         problem = f"expected a date such as 2026-01-31 or 2026-01-31T12:00:00Z, got {text!r}"
         raise FileFaultError(_locate(where, "measured_at"), problem)
-    return found
+    return instant
 
 
 def parse_scalar(text: str) -> Scalar:

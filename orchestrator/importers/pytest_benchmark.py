@@ -22,11 +22,11 @@ def read(content: bytes) -> Iterator[Row]:
     `outliers` is left out: it is a text of two numbers that have separate fields.
     """
     whole = document(content)
-    told = _build_total_row(whole)
+    fields = _build_total_row(whole)
     for benchmark in whole["benchmarks"].items():
         group = benchmark.get("group")
         more = {
-            **told,
+            **fields,
             "suite": "" if group is None else group.text(),
             "parameters": _read_parameters(benchmark),
         }
@@ -38,11 +38,11 @@ def read(content: bytes) -> Iterator[Row]:
                 yield _build_benchmark_row(name, node, name, more)
 
 
-def _build_benchmark_row(name: str, node: Node, statistic: str, told: dict[str, Any]) -> Row:
+def _build_benchmark_row(name: str, node: Node, statistic: str, fields: dict[str, Any]) -> Row:
     if name in _OTHERS:
         metric, unit, better = _OTHERS[name]
-        return build_row(metric, node.figure(), unit, **told, better=better)
-    return build_row("time", node.figure(), "s", **told, better="lower", statistic=statistic)
+        return build_row(metric, node.figure(), unit, **fields, better=better)
+    return build_row("time", node.figure(), "s", **fields, better="lower", statistic=statistic)
 
 
 def _read_parameters(benchmark: Node) -> dict[str, Scalar]:
@@ -59,12 +59,12 @@ def _read_scalar(node: Node) -> Scalar:
 
 
 def _build_total_row(whole: Node) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     machine, commit, moment = (whole.get(n) for n in ("machine_info", "commit_info", "datetime"))
     if machine is not None and (name := machine.get("node")):
-        told["environment"] = name.text()
+        fields["environment"] = name.text()
     if commit is not None and (sha := commit.get("id")):
-        told["commit"] = sha.text()
+        fields["commit"] = sha.text()
     if moment is not None:
-        told["measured_at"] = moment.instant()
-    return told
+        fields["measured_at"] = moment.instant()
+    return fields

@@ -36,7 +36,7 @@ class Row:
     commit: str = ""
 
 
-def build_row(metric: str, figure: Figure, unit: str, **told: Any) -> Row:
+def build_row(metric: str, figure: Figure, unit: str, **fields: Any) -> Row:
     """Return a row; a metric of ours is converted to our unit and direction.
 
     Raise ValueError if the unit cannot be converted.
@@ -44,8 +44,8 @@ def build_row(metric: str, figure: Figure, unit: str, **told: Any) -> Row:
     value, sentinel = figure
     ours = find_metric(metric)
     if ours is None:
-        return Row(metric=metric, value=value, sentinel=sentinel, unit=unit, **told)
+        return Row(metric=metric, value=value, sentinel=sentinel, unit=unit, **fields)
     if value is not None:
         value = convert(value, unit, ours.unit)
-    known = {**told, "unit": ours.unit, "better": ours.better}
+    known = {**fields, "unit": ours.unit, "better": ours.better}
     return Row(metric=metric, value=value, sentinel=sentinel, **known)

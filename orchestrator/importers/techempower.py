@@ -38,7 +38,7 @@ def read(content: bytes) -> Iterator[Row]:
     common duration of all loads. A test without raw data has no rows.
     """
     whole = document(content)
-    told = _build_total_rows(whole)
+    fields = _build_total_rows(whole)
     seconds = whole["duration"].number()
     if seconds <= 0:
         raise whole["duration"].fault("expected seconds")
@@ -46,49 +46,49 @@ def read(content: bytes) -> Iterator[Row]:
         for framework, raw in frameworks.fields():
             case = {"test": test, "framework": framework}
             if isinstance(raw.value, list):
-                yield from _iterate_load_rows(whole, raw, {**told, "parameters": case}, seconds)
+                yield from _iterate_load_rows(whole, raw, {**fields, "parameters": case}, seconds)
             else:
-                more = {**told, "parameters": {"framework": framework}}
+                more = {**fields, "parameters": {"framework": framework}}
                 yield build_row(test, raw.figure(), "count", **more)
 
 
 def _build_total_rows(whole: Node) -> dict[str, Any]:
-    told: dict[str, Any] = {"suite": SUITE}
+    fields: dict[str, Any] = {"suite": SUITE}
     environment, git = whole.get("environmentDescription"), whole.get("git")
     if environment is not None:
-        told["environment"] = environment.text()
+        fields["environment"] = environment.text()
     if git is not None and (commit := git.get("commitId")):
-        told["commit"] = commit.text()
+        fields["commit"] = commit.text()
     if started := whole.get("startTime"):
-        told["measured_at"] = started.from_ms()
-    return told
+        fields["measured_at"] = started.from_ms()
+    return fields
 
 
 def _iterate_load_rows(
-    whole: Node, raw: Node, told: dict[str, Any], seconds: float
+    whole: Node, raw: Node, fields: dict[str, Any], seconds: float
 ) -> Iterator[Row]:
-    levels, axis = _LEVELS.get(told["parameters"]["test"], _CONCURRENCY)
+    levels, axis = _LEVELS.get(fields["parameters"]["test"], _CONCURRENCY)
     known = [int(level.number()) for level in whole[levels].items()]
     for place, load in enumerate(raw.items()):
         if place >= len(known):
             problem = f"{levels} has {len(known)} levels only, and none for this load"
             raise FileFaultError(load.path, problem)
-        case = {**told["parameters"], axis: known[place]}
-        yield from _iterate_figure_rows(load, {**told, "parameters": case}, seconds)
+        case = {**fields["parameters"], axis: known[place]}
+        yield from _iterate_figure_rows(load, {**fields, "parameters": case}, seconds)
 
 
-def _iterate_figure_rows(load: Node, told: dict[str, Any], seconds: float) -> Iterator[Row]:
+def _iterate_figure_rows(load: Node, fields: dict[str, Any], seconds: float) -> Iterator[Row]:
     for name, metric in _LATENCIES.items():
-        said = load.get(name)
-        if said is not None:
-            yield build_row(metric, _read_seconds(said), "s", **told)
+        latency = load.get(name)
+        if latency is not None:
+            yield build_row(metric, _read_seconds(latency), "s", **fields)
     for name, better in _COUNTS.items():
         count = load.get(name)
         if count is not None:
-            yield build_row(name, count.figure(), "count", **told, better=better)
+            yield build_row(name, count.figure(), "count", **fields, better=better)
     requests = load.get("totalRequests")
     if requests is not None:
-        yield build_row("requests.rate", (requests.number() / seconds, ""), "1/s", **told)
+        yield build_row("requests.rate", (requests.number() / seconds, ""), "1/s", **fields)
 
 
 def _read_seconds(node: Node) -> Figure:

@@ -40,24 +40,24 @@ def read(content: bytes) -> Iterator[Row]:
     frameworks = {
         each["id"].number(): _read_framework(each) for each in whole["frameworks"].items()
     }
-    told: dict[str, Any] = {"suite": SUITE, "environment": _read_environment(whole)}
+    fields: dict[str, Any] = {"suite": SUITE, "environment": _read_environment(whole)}
     updated = whole.get("updated_at")
     if updated is not None:
-        told["measured_at"] = updated.instant()
+        fields["measured_at"] = updated.instant()
     for figure in whole["metrics"].items():
         number = figure["framework_id"]
         framework = frameworks.get(number.number())
         if framework is None:
             raise number.fault("expected the id of one of the frameworks")
-        yield _build_framework_row(figure, {**told, **framework})
+        yield _build_framework_row(figure, {**fields, **framework})
 
 
-def _build_framework_row(figure: Node, told: dict[str, Any]) -> Row:
+def _build_framework_row(figure: Node, fields: dict[str, Any]) -> Row:
     label = figure["label"].text()
     metric, unit, better = _METRICS.get(label, (label, "", ""))
     value = Node(figure.value.get("value"), f"{figure.path}.value").figure(_SENTINEL)
     level = int(figure["level"].number())
-    more = {**told, "parameters": {**told["parameters"], "connections": level}}
+    more = {**fields, "parameters": {**fields["parameters"], "connections": level}}
     return build_row(metric, value, unit, **more, better=better)
 
 

@@ -77,7 +77,7 @@ def combine_search(probes: Sequence[TrialReading], search: Mapping[str, Any]) ->
     """
     if not probes:
         raise ToolOutputError("result.json: the search has no probes")
-    told = {
+    readings = {
         "capacity.rate": search["capacity"],
         "capacity.low": search["low"],
         "capacity.high": search["high"],
@@ -86,7 +86,7 @@ def combine_search(probes: Sequence[TrialReading], search: Mapping[str, Any]) ->
     reasons = [*_merge_reasons(probes), *_merge_outcomes(search)]
     return replace(
         probes[0],
-        readings={key: float(value) for key, value in told.items() if value is not None},
+        readings={key: float(value) for key, value in readings.items() if value is not None},
         ok=Distribution(),
         other=Distribution(),
         by_status=None,
@@ -132,11 +132,11 @@ def _merge_facts(kept: Sequence[TrialReading], ok: Distribution) -> dict[str, fl
 
 def _merge_reasons(loads: Sequence[TrialReading]) -> tuple[Reason, ...]:
     """Return the reasons that the load did not cause, each once with the number of its loads."""
-    found: dict[str, list[Reason]] = {}
+    by_code: dict[str, list[Reason]] = {}
     for load in loads:
         for reason in drop_reasons(load.validity, CAUSED_BY_LOAD):
-            found.setdefault(reason.code, []).append(reason)
-    return tuple(_count_loads_with(reasons, len(loads)) for reasons in found.values())
+            by_code.setdefault(reason.code, []).append(reason)
+    return tuple(_count_loads_with(reasons, len(loads)) for reasons in by_code.values())
 
 
 def _count_loads_with(reasons: Sequence[Reason], loads: int) -> Reason:
@@ -148,7 +148,7 @@ def _merge_outcomes(search: Mapping[str, Any]) -> list[Reason]:
     stopped = str(search["stopped"])
     if stopped == "converged":
         return []
-    told = {
+    messages = {
         "at the limit": "the objective still held at the highest rate that the search may try: "
         "raise search.high",
         "below the start": "the objective did not hold at the lowest rate: lower search.low or "
@@ -156,5 +156,5 @@ def _merge_outcomes(search: Mapping[str, Any]) -> list[Reason]:
         "budget": "the search ended before its interval was narrow enough: allow more max_probes, "
         "or longer probes",
     }
-    message = told.get(stopped, f"the search stopped: {stopped}")
+    message = messages.get(stopped, f"the search stopped: {stopped}")
     return [Reason(code="search_open", level=Level.INVALID, message=message)]

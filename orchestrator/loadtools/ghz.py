@@ -69,9 +69,9 @@ class Ghz:
 
     def problems(self, spec: LoadSpec) -> list[Problem]:
         """Return all reasons why ghz cannot create this load; empty if it can."""
-        found = [*load_problems(spec), *find_unsupported(self.name, self.sheet, spec)]
-        found += _load_problems(spec)
-        return found if spec.grpc is None else [*found, *_call_problems(spec, spec.grpc)]
+        problems = [*load_problems(spec), *find_unsupported(self.name, self.sheet, spec)]
+        problems += _load_problems(spec)
+        return problems if spec.grpc is None else [*problems, *_call_problems(spec, spec.grpc)]
 
     def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]:
         """Return the commands to start, in order. The last one measures.

@@ -45,16 +45,16 @@ def _check_output(report: bytes) -> dict[str, Any]:
 
 def _count_answered(output: Mapping[str, Any]) -> dict[int, int]:
     """Return responses by gRPC's numeric status, without calls that the client aborted."""
-    said = Counter[int | None]()
+    counts = Counter[int | None]()
     for name, count in output["statusCodeDistribution"].items():
-        said[code_number(name)] += count
+        counts[code_number(name)] += count
     for _, text, count in failures(output["errorDistribution"]):
-        said[find_code(text)] -= count
-    return {code: count for code, count in _find_known_class(said) if count}
+        counts[find_code(text)] -= count
+    return {code: count for code, count in _find_known_class(counts) if count}
 
 
-def _find_known_class(said: Mapping[int | None, int]) -> list[tuple[int, int]]:
-    return sorted((code, count) for code, count in said.items() if code is not None)
+def _find_known_class(counts: Mapping[int | None, int]) -> list[tuple[int, int]]:
+    return sorted((code, count) for code, count in counts.items() if code is not None)
 
 
 def _do_rows_match(
@@ -66,9 +66,9 @@ def _do_rows_match(
         return False
     if answered + sum(rows["errors"].values()) != output["count"]:
         return False
-    told = {f"p{each['percentage']}": each["latency"] for each in _list_percentiles(output)}
+    summary = {f"p{each['percentage']}": each["latency"] for each in _list_percentiles(output)}
     # ghz truncates its seconds to whole nanoseconds.
-    return told == {name: int(value * 1e9) for name, value in rows["all"]["percentiles"].items()}
+    return summary == {name: int(value * 1e9) for name, value in rows["all"]["percentiles"].items()}
 
 
 def _list_percentiles(output: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -99,8 +99,8 @@ class H2load:
         self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
     ) -> TrialReading:
         """Return the canonical result of one load; ToolOutputError if the report is not valid."""
-        said, body_bytes = read_report(spec, report, rows)
-        return build_reading(self.name, spec, said, {**rows, "bytes": body_bytes}, result)
+        tool_report, body_bytes = read_report(spec, report, rows)
+        return build_reading(self.name, spec, tool_report, {**rows, "bytes": body_bytes}, result)
 
 
 def _build_timed(

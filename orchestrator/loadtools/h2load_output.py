@@ -78,8 +78,8 @@ def _count_errors(counts: Mapping[str, int]) -> dict[str, int]:
     # With a duration, the total is the number of finished requests.
     unsent = max(0, counts["total"] - counts["started"])
     lost = counts["errored"] - counts["timeout"] - unsent
-    found = {"timeout": counts["timeout"], "broken": lost, "unsent": unsent}
-    return {kind: n for kind, n in found.items() if n}
+    errors = {"timeout": counts["timeout"], "broken": lost, "unsent": unsent}
+    return {kind: n for kind, n in errors.items() if n}
 
 
 def _count_unconnected(spec: LoadSpec, counts: Mapping[str, int], text: str) -> dict[str, int]:
@@ -96,7 +96,7 @@ def _find_texts(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def _read_readings(text: str) -> dict[str, float]:
-    found = _CONNECT.search(text)
-    mean_s = float(found[1]) * _SECONDS[found[2]] if found else 0.0
+    match = _CONNECT.search(text)
+    mean_s = float(match[1]) * _SECONDS[match[2]] if match else 0.0
     # It is 0us if no connection was made while h2load counted.
     return {"connect.mean": mean_s} if mean_s else {}

@@ -33,11 +33,11 @@ _SCANNERS = frozenset(
 Facts = Mapping[str, Any]
 
 
-def _check_hosts(code: str, hosts: Mapping[str, Facts], found: Mapping[str, str]) -> Reason | None:
-    """Return one reason for all affected hosts; `found`: the observation by host."""
+def _check_hosts(code: str, hosts: Mapping[str, Facts], issues: Mapping[str, str]) -> Reason | None:
+    """Return one reason for all affected hosts; `issues`: the observation by host."""
     several = len(hosts) > 1
-    told = [f"{what} on host {host}" if several else what for host, what in found.items()]
-    return THRESHOLDS[code].build_reason("; ".join(told)) if told else None
+    messages = [f"{what} on host {host}" if several else what for host, what in issues.items()]
+    return THRESHOLDS[code].build_reason("; ".join(messages)) if messages else None
 
 
 def _check_measured(
@@ -45,10 +45,10 @@ def _check_measured(
 ) -> Reason | None:
     """Return a reason for the hosts whose fact `key` is beyond the threshold of `code`."""
     rule = THRESHOLDS[code]
-    found = {
+    issues = {
         host: says(facts[key]) for host, facts in hosts.items() if rule.is_broken_by(facts.get(key))
     }
-    return _check_hosts(code, hosts, found)
+    return _check_hosts(code, hosts, issues)
 
 
 def _share(value: float) -> str:
@@ -100,21 +100,21 @@ def _check_foreign_process(evidence: Evidence) -> Reason | None:
 
 def _check_used_by_others(code: str, evidence: Evidence) -> Reason | None:
     hosts = evidence.during
-    found = {
+    issues = {
         host: (
             f"others used {format_quantity(facts['foreign_share'], 'cores')}{_format_names(facts)}"
         )
         for host, facts in hosts.items()
         if THRESHOLDS[code].is_broken_by(facts.get("foreign_share"))
     }
-    return _check_hosts(code, hosts, found)
+    return _check_hosts(code, hosts, issues)
 
 
 def _format_names(facts: Facts) -> str:
-    told = [
+    processes = [
         f"{each['name']} {format_seconds(each['cpu_s'])}" for each in facts.get("foreign") or ()
     ]
-    return f", mostly {', '.join(told)}" if told else ""
+    return f", mostly {', '.join(processes)}" if processes else ""
 
 
 def _check_cpu_pressure(evidence: Evidence) -> Reason | None:
@@ -143,14 +143,14 @@ def _check_steal(evidence: Evidence) -> Reason | None:
 
 def _check_virus_scan(evidence: Evidence) -> Reason | None:
     rule, hosts = THRESHOLDS["virus_scan"], evidence.during
-    found = {}
+    issues = {}
     for host, facts in hosts.items():
         seconds = facts.get("seconds")
         for each in facts.get("foreign") or ():
             cores = each["cpu_s"] / seconds if seconds else None
             if each["name"] in _SCANNERS and cores and rule.is_broken_by(cores):
-                found[host] = f"{each['name']} used {format_quantity(cores, 'cores')}"
-    return _check_hosts("virus_scan", hosts, found)
+                issues[host] = f"{each['name']} used {format_quantity(cores, 'cores')}"
+    return _check_hosts("virus_scan", hosts, issues)
 
 
 def _check_clock_drop(evidence: Evidence) -> Reason | None:
@@ -190,23 +190,23 @@ def _check_heating(evidence: Evidence) -> Reason | None:
 
 
 def _on_battery(evidence: Evidence) -> Reason | None:
-    found = {
+    issues = {
         host: "it ran on battery"
         for looks in (evidence.before, evidence.during)
         for host, facts in looks.items()
         if facts.get("on_battery")
     }
-    return _check_hosts("on_battery", {**evidence.before, **evidence.during}, found)
+    return _check_hosts("on_battery", {**evidence.before, **evidence.during}, issues)
 
 
 def _check_ports(evidence: Evidence) -> Reason | None:
     hosts = evidence.during
-    found = {
+    issues = {
         host: "no port was free for a further connection"
         for host, facts in hosts.items()
         if facts.get("ports_exhausted")
     }
-    return _check_hosts("ports_exhausted", hosts, found)
+    return _check_hosts("ports_exhausted", hosts, issues)
 
 
 def _check_clock_step(evidence: Evidence) -> Reason | None:
@@ -225,13 +225,13 @@ def _check_clock_step(evidence: Evidence) -> Reason | None:
 
 def _check_reboot(evidence: Evidence) -> Reason | None:
     before, during = evidence.before, evidence.during
-    found = {
+    issues = {
         host: "the boot id changed"
         for host in before.keys() & during.keys()
         if None not in (boots := (before[host].get("boot_id"), during[host].get("boot_id")))
         and boots[0] != boots[1]
     }
-    return _check_hosts("rebooted", during, found)
+    return _check_hosts("rebooted", during, issues)
 
 
 def _build_counter_check(code: str, key: str, what: str) -> Callable[[Evidence], Reason | None]:

@@ -59,11 +59,11 @@ def _count(metrics: Mapping[str, Any], name: str) -> int:
     return int(metrics[name]["values"]["count"]) if name in metrics else 0
 
 
-def _do_extremes_match(metrics: Mapping[str, Any], found: Mapping[str, float]) -> bool:
-    told = metrics.get("http_req_duration") or metrics.get("grpc_req_duration")
-    if told is None:
-        return not found
+def _do_extremes_match(metrics: Mapping[str, Any], percentiles: Mapping[str, float]) -> bool:
+    duration = metrics.get("http_req_duration") or metrics.get("grpc_req_duration")
+    if duration is None:
+        return not percentiles
     # Milliseconds here and seconds there, both of whole nanoseconds.
-    return [round(told["values"][name] * 1e6) for name in ("min", "max")] == [
-        round(found[name] * 1e9) for name in ("p0", "p100")
+    return [round(duration["values"][name] * 1e6) for name in ("min", "max")] == [
+        round(percentiles[name] * 1e9) for name in ("p0", "p100")
     ]

@@ -58,10 +58,10 @@ class Oha:
 
     def problems(self, spec: LoadSpec) -> list[Problem]:
         """Return all reasons why oha cannot create this load; empty if it can."""
-        found = [*load_problems(spec), *find_unsupported(self.name, self.sheet, spec)]
+        problems = [*load_problems(spec), *find_unsupported(self.name, self.sheet, spec)]
         if spec.protocol == "h3" and spec.rate is not None and spec.requests is not None:
-            found.append(("requests", "oha does not end over HTTP/3 at a rate: give duration_s"))
-        return found
+            problems.append(("requests", "oha does not end over HTTP/3 at a rate: give duration_s"))
+        return problems
 
     def invocations(self, spec: LoadSpec, tool_cpus: int) -> tuple[Invocation, ...]:
         """Return the commands to start, in order. The last one measures.

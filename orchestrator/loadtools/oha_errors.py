@@ -47,4 +47,4 @@ def classify(
         if name != TRUNCATED and len(texts[name]) < _MAX_TEXTS:
             texts[name].append(text[:_MAX_TEXT_LENGTH])
     truncated = counts.pop(TRUNCATED, 0)
-    return dict(counts), truncated, {name: tuple(found) for name, found in texts.items()}
+    return dict(counts), truncated, {name: tuple(examples) for name, examples in texts.items()}

@@ -30,7 +30,7 @@ def read_report(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
         return ToolReport(
             by_status={int(code): n for code, n in output["statusCodeDistribution"].items()},
             errors=errors,
-            error_texts={kind: tuple(said) for kind, said in texts.items()},
+            error_texts={kind: tuple(examples) for kind, examples in texts.items()},
             truncated=truncated,
             readings=_read_figures(output, rows),
             matches=_do_rows_match(output, rows),

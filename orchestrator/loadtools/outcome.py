@@ -12,8 +12,8 @@ DECISIVE_LIMITS = frozenset({"cpu_quota"})
 _NEVER_ARRIVED = {"connect", "dns", "refused", "timeout", "tls", "unsent"}
 
 
-def _build_reason(code: str, found: str) -> Reason:
-    return THRESHOLDS[code].build_reason(found)
+def _build_reason(code: str, observation: str) -> Reason:
+    return THRESHOLDS[code].build_reason(observation)
 
 
 def _check_tool_crash(evidence: Evidence) -> Reason | None:
@@ -80,11 +80,11 @@ def _check_transport_errors(evidence: Evidence) -> Reason | None:
     share = failed / (answered + failed)
     if not THRESHOLDS["transport_errors"].is_broken_by(share):
         return None
-    found = (
+    observation = (
         f"{failed} requests, {format_quantity(share, 'share')}, got no answer, "
         f"{_format_kinds(errors)}"
     )
-    return _build_reason("transport_errors", found)
+    return _build_reason("transport_errors", observation)
 
 
 def _format_kinds(errors: Mapping[str, int]) -> str:
@@ -108,8 +108,8 @@ def _check_failed(evidence: Evidence) -> Reason | None:
     failed = [each for each in evidence.result.get("checks") or () if each.get("problem")]
     if not failed:
         return None
-    told = [f"{each['name']} {each['when']} the load: {each['problem']}" for each in failed]
-    return _build_reason("check_failed", "; ".join(told))
+    failures = [f"{each['name']} {each['when']} the load: {each['problem']}" for each in failed]
+    return _build_reason("check_failed", "; ".join(failures))
 
 
 def _link_stalled(evidence: Evidence) -> Reason | None:
@@ -133,9 +133,9 @@ def _check_limits(evidence: Evidence) -> Reason | None:
     if not refused:
         return None
     decisive = any(name.rpartition(": ")[2] in DECISIVE_LIMITS for name in refused)
-    told = (f"{name.replace('_', ' ')}: {why}" for name, why in sorted(refused.items()))
-    found = "; ".join(told)
-    return _build_reason("quota_refused" if decisive else "limits_refused", found)
+    refusals = (f"{name.replace('_', ' ')}: {why}" for name, why in sorted(refused.items()))
+    observation = "; ".join(refusals)
+    return _build_reason("quota_refused" if decisive else "limits_refused", observation)
 
 
 CHECKS: tuple[Callable[[Evidence], Reason | None], ...] = (

@@ -149,8 +149,8 @@ def _find_header_faults(name: str, value: str) -> list[str]:
 
 def _find_agent_words(text: str) -> list[str]:
     """Return placeholders of the agent in the text, which the tool would not get."""
-    found = sorted({match.group() for match in _AGENT_WORDS.finditer(text)})
-    return [f"{word} in it would be replaced on the host: write it another way" for word in found]
+    words = sorted({match.group() for match in _AGENT_WORDS.finditer(text)})
+    return [f"{word} in it would be replaced on the host: write it another way" for word in words]
 
 
 def _find_protocol_problems(spec: LoadSpec) -> list[Problem]:

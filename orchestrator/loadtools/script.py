@@ -178,8 +178,8 @@ def _find_own_problems(spec: LoadSpec) -> Iterator[Problem]:
             text = f"{word} is relative to the trial's folder: write {{tree}}/{file}"
             yield f"command[{place}]", text
     for name, value in spec.parameters.items():
-        if isinstance(value, str) and (found := _AGENT_WORD.search(value)):
-            text = f"{found.group()} in its value {value!r} might be replaced on the host"
+        if isinstance(value, str) and (match := _AGENT_WORD.search(value)):
+            text = f"{match.group()} in its value {value!r} might be replaced on the host"
             yield f"parameters.{name}", text
     size = len(build_request(spec).encode())
     if size > MAX_ARGUMENT_BYTES:

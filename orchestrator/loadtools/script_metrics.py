@@ -40,8 +40,8 @@ class OwnMetric(NamedTuple):
 
 def parse_own_metric(key: str) -> OwnMetric | None:
     """Return None if the key is not `script.<name>` with a unit at its end."""
-    found = _KEY.match(key)
-    if found is None:
+    match = _KEY.match(key)
+    if match is None:
         return None
-    name = found[1].replace("_", " ")
-    return OwnMetric(title=f"Script: {name}", suffix=SUFFIXES[found[2]])
+    name = match[1].replace("_", " ")
+    return OwnMetric(title=f"Script: {name}", suffix=SUFFIXES[match[2]])

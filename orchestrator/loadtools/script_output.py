@@ -34,11 +34,11 @@ def read_report(tool_json: bytes, rows: Mapping[str, Any]) -> ToolReport:
 
 def _count_by_status(rows: Mapping[str, Any]) -> dict[int, int] | None:
     """Return None if the script did not report all statuses, or reported them as words."""
-    told = rows["by_status"]
+    counts = rows["by_status"]
     answered = sum(rows["ok"]["count"]) + sum(rows["other"]["count"])
-    if told is None or sum(told.values()) != answered or not all(map(str.isdigit, told)):
+    if counts is None or sum(counts.values()) != answered or not all(map(str.isdigit, counts)):
         return None
-    return {int(status): n for status, n in told.items()}
+    return {int(status): n for status, n in counts.items()}
 
 
 def _compute_success(rows: Mapping[str, Any]) -> dict[str, float]:

@@ -22,14 +22,14 @@ _FEWEST_IN_TURN = 20
 
 
 def _check_protocol(evidence: Evidence) -> Reason | None:
-    asked = evidence.spec.protocol
+    protocol = evidence.spec.protocol
     # gRPC is HTTP/2 for tools that do not look inside.
-    good = {"grpc", "h2"} if asked == "grpc" else {asked}
+    good = {"grpc", "h2"} if protocol == "grpc" else {protocol}
     others = [spoken for spoken in evidence.spoken if spoken not in good]
     if not others:
         return None
-    found = f"{', '.join(others)} was used instead of {asked}"
-    return THRESHOLDS["protocol"].build_reason(found)
+    observation = f"{', '.join(others)} was used instead of {protocol}"
+    return THRESHOLDS["protocol"].build_reason(observation)
 
 
 def _check_response_size(evidence: Evidence) -> Reason | None:
@@ -40,11 +40,11 @@ def _check_response_size(evidence: Evidence) -> Reason | None:
         return None
     if good[0] <= length["min"] and length["max"] <= good[1]:
         return None
-    found = (
+    observation = (
         f"the answers had {_format_span(length['min'], length['max'])} bytes instead of "
         f"{_format_span(*good)}"
     )
-    return THRESHOLDS["response_size" if declared else "response_changed"].build_reason(found)
+    return THRESHOLDS["response_size" if declared else "response_changed"].build_reason(observation)
 
 
 def _list_checked_sizes(evidence: Evidence) -> tuple[int, int] | None:
@@ -66,7 +66,7 @@ def _format_span(low: int, high: int) -> str:
 
 def _check_connections(evidence: Evidence) -> Reason | None:
     """Skip open loops, which may need fewer, and HTTP/3, which has no TCP connections."""
-    spec, asked = evidence.spec, evidence.load.connections
+    spec, connections = evidence.spec, evidence.load.connections
     counts = [
         sample["connections"]
         for sample in evidence.samples
@@ -76,11 +76,11 @@ def _check_connections(evidence: Evidence) -> Reason | None:
     if evidence.load.model != "closed" or not is_counted or len(counts) < MIN_LOOKS:
         return None
     rule, most = THRESHOLDS["connections_missing"], max(counts)
-    if not rule.is_broken_by(most / asked):
+    if not rule.is_broken_by(most / connections):
         return None
     return rule.build_reason(
-        f"{most} of {asked} connections were open at a time, "
-        f"{format_quantity(most / asked, 'share')}"
+        f"{most} of {connections} connections were open at a time, "
+        f"{format_quantity(most / connections, 'share')}"
     )
 
 
@@ -166,18 +166,18 @@ def _select_series(evidence: Evidence) -> tuple[str, list[float]]:
 
 def _check_warm_up(what: str, values: list[float], moved: float) -> Reason | None:
     """Apply MSER-5, if it changes the result: noise alone often looks like no steady state."""
-    rule, found = THRESHOLDS["warm_up_too_short"], compute_mser5(values)
-    if found.reason == "no steady state" and rule.is_broken_by(abs(moved)):
+    rule, mser = THRESHOLDS["warm_up_too_short"], compute_mser5(values)
+    if mser.reason == "no steady state" and rule.is_broken_by(abs(moved)):
         share = format_quantity(abs(moved), "share")
         return rule.build_reason(f"no end of the warm-up is found, the {what} moved by {share}")
-    if not found.cut:
+    if not mser.cut:
         return None
-    bias = abs(statistics.fmean(values) / statistics.fmean(values[found.cut :]) - 1)
+    bias = abs(statistics.fmean(values) / statistics.fmean(values[mser.cut :]) - 1)
     if not rule.is_broken_by(bias):
         return None
     share = format_quantity(bias, "share")
     return rule.build_reason(
-        f"the first {found.cut} s of the window are still warm-up, and change the {what} by {share}"
+        f"the first {mser.cut} s of the window are still warm-up, and change the {what} by {share}"
     )
 
 

@@ -47,10 +47,10 @@ class Threshold:
             return False
         return measured > self.value if self.bound == "most" else measured < self.value
 
-    def build_reason(self, found: str) -> Reason:
-        """Return a reason; `found` describes the observed value."""
+    def build_reason(self, observation: str) -> Reason:
+        """Return a reason; `observation` describes the observed value."""
         limit = f" (limit: {self.text})" if self.text else ""
-        message = f"{found}{limit}: {self.advice}"
+        message = f"{observation}{limit}: {self.advice}"
         return Reason(code=self.code, level=self.level, message=message)
 
 

@@ -36,5 +36,5 @@ def _combine_soft_reasons(reasons: Sequence[Reason]) -> list[Reason]:
     rule = THRESHOLDS["several_flags"]
     if not rule.is_broken_by(len(causes)):
         return []
-    found = f"{', '.join(soft)}: soft reasons of {len(causes)} causes at once"
-    return [rule.build_reason(found)]
+    observation = f"{', '.join(soft)}: soft reasons of {len(causes)} causes at once"
+    return [rule.build_reason(observation)]

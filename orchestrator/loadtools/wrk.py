@@ -100,12 +100,12 @@ class Wrk:
         self, spec: LoadSpec, report: bytes, rows: Mapping[str, Any], result: Mapping[str, Any]
     ) -> TrialReading:
         """Return the canonical result of one load; ToolOutputError if the report is not valid."""
-        told, said = read_report(report, rows)
+        wrk, tool_report = read_report(report, rows)
         try:
             own = {**result, "tool_cpus": choose_threads(spec, int(result.get("tool_cpus") or 1))}
         except GARBAGE as error:
             raise ToolOutputError(f"result.json: {type(error).__name__}: {error}") from error
-        return with_status_errors(build_reading(self.name, spec, said, rows, own), told)
+        return with_status_errors(build_reading(self.name, spec, tool_report, rows, own), wrk)
 
 
 def choose_threads(spec: LoadSpec, tool_cpus: int) -> int:

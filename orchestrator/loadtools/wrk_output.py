@@ -22,17 +22,17 @@ class WrkReport:
 
 def read_report(tool_json: bytes, rows: Mapping[str, Any]) -> tuple[WrkReport, ToolReport]:
     """Return both reports; ToolOutputError if the output is not valid."""
-    told = _read_value(tool_json)
+    report = _read_value(tool_json)
     try:
         # A late response counts as answered, and has no latency.
-        matches = rows["all"]["n"] == told.answered - told.late
+        matches = rows["all"]["n"] == report.answered - report.late
     except GARBAGE as error:
         raise ToolOutputError(f"rows.json of the trial: {type(error).__name__}: {error}") from error
     try:
-        readings = _read_readings(told)
+        readings = _read_readings(report)
     except ArithmeticError as error:
         raise ToolOutputError(f"wrk's report has an invalid number: {error}") from error
-    return told, ToolReport(readings=readings, matches=matches, ended_s=told.duration_s)
+    return report, ToolReport(readings=readings, matches=matches, ended_s=report.duration_s)
 
 
 def _read_value(tool_json: bytes) -> WrkReport:
@@ -56,25 +56,25 @@ def _read_value(tool_json: bytes) -> WrkReport:
         ) from error
 
 
-def _read_readings(told: WrkReport) -> dict[str, float]:
+def _read_readings(report: WrkReport) -> dict[str, float]:
     """Return metrics of the good responses that are known without knowing which ones they are."""
-    if told.bad and told.late:
+    if report.bad and report.late:
         # A response may be both.
         return {}
-    good = told.answered - told.bad - told.late
+    good = report.answered - report.bad - report.late
     readings = {"requests.ok": float(good)}
-    if good and told.duration_s:
-        readings["requests.rate"] = good / told.duration_s
-    done = told.answered - told.late + told.failed
+    if good and report.duration_s:
+        readings["requests.rate"] = good / report.duration_s
+    done = report.answered - report.late + report.failed
     return {**readings, "success.ratio": good / done} if done else readings
 
 
-def with_status_errors(reading: TrialReading, told: WrkReport) -> TrialReading:
+def with_status_errors(reading: TrialReading, wrk: WrkReport) -> TrialReading:
     """Return the reading with the number of bad responses, which rows do not contain."""
-    if not told.bad:
+    if not wrk.bad:
         return reading
     message = (
-        f"{told.bad} of {told.answered} answers had a status above 399; wrk does not report which, "
+        f"{wrk.bad} of {wrk.answered} answers had a status above 399; wrk does not report which, "
         "so the latencies of the good ones are unknown"
     )
     reasons = tuple(_read_text(reason, message) for reason in reading.validity.reasons)

@@ -142,7 +142,7 @@ def check_file(
 ) -> CheckedFile:
     """Check a file without storing anything. InvalidRequestError lists every fault with its
     line."""
-    found: list[tuple[str, str]] = []
+    faults: list[tuple[str, str]] = []
     names: dict[tuple[str | None, str], tuple[int, ResultIn]] = {}
     count = size = 0
     for line in read_results(path, bounds):
@@ -150,16 +150,16 @@ def check_file(
         if not count % BATCH:
             progress(count, None, "checked")
         if line.result is None:
-            found.append((f"line {line.number}", line.fault))
+            faults.append((f"line {line.number}", line.fault))
         else:
             result = _set_project(line.result, project)
             size += estimate_stored_bytes(result)
             _record_oldest(names, line.number, result)
-        if len(found) >= MOST_FAULTS:
+        if len(faults) >= MOST_FAULTS:
             break
-    found += _find_unknown_names(member, names)
-    if found:
-        raise InvalidRequestError.from_faults(found[:MOST_FAULTS])
+    faults += _find_unknown_names(member, names)
+    if faults:
+        raise InvalidRequestError.from_faults(faults[:MOST_FAULTS])
     if not count:
         raise InvalidRequestError("there is no result in this file", field="file")
     return CheckedFile(results=count, stored_bytes=size)
@@ -304,15 +304,15 @@ def _store_batch(
 
 def _make_commits(member: Member, results: Sequence[ResultIn]) -> None:
     """Create all commits of a batch at once, in the order of their first appearance."""
-    found = Names(member).benchmarks(results)
-    projects = {each.project_id: each.project for each in found if each is not None}
-    told: dict[int, dict[str, ResultIn]] = {pk: {} for pk in projects}
-    for benchmark, result in zip(found, results, strict=True):
+    benchmarks = Names(member).benchmarks(results)
+    projects = {each.project_id: each.project for each in benchmarks if each is not None}
+    by_project: dict[int, dict[str, ResultIn]] = {pk: {} for pk in projects}
+    for benchmark, result in zip(benchmarks, results, strict=True):
         if benchmark is not None:
-            told[benchmark.project_id].setdefault(result.commit, result)
-    for pk, by_sha in told.items():
+            by_project[benchmark.project_id].setdefault(result.commit, result)
+    for pk, by_sha in by_project.items():
         rows = [_build_commit_metadata(result) for result in by_sha.values()]
-        remember_commits(pk, store_reported_commits(project=projects[pk], told=rows))
+        remember_commits(pk, store_reported_commits(project=projects[pk], batch=rows))
 
 
 def _build_commit_metadata(result: ResultIn) -> ReportedCommit:
@@ -322,7 +322,7 @@ def _build_commit_metadata(result: ResultIn) -> ReportedCommit:
 def _format_copy_row(place: int, row: MeasuredRow, metrics: Mapping[str, int]) -> str:
     """Return a row in the text format of COPY."""
     # No other field of a row can contain a backslash, a tab or a line end.
-    told = json.dumps(row.provenance).replace("\\", "\\\\")
+    provenance = json.dumps(row.provenance).replace("\\", "\\\\")
     cells: tuple[Any, ...] = (
         place,
         row.id,
@@ -333,7 +333,7 @@ def _format_copy_row(place: int, row: MeasuredRow, metrics: Mapping[str, int]) -
         row.validity,
         _format_array(metrics[key] for key in row.readings),
         _format_array(row.readings.values()),
-        told,
+        provenance,
         row.block,
         row.configuration,
         row.epoch,

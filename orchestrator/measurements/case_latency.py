@@ -70,14 +70,14 @@ def load_case_latency(
     where = _require_one_host(measured, points, f"{case.label} of {commit.short_sha}")
     newest, mine, old = _select_newest_version(measured, points)
     kept = [each for each in mine if invalid or each.validity != Validity.INVALID]
-    found = tuple(each.pk for each in kept)
-    whole = merge_points(old, [merge_trials(found)])
+    trial_ids = tuple(each.pk for each in kept)
+    whole = merge_points(old, [merge_trials(trial_ids)])
     return CaseLatency(
         case=case,
         commit=commit,
         host=where,
         definition=newest,
-        trials=found,
+        trials=trial_ids,
         merged_before=whole.trials,
         suspect=whole.suspect + sum(each.validity == Validity.SUSPECT for each in kept),
         excluded=whole.excluded + len(mine) - len(kept),

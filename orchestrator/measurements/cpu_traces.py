@@ -76,9 +76,9 @@ def extract_trace(result: Mapping[str, Any]) -> CpuTrace | None:
 
 def _build_line(load: Mapping[str, Any], key: str, took_s: float, after_s: float) -> Line:
     """Derive CPU use from the growth between samples; the last point lasts until the load ends."""
-    told = [(float(each["t"]), each.get(key)) for each in load.get("samples") or []]
-    told.append((took_s, (load.get("usage") or {}).get(key)))
-    known = [(t, float(cpu_s)) for t, cpu_s in told if cpu_s is not None and t <= took_s]
+    samples = [(float(each["t"]), each.get(key)) for each in load.get("samples") or []]
+    samples.append((took_s, (load.get("usage") or {}).get(key)))
+    known = [(t, float(cpu_s)) for t, cpu_s in samples if cpu_s is not None and t <= took_s]
     return tuple(
         (after_s + later, max(0.0, now - was) / (later - earlier))
         for (earlier, was), (later, now) in pairwise([(0.0, 0.0), *known])

@@ -55,20 +55,20 @@ def load_distribution(
         if whole is None:
             check_kept(trial.job.run_id, RemovalKind.DISTRIBUTIONS)
         return whole
-    found = LoadResult.objects.filter(trial=trial, number=load).first()
-    if found is None:
+    result = LoadResult.objects.filter(trial=trial, number=load).first()
+    if result is None:
         check_kept(trial.job.run_id, RemovalKind.DISTRIBUTIONS)
         raise NotFoundError(f"this trial has no separate load {load}; omit load")
     if kind != HistogramKind.OK:
         raise InvalidRequestError(
             "a single load only has the distribution of good answers", field="kind"
         )
-    return Distribution.decode(bytes(found.encoded)) if found.encoded else None
+    return Distribution.decode(bytes(result.encoded)) if result.encoded else None
 
 
 def parse_percentiles(text: str) -> tuple[float, ...]:
     """Parse `50,99.5` as distinct numbers; InvalidRequestError gives the reason."""
-    found: dict[float, None] = {}
+    values: dict[float, None] = {}
     for word in (part.strip() for part in text.split(",")):
         try:
             value = float(word)
@@ -80,12 +80,12 @@ def parse_percentiles(text: str) -> tuple[float, ...]:
                 "the metric latency.max is the slowest answer",
                 field="percentiles",
             )
-        found[value] = None
-    if len(found) > MAX_ASKED:
+        values[value] = None
+    if len(values) > MAX_ASKED:
         raise InvalidRequestError(
-            f"{len(found)} percentiles: ask for at most {MAX_ASKED} at once", field="percentiles"
+            f"{len(values)} percentiles: ask for at most {MAX_ASKED} at once", field="percentiles"
         )
-    return tuple(found)
+    return tuple(values)
 
 
 def count_needed_requests(percentile: float) -> int:

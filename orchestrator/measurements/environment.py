@@ -67,11 +67,11 @@ def find_worst(looks: Sequence[Facts]) -> Facts:
     if len(looks) < 2:
         return looks[0] if looks else {}
     keys = dict.fromkeys(key for look in looks for key in look)
-    found = {key: _find_worst_value([look.get(key) for look in looks]) for key in keys}
+    worst = {key: _find_worst_value([look.get(key) for look in looks]) for key in keys}
     busiest = max(looks, key=lambda look: look.get("foreign_share") or 0.0)
     reasons = {key: why for look in looks for key, why in (look.get("reasons") or {}).items()}
-    told = {key: why for key, why in reasons.items() if found.get(key) is None}
-    return {**found, "foreign": busiest.get("foreign"), "reasons": told}
+    missing_reasons = {key: why for key, why in reasons.items() if worst.get(key) is None}
+    return {**worst, "foreign": busiest.get("foreign"), "reasons": missing_reasons}
 
 
 def load_applied_limits(trial: Trial) -> list[AppliedLimits]:

@@ -52,12 +52,12 @@ def _load_trials(part: Iterable[Reading]) -> dict[Any, Trial]:
 
 
 def _export_reading(reading: Reading, names: dict[int, str], trial: Trial | None) -> dict[str, Any]:
-    told = reading.provenance or {}
+    origin = reading.provenance or {}
     pairs = zip(reading.metrics, reading.values, strict=True)
     benchmark = reading.case.benchmark
-    found = {
+    fields = {
         # The id of the sender, so that a result that comes back is recognised.
-        "id": told.get("id") or str(reading.pk),
+        "id": origin.get("id") or str(reading.pk),
         "project": benchmark.project.slug,
         "benchmark": benchmark.slug,
         "host": reading.host.name,
@@ -68,14 +68,14 @@ def _export_reading(reading: Reading, names: dict[int, str], trial: Trial | None
         "metrics": {names[metric]: value for metric, value in pairs if metric in names},
         "validity": reading.validity,
         "reasons": [
-            str(each)[:1000] for each in (trial.reasons if trial else told.get("reasons")) or []
+            str(each)[:1000] for each in (trial.reasons if trial else origin.get("reasons")) or []
         ][:20],
         "at": reading.at.isoformat(),
-        "block": f"{trial.job_id}/{trial.round}" if trial else told.get("block"),
-        "url": told.get("url"),
-        "note": told.get("note"),
+        "block": f"{trial.job_id}/{trial.round}" if trial else origin.get("block"),
+        "url": origin.get("url"),
+        "note": origin.get("note"),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _export_commit(commit: Commit) -> dict[str, Any]:

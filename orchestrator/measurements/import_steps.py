@@ -111,106 +111,106 @@ def _claim_import() -> ResultImport | None:
     if len(teams) >= MOST_AT_ONCE:
         return None
     free = going_on.filter(Q(claimed_until=None) | Q(claimed_until__lt=Now()))
-    found = (
+    row = (
         free.exclude(team__in=teams)
         .select_for_update(skip_locked=True, of=("self",))
         .order_by(F("last_step_at").asc(nulls_first=True), "pk")
         .first()
     )
-    if found is None:
+    if row is None:
         return None
-    found.claim = uuid4()
-    ResultImport.objects.filter(pk=found.pk).update(
-        claim=found.claim,
+    row.claim = uuid4()
+    ResultImport.objects.filter(pk=row.pk).update(
+        claim=row.claim,
         claimed_until=Now() + CLAIM,
         last_step_at=Now(),
         state=ImportState.RUNNING,
         tries=F("tries") + 1,
     )
-    return found
+    return row
 
 
-def _step(found: ResultImport, claim: UUID) -> None:
-    if found.tries >= MOST_TRIES:
-        raise PitwallError(_explain_failure(found))
-    member = _load_sender(found)
-    with _open_import_file(found) as path:
-        if found.total is None:
-            _check(found, claim, member, path)
+def _step(row: ResultImport, claim: UUID) -> None:
+    if row.tries >= MOST_TRIES:
+        raise PitwallError(_explain_failure(row))
+    member = _load_sender(row)
+    with _open_import_file(row) as path:
+        if row.total is None:
+            _check(row, claim, member, path)
         else:
-            _store(found, claim, member, path, found.total)
+            _store(row, claim, member, path, row.total)
 
 
-def _explain_failure(found: ResultImport) -> str:
-    if found.faults:
-        return f"the import failed after {MOST_TRIES} attempts: {found.faults[0][1]}"
+def _explain_failure(row: ResultImport) -> str:
+    if row.faults:
+        return f"the import failed after {MOST_TRIES} attempts: {row.faults[0][1]}"
     return (
         f"the import failed: {MOST_TRIES} times its worker ended before it made any "
         "progress; send the file in smaller parts"
     )
 
 
-def _check(found: ResultImport, claim: UUID, member: Member, path: Path) -> None:
+def _check(row: ResultImport, claim: UUID, member: Member, path: Path) -> None:
     checked = check_file(
         member,
         path,
-        found.project or None,
+        row.project or None,
         bounds=UPLOAD,
-        progress=lambda done, total, note: _record_step(found, claim, checked=done),
+        progress=lambda done, total, note: _record_step(row, claim, checked=done),
     )
     check_room(member, checked)
-    _record_step(found, claim, checked=checked.results, total=checked.results, **_PROGRESS)
+    _record_step(row, claim, checked=checked.results, total=checked.results, **_PROGRESS)
 
 
-def _store(found: ResultImport, claim: UUID, member: Member, path: Path, total: int) -> None:
+def _store(row: ResultImport, claim: UUID, member: Member, path: Path, total: int) -> None:
     began = time.monotonic()
-    done = found.done
+    done = row.done
     for lines in iterate_batches(path, UPLOAD, skip=done):
         count = len(lines)
 
         def note(new: int, count: int = count) -> None:
             """Count in the transaction of the batch: both are stored, or neither."""
             counts = {"done": F("done") + count, "accepted": F("accepted") + new}
-            _record_step(found, claim, **counts, **_PROGRESS)
+            _record_step(row, claim, **counts, **_PROGRESS)
 
-        store_batch(member, lines, found.project or None, found.name, note)
+        store_batch(member, lines, row.project or None, row.name, note)
         done += count
         if time.monotonic() - began > STEP_S:
             break
     if done >= total:
-        _finish(found, claim, member)
+        _finish(row, claim, member)
 
 
-def _record_step(found: ResultImport, claim: UUID, **changes: object) -> None:
-    if not _lock_import(found, claim).update(claimed_until=Now() + CLAIM, **changes):
+def _record_step(row: ResultImport, claim: UUID, **changes: object) -> None:
+    if not _lock_import(row, claim).update(claimed_until=Now() + CLAIM, **changes):
         raise _ClaimLostError
 
 
-def _lock_import(found: ResultImport, claim: UUID) -> QuerySet[ResultImport]:
-    return ResultImport.objects.filter(pk=found.pk, claim=claim)
+def _lock_import(row: ResultImport, claim: UUID) -> QuerySet[ResultImport]:
+    return ResultImport.objects.filter(pk=row.pk, claim=claim)
 
 
 @transaction.atomic
-def _finish(found: ResultImport, claim: UUID, member: Member) -> None:
-    _record_step(found, claim, state=ImportState.DONE, ended_at=Now())
-    ImportPart.objects.filter(result_import=found).delete()
-    accepted = ResultImport.objects.values_list("accepted", flat=True).get(pk=found.pk)
-    record_import_done(member, found.name, accepted)
+def _finish(row: ResultImport, claim: UUID, member: Member) -> None:
+    _record_step(row, claim, state=ImportState.DONE, ended_at=Now())
+    ImportPart.objects.filter(result_import=row).delete()
+    accepted = ResultImport.objects.values_list("accepted", flat=True).get(pk=row.pk)
+    record_import_done(member, row.name, accepted)
 
 
 @transaction.atomic
-def _fail(found: ResultImport, claim: UUID, faults: list[tuple[str, str]]) -> None:
-    if _lock_import(found, claim).update(state=ImportState.FAILED, faults=faults, ended_at=Now()):
-        ImportPart.objects.filter(result_import=found).delete()
+def _fail(row: ResultImport, claim: UUID, faults: list[tuple[str, str]]) -> None:
+    if _lock_import(row, claim).update(state=ImportState.FAILED, faults=faults, ended_at=Now()):
+        ImportPart.objects.filter(result_import=row).delete()
 
 
-def _pause(found: ResultImport, claim: UUID, error: Exception) -> None:
+def _pause(row: ResultImport, claim: UUID, error: Exception) -> None:
     """Release the claim after an unexpected error; show its type while the import waits.
 
     Only the log has its text, which may contain paths and statements of the server.
     """
     fault = f"internal error ({type(error).__name__}); the server's log has the details"
-    _lock_import(found, claim).update(claim=None, claimed_until=Now() + RETRY, faults=[("", fault)])
+    _lock_import(row, claim).update(claim=None, claimed_until=Now() + RETRY, faults=[("", fault)])
 
 
 def _list_faults(error: PitwallError) -> list[tuple[str, str]]:
@@ -218,14 +218,14 @@ def _list_faults(error: PitwallError) -> list[tuple[str, str]]:
     return faults or [(str(getattr(error, "field", None) or ""), str(error))]
 
 
-def _load_sender(found: ResultImport) -> Member:
+def _load_sender(row: ResultImport) -> Member:
     """Return the sender of the file with their current role.
 
     Raise PermissionRefusedError if a request with the same token would be refused now.
     """
-    token = found.token
+    token = row.token
     membership = (
-        Membership.objects.filter(team=found.team_id, user=token.user_id, user__is_active=True)
+        Membership.objects.filter(team=row.team_id, user=token.user_id, user__is_active=True)
         .select_related("team", "user")
         .first()
     )
@@ -240,13 +240,11 @@ def _load_sender(found: ResultImport) -> Member:
 
 
 @contextmanager
-def _open_import_file(found: ResultImport) -> Iterator[Path]:
-    suffixes = "".join(PurePath(found.name).suffixes)[-20:]
-    with NamedTemporaryFile(
-        dir=_get_import_folder(), prefix=f"{found.pk}-", suffix=suffixes
-    ) as file:
+def _open_import_file(row: ResultImport) -> Iterator[Path]:
+    suffixes = "".join(PurePath(row.name).suffixes)[-20:]
+    with NamedTemporaryFile(dir=_get_import_folder(), prefix=f"{row.pk}-", suffix=suffixes) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        for (content,) in found.parts.order_by("number").values_list("content").iterator(1):
+        for (content,) in row.parts.order_by("number").values_list("content").iterator(1):
             file.write(content)
         file.flush()
         yield Path(file.name)

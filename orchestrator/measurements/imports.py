@@ -66,19 +66,19 @@ def queue_import(*, member: Member, path: Path, project: str, name: str) -> Resu
 def load_imports(member: Member) -> QuerySet[ResultImport]:
     """Return the imports that the member may see, newest first; a project token sees its
     project."""
-    found = ResultImport.objects.filter(team=member.team)
+    imports = ResultImport.objects.filter(team=member.team)
     if member.project is not None:
-        found = found.filter(token__project=member.project)
-    return found.select_related("token").order_by("-pk")
+        imports = imports.filter(token__project=member.project)
+    return imports.select_related("token").order_by("-pk")
 
 
 def import_for(member: Member, pk: UUID) -> ResultImport:
-    found = load_imports(member).filter(pk=pk).first()
-    if found is None:
+    result_import = load_imports(member).filter(pk=pk).first()
+    if result_import is None:
         raise NotFoundError(
             "there is no such import in this team; imports are deleted after 30 days"
         )
-    return found
+    return result_import
 
 
 def _read_parts(path: Path) -> Iterator[bytes]:

@@ -136,13 +136,13 @@ class ResultIn(BaseModel):
 
 def estimate_stored_bytes(result: ResultIn) -> int:
     """Estimate the size as a row: fixed columns, two arrays and the provenance."""
-    told = sum(map(len, result.reasons)) + len(result.note) + len(result.url or "")
-    return 200 + 10 * len(result.metrics) + told
+    text_length = sum(map(len, result.reasons)) + len(result.note) + len(result.url or "")
+    return 200 + 10 * len(result.metrics) + text_length
 
 
 def build_provenance(result: ResultIn, token: str) -> Mapping[str, object]:
     """Return the provenance that is stored with the values; absent fields stay absent."""
-    told = {
+    fields = {
         "token": token,
         "id": result.id,
         "block": result.block,
@@ -150,4 +150,4 @@ def build_provenance(result: ResultIn, token: str) -> Mapping[str, object]:
         "url": result.url,
         "note": result.note,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}

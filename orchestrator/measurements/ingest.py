@@ -161,9 +161,9 @@ def _load_metrics(team: int, keys: set[str]) -> Mapping[str, int]:
     shared = _ids.metrics
     known = {key: shared[team, key] for key in keys if (team, key) in shared}
     if missing := keys - known.keys():
-        found = store_metrics(team, missing)
-        transaction.on_commit(partial(_ids.learn_metrics, team, found))
-        known |= found
+        new_ids = store_metrics(team, missing)
+        transaction.on_commit(partial(_ids.learn_metrics, team, new_ids))
+        known |= new_ids
     return known
 
 
@@ -196,10 +196,10 @@ def _list_other_ids(row: MeasuredRow) -> list[UUID]:
     given = (row.provenance or {}).get("id")
     if not given:
         return []
-    found = [_derive_commit_id(row.commit, f"id\0{row.benchmark}\0{given}")]
+    ids = [_derive_commit_id(row.commit, f"id\0{row.benchmark}\0{given}")]
     if _UUID.fullmatch(given):
-        found.append(UUID(given))
-    return found
+        ids.append(UUID(given))
+    return ids
 
 
 def hash_reading_id(result: ResultIn, case: int, host: UUID, commit: int) -> UUID:

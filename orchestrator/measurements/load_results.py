@@ -55,19 +55,19 @@ def _read_trial(
 ) -> TrialReadings:
     spec, parameters = read_spec(trial.job.run.definition), trial.case.parameters
     tool, loads = get_tool(spec, parameters), build_load_specs(spec, parameters)
-    found = [
+    parts = [
         _read(tool, loads[min(number, len(loads) - 1)], number, files, {**result, **loaded})
         for number, loaded in enumerate(result["loads"])
     ]
     search = result.get("search")
     if search is None:
         return TrialReadings(
-            whole=combine_steps(found),
-            loads=_number_loads(found, ()) if len(found) > 1 else (),
+            whole=combine_steps(parts),
+            loads=_number_loads(parts, ()) if len(parts) > 1 else (),
         )
     # A probe whose server crashed has no files.
     probes = [probe for probe in search["probes"] if probe["load"] is not None]
-    return TrialReadings(whole=combine_search(found, search), loads=_number_loads(found, probes))
+    return TrialReadings(whole=combine_search(parts, search), loads=_number_loads(parts, probes))
 
 
 def read_load(
@@ -77,8 +77,8 @@ def read_load(
     spec, parameters = read_spec(trial.job.run.definition), trial.case.parameters
     loads = build_load_specs(spec, parameters)
     load = loads[min(number, len(loads) - 1)]
-    told = {**result, **result["loads"][number]}
-    return _read(get_tool(spec, parameters), load, number, files, told)
+    load_result = {**result, **result["loads"][number]}
+    return _read(get_tool(spec, parameters), load, number, files, load_result)
 
 
 def _read(

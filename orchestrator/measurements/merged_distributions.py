@@ -26,12 +26,12 @@ def load_point_histograms(
     benchmark: Benchmark, case: Case, commit: Commit, host: Host | None = None
 ) -> list[PointHistogram]:
     """Return the distributions of successful answers by host and version of the definition."""
-    found = PointHistogram.objects.filter(
+    histograms = PointHistogram.objects.filter(
         case=case, commit=commit, kind=HistogramKind.OK, definition__benchmark=benchmark
     )
     if host is not None:
-        found = found.filter(host=host)
-    return list(found.select_related("host", "definition"))
+        histograms = histograms.filter(host=host)
+    return list(histograms.select_related("host", "definition"))
 
 
 def merge_points(

@@ -118,9 +118,9 @@ def _remove_unused(team: int) -> int:
     removed metric later, its foreign key fails and it is repeated.
     """
     custom = Metric.objects.filter(team=team, created_at__lt=Now() - UNUSED_FOR)
-    found = _without_results(set(custom.values_list("pk", flat=True)))
+    candidates = _without_results(set(custom.values_list("pk", flat=True)))
     # No results can be committed while the rows are locked, so the second check is final.
-    rows = Metric.objects.filter(pk__in=found).select_for_update(skip_locked=True)
+    rows = Metric.objects.filter(pk__in=candidates).select_for_update(skip_locked=True)
     unused = _without_results(_without_busy_series(set(rows.values_list("pk", flat=True))))
     Series.objects.filter(metric__in=unused).delete()
     Metric.objects.filter(pk__in=unused).delete()

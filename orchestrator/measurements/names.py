@@ -34,11 +34,11 @@ class NameCache:
     def __init__(self) -> None:
         self.known: dict[Hashable, Any] = {}
 
-    def keep(self, name: Hashable, found: Found) -> Found:
+    def keep(self, name: Hashable, value: Found) -> Found:
         if len(self.known) >= MOST_REMEMBERED:
             self.forget()
-        self.known[name] = found
-        return found
+        self.known[name] = value
+        return value
 
     def forget(self) -> None:
         """Replace the mapping: another thread may be reading the old one."""
@@ -78,25 +78,25 @@ class Names:
     def benchmarks(self, results: Iterable[ResultIn]) -> list[Benchmark | None]:
         """Return the benchmark of each result; None and a fault if there is none of that name."""
         here: dict[tuple[str | None, str], Benchmark | None] = {}
-        found = []
+        benchmarks = []
         for place, result in enumerate(results):
             name = (result.project, result.benchmark)
             if name not in here:
                 here[name] = self._benchmark(place, *name)
-            found.append(here[name])
-        return found
+            benchmarks.append(here[name])
+        return benchmarks
 
     def _benchmark(self, place: int, project: str | None, slug: str) -> Benchmark | None:
         key = (self._team, self._member.project, project, slug)
         if (known := _benchmarks.known.get(key)) is not None:
             return known
         try:
-            found = load_benchmark(self._member, slug, project)
+            benchmark = load_benchmark(self._member, slug, project)
         except NotFoundError as error:
             self.faults.append((f"results[{place}].benchmark", str(error)))
             return None
         # Another project may get a benchmark of the same name.
-        return _benchmarks.keep(key, found) if project else found
+        return _benchmarks.keep(key, benchmark) if project else benchmark
 
     def host(self, result: ResultIn) -> UUID:
         return self._host(result.host, result.profile).id
@@ -117,10 +117,10 @@ class Names:
         if (known := _commits.known.get(key)) is not None:
             return int(known)
         facts = result.commit_facts or CommitMetadata()
-        told = ReportedCommit(sha=result.commit, **dict(facts))
+        commit = ReportedCommit(sha=result.commit, **dict(facts))
         # Read it again: its default branch and its address may have changed.
         project = Project.objects.get(pk=benchmark.project_id)
-        return _commits.keep(key, store_reported_commit(project=project, told=told).pk)
+        return _commits.keep(key, store_reported_commit(project=project, commit=commit).pk)
 
     def cases(self, benchmarks: Sequence[Benchmark], results: Sequence[ResultIn]) -> list[int]:
         """Return the case of each result; new cases are created in the order of their keys."""

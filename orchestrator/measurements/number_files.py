@@ -65,14 +65,14 @@ def parse_trials_file(text: str) -> dict[str, TrialsFile]:
     table = _check_table(document, "", 'an object such as {"baseline": [...], "contender": [...]}')
     if "metrics" not in table:
         return {"": _parse_trials(table, "", table.get("metric"))}
-    found = _check_table(table["metrics"], "metrics", "an object with a key for each metric")
-    if not found:
+    metrics = _check_table(table["metrics"], "metrics", "an object with a key for each metric")
+    if not metrics:
         raise _build_file_error("metrics", "there is none: name at least one metric")
     return {
         key: _parse_trials(
             _check_table(each, f"metrics.{key}", "an object"), f"metrics.{key}.", key
         )
-        for key, each in found.items()
+        for key, each in metrics.items()
     }
 
 
@@ -125,11 +125,11 @@ def _parse_sides(table: Mapping[str, Any], at: str) -> tuple[Trials, Trials]:
 
 
 def _parse_better(table: Mapping[str, Any], at: str, info: Metric | None) -> Better:
-    said = table.get("better")
-    if said is not None:
-        if said == "lower" or said == "higher":
-            return "lower" if said == "lower" else "higher"
-        raise _build_file_error(f"{at}better", f'{said!r}: expected "lower" or "higher"')
+    direction = table.get("better")
+    if direction is not None:
+        if direction == "lower" or direction == "higher":
+            return "lower" if direction == "lower" else "higher"
+        raise _build_file_error(f"{at}better", f'{direction!r}: expected "lower" or "higher"')
     lower = _parse_flag(table, "lower_is_better", at)
     if lower is None:
         return info.better if info else "lower"
@@ -147,51 +147,51 @@ def _parse_json_text(text: str) -> Any:
         raise InvalidRequestError(f"not JSON that can be read: {error}") from error
 
 
-def _check_table(found: Any, at: str, expected: str) -> dict[str, Any]:
-    if isinstance(found, dict):
-        return found
-    raise _build_file_error(at or "the file", f"expected {expected}, got {_name_kind(found)}")
+def _check_table(value: Any, at: str, expected: str) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise _build_file_error(at or "the file", f"expected {expected}, got {_name_kind(value)}")
 
 
 def _list(
     table: Mapping[str, Any], key: str, missing: list[Any] | None = None, within: str = ""
 ) -> list[Any]:
-    found = table.get(key, missing)
-    if isinstance(found, list):
-        return found
+    value = table.get(key, missing)
+    if isinstance(value, list):
+        return value
     if key not in table:
         raise _build_file_error(f"{within}{key}", "it is missing: expected a list of numbers")
-    raise _build_file_error(f"{within}{key}", f"expected a list, got {_name_kind(found)}")
+    raise _build_file_error(f"{within}{key}", f"expected a list, got {_name_kind(value)}")
 
 
 def _parse_flag(table: Mapping[str, Any], key: str, at: str) -> bool | None:
-    found = table.get(key)
-    if found is None or isinstance(found, bool):
-        return found
-    raise _build_file_error(f"{at}{key}", f"expected true or false, got {_name_kind(found)}")
+    value = table.get(key)
+    if value is None or isinstance(value, bool):
+        return value
+    raise _build_file_error(f"{at}{key}", f"expected true or false, got {_name_kind(value)}")
 
 
-def _index(found: Any, at: str) -> int:
-    if isinstance(found, int) and not isinstance(found, bool):
-        return found
-    raise _build_file_error(at, f"expected an index, got {_name_kind(found)}")
+def _index(value: Any, at: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise _build_file_error(at, f"expected an index, got {_name_kind(value)}")
 
 
-def _number(found: Any, at: str) -> float | None:
-    if found is None:
+def _number(value: Any, at: str) -> float | None:
+    if value is None:
         return None
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise _build_file_error(
-            at, f"expected a number, or null where there is none, got {_name_kind(found)}"
+            at, f"expected a number, or null where there is none, got {_name_kind(value)}"
         )
     try:
-        return float(found)
+        return float(value)
     except OverflowError:
         return math.inf
 
 
-def _parse_trial(found: Any, at: str) -> float | None:
-    number = _number(found, at)
+def _parse_trial(value: Any, at: str) -> float | None:
+    number = _number(value, at)
     if number is None or (math.isfinite(number) and number >= 0):
         return number
     raise _build_file_error(
@@ -199,9 +199,9 @@ def _parse_trial(found: Any, at: str) -> float | None:
     )
 
 
-def _name_kind(found: Any) -> str:
+def _name_kind(value: Any) -> str:
     names = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
-    return "null" if found is None else names.get(type(found), "a number")
+    return "null" if value is None else names.get(type(value), "a number")
 
 
 def _build_file_error(at: str, message: str) -> InvalidRequestError:

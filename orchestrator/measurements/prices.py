@@ -53,15 +53,15 @@ def _explain_price(key: str, trial: Trial, values: Mapping[str, float], result: 
     if "capacity.probes" in values and key != "cost.money_per_1m":
         return "each load of the search has its own"
     if key in _USAGE:
-        told = _list_usage_reasons(_USAGE[key], result)
+        reasons = _list_usage_reasons(_USAGE[key], result)
     elif key in _AMBIENT:
-        told = _list_environment_reasons(_AMBIENT[key], result)
+        reasons = _list_environment_reasons(_AMBIENT[key], result)
     elif key == "cost.money_per_1m":
-        told = _list_price_reasons(trial, values)
+        reasons = _list_price_reasons(trial, values)
     else:
-        told = iter(("the load tool does not report the bytes of bodies",))
+        reasons = iter(("the load tool does not report the bytes of bodies",))
     unknown = "the trial does not report it" if result else "its raw output is not stored"
-    return next(told, unknown)
+    return next(reasons, unknown)
 
 
 def _list_usage_reasons(key: str, result: Facts) -> Iterator[str]:

@@ -16,7 +16,7 @@ def load_values(
     wanted = Metric.objects.all() if keys is None else Metric.objects.filter(key__in=list(keys))
     names = dict(wanted.values_list("pk", "key"))
     rows = Reading.objects.filter(pk__in=list(trials)).values_list("pk", "metrics", "values")
-    found = {
+    by_trial = {
         trial: {
             names[metric]: value
             for metric, value in zip(metrics, values, strict=True)
@@ -24,4 +24,4 @@ def load_values(
         }
         for trial, metrics, values in rows
     }
-    return {trial: values for trial, values in found.items() if values}
+    return {trial: values for trial, values in by_trial.items() if values}

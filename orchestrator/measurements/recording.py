@@ -63,15 +63,15 @@ class Ids:
         self.metrics: dict[tuple[int, str], int] = {}
         self.series: dict[SeriesKey, int] = {}
 
-    def learn_series(self, found: Mapping[SeriesKey, int]) -> None:
-        if len(self.series) + len(found) > MOST_SERIES_KNOWN:
+    def learn_series(self, new_ids: Mapping[SeriesKey, int]) -> None:
+        if len(self.series) + len(new_ids) > MOST_SERIES_KNOWN:
             self.forget()
-        self.series.update(found)
+        self.series.update(new_ids)
 
-    def learn_metrics(self, team: int, found: Mapping[str, int]) -> None:
-        if len(self.metrics) + len(found) > MOST_METRICS_KNOWN:
+    def learn_metrics(self, team: int, new_ids: Mapping[str, int]) -> None:
+        if len(self.metrics) + len(new_ids) > MOST_METRICS_KNOWN:
             self.forget()
-        self.metrics.update({(team, key): pk for key, pk in found.items()})
+        self.metrics.update({(team, key): pk for key, pk in new_ids.items()})
 
     def forget(self) -> None:
         """Replace the mappings: another thread may be reading the old ones."""
@@ -176,10 +176,10 @@ def record(
         stored = {key for (key,) in cursor.fetchall()}
         new = [row for row in once.values() if row.id in stored]
         if new:
-            known, found = _load_series_ids(cursor, new, metrics, ids)
-            _write_points(cursor, new, known | found, metrics)
-            if found:
-                transaction.on_commit(partial(ids.learn_series, found))
+            known, new_ids = _load_series_ids(cursor, new, metrics, ids)
+            _write_points(cursor, new, known | new_ids, metrics)
+            if new_ids:
+                transaction.on_commit(partial(ids.learn_series, new_ids))
     return stored
 
 
@@ -216,14 +216,14 @@ def _load_series_ids(
         (row.case, row.host, metrics[key]): row.benchmark for row in rows for key in row.readings
     }
     known = {key: shared[key] for key in wanted if key in shared}
-    found: dict[SeriesKey, int] = {}
+    new_ids: dict[SeriesKey, int] = {}
     if unknown := wanted.keys() - known.keys():
-        found = _load_known_series(cursor, unknown)
-        if missing := sorted(unknown - found.keys()):
+        new_ids = _load_known_series(cursor, unknown)
+        if missing := sorted(unknown - new_ids.keys()):
             rows_of_them = ((str(wanted[key]), *_format_key(key)) for key in missing)
             cursor.execute(_NEW_SERIES, _format_columns(rows_of_them, 4))
-            found |= _load_known_series(cursor, missing)
-    return known, found
+            new_ids |= _load_known_series(cursor, missing)
+    return known, new_ids
 
 
 def _load_known_series(cursor: Any, wanted: Iterable[SeriesKey]) -> dict[SeriesKey, int]:
@@ -237,14 +237,14 @@ def _write_points(
     series: Mapping[SeriesKey, int],
     metrics: Mapping[str, int],
 ) -> None:
-    found: dict[PointKey, list[tuple[MeasuredRow, float]]] = defaultdict(list)
+    groups: dict[PointKey, list[tuple[MeasuredRow, float]]] = defaultdict(list)
     for row in rows:
         for key, value in row.readings.items():
             number = series[row.case, row.host, metrics[key]]
-            found[PointKey(number, row.commit, row.epoch, row.configuration)].append((row, value))
-    table = [_point(key, found[key]) for key in sorted(found)]
+            groups[PointKey(number, row.commit, row.epoch, row.configuration)].append((row, value))
+    table = [_point(key, groups[key]) for key in sorted(groups)]
     if table:
-        changed = sorted({key.series for key in found})
+        changed = sorted({key.series for key in groups})
         cursor.execute(_POINTS, [changed, *_format_columns(table, 13)], prepare=True)
 
 

@@ -12,8 +12,8 @@ from orchestrator.results.models import Removal, RemovalKind
 
 def load_run_removals(run: UUID) -> Mapping[str, Removal]:
     """Return the removals from the trials of a run by kind."""
-    found = Removal.objects.filter(run=run, rows__gt=0).order_by("began_at")
-    return {each.kind: each for each in found}
+    removals = Removal.objects.filter(run=run, rows__gt=0).order_by("began_at")
+    return {each.kind: each for each in removals}
 
 
 def check_kept(run: UUID, *kinds: RemovalKind) -> None:
@@ -37,10 +37,10 @@ def load_removals(project: Project) -> QuerySet[Removal]:
 def sum_removals(project: Project) -> list[dict[str, object]]:
     """Return totals by kind: `runs`, `rows` and `bytes` removed, and the `last` time."""
     rows = project.removals.filter(rows__gt=0).values("kind").order_by("kind")
-    found = {
+    totals = {
         each["kind"]: each
         for each in rows.annotate(
             runs=Count("run"), gone=Sum("rows"), size=Sum("bytes"), last=Max("began_at")
         )
     }
-    return [{**found[kind], "title": kind.label} for kind in RemovalKind if kind in found]
+    return [{**totals[kind], "title": kind.label} for kind in RemovalKind if kind in totals]

@@ -71,10 +71,10 @@ def read_results(path: Path, bounds: Bounds = ANY_SIZE, skip: int = 0) -> Iterat
     try:
         with _open_result_file(path) as file:
             lines = _Lines(file, bounds)
-            found = (
+            results = (
                 _iterate_csv_lines(lines) if ".csv" in path.suffixes else _iterate_json_lines(lines)
             )
-            for count, line in enumerate(found, start=1):
+            for count, line in enumerate(results, start=1):
                 if bounds.results is not None and count > bounds.results:
                     raise TooLargeError(
                         f"a file that is sent has at most {bounds.results} results", field="file"
@@ -171,31 +171,31 @@ def _check(heading: list[str]) -> None:
 def _parse_csv_line(number: int, heading: list[str], cells: list[str]) -> Line:
     if len(cells) != len(heading):
         return Line(number, fault=f"expected {len(heading)} cells, got {len(cells)}")
-    told: dict[str, Any] = {"parameters": {}, "metrics": {}}
+    fields: dict[str, Any] = {"parameters": {}, "metrics": {}}
     try:
         for name, text in zip(heading, cells, strict=True):
             if text:
-                _put(told, name, text)
-        return Line(number, _RESULT.validate_python(told))
+                _put(fields, name, text)
+        return Line(number, _RESULT.validate_python(fields))
     except ValidationError as error:
         return Line(number, fault=_format_error(error))
     except ValueError:
         return Line(number, fault=f"{name}: expected a number, got {text[:60]!r}")
 
 
-def _put(told: dict[str, Any], name: str, text: str) -> None:
+def _put(fields: dict[str, Any], name: str, text: str) -> None:
     """Put a cell into the result; ValueError for a metric that is not a number."""
     first, _, rest = name.partition(".")
     if first == "metric":
-        told["metrics"][rest] = float(text)
+        fields["metrics"][rest] = float(text)
     elif first == "case":
-        told["parameters"][rest] = parse_scalar(text)
+        fields["parameters"][rest] = parse_scalar(text)
     elif name == "commit.parents":
-        told.setdefault("commit_facts", {})["parents"] = text.split()
+        fields.setdefault("commit_facts", {})["parents"] = text.split()
     elif first == "commit" and rest:
-        told.setdefault("commit_facts", {})[rest] = text
+        fields.setdefault("commit_facts", {})[rest] = text
     else:
-        told[name] = [part.strip() for part in text.split(";")] if COLUMNS[name] else text
+        fields[name] = [part.strip() for part in text.split(";")] if COLUMNS[name] else text
 
 
 def _format_error(error: ValidationError) -> str:

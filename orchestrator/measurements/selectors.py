@@ -107,30 +107,30 @@ def build_requested_loads(
         return None
 
 
-def get_load_model(asked: tuple[LoadSpec, ...] | None) -> Model | None:
-    if asked is None:
+def get_load_model(loads: tuple[LoadSpec, ...] | None) -> Model | None:
+    if loads is None:
         return None
-    return "open" if any(load.model == "open" for load in asked) else "closed"
+    return "open" if any(load.model == "open" for load in loads) else "closed"
 
 
 def _build_summary(load: LoadResult) -> LoadSummary:
-    told = load.readings
+    readings = load.readings
     return LoadSummary(
         number=load.number,
         rate=load.rate,
         connections=load.connections,
         streams=load.streams,
-        achieved=told.get("requests.rate"),
-        p50_s=told.get("latency.p50"),
-        p99_s=told.get("latency.p99"),
-        errors=told.get("requests.errors"),
-        success=told.get("success.ratio"),
-        cpu_s_per_1k=told.get("cpu.seconds_per_1k"),
+        achieved=readings.get("requests.rate"),
+        p50_s=readings.get("latency.p50"),
+        p99_s=readings.get("latency.p99"),
+        errors=readings.get("requests.errors"),
+        success=readings.get("success.ratio"),
+        cpu_s_per_1k=readings.get("cpu.seconds_per_1k"),
         passed=load.passed,
         reason=load.reason,
         validity=load.validity,
         reasons=tuple(load.reasons),
-        readings=told,
+        readings=readings,
     )
 
 

@@ -53,8 +53,8 @@ def store_trial(
         return fail_trial(
             trial=trial, job=job, code="unreadable", message=f"output: {missing}", files=files
         )
-    told = {"late": late, "clock_ahead_s": clock_ahead_s}
-    stored = _store_measured(trial, job, files, result, read, told)
+    arrival = {"late": late, "clock_ahead_s": clock_ahead_s}
+    stored = _store_measured(trial, job, files, result, read, arrival)
     if stored:
         count("pitwall_trials_total", outcome="measured")
     return stored
@@ -66,23 +66,23 @@ def _store_measured(
     files: Mapping[str, bytes],
     result: dict[str, Any],
     read: TrialReadings,
-    told: Mapping[str, Any],
+    arrival: Mapping[str, Any],
 ) -> bool:
-    """Store a trial with the provenance `told`; return False if it was stored before."""
-    reading, ahead_s = read.whole, told["clock_ahead_s"]
+    """Store a trial with the provenance `arrival`; return False if it was stored before."""
+    reading, ahead_s = read.whole, arrival["clock_ahead_s"]
     measured = _build_measured(trial, job, result, reading, ahead_s=ahead_s)
     metrics = store_trial_metrics(job.run.team_id, measured.readings)
     readings = {key: measured.readings[key] for key in metrics.ids}
     judged = _build_validity_fields(reading.validity, metrics.note)
     times = {at: _correct_instant(result.get(at), ahead_s) for at in ("started_at", "ended_at")}
-    provenance = {**_build_trial_provenance(job, trial, result, reading), **told}
+    provenance = {**_build_trial_provenance(job, trial, result, reading), **arrival}
     with transaction.atomic():
         if not _claim(trial, job, **judged, **times, provenance=provenance):
             return False
         record([replace(measured, readings=readings)], metrics.ids)
         _store_readings(trial, read, metrics.ids)
         _store_files(trial, files)
-        if told["late"]:
+        if arrival["late"]:
             # The run has ended, and its verdict did not include this trial.
             RunVerdict.objects.filter(run=job.run_id).delete()
     return True
@@ -221,10 +221,10 @@ def _build_trial_provenance(
         "wall_s", "load_started_at", "load_ended_at", "load_before", "usage", "hung",
         "server_exit", "limits", "on", "checks", "peer_gap_s",
     )  # fmt: skip
-    told = {**result, **result["loads"][0]}
-    long = [key for key in kept if not _is_short(told.get(key))]
+    load_result = {**result, **result["loads"][0]}
+    long = [key for key in kept if not _is_short(load_result.get(key))]
     return {
-        **{key: told.get(key) if key not in long else None for key in kept},
+        **{key: load_result.get(key) if key not in long else None for key in kept},
         **({"excluded_facts": long} if long else {}),
         "protocol": reading.protocol,
         "commit": trial.variant.commit.sha,

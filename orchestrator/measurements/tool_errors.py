@@ -48,7 +48,7 @@ def load_tool_errors(member: Member) -> list[ToolErrors]:
     """
     trials = _load_trials(member)
     tools = trials.order_by().values_list("provenance__tool__name", "provenance__tool__version")
-    found = [
+    tool_errors = [
         ToolErrors(
             tool=name,
             version=version or "",
@@ -58,7 +58,7 @@ def load_tool_errors(member: Member) -> list[ToolErrors]:
         if name
     ]
     return sorted(
-        (each for each in found if each.errors), key=lambda each: (each.tool, each.version)
+        (each for each in tool_errors if each.errors), key=lambda each: (each.tool, each.version)
     )
 
 
@@ -108,5 +108,5 @@ def _compute_metric_errors(
 
 
 def _load_known_values(definitions: set[UUID]) -> dict[UUID, Mapping[str, float]]:
-    found = Definition.objects.in_bulk(list(definitions))
-    return {pk: read_spec(definition).known for pk, definition in found.items()}
+    by_id = Definition.objects.in_bulk(list(definitions))
+    return {pk: read_spec(definition).known for pk, definition in by_id.items()}

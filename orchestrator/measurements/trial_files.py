@@ -31,7 +31,7 @@ def read_loads(result: Facts) -> Sequence[Facts]:
 def _load_json_file(trial: Trial, name: str) -> Facts:
     artifact = Artifact.objects.filter(trial=trial, name=name).first()
     try:
-        found = json.loads(zlib.decompress(artifact.compressed)) if artifact else {}
+        document = json.loads(zlib.decompress(artifact.compressed)) if artifact else {}
     except (ValueError, zlib.error):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}

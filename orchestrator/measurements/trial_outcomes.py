@@ -31,8 +31,8 @@ class Outcome:
 def read_load_outcome(trial: Trial, result: Facts, load: int) -> Outcome | None:
     """Return the outcome of one load, counted from 0; None if its files cannot be read."""
     names = load_files(load)
-    found = Artifact.objects.filter(trial=trial, name__in=names)
-    files = {each.name: zlib.decompress(each.compressed) for each in found}
+    artifacts = Artifact.objects.filter(trial=trial, name__in=names)
+    files = {each.name: zlib.decompress(each.compressed) for each in artifacts}
     try:
         reading = read_load(trial, files, result, load)
     except (KeyError, IndexError, TypeError, ToolOutputError, InvalidRequestError):

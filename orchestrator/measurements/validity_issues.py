@@ -43,10 +43,10 @@ def load_run_validity(runs: Collection[UUID]) -> Mapping[UUID, RunValidity]:
         .exclude(validity=Validity.VALID)
         .values_list("job__run", "state", "validity", "reasons")
     )
-    found: dict[UUID, list[tuple[str, Sequence[str]]]] = defaultdict(list)
+    issues: dict[UUID, list[tuple[str, Sequence[str]]]] = defaultdict(list)
     for run, state, validity, reasons in rows:
-        found[run].append((validity if state == TrialState.MEASURED else state, reasons))
-    return {run: _summarise(found[run]) for run in runs}
+        issues[run].append((validity if state == TrialState.MEASURED else state, reasons))
+    return {run: _summarise(issues[run]) for run in runs}
 
 
 def count_validity_issues(reasons: Collection[Sequence[str]]) -> tuple[ValidityIssue, ...]:

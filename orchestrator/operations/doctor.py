@@ -31,16 +31,16 @@ class Finding:
 Check = Callable[[], Iterator[Finding]]
 
 
-def build_ok(part: str, said: str) -> Finding:
-    return Finding(part=part, outcome=Outcome.OK, said=said)
+def build_ok(part: str, message: str) -> Finding:
+    return Finding(part=part, outcome=Outcome.OK, said=message)
 
 
-def build_warning(part: str, said: str, remedy: str) -> Finding:
-    return Finding(part=part, outcome=Outcome.WARNED, said=said, remedy=remedy)
+def build_warning(part: str, message: str, remedy: str) -> Finding:
+    return Finding(part=part, outcome=Outcome.WARNED, said=message, remedy=remedy)
 
 
-def build_failure(part: str, said: str, remedy: str) -> Finding:
-    return Finding(part=part, outcome=Outcome.FAILED, said=said, remedy=remedy)
+def build_failure(part: str, message: str, remedy: str) -> Finding:
+    return Finding(part=part, outcome=Outcome.FAILED, said=message, remedy=remedy)
 
 
 def run_checks(checks: tuple[Check, ...]) -> Iterator[Finding]:

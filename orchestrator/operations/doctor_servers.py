@@ -36,8 +36,8 @@ def check_database() -> Iterator[Finding]:
             cursor.execute("SHOW server_version_num")
             major = int(cursor.fetchone()[0]) // 10_000
     except DatabaseError as error:
-        said = f"does not answer: {str(error).strip().splitlines()[0]}"
-        yield build_failure("database", said, "Start PostgreSQL, or fix DATABASE_URL.")
+        message = f"does not answer: {str(error).strip().splitlines()[0]}"
+        yield build_failure("database", message, "Start PostgreSQL, or fix DATABASE_URL.")
         return
     if major < OLDEST_POSTGRES:
         fix = f"Move to PostgreSQL {OLDEST_POSTGRES} or newer."
@@ -70,8 +70,8 @@ def check_database_settings() -> Iterator[Finding]:
         yield build_failure("durability", "fsync is off: a crash can lose all data", fix)
     elif commits == "off":
         fix = "ALTER SYSTEM SET synchronous_commit = on"
-        found = "synchronous_commit is off: a crash loses the last seconds"
-        yield build_warning("durability", found, fix)
+        message = "synchronous_commit is off: a crash loses the last seconds"
+        yield build_warning("durability", message, fix)
     else:
         yield build_ok(
             "durability", f"commits are written to disk; {connections} connections at most"
@@ -136,8 +136,8 @@ def check_sealed_secrets() -> Iterator[Finding]:
 
 def _count_unopened(column: SealedColumn) -> int:
     """Return how many rows none of the keys opens. Each batch reports the total so far."""
-    found = [batch.broken for batch in rotate_seals(column, write=False)]
-    return len(found[-1]) if found else 0
+    totals = [batch.broken for batch in rotate_seals(column, write=False)]
+    return len(totals[-1]) if totals else 0
 
 
 def check_redis() -> Iterator[Finding]:
@@ -167,10 +167,10 @@ def _read_setting(redis: Redis, name: str) -> str:
     """Return a setting of Redis; empty if a hosted Redis does not report it."""
     try:
         # The client decodes only this answer by itself.
-        told: Any = redis.config_get(name)
+        reply: Any = redis.config_get(name)
     except RedisError:
         return ""
-    return str(told.get(name, ""))
+    return str(reply.get(name, ""))
 
 
 _WITHOUT = {

@@ -48,8 +48,8 @@ def _format_histogram(family: Family) -> Iterator[str]:
 
 
 def _format_sample(name: str, labels: Labels, value: float) -> str:
-    told = ",".join(f'{label}="{_escape_label(text)}"' for label, text in labels)
-    return f"{name}{{{told}}} {value:.10g}" if told else f"{name} {value:.10g}"
+    pairs = ",".join(f'{label}="{_escape_label(text)}"' for label, text in labels)
+    return f"{name}{{{pairs}}} {value:.10g}" if pairs else f"{name} {value:.10g}"
 
 
 def _escape_label(text: str) -> str:
@@ -59,12 +59,12 @@ def _escape_label(text: str) -> str:
 def group_counts(counts: Mapping[tuple[str, Labels], float]) -> dict[str, dict[Labels, float]]:
     """Return counts by the name of their metric; histograms in the form that `_format_histogram`
     takes."""
-    found: dict[str, dict[Labels, float]] = defaultdict(dict)
+    groups: dict[str, dict[Labels, float]] = defaultdict(dict)
     for (name, labels), value in counts.items():
         if name.endswith("_bucket"):
-            found[name.removesuffix("_bucket")][labels] = value
+            groups[name.removesuffix("_bucket")][labels] = value
         elif name.endswith("_sum"):
-            found[name.removesuffix("_sum")][(*labels, ("le", "sum"))] = value
+            groups[name.removesuffix("_sum")][(*labels, ("le", "sum"))] = value
         else:
-            found[name][labels] = value
-    return found
+            groups[name][labels] = value
+    return groups

@@ -53,11 +53,11 @@ def _load_lease_gauges() -> dict[str, Samples]:
 
 
 def _count_and_age(rows: QuerySet[Any], since: str, number: str, age: str) -> dict[str, Samples]:
-    found = rows.aggregate(number=Count("pk"), oldest=Min(since))
-    oldest = found["oldest"]
+    aggregates = rows.aggregate(number=Count("pk"), oldest=Min(since))
+    oldest = aggregates["oldest"]
     waited = timedelta(0) if oldest is None else utc_now() - oldest
     return {
-        number: {(): found["number"]},
+        number: {(): aggregates["number"]},
         f"{age}_seconds": {(): max(0.0, waited.total_seconds())},
     }
 

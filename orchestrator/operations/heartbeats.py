@@ -59,11 +59,11 @@ def load_heartbeats(redis: Redis, queue: str) -> list[Heartbeat]:
     """
     now = _read_redis_time(redis)
     rows: Any = redis.zrevrange(build_key_name(queue, "heartbeats"), 0, -1, withscores=True)
-    found = []
+    heartbeats = []
     for member, at in rows:
         kind, _, name = member.decode().partition(" ")
-        found.append(Heartbeat(kind=kind, name=name, seconds_ago=max(0.0, now - at)))
-    return found
+        heartbeats.append(Heartbeat(kind=kind, name=name, seconds_ago=max(0.0, now - at)))
+    return heartbeats
 
 
 def delete_heartbeat(redis: Redis, queue: str, kind: str, name: str) -> None:

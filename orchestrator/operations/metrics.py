@@ -23,20 +23,20 @@ def render_metrics() -> str:
 
     A part that does not answer is left out, and its `pitwall_up` is 0.
     """
-    found: dict[str, Samples] = {}
+    samples: dict[str, Samples] = {}
     up: dict[Labels, float] = {}
     for part, ask in (("database", load_database_gauges), ("redis", _load_redis_gauges)):
         try:
-            found.update(ask())
+            samples.update(ask())
             up[(("part", part),)] = 1.0
         except (DatabaseError, RedisError):
             up[(("part", part),)] = 0.0
-    found["pitwall_up"] = up
-    return render_exposition(_fill_families(found))
+    samples["pitwall_up"] = up
+    return render_exposition(_fill_families(samples))
 
 
-def _fill_families(found: Mapping[str, Samples]) -> list[Family]:
-    return [replace(family, samples=found.get(name, {})) for name, family in FAMILIES.items()]
+def _fill_families(samples: Mapping[str, Samples]) -> list[Family]:
+    return [replace(family, samples=samples.get(name, {})) for name, family in FAMILIES.items()]
 
 
 def _load_redis_gauges() -> dict[str, Samples]:

@@ -85,8 +85,8 @@ class OutageFilter(logging.Filter):
             if service is None:
                 continue
             if outages.note(service):
-                said, text = _first_line(record.getMessage()), _first_line(str(error))
-                logger.error("%s does not answer: %s (%s: %s)", service, text, record.name, said)
+                message, text = _first_line(record.getMessage()), _first_line(str(error))
+                logger.error("%s does not answer: %s (%s: %s)", service, text, record.name, message)
             return False
         return True
 

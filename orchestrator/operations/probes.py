@@ -45,11 +45,11 @@ def _answer_healthz(_: HttpRequest) -> HttpResponse:
 
 def _answer_readyz(request: HttpRequest) -> HttpResponse:
     """Return 503 if pages cannot be served; with `?engine`, also if a worker or beat is missing."""
-    found = load_recent_parts()
-    wanted = [part for part in found if part.needed or "engine" in request.GET]
+    parts = load_recent_parts()
+    wanted = [part for part in parts if part.needed or "engine" in request.GET]
     ready = not any(part.problem for part in wanted)
-    told = {part.name: part.problem or "ok" for part in found}
-    return JsonResponse({"ready": ready, "parts": told}, status=200 if ready else 503)
+    states = {part.name: part.problem or "ok" for part in parts}
+    return JsonResponse({"ready": ready, "parts": states}, status=200 if ready else 503)
 
 
 def _answer_metrics(request: HttpRequest) -> HttpResponse:

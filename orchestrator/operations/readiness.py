@@ -40,8 +40,8 @@ def load_recent_parts() -> list[Part]:
     global _recent
     with _lock:
         if _recent is None or time.monotonic() - _recent[0] >= RECENT_S:
-            found = check_parts()
-            _recent = time.monotonic(), found
+            parts = check_parts()
+            _recent = time.monotonic(), parts
         return _recent[1]
 
 

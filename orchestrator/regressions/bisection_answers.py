@@ -58,8 +58,8 @@ def count_step_blocks(row: ChangePoint) -> int:
 
 def load_answers(search: Bisection) -> list[Answer]:
     return [
-        Answer(**{key: value for key, value in told.items() if key not in {"run", "bad"}})
-        for told in search.answers
+        Answer(**{key: value for key, value in answer.items() if key not in {"run", "bad"}})
+        for answer in search.answers
     ]
 
 

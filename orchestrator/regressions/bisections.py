@@ -128,8 +128,8 @@ def _ingest_answer(search: Bisection, run: Run) -> None:
     answer = as_answer(index, outcome) if outcome is not None else None
     search.run = None
     if answer is not None:
-        told = {**asdict(answer), "run": str(run.pk)}
-        search.answers = [*search.answers, told]
+        entry = {**asdict(answer), "run": str(run.pk)}
+        search.answers = [*search.answers, entry]
     elif variant.commit_id in broken and search.good_id not in broken:
         search.unbuildable = sorted({*search.unbuildable, index})
     else:
@@ -195,19 +195,19 @@ def _start_step(search: Bisection, step: NextMeasurement, budget_s: float) -> No
     search.message = f"measures {commit.short_sha}, {step.index + 1} of {len(search.path)}"
 
 
-def _end_bisection(search: Bisection, found: Culprit) -> None:
+def _end_bisection(search: Bisection, culprit: Culprit) -> None:
     row = search.change_point
-    if found.first != found.last:
-        why = _format_commit_range(search, found.first, found.last)
+    if culprit.first != culprit.last:
+        why = _format_commit_range(search, culprit.first, culprit.last)
         _finish_bisection(
             search, BisectionState.BETWEEN, f"{why}: the commits in between cannot be built"
         )
         return
-    commit = load_path_commits(row, [search.path[found.first]])[0]
+    commit = load_path_commits(row, [search.path[culprit.first]])[0]
     _finish_bisection(
         search,
         BisectionState.FOUND,
-        f"{commit.short_sha}, with a probability of {format_percent(found.probability)}",
+        f"{commit.short_sha}, with a probability of {format_percent(culprit.probability)}",
     )
     merged = find_merged_path(commit)
     if merged is not None and not row.bisections.filter(good=merged.base).exists():
@@ -264,10 +264,10 @@ def _share_culprits() -> None:
             culprit__position__gt=row.before.position,
             culprit__position__lte=row.commit.position,
         )
-        found = known.select_related("culprit").order_by("pk").first()
-        if found is not None and found.culprit is not None:
-            row.culprit = found.culprit
-            record_revision(row, f"caused by {found.culprit.short_sha}")
+        change = known.select_related("culprit").order_by("pk").first()
+        if change is not None and change.culprit is not None:
+            row.culprit = change.culprit
+            record_revision(row, f"caused by {change.culprit.short_sha}")
             row.save()
 
 

@@ -73,10 +73,10 @@ class ChangeSummary:
 def load_series_changes(series: Iterable[int]) -> dict[int, tuple[ChangeSummary, ...]]:
     """Return the change points of these series, oldest commit first, without superseded ones."""
     rows = with_parts(ChangePoint.objects.filter(series__in=list(series)))
-    found: dict[int, list[ChangeSummary]] = defaultdict(list)
+    by_series: dict[int, list[ChangeSummary]] = defaultdict(list)
     for row in rows.order_by("commit__position", "pk"):
-        found[row.series_id].append(build_change_mark(row))
-    return {number: tuple(marks) for number, marks in found.items()}
+        by_series[row.series_id].append(build_change_mark(row))
+    return {number: tuple(marks) for number, marks in by_series.items()}
 
 
 def load_series_baselines(series: Iterable[Series]) -> dict[int, Baseline]:
@@ -90,18 +90,18 @@ def load_series_baselines(series: Iterable[Series]) -> dict[int, Baseline]:
     by_case = {
         each.case_id: each for each in decisions.filter(case__in={row.case_id for row in rows})
     }
-    found = {}
+    baselines = {}
     for row in rows:
         both = [each for each in (by_series.get(row.pk), by_case.get(row.case_id)) if each]
         if both:
-            found[row.pk] = max(both, key=lambda each: each.pk)
-    return found
+            baselines[row.pk] = max(both, key=lambda each: each.pk)
+    return baselines
 
 
 def find_series(case: Case, host: Host, metric: str) -> Series:
     """Return the series of a case, host and metric. Raise NotFoundError if it was not measured."""
-    found = Series.objects.select_related("case__benchmark__project")
-    series = found.filter(case=case, host=host, metric__key=metric).first()
+    queryset = Series.objects.select_related("case__benchmark__project")
+    series = queryset.filter(case=case, host=host, metric__key=metric).first()
     if series is None:
         raise NotFoundError(f"{metric} of this case was not measured on {host.name} yet")
     return series
@@ -131,10 +131,10 @@ def load_change_points(member: Member) -> QuerySet[ChangePoint]:
 
 
 def change_for(member: Member, change_id: UUID) -> ChangePoint:
-    found = load_change_points(member).filter(pk=change_id).first()
-    if found is None:
+    change = load_change_points(member).filter(pk=change_id).first()
+    if change is None:
         raise NotFoundError("there is no such change point in this team")
-    return found
+    return change
 
 
 def with_parts(rows: QuerySet[ChangePoint], *, every: bool = False) -> QuerySet[Any]:
@@ -190,10 +190,10 @@ def build_change_mark(row: Any) -> ChangeSummary:
 def dismiss(*, member: Member, change_id: UUID, reason: str) -> ChangePoint:
     """Dismiss a change point; it stays dismissed when more points arrive."""
     member.require(Role.MEMBER, to="dismiss a change point")
-    found = change_for(member, change_id)
+    change = change_for(member, change_id)
     reason = _check_reason(reason)
     with transaction.atomic():
-        row = ChangePoint.objects.select_for_update().get(pk=found.pk)
+        row = ChangePoint.objects.select_for_update().get(pk=change.pk)
         if row.state == ChangeState.DISMISSED:
             raise ConflictError("this change point is already dismissed")
         row.state, row.message = ChangeState.DISMISSED, f"dismissed by {member.user}: {reason}"

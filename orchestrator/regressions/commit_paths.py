@@ -64,5 +64,5 @@ def find_merged_path(merge: Commit) -> MergedPath | None:
 def load_path_commits(row: ChangePoint, shas: Sequence[str]) -> list[Commit]:
     """Return the commits of these hashes in the project of a change point, in order."""
     project = row.series.benchmark.project_id
-    found = {each.sha: each for each in Commit.objects.filter(project=project, sha__in=shas)}
-    return [found[sha] for sha in shas]
+    by_sha = {each.sha: each for each in Commit.objects.filter(project=project, sha__in=shas)}
+    return [by_sha[sha] for sha in shas]

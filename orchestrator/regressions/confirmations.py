@@ -62,13 +62,13 @@ def confirm_now(*, member: Member, change_id: UUID) -> Run:
     Raise ConflictError while one is running, InvalidRequestError if nothing can be measured.
     """
     member.require(Role.MEMBER, to="start a confirmation run")
-    found = change_for(member, change_id)
-    if found.series.host.transport == HostTransport.EXTERNAL:
+    change = change_for(member, change_id)
+    if change.series.host.transport == HostTransport.EXTERNAL:
         raise InvalidRequestError(
-            f"{found.series.host.name} is an external host: it cannot measure again"
+            f"{change.series.host.name} is an external host: it cannot measure again"
         )
     with transaction.atomic():
-        row = _load_rows(pk=found.pk).select_for_update(of=("self",)).get()
+        row = _load_rows(pk=change.pk).select_for_update(of=("self",)).get()
         if row.state == ChangeState.CONFIRMING:
             raise ConflictError("this change is already being measured again")
         run = _begin_confirmation(member, [row])
@@ -97,8 +97,8 @@ def judge(change_id: UUID) -> None:
 
 def _record_nothing_measured(row: ChangePoint, run: Run) -> None:
     again = run.state != RunState.CANCELLED and row.confirmation_runs < MOST_TRIES
-    told = run.message or "none of its blocks is valid"
-    why = "was cancelled" if run.state == RunState.CANCELLED else f"measured nothing: {told}"
+    detail = run.message or "none of its blocks is valid"
+    why = "was cancelled" if run.state == RunState.CANCELLED else f"measured nothing: {detail}"
     row.state, row.final = ChangeState.OPEN, not again
     row.message = f"{'another attempt follows' if again else 'not confirmed'}: its run {why}"[:2000]
 

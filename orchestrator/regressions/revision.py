@@ -25,7 +25,7 @@ MAX_CONFIRMATION_RUNS = 3
 
 
 def store_changes(
-    series: Series, line: Sequence[LinePoint], found: Changes, *, sure_from: int | None
+    series: Series, line: Sequence[LinePoint], scan: Changes, *, sure_from: int | None
 ) -> None:
     """Store the detected changes. The caller holds the lock of the series.
 
@@ -40,7 +40,7 @@ def store_changes(
     )
     known = [row for row in rows if not _is_before(row.commit, sure_from)]
     changes = [
-        each for each in found.points if sure_from is None or line[each.index].position >= sure_from
+        each for each in scan.points if sure_from is None or line[each.index].position >= sure_from
     ]
     matched = _match_changes(known, line, changes)
     gone = [row for row in known if row.pk not in {row.pk for row in matched.values()}]
@@ -72,13 +72,13 @@ def _match_changes(
         for place, row in enumerate(known)
         if (distance := _measure_distance(row, line, change)) is not None
     )
-    found: dict[int, ChangePoint] = {}
+    matches: dict[int, ChangePoint] = {}
     taken: set[int] = set()
     for _, number, place in pairs:
-        if number not in found and place not in taken:
-            found[number] = known[place]
+        if number not in matches and place not in taken:
+            matches[number] = known[place]
             taken.add(place)
-    return found
+    return matches
 
 
 def _measure_distance(row: ChangePoint, line: Sequence[LinePoint], change: Change) -> int | None:
@@ -145,7 +145,7 @@ def _retire_change(row: ChangePoint, *, displaced: bool) -> None:
 
 
 def _update_change(row: ChangePoint, facts: dict[str, Any]) -> None:
-    told = _list_differences(row, facts)
+    notes = _list_differences(row, facts)
     stronger = row.kind == ChangeKind.CANDIDATE and facts["kind"] == ChangeKind.ALERT
     moved = (row.commit_id, row.before_id) != (facts["commit"].pk, facts["before"].pk)
     for field, value in facts.items():
@@ -156,23 +156,23 @@ def _update_change(row: ChangePoint, facts: dict[str, Any]) -> None:
         and row.confirmation_runs < MAX_CONFIRMATION_RUNS
     ):
         row.state, row.final = ChangeState.OPEN, False
-        told.append("will be measured again")
-    if told:
-        record_revision(row, "; ".join(told))
+        notes.append("will be measured again")
+    if notes:
+        record_revision(row, "; ".join(notes))
     row.save()
 
 
 def _list_differences(row: ChangePoint, facts: dict[str, Any]) -> list[str]:
-    told = []
+    notes = []
     if not row.seen:
-        told.append("seen again")
+        notes.append("seen again")
     if row.commit_id != facts["commit"].pk:
-        told.append(f"moved from {row.commit.short_sha} to {facts['commit'].short_sha}")
+        notes.append(f"moved from {row.commit.short_sha} to {facts['commit'].short_sha}")
     elif row.before_id != facts["before"].pk:
-        told.append(f"the commit before is {facts['before'].short_sha} now")
+        notes.append(f"the commit before is {facts['before'].short_sha} now")
     if row.kind != facts["kind"]:
-        told.append("certain now" if facts["kind"] == ChangeKind.ALERT else "no longer certain")
-    return told
+        notes.append("certain now" if facts["kind"] == ChangeKind.ALERT else "no longer certain")
+    return notes
 
 
 def _add(

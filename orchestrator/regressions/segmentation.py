@@ -122,14 +122,14 @@ def _detect_in_series(series: Series, most: int, *, since: int | None) -> None:
     line = load_main_line(series.pk, most=most, since=since)
     sure_from = line[EDGE].position if len(line) >= most else None
     info = find_metric(series.metric.key)
-    found = find_changes(
+    scan = find_changes(
         [point.value for point in line],
         lower_is_better=info is None or info.better == "lower",
         least=LEAST_CHANGE,
         breaks=find_breaks(line),
     )
-    store_changes(series, line, found, sure_from=sure_from)
-    _record_detection(series, line, found)
+    store_changes(series, line, scan, sure_from=sure_from)
+    _record_detection(series, line, scan)
 
 
 def find_breaks(line: list[LinePoint]) -> tuple[int, ...]:
@@ -142,15 +142,15 @@ def find_breaks(line: list[LinePoint]) -> tuple[int, ...]:
     )
 
 
-def _record_detection(series: Series, line: list[LinePoint], found: Changes) -> None:
+def _record_detection(series: Series, line: list[LinePoint], scan: Changes) -> None:
     SeriesDetection.objects.update_or_create(
         series=series,
         defaults={
             "at": utc_now(),
             "points": len(line),
-            "noise": found.noise,
-            "unstable": found.unstable,
-            "outliers": [line[place].commit for place in found.outliers],
+            "noise": scan.noise,
+            "unstable": scan.unstable,
+            "outliers": [line[place].commit for place in scan.outliers],
         },
     )
 

@@ -26,10 +26,10 @@ def load_points_behind(report: Report) -> Points:
         host__in={origin.host for origin in origins},
         metric__key__in={*_list_metrics(report), *_USUAL},
     ).values_list("case_id", "host_id", "metric__key", "pk")
-    found: dict[tuple[int, UUID], dict[str, int]] = defaultdict(dict)
+    points: dict[tuple[int, UUID], dict[str, int]] = defaultdict(dict)
     for case, host, metric, series in rows:
-        found[case, host][metric] = series
-    return found
+        points[case, host][metric] = series
+    return points
 
 
 def find_point_series(points: Points, origin: Origin, metric: str | None) -> int | None:

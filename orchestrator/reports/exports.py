@@ -231,11 +231,11 @@ def _export_row(row: TableRow) -> dict[str, Any]:
     }
 
 
-def _export_provenance(told: Provenance) -> dict[str, Any]:
+def _export_provenance(record: Provenance) -> dict[str, Any]:
     return {
-        "facts": _export_facts(told.facts),
-        "hosts": [{"name": host.name, "facts": _export_facts(host.facts)} for host in told.hosts],
-        "missing": list(told.missing),
+        "facts": _export_facts(record.facts),
+        "hosts": [{"name": host.name, "facts": _export_facts(host.facts)} for host in record.hosts],
+        "missing": list(record.missing),
     }
 
 
@@ -243,13 +243,13 @@ def _export_facts(facts: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
     return [{"title": title, "text": text} for title, text in facts]
 
 
-def _render_provenance(told: Provenance) -> str:
+def _render_provenance(record: Provenance) -> str:
     lines = ["## Provenance", ""]
-    lines += [f"- **{title}**: {text}" for title, text in told.facts]
-    for host in told.hosts:
+    lines += [f"- **{title}**: {text}" for title, text in record.facts]
+    for host in record.hosts:
         lines += ["", f"### Host {host.name}", ""]
         lines += [f"- {title}: {text}" for title, text in host.facts]
-    if told.missing:
+    if record.missing:
         lines += ["", "### Missing values", ""]
-        lines += [f"- {each}" for each in told.missing]
+        lines += [f"- {each}" for each in record.missing]
     return "\n".join(lines)

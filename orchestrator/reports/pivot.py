@@ -182,7 +182,7 @@ def _order_rows(
             rows[tuple(each.get_value(name) for name in names)].append(each)
     whole = range(max(1, len(frame.table.metrics)))
     at = _find_metric_place(frame)
-    found = [((values, number), inside) for values, inside in rows.items() for number in whole]
+    entries = [((values, number), inside) for values, inside in rows.items() for number in whole]
 
     def place(item: tuple[Key, list[Observation]]) -> list[object]:
         (values, number), _ = item
@@ -190,7 +190,7 @@ def _order_rows(
         keys.insert(at, (number, ""))
         return keys
 
-    return sorted(found, key=place)
+    return sorted(entries, key=place)
 
 
 def _find_metric_place(frame: _Frame) -> int:
@@ -216,14 +216,14 @@ def _build_heads(frame: _Frame) -> tuple[Head, ...]:
 def _build_row(frame: _Frame, key: Key, inside: Sequence[Observation]) -> TableRow:
     values, number = key
     measure = frame.table.metrics[number] if frame.table.by_metric else None
-    found = _build_cells(frame, inside, measure)
+    cells = _build_cells(frame, inside, measure)
     names = [each.dimension for each in frame.dimensions]
     heads = [frame.report.named(n, v, v) for n, v in zip(names, values, strict=True)]
     if measure is not None:
         heads.insert(_find_metric_place(frame), measure.heading)
     return TableRow(
         heads=tuple(heads),
-        cells=tuple(found),
+        cells=tuple(cells),
         baseline=any(each.baseline for each in inside) and all(each.baseline for each in inside),
     )
 
@@ -231,15 +231,15 @@ def _build_row(frame: _Frame, key: Key, inside: Sequence[Observation]) -> TableR
 def _build_cells(
     frame: _Frame, inside: Sequence[Observation], measure: Measure | None
 ) -> list[Cell]:
-    found: dict[int, CellValue] = {}
+    values: dict[int, CellValue] = {}
     for place, (column, belongs) in enumerate(frame.columns):
         if not column.spec.difference:
             mine = [each for each in inside if belongs(each)]
-            found[place] = _find_value(frame, column, mine, column.spec.measure or measure)
+            values[place] = _find_value(frame, column, mine, column.spec.measure or measure)
     for place, (column, _) in enumerate(frame.columns):
         if column.spec.difference:
-            found[place] = _subtract_column(frame, column, found, measure)
-    cells = [found[place].cell for place in range(len(frame.columns))]
+            values[place] = _subtract_column(frame, column, values, measure)
+    cells = [values[place].cell for place in range(len(frame.columns))]
     if measure is None:
         return cells
     return [
@@ -256,21 +256,21 @@ def _find_value(
     frame: _Frame, column: Spread, mine: Sequence[Observation], measure: Measure | None
 ) -> CellValue:
     assert measure is not None
-    told = find_shared(mine, measure) if column.spec.shared else read_cell(mine, measure)
+    value = find_shared(mine, measure) if column.spec.shared else read_cell(mine, measure)
     if not column.spec.relative or len(mine) != 1:
-        return told
-    return compute_change(told, mine[0], column.spec, frame.bases, measure)
+        return value
+    return compute_change(value, mine[0], column.spec, frame.bases, measure)
 
 
 def _subtract_column(
-    frame: _Frame, column: Spread, found: Mapping[int, CellValue], measure: Measure | None
+    frame: _Frame, column: Spread, values: Mapping[int, CellValue], measure: Measure | None
 ) -> CellValue:
     assert column.spec.difference is not None
     spreads = frame.spreads
     first, second = (find_spread(spreads, title) for title in column.spec.difference)
     shown = first.spec.measure or measure
     assert shown is not None
-    one, other = found[spreads.index(first)], found[spreads.index(second)]
+    one, other = values[spreads.index(first)], values[spreads.index(second)]
     return compute_difference(one, other, shown, column.spec.decimals)
 
 
@@ -290,13 +290,13 @@ def _build_loop_notes(
     labels = {model: text for model, text in LATENCY_LABELS.items() if model in models}
     if len(labels) < 2:
         return [f"Latency: {text}." for text in labels.values()]
-    found: dict[str, list[str]] = defaultdict(list)
+    titles: dict[str, list[str]] = defaultdict(list)
     for column, belongs in frame.columns:
         inside = {each.model for each in seen if each.model and belongs(each)}
         if len(inside) == 1 and not column.spec.difference and not column.published:
-            found[min(inside)].append(column.title)
+            titles[min(inside)].append(column.title)
     return [
-        f"Latency{' of ' + ', '.join(found[model]) if model in found else ''}: {text}."
+        f"Latency{' of ' + ', '.join(titles[model]) if model in titles else ''}: {text}."
         for model, text in labels.items()
     ]
 

@@ -27,16 +27,16 @@ def find_bases(seen: Sequence[Observation], axes: Sequence[str]) -> Bases:
 
 
 def compute_change(
-    told: CellValue, seen: Observation, column: Column, bases: Bases, measure: Measure
+    cell: CellValue, seen: Observation, column: Column, bases: Bases, measure: Measure
 ) -> CellValue:
     """Return the change of one observation's value against the base of the column."""
     if not column.against:
         base = bases.cases.get(seen.rest)
-        return compute_relative(told, read_cell([base], measure) if base else None, column.decimals)
+        return compute_relative(cell, read_cell([base], measure) if base else None, column.decimals)
     base = bases.places.get(_place(seen, column.against, bases.axes))
-    told = replace(told, cell=replace(told.cell, baseline=base is seen))
+    cell = replace(cell, cell=replace(cell.cell, baseline=base is seen))
     return compute_relative(
-        told,
+        cell,
         read_cell([base], measure) if base else None,
         column.decimals,
         missing=f"this case is not on host {column.against} in this report",

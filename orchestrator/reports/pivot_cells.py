@@ -41,18 +41,18 @@ def read_cell(observations: Sequence[Observation], measure: Measure) -> CellValu
 
 def find_shared(observations: Sequence[Observation], measure: Measure) -> CellValue:
     """Return the value that all observations with a value share; it is not a mean."""
-    found = [read_cell([each], measure) for each in observations]
-    told = [each for each in found if each.value is not None]
-    if not told:
-        return found[0] if found else read_cell([], measure)
-    values = {each.value for each in told}
+    cells = [read_cell([each], measure) for each in observations]
+    non_empty = [each for each in cells if each.value is not None]
+    if not non_empty:
+        return cells[0] if cells else read_cell([], measure)
+    values = {each.value for each in non_empty}
     if len(values) > 1:
         return _build_empty("ambiguous", f"{len(values)} cases differ: add a dimension")
-    return told[0]
+    return non_empty[0]
 
 
 def compute_relative(
-    found: CellValue,
+    current: CellValue,
     base: CellValue | None,
     decimals: int | None,
     *,
@@ -60,19 +60,19 @@ def compute_relative(
 ) -> CellValue:
     """Return the change of a cell against another, in per cent. `missing`: the reason without
     one."""
-    if found.value is None:
-        return found
-    if found.cell.baseline:
-        same = Estimate(value=0.0, low=None, high=None, n=found.cell.trials)
-        return CellValue(cell=_with(found.cell, same, "%", 100.0, decimals))
+    if current.value is None:
+        return current
+    if current.cell.baseline:
+        same = Estimate(value=0.0, low=None, high=None, n=current.cell.trials)
+        return CellValue(cell=_with(current.cell, same, "%", 100.0, decimals))
     if base is None or base.value is None:
         reason = base.cell.reason if base is not None else missing
         return _build_empty("untold", f"no baseline: {reason}")
-    change = change_against(found.value, found.values, base.value, base.values)
+    change = change_against(current.value, current.values, base.value, base.values)
     if change is None:
         return _build_empty("untold", "the baseline is zero")
     return CellValue(
-        cell=_with(found.cell, change, "%", 100.0, 1 if decimals is None else decimals)
+        cell=_with(current.cell, change, "%", 100.0, 1 if decimals is None else decimals)
     )
 
 
@@ -84,21 +84,21 @@ def compute_difference(
         missing = one if one.value is None else other
         return CellValue(cell=_build_reason_cell(missing.cell.kind, missing.cell.reason))
     unit = _choose_unit(measure)
-    told = estimate_difference(one.value, one.values, other.value, other.values)
+    difference = estimate_difference(one.value, one.values, other.value, other.values)
     digits = one.cell.decimals if decimals is None else decimals
-    return CellValue(cell=_with(one.cell, told, unit, scale(measure.info.unit, unit), digits))
+    return CellValue(cell=_with(one.cell, difference, unit, scale(measure.info.unit, unit), digits))
 
 
 def _choose_unit(measure: Measure) -> str:
     return choose_unit(measure.info.unit) if measure.unit is None else measure.unit
 
 
-def _with(cell: Cell, told: Estimate, unit: str, factor: float, decimals: int | None) -> Cell:
+def _with(cell: Cell, summary: Estimate, unit: str, factor: float, decimals: int | None) -> Cell:
     return Cell(
         kind="value",
-        value=told.value * factor,
-        low=None if told.low is None else told.low * factor,
-        high=None if told.high is None else told.high * factor,
+        value=summary.value * factor,
+        low=None if summary.low is None else summary.low * factor,
+        high=None if summary.high is None else summary.high * factor,
         unit=unit,
         decimals=decimals,
         trials=cell.trials,
@@ -115,17 +115,17 @@ def _read_reference(seen: Observation, measure: Measure) -> CellValue:
     if value is None:
         return _build_empty("absent", "not published")
     unit = _choose_unit(measure)
-    told = Estimate(value=value, low=None, high=None, n=0)
+    summary = Estimate(value=value, low=None, high=None, n=0)
     blank = Cell(kind="value", published=True, baseline=seen.baseline)
-    cell = _with(blank, told, unit, scale(measure.info.unit, unit), measure.decimals)
+    cell = _with(blank, summary, unit, scale(measure.info.unit, unit), measure.decimals)
     return CellValue(cell=cell, value=value)
 
 
 def _read_measured(seen: Observation, measure: Measure) -> CellValue:
     counted = [each for each in seen.samples if each.counts]
     values = [each.values[measure.metric] for each in counted if measure.metric in each.values]
-    told = _estimate(seen, values, measure)
-    if told is None:
+    summary = _estimate(seen, values, measure)
+    if summary is None:
         return CellValue(cell=_explain_empty(seen, counted, measure))
     unit = _choose_unit(measure)
     known = [each for each in counted if measure.metric in each.values] or counted
@@ -137,8 +137,8 @@ def _read_measured(seen: Observation, measure: Measure) -> CellValue:
         baseline=seen.baseline,
         origin=seen.origin,
     )
-    cell = _with(blank, told, unit, scale(measure.info.unit, unit), measure.decimals)
-    return CellValue(cell=cell, value=told.value, values=values)
+    cell = _with(blank, summary, unit, scale(measure.info.unit, unit), measure.decimals)
+    return CellValue(cell=cell, value=summary.value, values=values)
 
 
 def _estimate(seen: Observation, values: Sequence[float], measure: Measure) -> Estimate | None:

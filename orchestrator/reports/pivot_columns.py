@@ -84,32 +84,32 @@ def select_observations(
     holds = compile_condition(expression)
     seen = list(observations)
     empty: dict[str, Scalar] = {name: "" for each in seen for name in each.place}
-    found = []
+    matches = []
     for each in seen:
         try:
             if holds({**empty, **each.place}):
-                found.append(each)
+                matches.append(each)
         except InvalidRequestError as error:
             if each.is_published:
                 continue
             problem = str(error).removeprefix("cases: ")
             raise InvalidRequestError(f"{where}: {problem}", field=where) from error
-    return found
+    return matches
 
 
 def spread(
     report: ReportSpec, table: TableSpec, seen: Sequence[Observation], orders: Orders
 ) -> list[tuple[Spread, Callable[[Observation], bool]]]:
     """Return each column with a function that tests whether an observation belongs to it."""
-    found: list[tuple[Spread, Callable[[Observation], bool]]] = []
+    spreads: list[tuple[Spread, Callable[[Observation], bool]]] = []
     for place, column in enumerate(table.columns):
         mine = set(map(id, select_observations(seen, column.where, f"columns[{place}].where")))
         inside = [each for each in seen if id(each) in mine]
         for one in _spread_one(report, column, inside, orders):
-            found.append(
+            spreads.append(
                 (one, _build_membership_test(one, mine, apart=report.published == "columns"))
             )
-    return found
+    return spreads
 
 
 def find_operand(column: Spread, columns: Sequence[Spread]) -> Measure | None:
@@ -148,12 +148,12 @@ def _spread_one(
         return [Spread(spec=column, title=get_column_title(column), where={})]
     apart = report.published == "columns"
     measured = [each for each in inside if not (apart and each.is_published)]
-    found = _list_combinations(report, column, column.across, measured, orders, published=False)
+    spreads = _list_combinations(report, column, column.across, measured, orders, published=False)
     if apart:
         published = [each for each in inside if each.is_published and _has_value(each, column)]
         dimensions = list(dict.fromkeys(["host", *column.across]))
-        found += _list_combinations(report, column, dimensions, published, orders, published=True)
-    return found
+        spreads += _list_combinations(report, column, dimensions, published, orders, published=True)
+    return spreads
 
 
 def _has_value(seen: Observation, column: Column) -> bool:
@@ -202,8 +202,8 @@ def _build_spread(
 ) -> Spread:
     names = {each: report.named(each, value, value) for each, value in where.items()}
     title = _WORD.sub(lambda match: names.get(match[1], match[0]), column.title or "")
-    said = {unsaid, *_WORD.findall(column.title or "")}
-    words = [name for each, name in names.items() if name and each not in said]
+    omitted = {unsaid, *_WORD.findall(column.title or "")}
+    words = [name for each, name in names.items() if name and each not in omitted]
     text = " ".join([*words, title]).strip() if title else " · ".join(words)
     return Spread(
         spec=column,

@@ -20,7 +20,7 @@ def with_external(
     keys: Collection[str],
 ) -> dict[CellKey, TriedCell]:
     """Add the imported results of these commits to the cells."""
-    found: dict[CellKey, list[Sample]] = defaultdict(list)
+    samples_by_cell: dict[CellKey, list[Sample]] = defaultdict(list)
     wanted = dict(Metric.objects.filter(key__in=list(keys)).values_list("pk", "key"))
     rows = Reading.objects.filter(
         case__benchmark=benchmark,
@@ -35,10 +35,10 @@ def with_external(
             for metric, value in zip(metrics, values, strict=True)
             if metric in wanted
         }
-        found[host, case, commit].append(_sample(validity, reasons, readings))
+        samples_by_cell[host, case, commit].append(_sample(validity, reasons, readings))
     added = {
         cell: replace(each, samples=(*each.samples, *samples))
-        for cell, samples in found.items()
+        for cell, samples in samples_by_cell.items()
         for each in [cells.get(cell, _NEW)]
     }
     return {**cells, **added}

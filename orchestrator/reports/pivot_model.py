@@ -132,8 +132,8 @@ class TableColumn:
     @property
     def heading(self) -> str:
         """Return the title, with the unit if the title does not contain it."""
-        said = not self.unit or names_unit(self.title, self.unit)
-        return self.title if said else f"{self.title} ({self.unit})"
+        is_complete = not self.unit or names_unit(self.title, self.unit)
+        return self.title if is_complete else f"{self.title} ({self.unit})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

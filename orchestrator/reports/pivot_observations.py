@@ -74,12 +74,12 @@ def load_observations(
         for host in [*scope.hosts] or nowhere:
             for key, case in scope.cases.items():
                 pk = keys.get(key, 0)
-                found = cells.get((host, pk, commit))
-                yield _build_observation(scope, case, host, commit, found, pk)
+                cell = cells.get((host, pk, commit))
+                yield _build_observation(scope, case, host, commit, cell, pk)
 
 
 def _build_observation(
-    scope: Scope, case: CaseSpec, host: UUID | None, commit: int, found: TriedCell | None, pk: int
+    scope: Scope, case: CaseSpec, host: UUID | None, commit: int, cell: TriedCell | None, pk: int
 ) -> Observation:
     where = scope.hosts[host] if host else None
     at = scope.commits.get(commit)
@@ -96,12 +96,12 @@ def _build_observation(
         rest=_rest(scope.spec, case.parameters, fixed),
         baseline=is_baseline(scope.spec, case.parameters),
         unsupported=_find_unsupported_reason(scope.spec, case.parameters),
-        samples=found.samples if found else (),
-        merged=found.merged if found else {},
+        samples=cell.samples if cell else (),
+        merged=cell.merged if cell else {},
         model=scope.models[case.key],
-        trials=found.trials if found else (),
-        version=found.version if found else None,
-        origin=Origin(pk, host, commit) if found and host else None,
+        trials=cell.trials if cell else (),
+        version=cell.version if cell else None,
+        origin=Origin(pk, host, commit) if cell and host else None,
     )
 
 
@@ -133,19 +133,19 @@ def load_reference_observations(
     # Imported reference results belong to the team, not to the project that a visitor sees.
     if scope.report.published == "none" or isinstance(member, Visitor):
         return []
-    found: dict[tuple[str, Hashable], tuple[dict[str, Scalar], dict[str, float]]] = {}
+    results: dict[tuple[str, Hashable], tuple[dict[str, Scalar], dict[str, float]]] = {}
     for each in load_reference_values(member.team, suite=benchmark.slug):
         parameters = _convert_axis_values(scope.spec, each.parameters)
         key = (
             each.profile,
             tuple(sorted((a, format_axis_value(v)) for a, v in parameters.items())),
         )
-        _, values = found.setdefault(key, (parameters, {}))
+        _, values = results.setdefault(key, (parameters, {}))
         if each.value is not None and each.metric in metrics:
             values[each.metric] = each.value / _find_unit_factor(each.metric, each.unit)
     return [
         _build_reference_observation(scope.spec, profile, parameters, values)
-        for (profile, _), (parameters, values) in found.items()
+        for (profile, _), (parameters, values) in results.items()
         if values
     ]
 

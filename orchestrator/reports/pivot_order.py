@@ -30,11 +30,11 @@ def rank_rows(
     together: dict[tuple[str, ...], list[TableRow]] = defaultdict(list)
     for row in rows:
         together[_read_group(row, groups)].append(row)
-    found: list[TableRow] = []
+    ranked: list[TableRow] = []
     for number, group in enumerate(together.values()):
         inside = list(_rank_column(group, columns[place], sort, place))
-        found += [replace(inside[0], first_of_group=number > 0), *inside[1:]]
-    return found, place
+        ranked += [replace(inside[0], first_of_group=number > 0), *inside[1:]]
+    return ranked, place
 
 
 def build_sorting_notes(

@@ -56,7 +56,7 @@ def load_tried_cells(
     trials whose own distributions were removed, except with `one_run`.
     """
     rows = _load_rows(trials)
-    counted = [row.pk for _, found in rows.values() for row in found if row.counts]
+    counted = [row.pk for _, group in rows.values() for row in group if row.counts]
     values = defaultdict(dict, load_values(counted, keys))
     distributions = _load_distributions(
         counted, {*keys, *merged} - _list_stored_metrics(keys), merged
@@ -66,18 +66,18 @@ def load_tried_cells(
     return {
         cell: TriedCell(
             version=version,
-            trials=tuple(row.pk for row in found if row.counts),
-            samples=tuple(_sample(row, values.get(row.pk, {})) for row in found),
+            trials=tuple(row.pk for row in group if row.counts),
+            samples=tuple(_sample(row, values.get(row.pk, {})) for row in group),
             merged=_merge_percentiles([*before.get((*cell, version), ()),
-                            *(distributions[row.pk] for row in found if row.pk in distributions)],
+                            *(distributions[row.pk] for row in group if row.pk in distributions)],
                            merged),
         )
-        for cell, (version, found) in rows.items()
+        for cell, (version, group) in rows.items()
     }  # fmt: skip
 
 
 def _load_rows(trials: QuerySet[Trial]) -> dict[CellKey, tuple[int, list[_Row]]]:
-    found = trials.order_by("pk").values_list(
+    records = trials.order_by("pk").values_list(
         Coalesce("host_id", "job__host_id"),
         "case_id",
         "variant__commit_id",
@@ -89,7 +89,7 @@ def _load_rows(trials: QuerySet[Trial]) -> dict[CellKey, tuple[int, list[_Row]]]
         "message",
     )
     cells: dict[CellKey, dict[int, list[_Row]]] = defaultdict(lambda: defaultdict(list))
-    for host, case, commit, version, pk, state, validity, reasons, message in found:
+    for host, case, commit, version, pk, state, validity, reasons, message in records:
         row = _Row(pk=pk, state=state, validity=validity, reasons=reasons, message=message)
         cells[host, case, commit][version].append(row)
     return {cell: _select_newest_version(versions) for cell, versions in cells.items()}
@@ -106,14 +106,14 @@ def _load_merged(
     cells: Mapping[CellKey, tuple[int, list[_Row]]],
 ) -> dict[tuple[UUID | None, int, int, int], list[Distribution]]:
     """Return merged distributions by (host, case, commit, version of the definition)."""
-    found = PointHistogram.objects.filter(
+    histograms = PointHistogram.objects.filter(
         case__in={case for _, case, _ in cells},
         commit__in={commit for _, _, commit in cells},
         kind=HistogramKind.OK,
     ).values_list("host_id", "case_id", "commit_id", "definition__version", "encoded")
     return {
         (host, case, commit, version): [Distribution.decode(bytes(encoded))]
-        for host, case, commit, version, encoded in found
+        for host, case, commit, version, encoded in histograms
     }
 
 
@@ -142,9 +142,9 @@ _MEASURED = frozenset({50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99})
 
 
 def _parse_percentile_key(key: str) -> float:
-    found = parse_percentile(key)
-    assert found is not None, key
-    return found
+    percentile = parse_percentile(key)
+    assert percentile is not None, key
+    return percentile
 
 
 def _add_percentiles(

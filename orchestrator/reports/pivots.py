@@ -139,54 +139,54 @@ def load_report_benchmark(member: Member, spec: ReportSpec) -> Benchmark:
 
 
 def _load_commits(
-    member: Member, benchmark: Benchmark, asked: str, run: Run | None
+    member: Member, benchmark: Benchmark, ref: str, run: Run | None
 ) -> Sequence[Commit]:
     if run is not None:
         return [variant.commit for variant in run.variants.select_related("commit")]
-    if asked in _NEWEST:
-        return load_measured_commits(member, benchmark, _NEWEST[asked])
-    found = _load_commits_by_hash(member, benchmark, asked)
-    if found:
-        return found
+    if ref in _NEWEST:
+        return load_measured_commits(member, benchmark, _NEWEST[ref])
+    commits = _load_commits_by_hash(member, benchmark, ref)
+    if commits:
+        return commits
     # A ref: it resolves as of the last fetch, since a page does not wait for another one.
     try:
-        sha = open_repository(benchmark.project).resolve(asked)
+        sha = open_repository(benchmark.project).resolve(ref)
     except InvalidRequestError as error:
         if isinstance(member, Visitor):
-            raise _build_unmeasured_error(benchmark, asked) from error
+            raise _build_unmeasured_error(benchmark, ref) from error
         raise InvalidRequestError(f"commit: {error}", field="commit") from error
     named = load_measured_commits(member, benchmark, sha=sha)
     if not named:
-        shown = asked if isinstance(member, Visitor) else f"{asked} ({sha[:10]})"
+        shown = ref if isinstance(member, Visitor) else f"{ref} ({sha[:10]})"
         raise _build_unmeasured_error(benchmark, shown)
     return named
 
 
-def load_visitor_commit(member: Member, spec: ReportSpec, asked: str) -> str:
+def load_visitor_commit(member: Member, spec: ReportSpec, ref: str) -> str:
     """Return the full hash of the measured commit that a visitor names by at least 7 digits.
 
     NotFoundError for everything else, including branches and tags: only members may see their names
     and commits.
     """
-    if asked in _NEWEST:
-        return asked
+    if ref in _NEWEST:
+        return ref
     benchmark = load_report_benchmark(member, spec)
-    found = _load_commits_by_hash(member, benchmark, asked)
-    if not found:
-        raise _build_unmeasured_error(benchmark, asked)
-    return found[0].sha
+    commits = _load_commits_by_hash(member, benchmark, ref)
+    if not commits:
+        raise _build_unmeasured_error(benchmark, ref)
+    return commits[0].sha
 
 
 def _load_commits_by_hash(member: Member, benchmark: Benchmark, text: str) -> list[Commit]:
     """Return the measured commit whose hash begins with `text`; empty if it is ambiguous."""
     if len(text) < LEAST_DIGITS:
         return []
-    found = load_measured_commits(member, benchmark, sha=text.lower())
-    return found if len(found) == 1 else []
+    commits = load_measured_commits(member, benchmark, sha=text.lower())
+    return commits if len(commits) == 1 else []
 
 
-def _build_unmeasured_error(benchmark: Benchmark, asked: str) -> NotFoundError:
-    return NotFoundError(f"nothing of {benchmark.slug} was measured at {asked}")
+def _build_unmeasured_error(benchmark: Benchmark, ref: str) -> NotFoundError:
+    return NotFoundError(f"nothing of {benchmark.slug} was measured at {ref}")
 
 
 def _load_trials(

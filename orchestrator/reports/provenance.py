@@ -80,9 +80,9 @@ def _list_facts(report: Report, counted: QuerySet[Trial]) -> Iterator[tuple[str,
     if issues := count_validity_issues(list(suspect)):
         yield "Suspect for", "; ".join(f"{each.title} ({each.trials} trials)" for each in issues)
     for title, key in (("Load tool", "tool"), ("Protocol", "protocol")):
-        told = list(_list_reported_values(counted, key))
-        if told:
-            yield title, "; ".join(told)
+        values = list(_list_reported_values(counted, key))
+        if values:
+            yield title, "; ".join(values)
     runs = counted.values_list("job__run_id", flat=True).distinct().order_by("job__run_id")
     yield "Runs", ", ".join(f"`{run}`" for run in runs) or "none"
 
@@ -92,8 +92,8 @@ def _count_outcomes(report: Report) -> str:
     known = (
         "valid", "suspect", "invalid", "failed", "unsupported", "skipped", "not needed", "planned",
     )  # fmt: skip
-    told = [f"{report.outcomes[each]} {each}" for each in known if report.outcomes.get(each)]
-    return f"{', '.join(told) or 'none'}; values use only valid and suspect ones"
+    counts = [f"{report.outcomes[each]} {each}" for each in known if report.outcomes.get(each)]
+    return f"{', '.join(counts) or 'none'}; values use only valid and suspect ones"
 
 
 def _load(report: Report) -> str:
@@ -155,15 +155,15 @@ def _format_fact(key: str, facts: Mapping[str, Any]) -> str:
 
 def _list_programs(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for group in ("languages", "programs", "tools"):
-        found = [f"{name} {text}" for name, text in _list_versions(facts.get(group))]
-        if found:
-            yield group.capitalize(), ", ".join(found)
+        versions = [f"{name} {text}" for name, text in _list_versions(facts.get(group))]
+        if versions:
+            yield group.capitalize(), ", ".join(versions)
 
 
 def _list_versions(programs: object) -> Iterator[tuple[str, str]]:
     """Return (name, version) of the programs of the host."""
-    for name, told in sorted(programs.items()) if isinstance(programs, Mapping) else ():
-        version = told.get("version") if isinstance(told, Mapping) else told
+    for name, entry in sorted(programs.items()) if isinstance(programs, Mapping) else ():
+        version = entry.get("version") if isinstance(entry, Mapping) else entry
         if version:
             yield str(name), str(version).splitlines()[0]
 

@@ -189,11 +189,11 @@ def _build_records(
 ) -> Iterator[tuple[object, ...]]:
     seen: Counter[str] = Counter()
     for position, row in enumerate(rows):
-        told = _build_identity(row)
-        again = hash_value(told)[:32]
+        identity = _build_identity(row)
+        again = hash_value(identity)[:32]
         seen[again] += 1
         # The same benchmark can occur twice in one entry; the second is a separate result.
-        key = again if seen[again] == 1 else hash_value([told, seen[again]])[:32]
+        key = again if seen[again] == 1 else hash_value([identity, seen[again]])[:32]
         yield (
             source.pk,
             key,

@@ -39,13 +39,13 @@ def load_reference_values(
     team: Team, *, suite: str | None = None, metric: str | None = None
 ) -> list[ReferenceValue]:
     """Return the results of the team's sources for a suite and a metric, in their order."""
-    found = ReferenceResult.objects.filter(source__team=team)
+    results = ReferenceResult.objects.filter(source__team=team)
     if suite is not None:
-        found = found.filter(suite=suite)
+        results = results.filter(suite=suite)
     if metric is not None:
-        found = found.filter(metric=metric)
-    found = found.select_related("source", "profile").order_by("source__name", "position")
-    return [_build_value(each) for each in found]
+        results = results.filter(metric=metric)
+    results = results.select_related("source", "profile").order_by("source__name", "position")
+    return [_build_value(each) for each in results]
 
 
 def _build_value(result: ReferenceResult) -> ReferenceValue:
@@ -76,11 +76,11 @@ def load_source(member: Member, source_id: UUID) -> ReferenceSource:
 
 def load_reference_results(source: ReferenceSource, words: str = "") -> QuerySet[ReferenceResult]:
     """Return results of a source that contain all these words; get it through `load_source`."""
-    found = source.results.select_related("profile")
-    found = found.annotate(case=Cast("parameters", TextField()))
+    results = source.results.select_related("profile")
+    results = results.annotate(case=Cast("parameters", TextField()))
     for word in words.split():
-        found = found.filter(_build_word_filter(word))
-    return found
+        results = results.filter(_build_word_filter(word))
+    return results
 
 
 def _build_word_filter(word: str) -> Q:

@@ -32,18 +32,18 @@ Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")]
 
 def parse_percentile(key: str) -> float | None:
     """Return 99.5 for `latency.p99.5`; None if the key is not a percentile of the latency."""
-    found = _PERCENTILE.match(key)
-    return float(found[1]) if found and 0 < float(found[1]) < 100 else None
+    match = _PERCENTILE.match(key)
+    return float(match[1]) if match and 0 < float(match[1]) < 100 else None
 
 
 def find_known_metric(key: str) -> Metric | None:
     """Return the metric of a key, including any percentile of the latency."""
-    found = find_metric(key)
+    metric = find_metric(key)
     percentile = parse_percentile(key)
-    if found is None and percentile is not None:
+    if metric is None and percentile is not None:
         title = f"Latency p{percentile:g}"
         return Metric(key=key, title=title, unit="s", better="lower", margin=0.05)
-    return found
+    return metric
 
 
 def _check_named(data: object) -> object:
@@ -72,9 +72,9 @@ class Measure(Strict):
 
     @property
     def info(self) -> Metric:
-        found = find_known_metric(self.metric)
-        assert found is not None, self.metric
-        return found
+        metric = find_known_metric(self.metric)
+        assert metric is not None, self.metric
+        return metric
 
     @property
     def heading(self) -> str:
@@ -264,16 +264,16 @@ def parse_all(source: str) -> tuple[ReportSpec, ...]:
         return (from_data(data),)
     if not isinstance(several, list) or not several:
         raise refuse("reports", "expected a list of reports")
-    found = []
+    specs = []
     for place, each in enumerate(several):
         if not isinstance(each, dict):
             raise refuse(f"reports[{place}]", "expected a mapping with version, title and tables")
         try:
-            found.append(from_data(each))
+            specs.append(from_data(each))
         except InvalidRequestError as error:
             where = f"reports[{place}]"
             raise InvalidRequestError(f"{where}.{error}", field=f"{where}.{error.field}") from error
-    return tuple(found)
+    return tuple(specs)
 
 
 def from_data(data: dict[str, Any]) -> ReportSpec:

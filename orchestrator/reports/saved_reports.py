@@ -25,10 +25,10 @@ def load_saved_reports(member: Member) -> QuerySet[SavedReport]:
 
 
 def load_saved_report(member: Member, slug: str) -> SavedReport:
-    found = load_saved_reports(member).filter(slug=slug).first()
-    if found is None:
+    report = load_saved_reports(member).filter(slug=slug).first()
+    if report is None:
         raise NotFoundError(f"the team has no report {slug}")
-    return found
+    return report
 
 
 def read_report_spec(report: SavedReport) -> ReportSpec:
@@ -76,7 +76,7 @@ def save_suite_reports(*, member: Member, benchmark: Benchmark, source: str) -> 
     Reports of this benchmark with the same names are replaced. If a report of another benchmark has
     the name, the new name is prefixed with the benchmark's.
     """
-    found = []
+    reports = []
     for number, spec in enumerate(parse_all(source), start=1):
         spec = _bind_benchmark(spec, benchmark)
         name = spec.name or (benchmark.slug if number == 1 else f"{benchmark.slug}-{number}")
@@ -85,8 +85,8 @@ def save_suite_reports(*, member: Member, benchmark: Benchmark, source: str) -> 
             name = f"{benchmark.project.slug}-{name}"[:60]
             before = member.team.saved_reports.filter(slug=name).first()
         replace = None if before is None else name
-        found.append(save_report(member=member, source=to_yaml(spec), slug=name, replace=replace))
-    return found
+        reports.append(save_report(member=member, source=to_yaml(spec), slug=name, replace=replace))
+    return reports
 
 
 @transaction.atomic

@@ -64,5 +64,5 @@ def _describe_comparison_page(member: Member, query: QueryDict) -> tuple[Project
             "choose a benchmark and two commits first: then their comparison can be shared",
             field="page",
         )
-    found = load_benchmark_by_key(member, key)
-    return found.project, f"Comparison of {found.title}, {sides[0]} and {sides[1]}"
+    benchmark = load_benchmark_by_key(member, key)
+    return benchmark.project, f"Comparison of {benchmark.title}, {sides[0]} and {sides[1]}"

@@ -181,9 +181,9 @@ def count_points(commits: Sequence[int], cutoff: datetime) -> DeletedRows:
 
 
 def _load_next_distributions(run: Run) -> list[tuple[Any, ...]]:
-    found = Histogram.objects.filter(trial__job__run=run).order_by("trial_id", "kind")
+    histograms = Histogram.objects.filter(trial__job__run=run).order_by("trial_id", "kind")
     return list(
-        found.values_list(
+        histograms.values_list(
             "pk",
             "trial__variant__commit_id",
             "trial__case_id",
@@ -246,5 +246,5 @@ def _count_rows(size: str, source: str, runs: Sequence[UUID]) -> DeletedRows:
             f"SELECT count(*), coalesce({size}, 0) FROM {source} WHERE job.run_id = ANY(%s)",
             [list(runs)],
         )
-        rows, found = cursor.fetchone()
-    return DeletedRows(rows=rows, bytes=int(found))
+        rows, total_bytes = cursor.fetchone()
+    return DeletedRows(rows=rows, bytes=int(total_bytes))

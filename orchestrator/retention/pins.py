@@ -129,13 +129,13 @@ def _pin(member: Member, pin: Pin, reason: str) -> Pin:
 
 def _list_report_commits(report: SavedReport) -> Iterable[int]:
     """Return the commits that a saved report shows."""
-    asked = _read_commit_name(report)
+    name = _read_commit_name(report)
     measured = _select_measured(report.benchmark)
-    if asked in ("newest", "all"):
-        return measured[: 1 if asked == "newest" else REPORTED_COMMITS]
+    if name in ("newest", "all"):
+        return measured[: 1 if name == "newest" else REPORTED_COMMITS]
     project = report.benchmark.project
     try:
-        sha = open_repository(project).resolve(asked)
+        sha = open_repository(project).resolve(name)
     except InvalidRequestError:
         # The name is ambiguous now: keep all of them.
         return measured
@@ -191,10 +191,10 @@ def _list_run_commits(runs: Iterable[UUID]) -> Iterable[int]:
     return Variant.objects.filter(run__in=runs).values_list("commit_id", flat=True)
 
 
-def _add_reason(found: dict[K, list[str]], keys: Iterable[K], why: str) -> None:
+def _add_reason(reasons: dict[K, list[str]], keys: Iterable[K], why: str) -> None:
     for key in keys:
-        found[key].append(why)
+        reasons[key].append(why)
 
 
-def _freeze_kept(found: Mapping[K, list[str]]) -> dict[K, tuple[str, ...]]:
-    return {key: tuple(reasons) for key, reasons in found.items()}
+def _freeze_kept(kept: Mapping[K, list[str]]) -> dict[K, tuple[str, ...]]:
+    return {key: tuple(reasons) for key, reasons in kept.items()}

@@ -90,7 +90,7 @@ def list_due(project: Project, now: datetime) -> list[DueRemoval]:
     """Return what `prune` would delete now; nothing is changed."""
     retention = Retention.objects.filter(project=project).first() or Retention(project=project)
     kept = load_kept(project)
-    found = []
+    removals = []
     for kind, days in _read_days(retention):
         if kind in _OF_RUNS:
             runs = list(_load_due_runs(project, kind, _compute_cutoff(days, now), kept))
@@ -100,10 +100,10 @@ def list_due(project: Project, now: datetime) -> list[DueRemoval]:
                 [],
                 _count_project_rows(project, kind, _compute_cutoff(days, now), retention, kept),
             )
-        found.append(
+        removals.append(
             DueRemoval(kind=kind, after_days=days, runs=len(runs), rows=gone.rows, bytes=gone.bytes)
         )
-    return found
+    return removals
 
 
 @transaction.atomic
@@ -130,14 +130,14 @@ def _prune_batch(project: Project, kept: RetainedData, now: datetime) -> bool:
 
 def _read_days(retention: Retention) -> list[tuple[RemovalKind, int]]:
     """Return the kinds that this project does not keep permanently, in the order of deletion."""
-    asked = (
+    periods = (
         (RemovalKind.FILES, retention.files_days),
         (RemovalKind.DISTRIBUTIONS, retention.distributions_days),
         (RemovalKind.TRIALS, retention.trials_days),
         (RemovalKind.READINGS, retention.trials_days),
         (RemovalKind.POINTS, retention.points_days),
     )
-    return [(kind, days) for kind, days in asked if days is not None]
+    return [(kind, days) for kind, days in periods if days is not None]
 
 
 def _compute_cutoff(days: int, now: datetime) -> datetime:

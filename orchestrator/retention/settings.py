@@ -51,8 +51,8 @@ def save_retention(*, member: Member, project: Project, wanted: RetentionSetting
             setattr(held, name, value)
         held.next_at = None
         held.save()
-        told = ", ".join(f"{name} {value}" for name, value in asdict(wanted).items())
-        record_audit(member=member, action="retention.changed", subject=f"{project}: {told}")
+        summary = ", ".join(f"{name} {value}" for name, value in asdict(wanted).items())
+        record_audit(member=member, action="retention.changed", subject=f"{project}: {summary}")
     return held
 
 

@@ -46,9 +46,9 @@ _NEIGHBOURS = 2
 
 
 def _list_neighbours(line: Sequence[Place], changes: Collection[int]) -> set[int]:
-    found: set[int] = set()
+    neighbours: set[int] = set()
     for number, place in enumerate(line):
         if place.commit in changes:
             near = line[max(0, number - _NEIGHBOURS) : number + _NEIGHBOURS]
-            found.update(each.commit for each in near)
-    return found
+            neighbours.update(each.commit for each in near)
+    return neighbours

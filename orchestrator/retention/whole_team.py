@@ -49,7 +49,7 @@ def list_holdings(team: Team) -> list[Holding]:
         "sources of reference results": ReferenceSource.objects.filter(team=team),
         "hosts": Host.objects.filter(team=team),
     }
-    return [Holding(title=title, count=found.count()) for title, found in rows.items()]
+    return [Holding(title=title, count=queryset.count()) for title, queryset in rows.items()]
 
 
 def check_is_idle(team: Team) -> None:

@@ -59,8 +59,8 @@ class Choice:
     @property
     def counts(self) -> list[tuple[HostAvailability, int]]:
         """Return the numbers of its free, busy, … hosts; states without hosts are omitted."""
-        found = Counter(each.now for each in self.hosts)
-        return [(now, found[now]) for now in HostAvailability if found[now]]
+        totals = Counter(each.now for each in self.hosts)
+        return [(now, totals[now]) for now in HostAvailability if totals[now]]
 
 
 def load_choices(member: Member) -> list[Choice]:
@@ -115,15 +115,15 @@ def _host_choice(each: HostStatus, waiting: Waiting) -> Choice:
 def _group(
     kind: str, name: str, title: str, hosts: Sequence[HostStatus], waiting: Waiting
 ) -> Choice:
-    asked = [waiting[f"{kind}:{name}"], *(waiting[f"host:{each.host.pk}"] for each in hosts)]
+    queued = [waiting[f"{kind}:{name}"], *(waiting[f"host:{each.host.pk}"] for each in hosts)]
     return Choice(
         kind=kind,
         value=f"{kind}:{name}",
         title=title,
         detail=f"{len(hosts)} host{'s' if len(hosts) != 1 else ''}",
         hosts=tuple(hosts),
-        waiting=sum(each.jobs for each in asked),
-        waiting_s=sum(each.seconds for each in asked) / max(1, len(hosts)),
+        waiting=sum(each.jobs for each in queued),
+        waiting_s=sum(each.seconds for each in queued) / max(1, len(hosts)),
     )
 
 

@@ -117,8 +117,8 @@ def must_stop(job: Job) -> bool:
 
 def load_cancelled_trials(job: Job) -> list[str]:
     """Return the ids of the cancelled trials in the current round of the job."""
-    found = _filter_cancelled(job).filter(round=job.round).order_by("position")
-    return [str(pk) for pk in found.values_list("pk", flat=True)]
+    trials = _filter_cancelled(job).filter(round=job.round).order_by("position")
+    return [str(pk) for pk in trials.values_list("pk", flat=True)]
 
 
 def load_cancelled_cases(job: Job) -> dict[int, str]:

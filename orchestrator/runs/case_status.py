@@ -90,12 +90,12 @@ def load_case_statuses(run: Run, jobs: Iterable[Job] | None = None) -> list[Case
         )
         .order_by("job__created_at", "job_id", "case_id")
     )
-    found = list(rows)
+    groups = list(rows)
     analyses = load_latest_analyses(shown)
-    cases = Case.objects.in_bulk({row["case_id"] for row in found})
+    cases = Case.objects.in_bulk({row["case_id"] for row in groups})
     return [
         _build_case_status(row, shown[row["job_id"]], cases[row["case_id"]], analyses)
-        for row in found
+        for row in groups
     ]
 
 

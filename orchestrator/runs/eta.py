@@ -56,12 +56,12 @@ def load_queued(team: Team, *, priority: int | None = None) -> Waiting:
     rows: Iterable[tuple[UUID | None, str | None, str, float]] = queued.values_list(
         "wanted_host_id", "wanted_profile__slug", "wanted_tag", "job__expected_s"
     )
-    found: dict[str, QueuedWork] = defaultdict(QueuedWork)
+    waiting: dict[str, QueuedWork] = defaultdict(QueuedWork)
     for host, profile, tag, seconds in rows:
         key = f"host:{host}" if host else f"profile:{profile}" if profile else f"tag:{tag}"
-        found[key].jobs += 1
-        found[key].seconds += seconds
-    return found
+        waiting[key].jobs += 1
+        waiting[key].seconds += seconds
+    return waiting
 
 
 def estimate_finish(plan: RunPlan, team: Team, now: datetime) -> datetime:

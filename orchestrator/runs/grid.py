@@ -102,12 +102,12 @@ class Row:
     @property
     def case_statuses(self) -> list[CaseStatus]:
         """Return its status on each host, if the run continues until its cases are decided."""
-        found = {
+        statuses = {
             each.status.job.pk: each.status
             for each in self.cells
             if each and each.status and each.state != CANCELLED
         }
-        return list(found.values())
+        return list(statuses.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,11 +154,11 @@ def _is_wanted(trial: Trial) -> bool:
 
 
 def _build_host_columns(jobs: Iterable[Job]) -> tuple[Column, ...]:
-    found: dict[object, Column] = {}
+    columns: dict[object, Column] = {}
     for job in jobs:
         title = job.host.name if job.host else describe_request(job)
-        found.setdefault(host_key(job), Column(key=host_key(job), short=title, title=title))
-    return tuple(found.values())
+        columns.setdefault(host_key(job), Column(key=host_key(job), short=title, title=title))
+    return tuple(columns.values())
 
 
 def describe_request(job: Job) -> str:
@@ -187,12 +187,12 @@ def _count_trials(run: Run) -> Sequence[tuple[int, UUID, int, str, int]]:
         .values_list("case", "job", "variant", "state")
         .annotate(number=Count("pk"), cancelled=Count("pk", filter=cancelled))
     )
-    found: list[tuple[int, UUID, int, str, int]] = []
+    counts: list[tuple[int, UUID, int, str, int]] = []
     for case, job, variant, state, number, out in rows:
-        found.append((case, job, variant, state, number - out))
+        counts.append((case, job, variant, state, number - out))
         if out:
-            found.append((case, job, variant, CANCELLED, out))
-    return found
+            counts.append((case, job, variant, CANCELLED, out))
+    return counts
 
 
 def _build_rows(cells: Mapping[int, Mapping[int, Cell]], width: int) -> tuple[Row, ...]:

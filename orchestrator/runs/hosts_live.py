@@ -67,7 +67,7 @@ class HostProgress:
 
 def build_hosts_live(parts: Iterable[JobProgress]) -> list[HostProgress]:
     """Group the jobs by host, in the order of the hosts of the run."""
-    found: dict[object, list[JobProgress]] = {}
+    groups: dict[object, list[JobProgress]] = {}
     for part in parts:
-        found.setdefault(host_key(part.job), []).append(part)
-    return [HostProgress(host=each[0].job.host, parts=tuple(each)) for each in found.values()]
+        groups.setdefault(host_key(part.job), []).append(part)
+    return [HostProgress(host=each[0].job.host, parts=tuple(each)) for each in groups.values()]

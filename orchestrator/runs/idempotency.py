@@ -38,10 +38,10 @@ def answer_once(
             answer = make()
             IdempotencyKey.objects.filter(pk=taken.pk).update(answer=answer)
             return answer, True
-    found = IdempotencyKey.objects.get(team=member.team, key=key)
-    check_same(found, digest)
+    record = IdempotencyKey.objects.get(team=member.team, key=key)
+    check_same(record, digest)
     # A request for a run has no answer, but a different digest.
-    return found.answer or {}, False
+    return record.answer or {}, False
 
 
 def prune_keys() -> None:
@@ -50,10 +50,10 @@ def prune_keys() -> None:
     IdempotencyKey.objects.filter(pk__in=first, created_at__lt=Now() - KEPT).delete()
 
 
-def check_same(found: IdempotencyKey, digest: str) -> None:
-    if found.request_digest != digest:
+def check_same(record: IdempotencyKey, digest: str) -> None:
+    if record.request_digest != digest:
         raise ConflictError(
-            f"the idempotency key {found.key!r} was already used for another "
+            f"the idempotency key {record.key!r} was already used for another "
             "request; use a new key for a new request"
         )
 

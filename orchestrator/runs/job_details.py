@@ -59,13 +59,13 @@ def _describe_waiting(job: Job, known: dict[object, str], hosts: Candidates) -> 
     """Return why a job waits; `known` caches the reasons of jobs with the same placements."""
     if job.state != JobState.QUEUED or (job.not_before and job.not_before > utc_now()):
         return ""
-    asked = (
+    key = (
         job.expected_s,
         *sorted((row.role, row.host_selector, str(row.avoid)) for row in job.placements.all()),
     )
-    if asked not in known:
-        known[asked] = describe_wait(job, hosts)
-    return known[asked]
+    if key not in known:
+        known[key] = describe_wait(job, hosts)
+    return known[key]
 
 
 def build_for(member: Member, build_id: int) -> Build:

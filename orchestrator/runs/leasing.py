@@ -147,7 +147,7 @@ def _filter_placements(free: list[FreeHost]) -> QuerySet[Placement]:
 
 
 def _load_asks(jobs: list[uuid.UUID]) -> dict[uuid.UUID, list[PlacementRequest]]:
-    found: dict[uuid.UUID, list[PlacementRequest]] = defaultdict(list)
+    requests: dict[uuid.UUID, list[PlacementRequest]] = defaultdict(list)
     rows = Placement.objects.filter(job__in=jobs).values_list(
         "job_id", "role", "wanted_host_id", "wanted_profile_id", "wanted_tag", "avoid"
     )
@@ -155,8 +155,8 @@ def _load_asks(jobs: list[uuid.UUID]) -> dict[uuid.UUID, list[PlacementRequest]]
         ask = PlacementRequest(
             role=role, host=host, profile=profile, tag=tag, avoid=frozenset(avoid)
         )
-        found[job].append(ask)
-    return found
+        requests[job].append(ask)
+    return requests
 
 
 def _load_newest_positions(runs: set[uuid.UUID]) -> dict[uuid.UUID, int | None]:
@@ -172,13 +172,13 @@ def _free_hosts(now: datetime) -> list[FreeHost]:
     if not teams:
         return []
     leased = set(HostLease.objects.values_list("host_id", flat=True))
-    found = []
+    free_hosts = []
     for host in fleet.load_usable_hosts(teams):
         if host.id in leased:
             continue
         left = host.hours.seconds_left(now, host.timezone)
         if left is not None:
-            found.append(
+            free_hosts.append(
                 FreeHost(
                     host=host.id,
                     team=host.team_id,
@@ -187,7 +187,7 @@ def _free_hosts(now: datetime) -> list[FreeHost]:
                     closes_in_s=left,
                 )
             )
-    return found
+    return free_hosts
 
 
 def _sum_used_s(teams: set[int], now: datetime) -> dict[int, float]:

@@ -43,23 +43,23 @@ def find_new_commits(schedule: Schedule) -> NewCommits:
     tip = _resolve_tip(repository, schedule.branch)
     if schedule.seen_sha in ("", tip):
         return NewCommits(tip=tip, shas=())
-    found = [tip]
+    shas = [tip]
     if repository.has(schedule.seen_sha):
         new = set(repository.only_in(tip, schedule.seen_sha))
-        found = [sha for sha in repository.first_parents(tip) if sha in new]
-    if found:
+        shas = [sha for sha in repository.first_parents(tip) if sha in new]
+    if shas:
         # This stores all of them.
         resolve_ref(project=project, ref=tip)
-    taken = found[:MOST_AT_ONCE]
-    return NewCommits(tip=tip, shas=tuple(reversed(taken)), skipped=len(found) - len(taken))
+    taken = shas[:MOST_AT_ONCE]
+    return NewCommits(tip=tip, shas=tuple(reversed(taken)), skipped=len(shas) - len(taken))
 
 
 def _resolve_tip(repository: Repository, branch: str) -> str:
-    found = dict(repository.tips()).get(branch)
-    if found is None:
+    tip = dict(repository.tips()).get(branch)
+    if tip is None:
         raise InvalidRequestError(
             f"there is no branch {branch} in the repository; check the spelling, and that it was "
             "pushed",
             field="branch",
         )
-    return found
+    return tip

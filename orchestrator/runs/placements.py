@@ -43,14 +43,14 @@ def parse_placements(
 
     `hosts` are placements with one host for all roles. `known_roles` are those of the definition.
     """
-    found: list[Roles] = [
+    resolved: list[Roles] = [
         {HostRole.TARGET: parse_choice(member, text, "hosts")} for text in dict.fromkeys(hosts)
     ]
     for at, roles in enumerate(placements):
-        found.append(_parse_roles(member, roles, known_roles, f"placements[{at}]"))
-    if not found:
+        resolved.append(_parse_roles(member, roles, known_roles, f"placements[{at}]"))
+    if not resolved:
         raise InvalidRequestError("choose at least one host", field="hosts")
-    return tuple(found)
+    return tuple(resolved)
 
 
 def parse_choice(member: Member, text: str, field: str) -> PlacementChoice:
@@ -99,19 +99,19 @@ def _parse_roles(
             )
     if HostRole.TARGET not in roles:
         raise InvalidRequestError("name at least the target", field=field)
-    found = {
+    choices = {
         role: parse_choice(member, roles[role], f"{field}.{role}")
         for role in HostRole.values
         if role in roles
     }
-    if len(found) == 1:
+    if len(choices) == 1:
         # One host plays all roles, whichever it will be, so no address is needed.
-        return found
-    named = [one.host for one in found.values() if one.host is not None]
-    if len(found) == len(named) and len(set(named)) == 1:
-        return {HostRole.TARGET: found[HostRole.TARGET]}
-    _check_reach(found, field)
-    return found
+        return choices
+    named = [one.host for one in choices.values() if one.host is not None]
+    if len(choices) == len(named) and len(set(named)) == 1:
+        return {HostRole.TARGET: choices[HostRole.TARGET]}
+    _check_reach(choices, field)
+    return choices
 
 
 def _check_reach(roles: Roles, field: str) -> None:

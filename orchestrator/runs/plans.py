@@ -239,19 +239,19 @@ def _resolve_commits(benchmark: Benchmark, request: RunRequest) -> tuple[Commit,
     refs = Refs(benchmark.project)
     contenders = [_commit(refs, ref, "contenders") for ref in request.contenders]
     if is_rule(request.baseline):
-        found = [resolve_baseline(benchmark, request.baseline, contenders, refs)]
+        commits = [resolve_baseline(benchmark, request.baseline, contenders, refs)]
     elif request.baseline:
-        found = [_commit(refs, request.baseline, "baseline")]
+        commits = [_commit(refs, request.baseline, "baseline")]
     else:
-        found = [_resolve_parent(refs, contenders[0])]
+        commits = [_resolve_parent(refs, contenders[0])]
     for ref, commit in zip(request.contenders, contenders, strict=True):
-        if commit in found:
+        if commit in commits:
             raise InvalidRequestError(
                 f"{ref} is the commit {commit.short_sha}, which is already in this run",
                 field="contenders",
             )
-        found.append(commit)
-    return tuple(found)
+        commits.append(commit)
+    return tuple(commits)
 
 
 def _resolve_parent(refs: Refs, commit: Commit) -> Commit:
@@ -273,24 +273,24 @@ def _commit(refs: Refs, ref: str, field: str) -> Commit:
 def _warn_of_few_rounds(
     rounds: int, budget_s: float | None, round_s: float, *, alone: bool
 ) -> list[str]:
-    found = [build_budget_warning(budget_s, round_s, rounds, alone=alone)]
+    warnings = [build_budget_warning(budget_s, round_s, rounds, alone=alone)]
     if rounds < FEWEST_BLOCKS and not alone:
-        found.append(
+        warnings.append(
             f"with {rounds} rounds no verdict is possible; 5 is the minimum, 7 or more is better"
         )
-    return [warning for warning in found if warning]
+    return [warning for warning in warnings if warning]
 
 
 def _warn_of_unusable_hosts(placements: tuple[Roles, ...]) -> list[str]:
-    found = []
+    notes = []
     named = [one.host for roles in placements for one in roles.values() if one.host is not None]
     for host in dict.fromkeys(named):
         if host.state == HostState.UNREACHABLE:
-            found.append(f"{host.name} could not be reached the last time: {host.message}")
+            notes.append(f"{host.name} could not be reached the last time: {host.message}")
         elif host.state in HELD:
             state = host.get_state_display().lower()
-            found.append(f"{host.name} is {state} ({host.message}): the run waits for its release")
-    return found
+            notes.append(f"{host.name} is {state} ({host.message}): the run waits for its release")
+    return notes
 
 
 def split_cases(case_s: Sequence[float], limit_s: float = JOB_S) -> list[range]:
@@ -326,24 +326,24 @@ def parse_until(name: str, *, alone: bool) -> Until:
     return until
 
 
-def resolve_rounds(until: Until, asked: int | None, defined: int) -> int:
+def resolve_rounds(until: Until, requested: int | None, defined: int) -> int:
     """Return the maximum number of rounds: the requested one, or the default."""
-    if asked is not None:
-        check_rounds(until, asked)
-        return asked
+    if requested is not None:
+        check_rounds(until, requested)
+        return requested
     return defined if until == Until.ROUNDS else ROUNDS_AT_MOST
 
 
-def check_rounds(until: Until, asked: int | None) -> None:
-    if asked is None:
+def check_rounds(until: Until, rounds: int | None) -> None:
+    if rounds is None:
         return
     if until == Until.ROUNDS:
-        if not 1 <= asked <= MAX_ROUNDS:
+        if not 1 <= rounds <= MAX_ROUNDS:
             raise InvalidRequestError(f"expected 1 to {MAX_ROUNDS} rounds", field="rounds")
-    elif not FEWEST_BLOCKS <= asked <= ROUNDS_AT_MOST:
+    elif not FEWEST_BLOCKS <= rounds <= ROUNDS_AT_MOST:
         raise InvalidRequestError(
             f"until decided takes at least {FEWEST_BLOCKS} rounds and at most {ROUNDS_AT_MOST}, "
-            f"got {asked}",
+            f"got {rounds}",
             field="rounds",
         )
 

@@ -74,19 +74,19 @@ def choose_grants(
     `used_s`: the machine seconds of each team in recent time, including current leases.
     """
     left = {host.host: host for host in free}
-    found = []
+    grants = []
     for job in iterate_queue(waiting, used_s, placed := set()):
         if not left:
             break
         hosts = place(job, left.values())
         if hosts is not None:
-            found.append(Grant(job=job.job, hosts=hosts))
+            grants.append(Grant(job=job.job, hosts=hosts))
             placed.add(job.job)
         elif len(job.asks) > 1 and job.waited_s >= HOLD_AFTER_S:
             hosts = _reserve_hosts(job, left.values())
         for host in (hosts or {}).values():
             left.pop(host, None)
-    return found
+    return grants
 
 
 def iterate_queue(
@@ -155,9 +155,9 @@ def _assign(
     for host in wishes[ask.role]:
         if host in taken.values() and ask.host is None:
             continue
-        found = _assign(rest, wishes, {**taken, ask.role: host})
-        if found is not None:
-            return found
+        assignment = _assign(rest, wishes, {**taken, ask.role: host})
+        if assignment is not None:
+            return assignment
     return None
 
 

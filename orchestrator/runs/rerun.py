@@ -26,8 +26,8 @@ def request_again(run: Run) -> RunRequest:
 
 def load_requested_placements(run: Run) -> list[dict[str, str]]:
     """Return the request of each placement of a run; jobs of the same placement count once."""
-    found = [_describe_requested_placement(job) for job in load_ordered_jobs(run)]
-    return list({tuple(sorted(each.items())): each for each in found if each}.values())
+    placements = [_describe_requested_placement(job) for job in load_ordered_jobs(run)]
+    return list({tuple(sorted(each.items())): each for each in placements if each}.values())
 
 
 def load_ordered_jobs(run: Run) -> list[Job]:

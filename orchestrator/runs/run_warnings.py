@@ -10,14 +10,14 @@ from orchestrator.runs.plans import RunPlan
 
 def find_warnings(plan: RunPlan) -> list[str]:
     """Return warnings about closed hosts, and servers that other hosts may not reach."""
-    found = [text for roles in plan.placements for text in _warn_of_closed_hosts(roles)]
+    warnings = [text for roles in plan.placements for text in _warn_of_closed_hosts(roles)]
     if any(len(roles) > 1 for roles in plan.placements):
-        found += [
+        warnings += [
             f"{name} does not use {{bind}}: from another host it is reached only if it listens on "
             "all addresses by itself"
             for name in find_unbound_services(plan.spec)
         ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(warnings))
 
 
 def _warn_of_closed_hosts(roles: Roles) -> Iterator[str]:

@@ -207,21 +207,21 @@ def _assemble_progress(
 
 
 def _load_trials_by_job(run: Run) -> dict[UUID, _Trials]:
-    found: dict[UUID, _Trials] = defaultdict(_Trials)
+    trials: dict[UUID, _Trials] = defaultdict(_Trials)
     rows = Trial.objects.filter(job__run=run).order_by().values_list("job_id", "state")
     for job, state, count, seconds in rows.annotate(Count("pk"), Sum("expected_s")):
-        found[job].count[state] = count
+        trials[job].count[state] = count
         if state == TrialState.PLANNED:
-            found[job].left_s = seconds
-    return found
+            trials[job].left_s = seconds
+    return trials
 
 
 def _load_statuses_by_job(run: Run, jobs: Sequence[Job]) -> dict[UUID, list[CaseStatus]]:
-    found: dict[UUID, list[CaseStatus]] = defaultdict(list)
+    statuses: dict[UUID, list[CaseStatus]] = defaultdict(list)
     if run.until != Until.ROUNDS:
         for each in load_case_statuses(run, jobs):
-            found[each.job.pk].append(each)
-    return found
+            statuses[each.job.pk].append(each)
+    return statuses
 
 
 def _find_longest(run: Run, parts: Iterable[JobProgress]) -> SecondsLeft | None:

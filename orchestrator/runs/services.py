@@ -123,14 +123,14 @@ def start_run_once(
     request: RunRequest,
     key: str,
     token: ApiToken | None = None,
-    asked: str = "",
+    client_request: str = "",
 ) -> tuple[selectors.RunProgress, bool]:
     """`start_run`, but the same key of the same team starts only one run.
 
-    `asked` is the request of the client; `request` was computed from it. Return the progress of
-    the run and whether it is new. ConflictError if the key came with another request.
+    `client_request` is the request of the client; `request` was computed from it. Return the
+    progress of the run and whether it is new. ConflictError if the key came with another request.
     """
-    digest = hash_value([asked or str(request)])
+    digest = hash_value([client_request or str(request)])
     try:
         with transaction.atomic():
             progress = start_run(member=member, request=request)
@@ -140,22 +140,22 @@ def start_run_once(
         return progress, True
     except IntegrityError:
         known = IdempotencyKey.objects.select_related("run").filter(team=member.team, key=key)
-        found = known.first()
-        run_before = _check_same_request(found, digest) if found else None
+        record = known.first()
+        run_before = _check_same_request(record, digest) if record else None
         if run_before is None:
             raise
         return selectors.load_progress(selectors.run_alone_for(member, run_before.pk)), False
 
 
-def find_run_by_key(*, member: Member, asked: str, key: str) -> Run | None:
+def find_run_by_key(*, member: Member, client_request: str, key: str) -> Run | None:
     """Return the run of this key, if any; ConflictError for another request."""
-    found = IdempotencyKey.objects.select_related("run").filter(team=member.team, key=key).first()
-    return _check_same_request(found, hash_value([asked])) if found else None
+    record = IdempotencyKey.objects.select_related("run").filter(team=member.team, key=key).first()
+    return _check_same_request(record, hash_value([client_request])) if record else None
 
 
-def _check_same_request(found: IdempotencyKey, digest: str) -> Run | None:
-    check_same(found, digest)
-    return found.run
+def _check_same_request(record: IdempotencyKey, digest: str) -> Run | None:
+    check_same(record, digest)
+    return record.run
 
 
 def _plan_jobs(run: Run, plan: RunPlan, cases: list[int], variants: list[int]) -> dict[Job, int]:

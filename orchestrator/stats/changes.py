@@ -96,11 +96,11 @@ def find_changes(
     places = np.flatnonzero(np.isfinite(raw))
     scale = _Scale(raw[places])
     series = _Series(places, scale.levels(raw[places]), sorted(set(breaks)), floor)
-    found = series.shifts(math.log1p(least) if scale.logs else least)
-    unstable = _is_unstable([shift for _, shift in found], series.noise.sigma, places.size)
+    shifts = series.shifts(math.log1p(least) if scale.logs else least)
+    unstable = _is_unstable([shift for _, shift in shifts], series.noise.sigma, places.size)
     return Changes(
         points=tuple(
-            _change(index, shift, scale, lower_is_better, unstable) for index, shift in found
+            _change(index, shift, scale, lower_is_better, unstable) for index, shift in shifts
         ),
         outliers=tuple(places[series.spikes].tolist()),
         noise=series.noise.sigma,
@@ -159,12 +159,12 @@ class _Series:
         return np.concatenate([*parts, np.empty(0)])
 
     def shifts(self, least: float) -> list[tuple[int, Shift]]:
-        found = []
+        shifts = []
         for start, end in self._pieces:
             kept = np.flatnonzero(~self.spikes[start:end]) + start
             for at, shift in find_shifts(self._level[kept], self.noise, least):
-                found.append((self._index(int(kept[at]), shift), shift))
-        return found
+                shifts.append((self._index(int(kept[at]), shift), shift))
+        return shifts
 
     def _index(self, at: int, shift: Shift) -> int:
         """Return the index of the first value of the new level; include outliers that precede

@@ -41,12 +41,12 @@ def decode_counts(
     body = _decompress(data, limit=_INNER.size + slots * _MAX_LEB128_BYTES)
     if len(body) < _INNER.size:
         raise ValueError("not a histogram: its header is cut short")
-    cookie, length, offset, *found, ratio = _INNER.unpack_from(body)
+    cookie, length, offset, *shape, ratio = _INNER.unpack_from(body)
     if cookie != _COUNTS_COOKIE:
         raise ValueError(f"not a V2 histogram: unknown counts cookie {cookie:#x}")
-    if (*found, offset, ratio) != (digits, lowest, highest, 0, 1.0):
+    if (*shape, offset, ratio) != (digits, lowest, highest, 0, 1.0):
         raise ValueError(
-            f"a histogram of another shape: {found[0]} digits, {found[1]} to {found[2]}, offset "
+            f"a histogram of another shape: {shape[0]} digits, {shape[1]} to {shape[2]}, offset "
             f"{offset}, ratio {ratio}; expected {digits} digits, {lowest} to {highest}, 0, 1.0"
         )
     payload = body[_INNER.size :]

@@ -101,7 +101,7 @@ def compare_many(
     same length. The others are computed one by one.
     """
     rules = _Rules(alpha=alpha, equivalence_alpha=equivalence_alpha, confidence=confidence)
-    found: list[Comparison | None] = [None] * len(cells)
+    results: list[Comparison | None] = [None] * len(cells)
     for n, places in _group_by_length(cells).items():
         before, after = _build_matrix(cells, places)
         plain = _find_plain_rows(before) & _find_plain_rows(after)
@@ -111,8 +111,8 @@ def compare_many(
         logs = np.log(before[plain]), np.log(after[plain])
         group = [cells[place] for place in chosen]
         for place, comparison in zip(chosen, _judge_cells(group, logs, rules), strict=True):
-            found[place] = comparison
-    return [each or _compare_alone(cell, rules) for each, cell in zip(found, cells, strict=True)]
+            results[place] = comparison
+    return [each or _compare_alone(cell, rules) for each, cell in zip(results, cells, strict=True)]
 
 
 def _compare_alone(cell: ComparisonInput, rules: _Rules) -> Comparison:

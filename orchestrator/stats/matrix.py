@@ -104,7 +104,7 @@ def judge_matrix(
     by_case: dict[str, list[Verdict]] = {case: [] for case in cases}
     for (case, _), verdict in cells.items():
         by_case[case].append(verdict)
-    verdicts = {case: find_worst_verdict(found) for case, found in by_case.items()}
+    verdicts = {case: find_worst_verdict(case_verdicts) for case, case_verdicts in by_case.items()}
     return MatrixVerdict(
         verdict=find_worst_verdict(verdicts.values()),
         cases=verdicts,
@@ -135,7 +135,7 @@ def _build_headline(
     compared: Mapping[Cell, Comparison],
 ) -> Headline:
     verdict = find_worst_verdict(cases.values())
-    candidates = [cell for cell, found in cells.items() if found is verdict]
+    candidates = [cell for cell, cell_verdict in cells.items() if cell_verdict is verdict]
     cell = max(candidates, key=lambda cell: abs(compared[cell].change or 0.0), default=None)
     named = compared[cell] if cell else None
     return Headline(

@@ -108,13 +108,13 @@ class _Search:
         whole = _Remainder.compute(self._sums, list(pairwise(bounds)), self._n)
         with_it = whole.correlation()
         error = 1 / math.sqrt(self._n)
-        found = []
+        correlations = []
         for a, at, b in zip(bounds, starts, bounds[2:], strict=False):
             one = _Remainder.compute(self._sums, [(a, b)], self._n)
             two = _Remainder.compute(self._sums, [(a, at), (at, b)], self._n)
             likely = (with_it + (whole - two + one).correlation()) / 2
-            found.append((max(0.0, likely - error), likely))
-        return found
+            correlations.append((max(0.0, likely - error), likely))
+        return correlations
 
 
 @dataclass(frozen=True, slots=True)

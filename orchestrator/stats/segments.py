@@ -39,9 +39,9 @@ def find_level_starts(series: Floats, penalty: float) -> list[int]:
 
 
 def _trace_back(last: NDArray[np.int64]) -> list[int]:
-    found = []
+    starts = []
     at = int(last[-1])
     while at > 0:
-        found.append(at)
+        starts.append(at)
         at = int(last[at])
-    return found[::-1]
+    return starts[::-1]

@@ -143,17 +143,17 @@ def resolve_addresses(
     internal.
     """
     try:
-        found = _resolve(host, port, flags, timeout_s)
+        addresses = _resolve(host, port, flags, timeout_s)
     except (OSError, UnicodeError) as error:
         raise UnresolvedError(f"{host} cannot be resolved: {_describe_error(error)}") from error
     networks = [ipaddress.ip_network(each, strict=False) for each in allowed]
-    for each in map(ipaddress.ip_address, found):
+    for each in map(ipaddress.ip_address, addresses):
         if is_internal(each) and not any(each in network for network in networks):
             raise ForbiddenAddressError(
                 f"{host} is {each}, an address inside this network; your administrator can "
                 "allow it with PITWALL_ALLOWED_INTERNAL_NETWORKS"
             )
-    return found[:_MOST_ADDRESSES]
+    return addresses[:_MOST_ADDRESSES]
 
 
 def _resolve(host: str, port: int, flags: int, timeout_s: float) -> list[str]:
@@ -162,9 +162,9 @@ def _resolve(host: str, port: int, flags: int, timeout_s: float) -> list[str]:
 
     def ask() -> None:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+            infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
             # Remove the zone (`fe80::1%eth0`).
-            plain = (str(each[4][0]).partition("%")[0] for each in found)
+            plain = (str(each[4][0]).partition("%")[0] for each in infos)
             answers.put(list(dict.fromkeys(plain)))
         except Exception as error:
             answers.put(error)

@@ -142,8 +142,8 @@ def _make_folders(folder: Path) -> None:
 
 def _build_not_started(argv: Sequence[str], error: OSError) -> CommandResult:
     status = 127 if isinstance(error, FileNotFoundError) else 126
-    said = f"{argv[0]}: {error.strerror}\n"
-    return CommandResult(exit_status=status, stdout=b"", stderr=said.encode())
+    message = f"{argv[0]}: {error.strerror}\n"
+    return CommandResult(exit_status=status, stdout=b"", stderr=message.encode())
 
 
 def _wait_for_exit(process: subprocess.Popen[bytes], deadline: float) -> CommandResult:

@@ -44,8 +44,8 @@ def check_literal(host: str, networks: Sequence[str]) -> None:
 
 def _check_addresses(host: str, port: int, networks: Sequence[str]) -> list[str]:
     """Return all addresses of the host; each must be permitted."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
+    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(each[4][0]) for each in infos))
     for each in addresses:
         # Remove the zone (`fe80::1%eth0`).
         _check(host, ipaddress.ip_address(each.partition("%")[0]), networks)

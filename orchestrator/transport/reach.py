@@ -78,8 +78,8 @@ def _read_banner(sock: socket.socket, where: str, deadline: float) -> str:
         if not more:
             break
         received += more
-    said = received[:60].decode(errors="replace").strip()
-    says = f"it sent {said!r}" if said else "it sent nothing"
+    text = received[:60].decode(errors="replace").strip()
+    says = f"it sent {text!r}" if text else "it sent nothing"
     raise NotSshError(f"{where} took the connection, but is not an SSH server: {says}.")
 
 

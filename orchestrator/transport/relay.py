@@ -124,10 +124,10 @@ class Relay:
         name = _read_exactly(client, length if length else _read_exactly(client, 1)[0])
         (port,) = struct.unpack(">H", _read_exactly(client, 2))
         host = str(ipaddress.ip_address(name)) if length else name.decode("ascii", "replace")
-        asked = (_normalise_host(host), port)
-        if asked != self._wanted:
+        destination = (_normalise_host(host), port)
+        if destination != self._wanted:
             self.problem = f"git asked for {host[:100]}:{port}, which is not the repository's host"
-        return command == 1 and asked == self._wanted
+        return command == 1 and destination == self._wanted
 
     def _connect(self) -> socket.socket | None:
         for address in self._addresses:

@@ -176,10 +176,10 @@ class SshTransport(ClosingTransport):
                 raise self._lost(f"in the middle of {argv[0]}")
             raise HostError(f"{argv[0]} was killed on {self._address}, together with its shell.")
         if group is None:
-            said = (stderr or stdout).decode(errors="replace").strip()[-500:]
+            message = (stderr or stdout).decode(errors="replace").strip()[-500:]
             raise HostSetupError(
                 f"{self._address} did not run {argv[0]} in {self._address.work_dir} (exit status "
-                f"{status}): {said or 'no message'}. It needs a login with a shell."
+                f"{status}): {message or 'no message'}. It needs a login with a shell."
             )
         return CommandResult(exit_status=status, stdout=stdout, stderr=stderr)
 

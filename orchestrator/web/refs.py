@@ -34,10 +34,10 @@ def find_chosen_benchmark(
     if not key:
         return next(iter(benchmarks), None)
     project, _, slug = key.rpartition("/")
-    found = [
+    matches = [
         each for each in benchmarks if each.slug == slug and project in ("", each.project.slug)
     ]
-    return found[0] if len(found) == 1 else load_benchmark_by_key(member, key)
+    return matches[0] if len(matches) == 1 else load_benchmark_by_key(member, key)
 
 
 def load_chosen_run(member: Member, text: str) -> Run | None:

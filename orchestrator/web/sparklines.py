@@ -92,8 +92,8 @@ def _build_cpu_points(line: Line, left: float, per_s: float, cores: int) -> str:
 
 
 def _format_cpu(newest: CpuTrace) -> str:
-    said = [("server", newest.server), ("load tool", newest.tool)]
-    return ", ".join(f"{name} {_read_cores(line)}" for name, line in said if line)
+    lines = [("server", newest.server), ("load tool", newest.tool)]
+    return ", ".join(f"{name} {_read_cores(line)}" for name, line in lines if line)
 
 
 def _read_cores(line: Line) -> str:

@@ -38,13 +38,13 @@ def visiting(get_response: GetResponse) -> GetResponse:
     """Middleware: remove the prefix, and restrict visitors to open pages."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        found = _PUBLIC.match(request.path_info) or _SHARED.match(request.path_info)
-        if found is None:
+        match = _PUBLIC.match(request.path_info) or _SHARED.match(request.path_info)
+        if match is None:
             return get_response(request)
         before = get_script_prefix()
-        place = f"{before.rstrip('/')}{found[0]}/"
-        request.pitwall_place = (place, found.groupdict())  # type: ignore[attr-defined]
-        request.path_info = request.path_info[found.end() :]
+        place = f"{before.rstrip('/')}{match[0]}/"
+        request.pitwall_place = (place, match.groupdict())  # type: ignore[attr-defined]
+        request.path_info = request.path_info[match.end() :]
         set_script_prefix(place)
         try:
             response = get_response(request)
@@ -91,11 +91,11 @@ def _identify_visitor(request: HttpRequest, place: str, named: Mapping[str, str]
     )
 
 
-def _build_shared_query(asked: QueryDict, link: ShareLink) -> QueryDict:
+def _build_shared_query(params: QueryDict, link: ShareLink) -> QueryDict:
     """Return the shared query; a visitor may change only its view options."""
     query = QueryDict(link.query, mutable=True)
     options = _VIEW_OPTIONS.get(link.page, frozenset())
-    for name, values in asked.lists():
+    for name, values in params.lists():
         if name in options:
             query.setlist(name, values)
     return query

@@ -50,12 +50,12 @@ def main() -> None:
     options = parse()
     came_from, began = describe_machine(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pwb-") as name:
-        found, counted = measure(SHORT if options.short else FULL, Path(name))
-    figures = build_report_data(found, counted)
+        timings, counted = measure(SHORT if options.short else FULL, Path(name))
+    figures = build_report_data(timings, counted)
     answer = judge_requirements(NAME, figures, {key: WANTED.get(key) for key in figures})
-    print(f"\n{text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    print(f"\n{text(timings)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
-        details = {name: _spread(each) for name, each in found.items()}
+        details = {name: _spread(each) for name, each in timings.items()}
         print(f"kept in {keep(NAME, {**answer, 'machine': came_from, 'details': details})}")
     print(json.dumps(answer))
 
@@ -87,17 +87,17 @@ def measure(extent: Extent, folder: Path) -> tuple[dict[str, list[float]], float
 
 def pages_alone_and_waiting(port: int, dataset: Dataset, extent: Extent) -> dict[str, list[float]]:
     """Measure both in turns, so that other load of the machine affects both."""
-    found: dict[str, list[float]] = {ALONE: [], WAITING: []}
+    timings: dict[str, list[float]] = {ALONE: [], WAITING: []}
     page_seconds(port, dataset, 8)
     for _ in range(extent.rounds):
-        found[ALONE] += page_seconds(port, dataset, extent.requests)
+        timings[ALONE] += page_seconds(port, dataset, extent.requests)
         with waiting(port, dataset, extent.waiting):
-            found[WAITING] += page_seconds(port, dataset, extent.requests)
-    return found
+            timings[WAITING] += page_seconds(port, dataset, extent.requests)
+    return timings
 
 
-def build_report_data(found: dict[str, list[float]], counted: float) -> dict[str, float]:
-    typical = {name: median(each) for name, each in found.items()}
+def build_report_data(timings: dict[str, list[float]], counted: float) -> dict[str, float]:
+    typical = {name: median(each) for name, each in timings.items()}
     bare = typical[requests.BARE]
     return {
         "bare_view_ms": 1000 * bare,
@@ -110,18 +110,18 @@ def build_report_data(found: dict[str, list[float]], counted: float) -> dict[str
         "start_200_cases_to_bare": typical[requests.START] / bare,
         "start_same_key_ms": 1000 * typical[requests.REPEAT],
         "count_request_ms": 1000 * counted,
-        "page_p95_alone_ms": _spread(found[ALONE])["p95_ms"],
-        "page_p95_waiting_ms": _spread(found[WAITING])["p95_ms"],
+        "page_p95_alone_ms": _spread(timings[ALONE])["p95_ms"],
+        "page_p95_waiting_ms": _spread(timings[WAITING])["p95_ms"],
         "page_p95_waiting_to_alone": (
-            _spread(found[WAITING])["p95_ms"] / _spread(found[ALONE])["p95_ms"]
+            _spread(timings[WAITING])["p95_ms"] / _spread(timings[ALONE])["p95_ms"]
         ),
     }
 
 
-def text(found: dict[str, list[float]]) -> str:
-    bare = median(found[requests.BARE])
+def text(timings: dict[str, list[float]]) -> str:
+    bare = median(timings[requests.BARE])
     rows = []
-    for name, each in found.items():
+    for name, each in timings.items():
         spread = _spread(each)
         times = [f"{spread[key]:.2f}" for key in ("median_ms", "p95_ms")]
         rows.append([name, str(len(each)), *times, f"{median(each) / bare:.1f}"])

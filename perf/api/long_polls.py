@@ -86,10 +86,10 @@ def page_seconds(port: int, dataset: Dataset, count: int) -> list[float]:
     """Return the seconds of two pages (list of runs, one run) in a logged-in user's browser."""
     headers = {"Cookie": f"sessionid={dataset.session}"}
     paths = cycle(["/runs/", f"/runs/{dataset.finished}/"])
-    connection, found = Connection(port), []
+    connection, seconds = Connection(port), []
     for path in islice(paths, count):
         began = time.perf_counter()
         connection.ask(Request(path=path, headers=headers))
-        found.append(time.perf_counter() - began)
+        seconds.append(time.perf_counter() - began)
     connection.close()
-    return found
+    return seconds

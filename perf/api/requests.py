@@ -80,13 +80,13 @@ class TimedRequests:
 
 def counting_s(count: int) -> float:
     """Return the median seconds that counting a request takes."""
-    token, found = uuid4(), []
+    token, seconds = uuid4(), []
     for _ in range(count):
         began = time.perf_counter()
         if count_request(token) is None:
             raise RuntimeError("nothing was counted: is there a Redis?")
-        found.append(time.perf_counter() - began)
-    return median(found)
+        seconds.append(time.perf_counter() - began)
+    return median(seconds)
 
 
 def _starts(headers: Mapping[str, str], baseline: str, contender: str) -> Iterator[Request]:

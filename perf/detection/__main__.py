@@ -26,12 +26,12 @@ def main() -> None:
     options = parse()
     came_from = describe_machine()
     began = time.monotonic()
-    found = measure(SHORT if options.short else FULL, options.seed)
-    answer = judge_requirements(NAME, summary.measured(found), WANTED)
-    print(f"\n{summary.text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    data = measure(SHORT if options.short else FULL, options.seed)
+    answer = judge_requirements(NAME, summary.measured(data), WANTED)
+    print(f"\n{summary.text(data)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         more = {"machine": came_from, "versions": {"apache-otava": otava_version()}}
-        more["details"] = {"seed": options.seed, **summary.details(found)}
+        more["details"] = {"seed": options.seed, **summary.details(data)}
         print(f"kept in {keep(NAME, {**answer, **more})}")
     print(json.dumps(answer))
 

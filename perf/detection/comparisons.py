@@ -73,7 +73,7 @@ def _ends(before: NDArray[np.float64], after: NDArray[np.float64]) -> list[Compa
             )
             for at in open_
         ]
-        found = compare_many(cells, alpha=INTERIM_ALPHA)
-        ends.update(zip(open_, found, strict=True))
+        results = compare_many(cells, alpha=INTERIM_ALPHA)
+        ends.update(zip(open_, results, strict=True))
         open_ = [at for at in open_ if compute_next_analysis(ends[at]) is not None]
     return [ends[at] for at in range(len(before))]

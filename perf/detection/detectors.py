@@ -71,14 +71,14 @@ def _build_timed_run(find: Callable[[Series], Alarms]) -> Callable[[Sequence[Ser
 
 
 def _pitwall(many: Sequence[Series]) -> Detection:
-    found = Detection([], [], [])
+    detection = Detection([], [], [])
     for values in many:
         began = time.process_time()
         points = find_changes(values).points
-        found.seconds.append(time.process_time() - began)
-        found.alarms.append([change.index for change in points])
-        found.alerts.append([change.index for change in points if change.kind == "alert"])
-    return found
+        detection.seconds.append(time.process_time() - began)
+        detection.alarms.append([change.index for change in points])
+        detection.alerts.append([change.index for change in points if change.kind == "alert"])
+    return detection
 
 
 def _otava(python: Path, many: Sequence[Series]) -> Detection:

@@ -114,7 +114,7 @@ class Evaluation:
     def _delays(self, alarms: list[Alarms]) -> list[int | None]:
         of_one = [alarms[at : at + WATCHED] for at in range(0, len(alarms), WATCHED)]
         return [
-            next((at + 1 for at, found in enumerate(each) if _hits(series, found)), None)
+            next((at + 1 for at, indices in enumerate(each) if _hits(series, indices)), None)
             for series, each in zip(self._steps, of_one, strict=True)
         ]
 
@@ -125,6 +125,6 @@ def _hits(series: Labelled, alarms: Sequence[int]) -> bool:
 
 def _score(many: Sequence[Labelled], alarms: Sequence[Sequence[int]]) -> Score:
     scores = [
-        compute_score(series.changes, found) for series, found in zip(many, alarms, strict=True)
+        compute_score(series.changes, indices) for series, indices in zip(many, alarms, strict=True)
     ]
     return sum(scores, Score())

@@ -15,9 +15,9 @@ def main() -> None:
     alarms, seconds = [], []
     for values in json.load(sys.stdin):
         began = time.process_time()
-        found, _ = compute_change_points([float(value) for value in values])
+        change_points, _ = compute_change_points([float(value) for value in values])
         seconds.append(time.process_time() - began)
-        alarms.append([int(each.index) for each in found])
+        alarms.append([int(each.index) for each in change_points])
     print(json.dumps({"alarms": alarms, "seconds": seconds}))
 
 

@@ -36,13 +36,13 @@ class Score:
 def compute_score(expected: Sequence[int], alarms: Sequence[int]) -> Score:
     """Each change takes the nearest unused alarm within TOLERANCE."""
     left = sorted(alarms)
-    found = 0
+    hits = 0
     for change in sorted(expected):
         near = [alarm for alarm in left if abs(alarm - change) <= TOLERANCE]
         if near:
             left.remove(min(near, key=lambda alarm: abs(alarm - change)))
-            found += 1
-    return Score(found, len(left), len(expected) - found)
+            hits += 1
+    return Score(hits, len(left), len(expected) - hits)
 
 
 def _share(part: int, whole: int) -> float:

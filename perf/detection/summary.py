@@ -40,10 +40,10 @@ class Measurements:
     comparisons: Sequence[Comparisons]
 
 
-def measured(found: Measurements) -> dict[str, float]:
+def measured(data: Measurements) -> dict[str, float]:
     """Return the measured values with the keys of WANTED."""
-    ours, alerts = found.results[PITWALL], found.results[ALERTS]
-    otava = next(each for title, each in found.results.items() if title.startswith(OTAVA))
+    ours, alerts = data.results[PITWALL], data.results[ALERTS]
+    otava = next(each for title, each in data.results.items() if title.startswith(OTAVA))
     return {
         "histories_without_a_change_that_alert": alerts.false_histories,
         "histories_without_a_change_with_a_candidate": ours.false_histories,
@@ -57,30 +57,28 @@ def measured(found: Measurements) -> dict[str, float]:
         "real_f1_of_alerts_to_otava": _ratio(alerts.real, otava.real),
         "time_of_1000_points_to_otava": ours.ms_per_1000 / otava.ms_per_1000,
         "comparisons_that_see_a_change_without_one": max(
-            each.changed for each in found.comparisons if each.effect == 0
+            each.changed for each in data.comparisons if each.effect == 0
         ),
         "comparisons_that_call_the_margin_equivalent": max(
-            each.equivalent for each in found.comparisons if each.effect == MARGIN
+            each.equivalent for each in data.comparisons if each.effect == MARGIN
         ),
         "comparisons_that_find_5_percent_at_2_percent_noise": next(
-            each.regressed
-            for each in found.comparisons
-            if (each.noise, each.effect) == (0.02, 0.05)
+            each.regressed for each in data.comparisons if (each.noise, each.effect) == (0.02, 0.05)
         ),
     }
 
 
-def text(found: Measurements) -> str:
+def text(data: Measurements) -> str:
     """Return the tables for people."""
-    return "\n\n".join([_scores(found), _alarms(found), _comparisons(found.comparisons)])
+    return "\n\n".join([_scores(data), _alarms(data), _comparisons(data.comparisons)])
 
 
-def details(found: Measurements) -> dict[str, Any]:
+def details(data: Measurements) -> dict[str, Any]:
     """Return the underlying values, for the file of results."""
     return {
         "tolerance_points": TOLERANCE,
-        "detectors": {title: _detail(each) for title, each in found.results.items()},
-        "comparisons": [asdict(each) for each in found.comparisons],
+        "detectors": {title: _detail(each) for title, each in data.results.items()},
+        "comparisons": [asdict(each) for each in data.comparisons],
     }
 
 
@@ -109,10 +107,10 @@ def _shares(score: Score) -> dict[str, float]:
     }
 
 
-def _scores(found: Measurements) -> str:
+def _scores(data: Measurements) -> str:
     rows = [
         (title, *(f"{share:.3f}" for score in (each.made, each.real) for share in _three(score)))
-        for title, each in found.results.items()
+        for title, each in data.results.items()
     ]
     head = ("Changes found", "made: precision", "recall", "F1", "real: precision", "recall", "F1")
     return table(head, rows)
@@ -122,7 +120,7 @@ def _three(score: Score) -> tuple[float, float, float]:
     return score.precision, score.recall, score.f1
 
 
-def _alarms(found: Measurements) -> str:
+def _alarms(data: Measurements) -> str:
     rows = [
         (
             title,
@@ -132,7 +130,7 @@ def _alarms(found: Measurements) -> str:
             "-" if math.isnan(each.median_delay) else f"{each.median_delay:.0f}",
             f"{each.ms_per_1000:.1f}",
         )
-        for title, each in found.results.items()
+        for title, each in data.results.items()
     ]
     within = (f"5 % found in {CONFIRMING}", f"in {IN_TIME}", "points")
     return table(("", "false histories", "alarms/1,000", *within, "ms/1,000"), rows)

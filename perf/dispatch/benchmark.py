@@ -122,9 +122,9 @@ class Bench:
         host = self.throughput.fleet.hosts[0]
         say("first process after POST /api/v1/runs")
         for number in range(self.extent.latencies + 1):
-            found = latency(self._client, "first", self._shas, host)
+            sample = latency(self._client, "first", self._shas, host)
             if number > 0:  # the first run transfers the commits to the host
-                self.found.latencies.append(found)
+                self.found.latencies.append(sample)
                 self.found.ansible_alone_s.append(self.throughput.alone_s(ansible, host))
 
     def _measure_matrix(self) -> None:
@@ -148,12 +148,12 @@ def main() -> None:
     began = time.monotonic()
     with ready_bench(SHORT if options.short else FULL) as bench:
         bench.run()
-    found = bench.found
-    answer = judge_requirements(NAME, summary.measured(found), WANTED)
-    print(f"\n{summary.text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    data = bench.found
+    answer = judge_requirements(NAME, summary.measured(data), WANTED)
+    print(f"\n{summary.text(data)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         versions = {alternative.name: alternative.version for alternative in bench.alternatives}
-        more = {"machine": came_from, "versions": versions, "details": summary.details(found)}
+        more = {"machine": came_from, "versions": versions, "details": summary.details(data)}
         print(f"kept in {keep(NAME, {**answer, **more})}")
     print(json.dumps(answer))
 

@@ -28,12 +28,12 @@ def latency(client: Client, benchmark: str, shas: Sequence[str], host: SshHost) 
     """Measure one run on a host that was used before, while Pitwall is otherwise idle."""
     # Pitwall checks its queue at fixed times: start at a random time between two of them.
     time.sleep(random.uniform(0, 1))
-    asked = ask(client, benchmark, shas, host.name, rounds=1)
-    run = finished(client, asked, limit_s=LIMIT_S)
+    posted_run = ask(client, benchmark, shas, host.name, rounds=1)
+    run = finished(client, posted_run, limit_s=LIMIT_S)
     started = first_events(host.work_dir / "jobs" / run["jobs"][0]["id"])
     return Latency(
-        to_supervisor_s=started["supervisor_started"] - asked.posted_at,
-        to_trial_s=started["trial_started"] - asked.posted_at,
+        to_supervisor_s=started["supervisor_started"] - posted_run.posted_at,
+        to_trial_s=started["trial_started"] - posted_run.posted_at,
     )
 
 

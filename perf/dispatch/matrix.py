@@ -46,13 +46,13 @@ def measure_matrix(
     client: Client, benchmark: str, shas: Sequence[str], host: SshHost, rounds: int, limit_s: float
 ) -> MatrixTimes:
     """Measure Pitwall first; the loop then repeats the plans of its rounds."""
-    asked = ask(client, benchmark, shas, host.name, rounds)
-    run = finished(client, asked, limit_s=limit_s)
+    posted_run = ask(client, benchmark, shas, host.name, rounds)
+    run = finished(client, posted_run, limit_s=limit_s)
     plans = build_plans(host, [job["id"] for job in run["jobs"]])
     trials = [trial for plan in plans for trial in plan["trials"]]
     return MatrixTimes(
         trials=len(trials),
-        pitwall_s=ended_at(run) - asked.posted_at,
+        pitwall_s=ended_at(run) - posted_run.posted_at,
         loop_s=_run_loop(build_loop(trials, host.work_dir), host.work_dir / "loop", limit_s),
     )
 
@@ -116,8 +116,8 @@ def _run_loop(script: str, folder: Path, limit_s: float) -> float:
             os.killpg(loop.pid, signal.SIGKILL)
     elapsed_s = time.monotonic() - began
     if status != 0:
-        said = (folder / "loop.log").read_text(errors="replace")[-1000:]
-        raise RuntimeError(f"the shell loop ended with {status}: {said}")
+        output = (folder / "loop.log").read_text(errors="replace")[-1000:]
+        raise RuntimeError(f"the shell loop ended with {status}: {output}")
     shutil.rmtree(folder)
     return elapsed_s
 

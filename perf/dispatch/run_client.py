@@ -38,11 +38,11 @@ def ask(client: Client, benchmark: str, shas: Sequence[str], host: str, rounds: 
     return PostedRun(id=client.post("/api/v1/runs", wanted)["id"], posted_at=posted_at)
 
 
-def finished(client: Client, asked: PostedRun, *, limit_s: float) -> dict[str, Any]:
+def finished(client: Client, posted_run: PostedRun, *, limit_s: float) -> dict[str, Any]:
     """Return the run once it has finished. Raise RunFailedError if it fails or takes too long."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
-        run: dict[str, Any] = client.get(f"/api/v1/runs/{asked.id}", wait="5")
+        run: dict[str, Any] = client.get(f"/api/v1/runs/{posted_run.id}", wait="5")
         if run["state"] == "finished":
             return run
         if run["state"] in ENDED:

@@ -59,28 +59,28 @@ class Measurements:
         return median(score.cpu_ms_per_job for score in self.scores[work, candidate])
 
 
-def measured(found: Measurements) -> dict[str, float]:
+def measured(data: Measurements) -> dict[str, float]:
     """Return the measured ratios with the keys of WANTED."""
     ours = Candidate(PITWALL, Form.EACH)
     ratios = {}
     for form, words in ((Form.EACH, "one_by_one"), (Form.BATCH, "in_batches")):
         ansible, pyinfra = Candidate("ansible", form), Candidate("pyinfra", form)
-        rate = found.rate(Work.EMPTY, ours) / found.rate(Work.EMPTY, ansible)
+        rate = data.rate(Work.EMPTY, ours) / data.rate(Work.EMPTY, ansible)
         ratios[f"jobs_a_minute_to_ansible_{words}"] = rate
-        cpu = found.cpu_ms(Work.COPY, ours) / found.cpu_ms(Work.COPY, pyinfra)
+        cpu = data.cpu_ms(Work.COPY, ours) / data.cpu_ms(Work.COPY, pyinfra)
         ratios[f"copy_cpu_to_pyinfra_{words}"] = cpu
-    first = median(each.to_trial_s for each in found.latencies)
-    ratios["first_process_to_ansible_alone"] = first / median(found.ansible_alone_s)
-    pairs = [each.pitwall_s / each.loop_s for each in found.matrices]
+    first = median(each.to_trial_s for each in data.latencies)
+    ratios["first_process_to_ansible_alone"] = first / median(data.ansible_alone_s)
+    pairs = [each.pitwall_s / each.loop_s for each in data.matrices]
     return {**ratios, "matrix_to_shell_loop": median(pairs)}
 
 
-def text(found: Measurements) -> str:
+def text(data: Measurements) -> str:
     """Return the tables for people."""
-    return "\n\n".join([_jobs_table(found, work) for work in Work] + [_rest(found)])
+    return "\n\n".join([_jobs_table(data, work) for work in Work] + [_rest(data)])
 
 
-def details(found: Measurements) -> dict[str, Any]:
+def details(data: Measurements) -> dict[str, Any]:
     """Return the values behind the ratios, for the file of results."""
     return {
         "jobs": {
@@ -88,38 +88,38 @@ def details(found: Measurements) -> dict[str, Any]:
                 "jobs_a_minute": [round(score.jobs_per_minute, 1) for score in scores],
                 "cpu_ms_a_job": [round(score.cpu_ms_per_job, 2) for score in scores],
             }
-            for (work, candidate), scores in found.scores.items()
+            for (work, candidate), scores in data.scores.items()
         },
         "services_cpu_ms_a_job": {
-            str(work): {name: round(ms, 2) for name, ms in _services_ms(found, work).items()}
-            for work in found.services
+            str(work): {name: round(ms, 2) for name, ms in _services_ms(data, work).items()}
+            for work in data.services
         },
-        "idle_cpu_s_a_second": found.idle,
-        "post_to_supervisor_s": [round(each.to_supervisor_s, 3) for each in found.latencies],
-        "post_to_trial_s": [round(each.to_trial_s, 3) for each in found.latencies],
-        "ansible_alone_s": [round(each, 3) for each in found.ansible_alone_s],
+        "idle_cpu_s_a_second": data.idle,
+        "post_to_supervisor_s": [round(each.to_supervisor_s, 3) for each in data.latencies],
+        "post_to_trial_s": [round(each.to_trial_s, 3) for each in data.latencies],
+        "ansible_alone_s": [round(each, 3) for each in data.ansible_alone_s],
         "matrix": [
             {
                 "trials": each.trials,
                 "pitwall_s": round(each.pitwall_s, 2),
                 "shell_loop_s": round(each.loop_s, 2),
             }
-            for each in found.matrices
+            for each in data.matrices
         ],
     }
 
 
-def _jobs_table(found: Measurements, work: Work) -> str:
+def _jobs_table(data: Measurements, work: Work) -> str:
     ours = Candidate(PITWALL, Form.EACH)
-    candidates = [candidate for kind, candidate in found.scores if kind == work]
-    candidates.sort(key=lambda each: found.rate(work, each))
+    candidates = [candidate for kind, candidate in data.scores if kind == work]
+    candidates.sort(key=lambda each: data.rate(work, each))
     rows = [
         (
             str(each),
-            f"{found.rate(work, each):.0f}",
-            f"{found.rate(work, ours) / found.rate(work, each):.2f}",
-            f"{found.cpu_ms(work, each):.1f}",
-            f"{found.cpu_ms(work, ours) / found.cpu_ms(work, each):.2f}",
+            f"{data.rate(work, each):.0f}",
+            f"{data.rate(work, ours) / data.rate(work, each):.2f}",
+            f"{data.cpu_ms(work, each):.1f}",
+            f"{data.cpu_ms(work, ours) / data.cpu_ms(work, each):.2f}",
         )
         for each in candidates
     ]
@@ -127,30 +127,30 @@ def _jobs_table(found: Measurements, work: Work) -> str:
     return table((title, "jobs/min", "Pitwall is ×", "CPU ms/job", "Pitwall is ×"), rows)
 
 
-def _rest(found: Measurements) -> str:
+def _rest(data: Measurements) -> str:
     rows = [
         (f"CPU ms a job of {name}, {work} job", _number(ms, 1))
-        for work in found.services
-        for name, ms in _services_ms(found, work).items()
+        for work in data.services
+        for name, ms in _services_ms(data, work).items()
     ]
     rows += [
         (f"CPU ms a second of {name}, nothing to do", _number(1000 * used, 1))
-        for name, used in found.idle.items()
+        for name, used in data.idle.items()
     ]
     rows += [
-        ("POST /runs to the supervisor, s", _spread([x.to_supervisor_s for x in found.latencies])),
-        ("POST /runs to the first trial, s", _spread([x.to_trial_s for x in found.latencies])),
-        ("ansible, one empty job alone, s", _spread(found.ansible_alone_s)),
+        ("POST /runs to the supervisor, s", _spread([x.to_supervisor_s for x in data.latencies])),
+        ("POST /runs to the first trial, s", _spread([x.to_trial_s for x in data.latencies])),
+        ("ansible, one empty job alone, s", _spread(data.ansible_alone_s)),
     ]
-    for each in found.matrices:
+    for each in data.matrices:
         rows.append((f"{each.trials} trials with Pitwall, s", _number(each.pitwall_s, 2)))
         rows.append((f"{each.trials} trials in a shell loop, s", _number(each.loop_s, 2)))
     return table(("Pitwall", ""), rows)
 
 
-def _services_ms(found: Measurements, work: Work) -> Mapping[str, float]:
+def _services_ms(data: Measurements, work: Work) -> Mapping[str, float]:
     """Return CPU milliseconds per job of each service, the median of the rounds."""
-    rounds = found.services[work]
+    rounds = data.services[work]
     return {name: 1000 * median(each[name] for each in rounds) for name in rounds[0]}
 
 

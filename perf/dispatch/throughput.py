@@ -112,8 +112,8 @@ class Throughput:
         )
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status != 0:
-            said = log.read_text(errors="replace")[-2000:]
-            raise InvocationFailedError(f"{argv} ended with {status}: {said}")
+            output = log.read_text(errors="replace")[-2000:]
+            raise InvocationFailedError(f"{argv} ended with {status}: {output}")
         log.unlink()
 
     def _tidy_up(self) -> None:

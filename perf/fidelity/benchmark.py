@@ -49,13 +49,13 @@ class Bench:
     def run(self, order: random.Random) -> Found:
         """Repeat all loads in turns, so that a change of the machine affects all of them."""
         first = {load: self._first(load) for load in self._loads}
-        found: Found = {load: [] for load in self._loads}
+        pairs: Found = {load: [] for load in self._loads}
         for number in range(self._extent.pairs):
             for load in self._loads:
                 pair = self._pair(load, first[load], order)
-                found[load].append(pair)
+                pairs[load].append(pair)
                 print_progress(number + 1, load, pair)
-        return found
+        return pairs
 
     def _first(self, load: Load) -> Reading:
         """This run does not count: it transfers commit and tool, and shows Pitwall's CPUs."""
@@ -94,14 +94,14 @@ def main() -> int:
     seed = random.randrange(2**32)
     with tempfile.TemporaryDirectory(prefix="pwf-") as name:
         try:
-            found = Bench(extent, here, programs, Path(name)).run(random.Random(seed))
+            pairs = Bench(extent, here, programs, Path(name)).run(random.Random(seed))
         except (TargetError, DirectRunError, PitwallError) as error:
             print(f"{NAME}: {error}", file=sys.stderr)
             return 1
-    answer = judge_requirements(NAME, summary.measured(found), summary.list_requirements(found))
-    print(f"\n{summary.text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    answer = judge_requirements(NAME, summary.measured(pairs), summary.list_requirements(pairs))
+    print(f"\n{summary.text(pairs)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
-        more = {"machine": came_from, "details": summary.details(found), "seed": seed}
+        more = {"machine": came_from, "details": summary.details(pairs), "seed": seed}
         print(f"kept in {keep(NAME, {**answer, **more})}")
     print(json.dumps(answer))
     return 0
@@ -121,9 +121,9 @@ def parse() -> argparse.Namespace:
 
 def tools(loads: Sequence[Load]) -> tuple[dict[str, Path], list[str]]:
     """Return the tools that were found, and the names of the missing ones."""
-    found = {load.tool: find_load_program(load.tool, os.environ) for load in loads}
-    here = {tool: path for tool, path in found.items() if path is not None}
-    return here, [tool for tool in found if tool not in here]
+    paths = {load.tool: find_load_program(load.tool, os.environ) for load in loads}
+    here = {tool: path for tool, path in paths.items() if path is not None}
+    return here, [tool for tool in paths if tool not in here]
 
 
 def lacking(missing: Sequence[str]) -> str:

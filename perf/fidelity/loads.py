@@ -121,5 +121,5 @@ def list_files(load: Load) -> dict[str, str]:
 
 def find_load_program(tool: str, environment: Mapping[str, str]) -> Path | None:
     """Return the binary that Pitwall uses: from its setting, otherwise from the PATH."""
-    found = environment.get(f"PITWALL_{tool.upper()}") or shutil.which(tool)
-    return Path(found) if found else None
+    program = environment.get(f"PITWALL_{tool.upper()}") or shutil.which(tool)
+    return Path(program) if program else None

@@ -96,9 +96,9 @@ class Pitwall:
         deadline = time.monotonic() + loading_s + GRACE_S
         time.sleep(loading_s)
         states = Run.objects.filter(pk=run.pk).values_list("state", "message")
-        while (found := states.get())[0] not in RUN_ENDED:
+        while (row := states.get())[0] not in RUN_ENDED:
             if time.monotonic() > deadline:
-                raise PitwallError(f"the run of {load.title} is still {found[0]}")
+                raise PitwallError(f"the run of {load.title} is still {row[0]}")
             time.sleep(POLL_S)
 
     def _reading(self, load: Load, trial: Trial) -> Reading:

@@ -40,10 +40,10 @@ class Pair:
 Pairs = Mapping[Load, Sequence[Pair]]
 
 
-def measured(found: Pairs) -> dict[str, float]:
+def measured(pairs_by_load: Pairs) -> dict[str, float]:
     """Return ratios of Pitwall to direct loads, their distance from 1, and the sampler's CPU."""
     values = {}
-    for load, pairs in found.items():
+    for load, pairs in pairs_by_load.items():
         for metric in METRICS:
             ratio = _ratio(pairs, metric, lambda pair: pair.comparable)
             values[f"{load.key}_{metric}_ratio"] = ratio.estimate
@@ -52,26 +52,26 @@ def measured(found: Pairs) -> dict[str, float]:
             for metric in METRICS:
                 read = _ratio(pairs, metric, lambda pair: pair.pitwall.figures)
                 values[f"{load.key}_{metric}_as_read_ratio"] = read.estimate
-    shares = _sampler_percents(found)
+    shares = _sampler_percents(pairs_by_load)
     return {**values, SAMPLER: median(shares), SAMPLER_MAX: max(shares)}
 
 
-def list_requirements(found: Pairs) -> dict[str, Requirement | None]:
+def list_requirements(pairs_by_load: Pairs) -> dict[str, Requirement | None]:
     """Return limits with the same keys; None is only reported."""
     limits = {"_deviation": Requirement(relation="<=", limit=TOLERANCE)}
     limits[SAMPLER] = Requirement(relation="<", limit=SAMPLER_LIMIT)
     return {
         key: next((limit for end, limit in limits.items() if key.endswith(end)), None)
-        for key in measured(found)
+        for key in measured(pairs_by_load)
     }
 
 
-def text(found: Pairs) -> str:
+def text(pairs_by_load: Pairs) -> str:
     """Return the tables for people."""
-    return "\n\n".join([_ratios_table(found), _trials_table(found)])
+    return "\n\n".join([_ratios_table(pairs_by_load), _trials_table(pairs_by_load)])
 
 
-def details(found: Pairs) -> dict[str, Any]:
+def details(pairs_by_load: Pairs) -> dict[str, Any]:
     """Return every pair, for the file of results."""
     return {
         load.key: {
@@ -83,7 +83,7 @@ def details(found: Pairs) -> dict[str, Any]:
             "trials": dict(Counter(pair.pitwall.validity for pair in pairs)),
             "reasons": dict(_reasons(pairs)),
         }
-        for load, pairs in found.items()
+        for load, pairs in pairs_by_load.items()
     }
 
 
@@ -98,8 +98,8 @@ def _differs(pairs: Sequence[Pair]) -> bool:
     return any(pair.pitwall.as_printed for pair in pairs)
 
 
-def _sampler_percents(found: Pairs) -> list[float]:
-    shares = [pair.pitwall.sampler_share for pairs in found.values() for pair in pairs]
+def _sampler_percents(pairs_by_load: Pairs) -> list[float]:
+    shares = [pair.pitwall.sampler_share for pairs in pairs_by_load.values() for pair in pairs]
     known = [100 * share for share in shares if share is not None]
     if not known:
         raise ValueError("no trial reports the CPU time of the sampler")
@@ -121,10 +121,10 @@ def _pair(pair: Pair) -> dict[str, Any]:
     }
 
 
-def _ratios_table(found: Pairs) -> str:
+def _ratios_table(pairs_by_load: Pairs) -> str:
     rows = [
         _build_row(load.title, metric, pairs, lambda pair: pair.comparable)
-        for load, pairs in found.items()
+        for load, pairs in pairs_by_load.items()
         for metric in METRICS
     ]
     rows += [
@@ -134,7 +134,7 @@ def _ratios_table(found: Pairs) -> str:
             pairs,
             lambda pair: pair.pitwall.figures,
         )
-        for load, pairs in found.items()
+        for load, pairs in pairs_by_load.items()
         if _differs(pairs)
         for metric in METRICS
     ]
@@ -151,9 +151,9 @@ def _build_row(
     return (f"{title} {TITLES[metric]}", shown, *numbers, f"{100 * ratio.deviation:.2f} %")
 
 
-def _trials_table(found: Pairs) -> str:
+def _trials_table(pairs_by_load: Pairs) -> str:
     rows = []
-    for load, pairs in found.items():
+    for load, pairs in pairs_by_load.items():
         counts = Counter(pair.pitwall.validity for pair in pairs)
         shares = [pair.pitwall.sampler_share for pair in pairs]
         known = [100 * share for share in shares if share is not None]

@@ -41,26 +41,26 @@ def read_oha(printed: PrintedValues) -> Figures:
 def read_ghz(printed: PrintedValues) -> Figures:
     """Read ghz's JSON report, which has nanoseconds."""
     report = json.loads(printed.rows.read_bytes())
-    told = {each["percentage"]: each["latency"] / 1e9 for each in report["latencyDistribution"]}
-    return Figures(rate=report["rps"], p50=told[50], p99=told[99])
+    seconds = {each["percentage"]: each["latency"] / 1e9 for each in report["latencyDistribution"]}
+    return Figures(rate=report["rps"], p50=seconds[50], p99=seconds[99])
 
 
 def read_wrk(printed: PrintedValues) -> Figures:
     """Read the line that `percentiles.lua` adds to wrk's output."""
-    told = json.loads(printed.stdout.splitlines()[-1])
+    report = json.loads(printed.stdout.splitlines()[-1])
     return Figures(
-        rate=told["requests"] / told["duration_us"] * 1e6,
-        p50=told["p50_us"] / 1e6,
-        p99=told["p99_us"] / 1e6,
+        rate=report["requests"] / report["duration_us"] * 1e6,
+        p50=report["p50_us"] / 1e6,
+        p99=report["p99_us"] / 1e6,
     )
 
 
 def read_h2load(printed: PrintedValues) -> Figures:
     """Read h2load's rate from its text, and percentiles by nearest rank from its log."""
-    found = re.search(r"^finished in \S+, ([0-9.]+) req/s", printed.stdout, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^finished in \S+, ([0-9.]+) req/s", printed.stdout, re.MULTILINE)
+    if match is None:
         raise ValueError(f"h2load printed no rate: {printed.stdout[-300:]!r}")
     lines = (line.split("\t") for line in printed.rows.read_text().splitlines())
     us = sorted(int(latency) for _, status, latency in lines if status == "200")
     p50, p99 = (us[math.ceil(share * len(us)) - 1] / 1e6 for share in (0.5, 0.99))
-    return Figures(rate=float(found[1]), p50=p50, p99=p99)
+    return Figures(rate=float(match[1]), p50=p50, p99=p99)

@@ -42,9 +42,7 @@ def read_version(package: str, which: str = "") -> str:
     places = [
         str(path) for path in FOLDER.glob(f"{_name('venv', which)}/lib/python*/site-packages")
     ]
-    return next(
-        found.version for found in distributions(path=places) if found.name.lower() == package
-    )
+    return next(dist.version for dist in distributions(path=places) if dist.name.lower() == package)
 
 
 def _name(stem: str, which: str) -> str:

@@ -43,13 +43,13 @@ def sum_tree_cpu_s(pid: int) -> float:
 
 def list_children(pid: int) -> dict[int, str]:
     """Return the living children of a process, with their command lines."""
-    found = {}
+    children = {}
     for child in find_descendants(pid):
         with contextlib.suppress(OSError):
             words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
             if _fields(child)[1] == str(pid):
-                found[child] = b" ".join(words).decode(errors="replace").strip()
-    return found
+                children[child] = b" ".join(words).decode(errors="replace").strip()
+    return children
 
 
 def _cpu_s(pid: int) -> float:

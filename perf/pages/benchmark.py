@@ -63,21 +63,21 @@ def main() -> int:
     options = parse()
     came_from, began = describe_machine(), time.monotonic()
     try:
-        found = measure_pages(build_plan(options))
+        measurements = measure_pages(build_plan(options))
     except MissingError as error:
         print(error, file=sys.stderr)
         return 1
-    medians = summary.compute_medians(found.audits)
-    audit_values, wait_values = summary.measured(medians), live_run.measured(found.waits)
+    medians = summary.compute_medians(measurements.audits)
+    audit_values, wait_values = summary.measured(medians), live_run.measured(measurements.waits)
     wanted = summary.list_requirements(audit_values) | {
         key: live_run.list_requirements(key) for key in wait_values
     }
     answer = judge_requirements(NAME, audit_values | wait_values, wanted)
-    tables = [summary.text(medians)] if found.audits else []
-    tables += [live_run.text(found.waits)] if found.waits else []
+    tables = [summary.text(medians)] if measurements.audits else []
+    tables += [live_run.text(measurements.waits)] if measurements.waits else []
     print("", *tables, f"{time.monotonic() - began:.0f} s in all\n", sep="\n\n")
     if options.keep:
-        more = {"machine": came_from, "details": summary.details(found.audits)}
+        more = {"machine": came_from, "details": summary.details(measurements.audits)}
         print(f"kept in {keep(NAME, {**answer, **more})}")
     print(json.dumps(answer))
     return 0
@@ -98,19 +98,19 @@ def parse() -> argparse.Namespace:
 
 
 def build_plan(options: argparse.Namespace) -> Plan:
-    asked = options.only or [*(MAIN[:1] if options.short else MAIN), LIVE]
+    names = options.only or [*(MAIN[:1] if options.short else MAIN), LIVE]
     return Plan(
-        names=tuple(each for each in asked if each != LIVE),
+        names=tuple(each for each in names if each != LIVE),
         forms=FORMS[:1] if options.short else FORMS,
         rounds=1 if options.short else options.rounds,
-        live=LIVE in asked,
+        live=LIVE in names,
         short=options.short,
     )
 
 
 def measure_pages(plan: Plan) -> Measurements:
-    found = programs()
-    npm = found.pop("npm")
+    paths = programs()
+    npm = paths.pop("npm")
     if plan.names:
         install(npm)
     collect_static()
@@ -121,9 +121,9 @@ def measure_pages(plan: Plan) -> Measurements:
         with serve_web(SITE, Path(folder), {}) as server:
             base = f"http://127.0.0.1:{server.port}"
             wanted = addresses(plan, demo_team, base)
-            visit = live_run.LoggedIn(chromium=found["chromium"], base=base, cookie=cookie)
+            visit = live_run.LoggedIn(chromium=paths["chromium"], base=base, cookie=cookie)
             return Measurements(
-                audits=list(print_scores(audits(wanted, cookie=cookie, **found))) if wanted else [],
+                audits=list(print_scores(audits(wanted, cookie=cookie, **paths))) if wanted else [],
                 waits=live_run.measure_waits(demo_team, visit, short=plan.short)
                 if plan.live
                 else {},

@@ -25,14 +25,14 @@ class MissingError(Exception):
 
 def programs() -> dict[str, str]:
     """Return the paths of Chromium, node and npm. MissingError names what is missing."""
-    found = {"chromium": find_chromium(), "node": shutil.which("node"), "npm": shutil.which("npm")}
-    missing = [name for name, path in found.items() if path is None]
+    paths = {"chromium": find_chromium(), "node": shutil.which("node"), "npm": shutil.which("npm")}
+    missing = [name for name, path in paths.items() if path is None]
     if missing:
         raise MissingError(
             f"make bench-pages needs {' and '.join(missing)}: install node 18.16 or newer with npm,"
             " and Chromium, so that they are on PATH"
         )
-    return {name: str(path) for name, path in found.items()}
+    return {name: str(path) for name, path in paths.items()}
 
 
 def install(npm: str) -> None:

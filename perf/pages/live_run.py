@@ -61,19 +61,19 @@ def measure_waits(demo_team: DemoTeam, visit: LoggedIn, *, short: bool) -> dict[
         context = browser.new_context(base_url=visit.base)
         name, _, value = visit.cookie.partition("=")
         context.add_cookies([{"name": name, "value": value, "url": visit.base}])
-        found = {}
+        waits = {}
         for size, run in runs.items():
-            found[size] = list(_measure_page_waits(context.new_page(), run, trials))
-            print_scores = " ".join(f"{each:.2f}" for each in found[size])
+            waits[size] = list(_measure_page_waits(context.new_page(), run, trials))
+            print_scores = " ".join(f"{each:.2f}" for each in waits[size])
             print(f"  {size} run, shown after: {print_scores} s", flush=True)
         browser.close()
-    return found
+    return waits
 
 
-def measured(found: Waits) -> dict[str, float]:
+def measured(waits: Waits) -> dict[str, float]:
     return {
         f"live_{size}_{name}_s": of(seconds)
-        for size, seconds in found.items()
+        for size, seconds in waits.items()
         for name, of in (("median", median), ("longest", max))
     }
 
@@ -82,10 +82,10 @@ def list_requirements(key: str) -> Requirement | None:
     return Requirement(relation="<", limit=LIMIT_S) if key.endswith("_longest_s") else None
 
 
-def text(found: Waits) -> str:
+def text(waits: Waits) -> str:
     rows = [
         [size, str(CASES[size]), str(len(each)), f"{median(each):.2f} s", f"{max(each):.2f} s"]
-        for size, each in found.items()
+        for size, each in waits.items()
     ]
     return table(["live run", "cases", "trials", "shown after (median)", "longest"], rows)
 

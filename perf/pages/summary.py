@@ -17,12 +17,12 @@ Medians = dict[tuple[str, str], dict[str, float]]
 
 
 def compute_medians(audits: Sequence[dict[str, Any]]) -> Medians:
-    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for audit in audits:
-        found[audit["name"], audit["form"]].append(audit)
+        groups[audit["name"], audit["form"]].append(audit)
     return {
         key: {figure: median(audit[figure] for audit in several) for figure in FIGURES}
-        for key, several in found.items()
+        for key, several in groups.items()
     }
 
 

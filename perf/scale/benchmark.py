@@ -40,11 +40,11 @@ def main() -> None:
     extent = SHORT if options.short else FULL
     came_from, began = describe_machine(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pwb-") as name:
-        found = measured(extent, Path(name))
-    answer = judge_requirements(NAME, summary.measured(found), summary.list_requirements(found))
-    print(f"\n{summary.text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
+        data = measured(extent, Path(name))
+    answer = judge_requirements(NAME, summary.measured(data), summary.list_requirements(data))
+    print(f"\n{summary.text(data)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
-        more = {"machine": came_from, "details": summary.details(found)}
+        more = {"machine": came_from, "details": summary.details(data)}
         print(f"kept in {keep(NAME, {**answer, **more})}")
     print(json.dumps(answer))
 
@@ -61,7 +61,7 @@ def measured(extent: Extent, folder: Path) -> Measurements:
     collect_static()
     urls = {size: postgres.database(f"scale_{size.lower()}") for size in extent.sizes}
     dataset = fill_databases(postgres, urls)
-    found = Measurements(sites=dataset)
+    data = Measurements(sites=dataset)
     with list_sites(dataset, urls, folder) as sites, serve_bare(folder) as bare:
         timings = PageTimings(sites, bare, postgres, clients=extent.clients)
         say("warming up")
@@ -69,13 +69,13 @@ def measured(extent: Extent, folder: Path) -> Measurements:
         for number in range(extent.rounds):
             say(f"pages, round {number + 1} of {extent.rounds}")
             timings.round(-(-extent.requests // extent.rounds))
-        found.beside, found.first_s = timings.found, timings.first_s
-        print(f"\n{summary.pages_text(found)}\n", flush=True)
+        data.beside, data.first_s = timings.found, timings.first_s
+        print(f"\n{summary.pages_text(data)}\n", flush=True)
         for size in dict.fromkeys((extent.smallest, extent.largest)):
             sender = Sender(dataset[size], sites[size][1], postgres, urls[size])
-            send(found, size, sender, extent)
-        found.memory_bytes = {size: each.memory_bytes() for size, (_, each) in sites.items()}
-    return found
+            send(data, size, sender, extent)
+        data.memory_bytes = {size: each.memory_bytes() for size, (_, each) in sites.items()}
+    return data
 
 
 def fill_databases(postgres: Postgres, urls: dict[str, str]) -> dict[str, Dataset]:
@@ -99,14 +99,14 @@ def list_sites(
         }
 
 
-def send(found: Measurements, size: str, sender: Sender, extent: Extent) -> None:
+def send(data: Measurements, size: str, sender: Sender, extent: Extent) -> None:
     sender.send(Load(clients=8, results_a_post=50, metrics=4), 1.0)
     for number in range(extent.ingest_rounds):
         say(f"ingest at {size}, round {number + 1} of {extent.ingest_rounds}")
         for name, load in LOADS.items():
-            found.sent.setdefault((name, size), []).append(sender.send(load, extent.ingest_s))
+            data.sent.setdefault((name, size), []).append(sender.send(load, extent.ingest_s))
         again = sender.repeat(LOADS[summary.ONE], extent.ingest_s)
-        found.sent.setdefault((summary.AGAIN, size), []).append(again)
+        data.sent.setdefault((summary.AGAIN, size), []).append(again)
 
 
 def say(text: str) -> None:

@@ -54,14 +54,14 @@ def record_type(fields: dict[str, Any]) -> np.dtype[Any]:
     return np.dtype(parts)
 
 
-def reading_type(metrics: int, *, told: bool) -> np.dtype[Any]:
-    """`told`: the result was imported, with its provenance."""
+def reading_type(metrics: int, *, foreign: bool) -> np.dtype[Any]:
+    """`foreign`: the result was imported, with its provenance."""
     return record_type(
         {
             "id": "V16", "case_id": ">i8", "commit_id": ">i8", "at": ">i8", "host_id": "V16",
             "validity": "S5", "metrics": array_type(">i4", metrics),
             "values": array_type(">f8", metrics),
-            "provenance": f"S{len(TOLD)}" if told else None,
+            "provenance": f"S{len(TOLD)}" if foreign else None,
         }
     )  # fmt: skip
 
@@ -137,17 +137,17 @@ class Maker:
         """Return the rows of Pitwall's trials, then the imported ones."""
         own = self._part.own_cells
         parts = [
-            self._some_readings(places, values[:, cells], cells, told=told)
-            for cells, told in ((slice(own), False), (slice(own, values.shape[1]), True))
+            self._some_readings(places, values[:, cells], cells, foreign=foreign)
+            for cells, foreign in ((slice(own), False), (slice(own, values.shape[1]), True))
             if values[:, cells].size
         ]
         return b"".join(parts)
 
     def _some_readings(
-        self, places: NDArray[np.int64], values: NDArray[np.float64], which: slice, *, told: bool
+        self, places: NDArray[np.int64], values: NDArray[np.float64], which: slice, *, foreign: bool
     ) -> bytes:
         commits, cells, trials, metrics = values.shape
-        rows = blank(reading_type(metrics, told=told), commits * cells * trials)
+        rows = blank(reading_type(metrics, foreign=foreign), commits * cells * trials)
         ids = np.repeat(np.array(self._part.commits)[places], cells * trials)
         number = np.tile(np.arange(cells * trials), commits) + (which.start or 0) * trials
         rows["id"] = reading_ids(ids, number)
@@ -159,7 +159,7 @@ class Maker:
         flat = values.reshape(-1, metrics)
         fill_array(rows["metrics"], INT4, np.broadcast_to(self._metrics, flat.shape))
         fill_array(rows["values"], FLOAT8, flat)
-        if told:
+        if foreign:
             rows["provenance"] = TOLD
         return rows.tobytes()
 

@@ -29,8 +29,8 @@ class Postgres:
 
     @classmethod
     def open_own_database(cls) -> Postgres:
-        found = list_children(os.getppid())
-        pid = next((pid for pid, line in found.items() if "postgres" in line), None)
+        children = list_children(os.getppid())
+        pid = next((pid for pid, line in children.items() if "postgres" in line), None)
         if pid is None:
             raise ServerError("the benchmark needs its own PostgreSQL: unset DATABASE_URL")
         return cls(url=os.environ["DATABASE_URL"], pid=pid)

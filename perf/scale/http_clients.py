@@ -67,7 +67,7 @@ class Connection:
 
 def ask_many(port: int, requests: Sequence[Request], *, clients: int) -> RequestTimes:
     """Send all these requests by several clients at once, each on its connection, in turns."""
-    found = RequestTimes()
+    times = RequestTimes()
     lock = threading.Lock()
 
     def work(connection: Connection, mine: Sequence[Request]) -> None:
@@ -78,15 +78,15 @@ def ask_many(port: int, requests: Sequence[Request], *, clients: int) -> Request
             body = connection.ask(request)
             seconds.append(time.perf_counter() - began)
         with lock:
-            found.seconds += seconds
-            found.wire_bytes, found.last = len(body), body
+            times.seconds += seconds
+            times.wire_bytes, times.last = len(body), body
 
     def job(mine: Sequence[Request]) -> Callable[[Connection], None]:
         return lambda connection: work(connection, mine)
 
     shares = [requests[client::clients] for client in range(clients)]
-    found.elapsed_s = in_parallel(port, [job(share) for share in shares if share])
-    return found
+    times.elapsed_s = in_parallel(port, [job(share) for share in shares if share])
+    return times
 
 
 def in_parallel(port: int, works: Sequence[Callable[[Connection], None]]) -> float:

@@ -105,20 +105,20 @@ def superuser() -> str:
 @contextmanager
 def without_indexes(direct: psycopg.Connection, seconds: dict[str, float]) -> Iterator[None]:
     """Drop the indexes of the large tables for the block, and create them again afterwards."""
-    found = direct.execute(
+    indexes = direct.execute(
         "SELECT indexrelid::regclass::text, indrelid::regclass::text, pg_get_indexdef(indexrelid), "
         "conname, pg_get_constraintdef(c.oid) FROM pg_index LEFT JOIN pg_constraint c "
         "ON conindid = indexrelid AND contype IN ('p', 'u') "
         "WHERE indrelid::regclass::text = ANY(%s)",
         [[READINGS, POINTS]],
     ).fetchall()
-    for index, table, _, constraint, _ in found:
+    for index, table, _, constraint, _ in indexes:
         name = sql.Identifier(constraint or index)
         drop = sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}" if constraint else "DROP INDEX {1}")
         direct.execute(drop.format(sql.Identifier(table), name))
     yield
     with timed(seconds, "indexes"):
-        for _, table, definition, constraint, rule in found:
+        for _, table, definition, constraint, rule in indexes:
             again = f'ALTER TABLE {table} ADD CONSTRAINT "{constraint}" {rule}'
             direct.execute((again if constraint else definition).encode())
 

@@ -118,9 +118,9 @@ class PageTimings:
         self._bare = bare
         self._postgres = postgres
         self._clients = clients
-        asked = {size: pages(dataset) for size, (dataset, _) in sites.items()}
-        names = next(iter(asked.values()))
-        self._asked = {(name, size): asked[size][name] for name in names for size in asked}
+        requests = {size: pages(dataset) for size, (dataset, _) in sites.items()}
+        names = next(iter(requests.values()))
+        self._asked = {(name, size): requests[size][name] for name in names for size in requests}
         self.found = {key: PageComparison() for key in self._asked}
         #: The very first request of each page to a new server.
         self.first_s: dict[tuple[str, str], float] = {}
@@ -134,17 +134,17 @@ class PageTimings:
         self._cost(self._bare, [BARE] * 4 * self._clients, Cost())
 
     def round(self, requests: int) -> None:
-        for (name, size), asked in self._asked.items():
+        for (name, size), page_requests in self._asked.items():
             beside = self.found[name, size]
             self._cost(self._bare, [BARE] * requests, beside.bare)
-            self._cost(self._servers[size], list(islice(asked, requests)), beside.page)
+            self._cost(self._servers[size], list(islice(page_requests, requests)), beside.page)
 
     def _cost(self, server: Server, requests: Sequence[Request], cost: Cost) -> float:
         """Return the seconds of the slowest request at the client."""
         before = sum_tree_cpu_s(server.pid) + self._postgres.cpu_s()
-        asked = ask_many(server.port, requests, clients=self._clients)
-        cost.served_s += server.served_s(len(asked.seconds))
+        times = ask_many(server.port, requests, clients=self._clients)
+        cost.served_s += server.served_s(len(times.seconds))
         cost.cpu_s += sum_tree_cpu_s(server.pid) + self._postgres.cpu_s() - before
-        cost.seen_s += asked.seconds
-        cost.wire_bytes = asked.wire_bytes
-        return max(asked.seconds)
+        cost.seen_s += times.seconds
+        cost.wire_bytes = times.wire_bytes
+        return max(times.seconds)

@@ -50,9 +50,9 @@ class Measurements:
         return list(dict.fromkeys(name for name, _ in self.beside))
 
 
-def list_requirements(found: Measurements) -> dict[str, Requirement | None]:
+def list_requirements(data: Measurements) -> dict[str, Requirement | None]:
     limits: dict[str, Requirement | None] = {}
-    for page in found.pages:
+    for page in data.pages:
         key = page.replace(" ", "_")
         limits[f"{key}_to_bare"] = (
             Requirement(relation="<=", limit=RATIOS[page]) if page in RATIOS else None
@@ -74,30 +74,30 @@ def list_requirements(found: Measurements) -> dict[str, Requirement | None]:
     }
 
 
-def measured(found: Measurements) -> dict[str, float]:
+def measured(data: Measurements) -> dict[str, float]:
     """Return the values at the largest size; `growth` is the ratio to the smallest."""
     figures: dict[str, float] = {}
-    large, small = found.largest, found.smallest
-    for page in found.pages:
+    large, small = data.largest, data.smallest
+    for page in data.pages:
         key = page.replace(" ", "_")
-        here = found.beside[page, large]
+        here = data.beside[page, large]
         figures[f"{key}_to_bare"] = here.ratio
         figures[f"{key}_p95_s"] = here.page.p95_s
-        figures[f"{key}_growth"] = here.ratio / found.beside[page, small].ratio
-    rate = {load: compute_rate(found.sent[load, large]) for load in (ONE, FOUR, SINGLE)}
-    every = [sent for rounds in found.sent.values() for sent in rounds]
+        figures[f"{key}_growth"] = here.ratio / data.beside[page, small].ratio
+    rate = {load: compute_rate(data.sent[load, large]) for load in (ONE, FOUR, SINGLE)}
+    every = [sent for rounds in data.sent.values() for sent in rounds]
     return {
         **figures,
-        "history_data_kb": found.beside["history data", large].page.wire_bytes / 1000,
+        "history_data_kb": data.beside["history data", large].page.wire_bytes / 1000,
         "ingest_one_client_per_s": rate[ONE],
         "ingest_four_clients_per_s": rate[FOUR],
         "ingest_one_by_one_per_s": rate[SINGLE],
-        "ingest_cpu_ms": median(sent.cpu_ms for sent in found.sent[ONE, large]),
-        "ingest_growth": compute_rate(found.sent[ONE, small]) / rate[ONE],
+        "ingest_cpu_ms": median(sent.cpu_ms for sent in data.sent[ONE, large]),
+        "ingest_growth": compute_rate(data.sent[ONE, small]) / rate[ONE],
         "results_lost": float(sum(sent.lost for sent in every)),
         "results_doubled": float(sum(sent.doubled for sent in every)),
-        "trials": float(found.sites[large].trials),
-        "load_s": sum(found.sites[large].seconds.values()),
+        "trials": float(data.sites[large].trials),
+        "load_s": sum(data.sites[large].seconds.values()),
     }
 
 
@@ -105,11 +105,11 @@ def compute_rate(rounds: list[SentBatches]) -> float:
     return median(sent.rate for sent in rounds)
 
 
-def text(found: Measurements) -> str:
-    return "\n\n".join([_sites(found), pages_text(found), _sent(found)])
+def text(data: Measurements) -> str:
+    return "\n\n".join([_sites(data), pages_text(data), _sent(data)])
 
 
-def details(found: Measurements) -> dict[str, Any]:
+def details(data: Measurements) -> dict[str, Any]:
     """Return the details that are stored next to the results."""
     return {
         "databases": {
@@ -119,9 +119,9 @@ def details(found: Measurements) -> dict[str, Any]:
                 "runs": dataset.runs,
                 "bytes": dataset.bytes,
                 "seconds": dataset.seconds,
-                "server_bytes": found.memory_bytes.get(size),
+                "server_bytes": data.memory_bytes.get(size),
             }
-            for size, dataset in found.sites.items()
+            for size, dataset in data.sites.items()
         },
         "pages": {
             f"{page}, {size}": {
@@ -133,10 +133,10 @@ def details(found: Measurements) -> dict[str, Any]:
                 "cpu_ms": round(each.page.cpu_ms, 2),
                 "bare_cpu_ms": round(each.bare.cpu_ms, 2),
                 "bytes": each.page.wire_bytes,
-                "first_s": round(found.first_s[page, size], 3),
+                "first_s": round(data.first_s[page, size], 3),
                 "requests": len(each.page.served_s),
             }
-            for (page, size), each in found.beside.items()
+            for (page, size), each in data.beside.items()
         },
         "ingest": {
             f"{load}, {size}": {
@@ -144,12 +144,12 @@ def details(found: Measurements) -> dict[str, Any]:
                 "cpu_ms": round(median(sent.cpu_ms for sent in rounds), 3),
                 "results": sum(sent.accepted + sent.repeated for sent in rounds),
             }
-            for (load, size), rounds in found.sent.items()
+            for (load, size), rounds in data.sent.items()
         },
     }
 
 
-def _sites(found: Measurements) -> str:
+def _sites(data: Measurements) -> str:
     rows = [
         [
             size,
@@ -158,15 +158,15 @@ def _sites(found: Measurements) -> str:
             f"{dataset.runs:,}",
             f"{dataset.bytes / 1e9:.2f} GB",
             f"{sum(dataset.seconds.values()):.0f} s",
-            f"{found.memory_bytes.get(size, 0) / 1e6:.0f} MB",
+            f"{data.memory_bytes.get(size, 0) / 1e6:.0f} MB",
         ]
-        for size, dataset in found.sites.items()
+        for size, dataset in data.sites.items()
     ]
     head = ["database", "trials", "points", "runs", "on disk", "filled in", "server's memory"]
     return table(head, rows)
 
 
-def pages_text(found: Measurements) -> str:
+def pages_text(data: Measurements) -> str:
     """Return what is known before the ingest."""
     rows = [
         [
@@ -178,15 +178,15 @@ def pages_text(found: Measurements) -> str:
             f"{each.page.cpu_ms:.1f}",
             f"{each.cpu_ratio:.1f}",
             f"{each.page.wire_bytes / 1000:.1f}",
-            f"{found.first_s[page, size]:.2f}",
+            f"{data.first_s[page, size]:.2f}",
         ]
-        for (page, size), each in found.beside.items()
+        for (page, size), each in data.beside.items()
     ]
     head = ["page", "bare ms", "ms", "to bare", "server p95", "CPU ms", "to bare", "kB", "first s"]
     return table(head, rows)
 
 
-def _sent(found: Measurements) -> str:
+def _sent(data: Measurements) -> str:
     rows = [
         [
             f"{load}, {size}",
@@ -196,6 +196,6 @@ def _sent(found: Measurements) -> str:
             str(sum(sent.lost for sent in rounds)),
             str(sum(sent.doubled for sent in rounds)),
         ]
-        for (load, size), rounds in found.sent.items()
+        for (load, size), rounds in data.sent.items()
     ]
     return table(["ingest", "results/s", "CPU ms each", "results", "lost", "doubled"], rows)

@@ -76,20 +76,20 @@ def main() -> None:
     extent = build_extent(options)
     came_from, began = describe_machine(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="pws-") as name:
-        found = soak(extent, options.seed, Path(name))
-    struck = {f"struck_{'_'.join(name.lower().split())}": n for name, n in found.faults.items()}
-    figures = {**found.counts, **struck, **build_chart_data(found.memory)}
+        result = soak(extent, options.seed, Path(name))
+    struck = {f"struck_{'_'.join(name.lower().split())}": n for name, n in result.faults.items()}
+    figures = {**result.counts, **struck, **build_chart_data(result.memory)}
     wanted = {key: WANTED.get(key) for key in figures} | dict.fromkeys(struck, ONCE)
     if extent.judges_memory:
-        wanted |= {key.format(each): want for key, want in FLAT.items() for each in found.memory}
+        wanted |= {key.format(each): want for key, want in FLAT.items() for each in result.memory}
     answer = judge_requirements(NAME, figures, wanted)
-    print(f"\n{text(found)}\n\n{time.monotonic() - began:.0f} s in all\n")
+    print(f"\n{text(result)}\n\n{time.monotonic() - began:.0f} s in all\n")
     if options.keep:
         details = {
             "minutes": extent.minutes,
             "seed": options.seed,
-            "pages": found.pages,
-            "memory": {name: asdict(each) for name, each in found.memory.items()},
+            "pages": result.pages,
+            "memory": {name: asdict(each) for name, each in result.memory.items()},
         }
         print(f"kept in {keep(NAME, {**answer, 'machine': came_from, 'details': details})}")
     print(json.dumps(answer))
@@ -173,23 +173,23 @@ def use_and_break(extent: Extent, services: Services, usage: Usage, faults: Faul
 def build_chart_data(memory: dict[str, Growth]) -> dict[str, float]:
     return {
         f"{name}_{key}": value
-        for name, found in memory.items()
+        for name, growth in memory.items()
         for key, value in (
-            ("mib", found.mean_bytes / 2**20),
-            ("growth", found.share_an_hour),
-            ("growth_low", found.low),
-            ("growth_high", found.high),
+            ("mib", growth.mean_bytes / 2**20),
+            ("growth", growth.share_an_hour),
+            ("growth_low", growth.low),
+            ("growth_high", growth.high),
         )
     }
 
 
-def text(found: SoakResult) -> str:
-    counts = [[name.replace("_", " "), str(number)] for name, number in found.counts.items()]
-    faults = [[name, str(number)] for name, number in sorted(found.faults.items())]
+def text(result: SoakResult) -> str:
+    counts = [[name.replace("_", " "), str(number)] for name, number in result.counts.items()]
+    faults = [[name, str(number)] for name, number in sorted(result.faults.items())]
     sizes = [
         [name, f"{each.mean_bytes / 2**20:.1f}"]
         + [f"{100 * share:+.2f}" for share in (each.share_an_hour, each.low, each.high)]
-        for name, each in found.memory.items()
+        for name, each in result.memory.items()
     ]
     head = ["memory, second half", "MiB", "% an hour", "low", "high"]
     return "\n\n".join(

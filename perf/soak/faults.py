@@ -80,21 +80,21 @@ class Faults:
 
     def _drop_connections(self, host: SshHost) -> bool:
         """Kill sshd's processes of open connections; commands in them continue."""
-        found = find_sessions(self._fleet, host)
-        for pid in found:
+        pids = find_sessions(self._fleet, host)
+        for pid in pids:
             kill(pid)
-        return bool(found)
+        return bool(pids)
 
     def _freeze_connections(self, host: SshHost) -> bool:
         """Stop connections for a while, without closing them."""
-        found = find_sessions(self._fleet, host)
+        pids = find_sessions(self._fleet, host)
         for signum in (signal.SIGSTOP, signal.SIGCONT):
-            for pid in found:
+            for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signum)
             if signum == signal.SIGSTOP:
                 self._pause()
-        return bool(found)
+        return bool(pids)
 
     def _kill_redis(self) -> bool:
         self._parts.redis.kill()
@@ -122,11 +122,11 @@ def _kill_agent(host: SshHost) -> bool:
 def find_supervisors(host: SshHost) -> list[int]:
     """Return the supervisors of rounds that have not ended according to the host's journals."""
     return [
-        int(told["pid"])
+        int(event["pid"])
         for step in read_journals(host.work_dir)
         if step.events[-1]["event"] not in ENDED
-        for told in step.events
-        if told["event"] == "supervisor_started"
+        for event in step.events
+        if event["event"] == "supervisor_started"
     ]
 
 

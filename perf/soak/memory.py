@@ -96,10 +96,10 @@ class Watch:
         while not self._over.wait(self.every_s):
             now = time.monotonic()
             for name, pid in self.pids.items():
-                found = [read_memory(each) for each in (pid, *find_descendants(pid))]
-                if not found[0].rss:
+                sizes = [read_memory(each) for each in (pid, *find_descendants(pid))]
+                if not sizes[0].rss:
                     self.ended.add(name)
                     continue
-                self.own.setdefault(name, []).append((now, sum(each.anonymous for each in found)))
-                self.rss.setdefault(name, []).append((now, sum(each.rss for each in found)))
+                self.own.setdefault(name, []).append((now, sum(each.anonymous for each in sizes)))
+                self.rss.setdefault(name, []).append((now, sum(each.rss for each in sizes)))
             self.tick()

@@ -18,9 +18,9 @@ ACCOUNT = {"team": "Web servers", "username": "olivia", "password": PASSWORD, "a
 def setup_path() -> str:
     out = StringIO()
     call_command("setup_link", stdout=out)
-    found = re.search(r"/setup/\S+", out.getvalue())
-    assert found, out.getvalue()
-    return found[0]
+    match = re.search(r"/setup/\S+", out.getvalue())
+    assert match, out.getvalue()
+    return match[0]
 
 
 def test_setup_link_creates_one_owner_and_one_team(db: None) -> None:

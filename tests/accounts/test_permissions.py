@@ -142,11 +142,11 @@ def test_pages_show_nothing_to_another_team(route_params: RouteParams) -> None:
                 continue
             with undone():
                 answer = send(route_params, mallory, method, name)
-            said = next((each for each in route_params.names if each in read(answer)), None)
+            leak = next((each for each in route_params.names if each in read(answer)), None)
             if parameters and name not in OF_NOBODY and answer.status_code != 404:
                 faults.append(f"{method} {name}: another team gets {answer.status_code}")
-            if said or answer.status_code >= 500:
-                faults.append(f"{method} {name}: another team reads {said} {answer.status_code}")
+            if leak or answer.status_code >= 500:
+                faults.append(f"{method} {name}: another team reads {leak} {answer.status_code}")
     assert not faults, "\n".join(faults)
 
 
@@ -202,20 +202,20 @@ def test_the_api_shows_nothing_to_another_team_or_project(route_params: RoutePar
         row, mine = OPERATIONS[name], any(each in name for each in OF_TEAM)
         for asker, headers in (("team", mallory), ("project", other)):
             answer = ask(route_params, name, headers)
-            status, said = answer.status_code, read(answer)
+            status, body = answer.status_code, read(answer)
             refused = asker == "project" and row.whole_team
             named = "{" in name and name not in NAMED_IN_BODY | OF_OWN_NAME
             open_to_all = not named or (asker == "project" and mine)
             if (status == 403) is not refused or (
                 (status == 422 and name not in NAMED_IN_BODY) or status >= 500
             ):
-                faults.append(f"{name}: another {asker} gets {status} {said[:160]}")
+                faults.append(f"{name}: another {asker} gets {status} {body[:160]}")
             elif not refused and not open_to_all and status != 404:
                 faults.append(f"{name}: another {asker} gets {status}")
-            if asker == "team" and (found := [e for e in route_params.names if e in said]):
-                faults.append(f"{name}: another {asker} reads {found}")
-            if asker == "project" and "server/many" in said and status < 300:
-                faults.append(f"{name}: another {asker} reads {said[:200]}")
+            if asker == "team" and (leaks := [e for e in route_params.names if e in body]):
+                faults.append(f"{name}: another {asker} reads {leaks}")
+            if asker == "project" and "server/many" in body and status < 300:
+                faults.append(f"{name}: another {asker} reads {body[:200]}")
     assert not faults, "\n".join(faults)
 
 

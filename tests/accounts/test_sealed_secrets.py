@@ -62,9 +62,9 @@ def test_the_newest_key_reseals_all_secrets_in_batches_and_only_once(
     settings.SEALING_KEYS = [NEW, OLD]
     assert "3 rows (2 by 2025, 1 by unnamed)" in rotate("--dry-run")
     assert keys_of(credentials.all()[1:]) == ["2025", "2025"]
-    said = rotate()
-    assert "fleet.Credential.sealed_private_key: 2 rows, 2 encrypted again" in said
-    assert "fleet.Credential.sealed_private_key: 3 rows, 3 encrypted again" in said
+    output = rotate()
+    assert "fleet.Credential.sealed_private_key: 2 rows, 2 encrypted again" in output
+    assert "fleet.Credential.sealed_private_key: 3 rows, 3 encrypted again" in output
     assert keys_of(credentials.all()) == ["2026"] * 3
     assert "3 rows (3 by 2026)" in rotate()
     settings.SEALING_KEYS = [NEW]

@@ -37,15 +37,15 @@ def test_create_team_adds_an_owner(personas: Personas) -> None:
     )
     green = Team.objects.get(slug="green")
     assert personas.alice.user.memberships.get(team=green).role == "owner"
-    told = AuditEntry.objects.filter(team=green).values_list("action", flat=True)
-    assert sorted(told) == ["member.joined", "team.created"]
+    actions = AuditEntry.objects.filter(team=green).values_list("action", flat=True)
+    assert sorted(actions) == ["member.joined", "team.created"]
 
 
 def test_create_team_can_print_an_invitation_for_the_first_owner(
     personas: Personas, client: Client
 ) -> None:
-    told = called("create_team", "green")
-    address = told.split("\n")[1]
+    output = called("create_team", "green")
+    address = output.split("\n")[1]
     assert "/invitations/pwi_" in address
     account = {"username": "erin", "password": "quite a long one 7", "again": "quite a long one 7"}
     path = "/invitations" + address.split("/invitations")[1]
@@ -96,10 +96,10 @@ def test_remove_team_removes_all_measurements_of_the_team(
     assert Membership.objects.filter(team__slug="red").exists()
     Run.objects.exclude(state="finished").delete()
     assert list((settings.DATA_DIR / "repositories").glob("*.git"))
-    told = called("remove_team", "red", "--confirm", "red")
-    assert "are deleted permanently" in told
-    assert re.search(r"^  [1-9]\d* projects$", told, re.MULTILINE)
-    assert told.endswith("The team Red is removed.\n")
+    output = called("remove_team", "red", "--confirm", "red")
+    assert "are deleted permanently" in output
+    assert re.search(r"^  [1-9]\d* projects$", output, re.MULTILINE)
+    assert output.endswith("The team Red is removed.\n")
     ours = [model for model in apps.get_models() if model._meta.app_label in OURS]
     left = {model._meta.label for model in ours if model._base_manager.exists()}
     assert left <= NOT_OF_RED

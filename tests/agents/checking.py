@@ -41,8 +41,8 @@ def checked(
 
 
 def problem(port: int, check: Check, ca: Path | None = None, address: str = LOOPBACK) -> str | None:
-    said: str | None = checked(port, check, ca, address)["problem"]
-    return said
+    message: str | None = checked(port, check, ca, address)["problem"]
+    return message
 
 
 def no_tool(argv: Sequence[str]) -> Mapping[str, Any]:

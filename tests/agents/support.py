@@ -133,11 +133,11 @@ class Step:
         return status
 
     def await_event(self, name: str) -> dict[str, Any]:
-        def found() -> list[dict[str, Any]]:
+        def poll() -> list[dict[str, Any]]:
             self.look()
             return self.named(name)
 
-        wait_until(found, f"no event {name}")
+        wait_until(poll, f"no event {name}")
         return self.named(name)[0]
 
     def await_end(self) -> None:
@@ -148,8 +148,8 @@ class Step:
         return [item for item in self.events if item["event"] == event]
 
     def only(self, event: str) -> dict[str, Any]:
-        (found,) = self.named(event)
-        return found
+        (record,) = self.named(event)
+        return record
 
     def file(self, trial: str, name: str) -> Any:
         return json.loads((self.folder / "trials" / trial / name).read_bytes())

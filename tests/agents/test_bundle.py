@@ -73,17 +73,17 @@ def test_bundle_is_valid_python_3_9() -> None:
 
 def test_bundle_imports_only_the_standard_library_and_h2_in_one_module() -> None:
     outside = {path.name: _imported(path) - set(sys.stdlib_module_names) for path in SOURCES}
-    assert {name: found for name, found in outside.items() if found} == {"http2.py": {"h2"}}
+    assert {name: modules for name, modules in outside.items() if modules} == {"http2.py": {"h2"}}
 
 
 def _imported(path: Path) -> set[str]:
-    found = set()
+    modules = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            modules |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            found.add(str(node.module).split(".")[0])
-    return found
+            modules.add(str(node.module).split(".")[0])
+    return modules
 
 
 @pytest.mark.parametrize("unpacked", [True, False], ids=["folder", "file"])

@@ -12,10 +12,10 @@ from agents.hostagent.errors import BuildFailed
 
 
 def member(name: str, **fields: Any) -> tarfile.TarInfo:
-    found = tarfile.TarInfo(name)
+    info = tarfile.TarInfo(name)
     for key, value in fields.items():
-        setattr(found, key, value)
-    return found
+        setattr(info, key, value)
+    return info
 
 
 def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:

@@ -54,8 +54,8 @@ def _own_settings(settings: Any, data_dir: Path) -> None:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    with receiving() as found:
-        yield found
+    with receiving() as server:
+        yield server
 
 
 def make_channel(member: Member, target: str, kind: str = "webhook", **more: Any) -> CreatedChannel:
@@ -295,15 +295,15 @@ def test_an_email_channel_needs_a_mail_server_and_addresses(
 def test_each_chat_gets_its_format_without_mentions() -> None:
     line = Line(text="p99 *up* <!channel> [x](y) in `a&b`", url="https://p.example/runs/1/")
     message = Message(title="Hello: regressed", lines=[line], data=[])
-    said = {kind: json.loads(FORMS[kind](message).body) for kind in ("slack", "teams", "matrix")}
+    bodies = {kind: json.loads(FORMS[kind](message).body) for kind in ("slack", "teams", "matrix")}
 
-    assert "&lt;!channel&gt;" in said["slack"]["text"]
-    assert "<https://p.example/runs/1/|open>" in said["slack"]["text"]
-    card = said["teams"]["attachments"][0]["content"]
+    assert "&lt;!channel&gt;" in bodies["slack"]["text"]
+    assert "<https://p.example/runs/1/|open>" in bodies["slack"]["text"]
+    card = bodies["teams"]["attachments"][0]["content"]
     assert card["body"][1]["text"].startswith(r"p99 \*up\* \<!channel\> \[x\](y) in \`a&b\`")
     assert card["actions"][0]["url"] == line.url
-    assert "&lt;!channel&gt;" in said["matrix"]["html"]
-    assert said["matrix"]["text"].endswith(line.url)
+    assert "&lt;!channel&gt;" in bodies["matrix"]["html"]
+    assert bodies["matrix"]["text"].endswith(line.url)
 
 
 def test_old_deliveries_are_deleted(personas: Personas, receiver: Receiver) -> None:

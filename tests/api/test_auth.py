@@ -106,8 +106,8 @@ def test_an_expired_token_is_refused_with_the_reason(world, alice):
 
 def test_a_token_has_its_scopes_and_creates_no_token_with_more(world):
     member = world.personas.alice
-    told = create_token(member=member, name="reader", scopes=[Scope.READ, Scope.MANAGE])
-    reader = ApiClient(secret=told.secret)
+    token = create_token(member=member, name="reader", scopes=[Scope.READ, Scope.MANAGE])
+    reader = ApiClient(secret=token.secret)
     assert reader.get("runs").status_code == 200
     answer = reader.post("runs", world.run_body())
     assert answer.status_code == 403

@@ -23,8 +23,8 @@ def address(world: World) -> str:
 def test_a_calibration_starts_a_run_and_lists_its_result(
     world: World, alice: ApiClient, address: str
 ) -> None:
-    asked = {"benchmark": "hello", "commit": world.shas[0], "pairs": 6}
-    answer = alice.post(address, asked)
+    payload = {"benchmark": "hello", "commit": world.shas[0], "pairs": 6}
+    answer = alice.post(address, payload)
     shown = answer.json()
     assert (answer.status_code, answer["Location"]) == (201, shown["url"])
     assert (shown["rounds"], shown["baseline"]["commit"]) == (12, world.shas[0])

@@ -40,37 +40,37 @@ def raise_alert(line: Line) -> Alert:
 
 def test_change_points_are_listed_and_shown(line: Line, alice: ApiClient) -> None:
     listed = alice.get("change-points", benchmark="hello", metric="requests.rate").json()
-    (found,) = listed["change_points"]
-    assert found["commit"]["commit"] == line.commits[28].sha
-    assert found["before_commit"]["commit"] == line.commits[24].sha
-    assert (found["kind"], found["state"], found["regressed"]) == ("alert", "open", True)
-    assert found["interval"][0] < found["change"] < found["interval"][1]
-    assert found["revisions"][0]["text"].startswith("found")
-    assert alice.get(f"change-points/{found['id']}").json() == found
+    (point,) = listed["change_points"]
+    assert point["commit"]["commit"] == line.commits[28].sha
+    assert point["before_commit"]["commit"] == line.commits[24].sha
+    assert (point["kind"], point["state"], point["regressed"]) == ("alert", "open", True)
+    assert point["interval"][0] < point["change"] < point["interval"][1]
+    assert point["revisions"][0]["text"].startswith("found")
+    assert alice.get(f"change-points/{point['id']}").json() == point
     assert alice.get("change-points", state="refuted").json()["change_points"] == []
 
 
 def test_a_change_point_is_confirmed_and_dismissed(line: Line, alice: ApiClient) -> None:
-    (found,) = alice.get("change-points").json()["change_points"]
-    begun = alice.post(f"change-points/{found['id']}/confirm").json()
+    (point,) = alice.get("change-points").json()["change_points"]
+    begun = alice.post(f"change-points/{point['id']}/confirm").json()
     assert begun["state"] == "confirming"
     assert alice.get(f"runs/{begun['run']}").json()["state"] == "queued"
-    assert alice.post(f"change-points/{found['id']}/confirm").status_code == 409
-    path = f"change-points/{found['id']}/dismiss"
+    assert alice.post(f"change-points/{point['id']}/confirm").status_code == 409
+    path = f"change-points/{point['id']}/dismiss"
     assert alice.post(path, {}).status_code == 422
     assert alice.post(path, {"reason": "meant so"}).json()["state"] == "dismissed"
 
 
 def test_an_alert_reports_its_confirmation_run_and_bisection(line: Line, alice: ApiClient) -> None:
     alert = raise_alert(line)
-    (found,) = alice.get("alerts", state="open").json()["alerts"]
-    assert (found["id"], found["confirmed"]) == (str(alert.pk), True)
-    assert found["change_points"][0]["culprit"]["commit"] == line.commits[26].sha
-    (search,) = found["bisections"]
+    (item,) = alice.get("alerts", state="open").json()["alerts"]
+    assert (item["id"], item["confirmed"]) == (str(alert.pk), True)
+    assert item["change_points"][0]["culprit"]["commit"] == line.commits[26].sha
+    (search,) = item["bisections"]
     assert search["state"] == "found"
     steps = {step["commit"]: step["is_bad"] for step in search["steps"]}
     assert steps[line.commits[26].sha]
-    assert alice.get(f"alerts/{alert.pk}").json() == found
+    assert alice.get(f"alerts/{alert.pk}").json() == item
 
 
 def test_alerts_are_acknowledged_and_resolved(line: Line, alice: ApiClient) -> None:
@@ -134,9 +134,9 @@ def test_uploaded_results_raise_an_alert_without_a_confirmation_run(
     line.look()
     confirmations.advance_confirmations(utc_now())
     alert_rules.apply_alert_rules(utc_now())
-    (found,) = alice.get("change-points", host="ci").json()["change_points"]
-    assert found["commit"]["commit"] == f"{25:040x}"
-    assert found["message"] == "not confirmed: measured on an external host"
+    (point,) = alice.get("change-points", host="ci").json()["change_points"]
+    assert point["commit"]["commit"] == f"{25:040x}"
+    assert point["message"] == "not confirmed: measured on an external host"
     alerts = alice.get("alerts").json()["alerts"]
     (alert,) = [each for each in alerts if each["change_points"][0]["host"] == "ci"]
     assert not alert["confirmed"]

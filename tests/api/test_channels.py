@@ -56,15 +56,15 @@ def test_a_channel_signs_delivers_and_redelivers(alice: Any) -> None:
     stamp, _, given = second.headers["pitwall-signature"].partition(",v1=")
     signed = stamp.removeprefix("t=").encode() + b"." + second.body
     assert given == hmac.new(made["secret"].encode(), signed, hashlib.sha256).hexdigest()
-    told = alice.get(path).json()
-    assert (told["state"], told["tried"], told["next_at"]) == ("delivered", 2, None)
-    assert [each["error"] for each in told["tries"]] == [
+    delivery = alice.get(path).json()
+    assert (delivery["state"], delivery["tried"], delivery["next_at"]) == ("delivered", 2, None)
+    assert [each["error"] for each in delivery["tries"]] == [
         "the server answered with status 500",
         None,
     ]
-    assert told["body"] == second.body.decode()
-    assert told["events"][0]["title"] == second.data["title"]
-    assert told["events"][0]["event"] == "test"
+    assert delivery["body"] == second.body.decode()
+    assert delivery["events"][0]["title"] == second.data["title"]
+    assert delivery["events"][0]["event"] == "test"
     assert AuditEntry.objects.filter(action="delivery.replayed").count() == 1
 
 

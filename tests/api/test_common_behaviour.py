@@ -50,10 +50,10 @@ def test_an_unchanged_response_is_304(world, alice):
     path = f"/api/v1/runs/{run.pk}"
     headers = {"Authorization": f"Bearer {alice.secret}"}
     first = Client().get(path, headers=headers)
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         again = Client().get(path, headers={**headers, "If-None-Match": first["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
-    assert len(asked) <= 2, "one for the token, one for the mark"
+    assert len(queries) <= 2, "one for the token, one for the mark"
     remove_trials(run)
     changed = Client().get(path, headers={**headers, "If-None-Match": first["ETag"]})
     assert (changed.status_code, changed.json()["trials_total"]) == (200, 0)
@@ -91,9 +91,9 @@ def test_a_waiting_run_is_reported_with_its_current_state(world, alice):
         return alice.get(path).json()["jobs"][0]["waiting"]
 
     assert waiting() == "next in the queue of its hosts"
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         assert waiting() == "next in the queue of its hosts"
-    assert len(asked) == 2, "one for the token, one for the mark"
+    assert len(queries) == 2, "one for the token, one for the mark"
     host = run.jobs.get().host
     HostLease.objects.create(host=host, job=other.jobs.get())
     assert waiting() == "here is busy with another job"
@@ -102,9 +102,9 @@ def test_a_waiting_run_is_reported_with_its_current_state(world, alice):
     HostLease.objects.all().delete()
     Host.objects.filter(pk=host.pk).update(state="ready", open_hours="mon 03:00-03:01")
     assert waiting() == "here is closed until the open hours begin"
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         waiting()
-    assert len(asked) > 2, "its hours may begin without anything being written"
+    assert len(queries) > 2, "its hours may begin without anything being written"
 
 
 @pytest.mark.parametrize(

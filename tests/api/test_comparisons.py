@@ -187,9 +187,9 @@ def test_an_empty_selection_is_refused(world, alice, words, status):
 def test_comparison_is_exported_as_markdown_and_csv(world, alice, mallory):
     run = world.measure_run(1000, 800)
     shown = alice.get("comparisons", run=run.pk).json()
-    told = alice.get("comparisons/markdown", run=run.pk)
-    assert told.headers["Content-Type"] == "text/markdown; charset=utf-8"
-    text = told.content.decode()
+    response = alice.get("comparisons/markdown", run=run.pk)
+    assert response.headers["Content-Type"] == "text/markdown; charset=utf-8"
+    text = response.content.decode()
     assert shown["summary"] in text
     assert f"({shown['web_url']})" in text
     assert "| ▼ regressed | `connections 4` | **−20" in text

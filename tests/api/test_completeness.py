@@ -6,9 +6,9 @@ from tests.support.api_covers import COVERED, NOT_COVERED
 
 
 def test_every_page_has_its_operations_or_a_reason_to_have_none():
-    told = [*COVERED, *NOT_COVERED]
-    assert set(told) == set(PAGES), "say in tests/support/api_covers.py what the API has for it"
-    assert len(told) == len(set(told)), "a page is covered or it is not"
+    pages = [*COVERED, *NOT_COVERED]
+    assert set(pages) == set(PAGES), "say in tests/support/api_covers.py what the API has for it"
+    assert len(pages) == len(set(pages)), "a page is covered or it is not"
 
 
 def test_every_listed_operation_exists():

@@ -88,8 +88,8 @@ def test_a_connection_accepts_only_webhooks_signed_with_its_secret(alice: Any) -
 
     page = alice.get(f"{FORGE}/webhooks", limit=1).json()
     rest = alice.get(f"{FORGE}/webhooks", limit=1, cursor=page["next"]).json()
-    told = [(each["delivery"], each["event"]) for each in page["webhooks"] + rest["webhooks"]]
-    assert (told, rest["next"]) == ([("d-2", "ping"), ("d-1", "push")], None)
+    deliveries = [(each["delivery"], each["event"]) for each in page["webhooks"] + rest["webhooks"]]
+    assert (deliveries, rest["next"]) == ([("d-2", "ping"), ("d-1", "push")], None)
     assert rest["webhooks"][0]["outcome"].startswith("fetching main")
 
     renewed = alice.post(f"{FORGE}/secret").json()["secret"]

@@ -50,9 +50,9 @@ def content(count: int = MANY, **changes: Any) -> bytes:
 def queued(client: ApiClient, body: bytes) -> dict[str, Any]:
     answer = send(client, "results.jsonl", body)
     assert answer.status_code == 202, answer.content
-    told: dict[str, Any] = answer.json()
-    assert answer["Location"] == told["url"] == f"/api/v1/results/imports/{told['id']}"
-    return told
+    upload: dict[str, Any] = answer.json()
+    assert answer["Location"] == upload["url"] == f"/api/v1/results/imports/{upload['id']}"
+    return upload
 
 
 def queued_lines(client: ApiClient, folder: Path, count: int = 60) -> ResultImport:
@@ -72,8 +72,8 @@ def work() -> None:
 def read(client: ApiClient, pk: str) -> dict[str, Any]:
     answer = client.get(f"results/imports/{pk}")
     assert answer.status_code == 200
-    found: dict[str, Any] = answer.json()
-    return found
+    report: dict[str, Any] = answer.json()
+    return report
 
 
 def test_a_large_file_is_imported_in_steps_and_once(
@@ -99,8 +99,8 @@ def test_a_large_file_is_imported_in_steps_and_once(
 
     again = queued(alice, content())
     work()
-    told = read(alice, again["id"])
-    assert (told["accepted"], told["repeated"], told["errors"]) == (0, MANY, [])
+    report = read(alice, again["id"])
+    assert (report["accepted"], report["repeated"], report["errors"]) == (0, MANY, [])
     assert Reading.objects.count() == MANY
     listed = alice.get("results/imports").json()["imports"]
     assert [each["id"] for each in listed] == [again["id"], first["id"]]
@@ -111,19 +111,19 @@ def test_an_invalid_file_is_refused_at_upload_or_by_the_import(
 ) -> None:
     early = b"{}\n" + content()
     assert send(alice, "results.jsonl", early).json()["field"] == "line 1"
-    told = queued(alice, content() + b"\n{}\n" + content(10))
+    upload = queued(alice, content() + b"\n{}\n" + content(10))
     work()
-    found = read(alice, told["id"])
-    assert (found["state"], found["accepted"]) == ("failed", 0)
-    assert found["errors"][0]["field"] == f"line {MANY + 1}"
+    report = read(alice, upload["id"])
+    assert (report["state"], report["accepted"]) == ("failed", 0)
+    assert report["errors"][0]["field"] == f"line {MANY + 1}"
     assert not Reading.objects.exists()
 
     taken = content() + b"\n" + line(1, id="n0", note="other").encode()
-    told = queued(alice, taken)
+    upload = queued(alice, taken)
     work()
-    found = read(alice, told["id"])
-    assert found["state"] == "failed"
-    assert "the id 'n0'" in found["errors"][0]["detail"]
+    report = read(alice, upload["id"])
+    assert report["state"] == "failed"
+    assert "the id 'n0'" in report["errors"][0]["detail"]
 
 
 def test_concurrent_imports_of_a_team_are_limited_and_hidden_from_others(
@@ -138,14 +138,14 @@ def test_concurrent_imports_of_a_team_are_limited_and_hidden_from_others(
 
 
 def test_an_import_ends_with_its_token(world: World, alice: ApiClient) -> None:
-    told = queued(alice, content())
+    upload = queued(alice, content())
     reader = send(alice, "results.jsonl", line(1).encode())
     assert reader.status_code == 200
     ApiToken.objects.update(revoked_at=Now())
     work()
-    found = ResultImport.objects.get(pk=told["id"])
-    assert found.state == "failed"
-    assert "was revoked" in found.faults[0][1]
+    result_import = ResultImport.objects.get(pk=upload["id"])
+    assert result_import.state == "failed"
+    assert "was revoked" in result_import.faults[0][1]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_each_import_step_checks_the_permission_of_the_sender(
 ) -> None:
     monkeypatch.setattr(bulk_import, "BATCH", 20)
     monkeypatch.setattr(import_steps, "STEP_S", 0.0)
-    told = queued_lines(alice, tmp_path)
+    result_import = queued_lines(alice, tmp_path)
     for _ in ("checked", "one batch stored"):
         assert import_some()
     user = world.personas.alice.user
@@ -177,38 +177,38 @@ def test_each_import_step_checks_the_permission_of_the_sender(
     else:
         Membership.objects.filter(user=user).delete()
     work()
-    told.refresh_from_db()
-    assert (told.state, told.done) == ("failed", 20)
-    assert words in told.faults[0][1]
+    result_import.refresh_from_db()
+    assert (result_import.state, result_import.done) == ("failed", 20)
+    assert words in result_import.faults[0][1]
     assert Reading.objects.count() == 20
 
 
 def test_an_unexpected_error_is_reported_by_its_type_and_frees_the_claim(
     world: World, alice: ApiClient, settings: Any, tmp_path: Path
 ) -> None:
-    told = queued_lines(alice, tmp_path)
+    result_import = queued_lines(alice, tmp_path)
     folder = Path(settings.DATA_DIR) / "imports"
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.write_text("not a folder")
     for _ in range(import_steps.MOST_TRIES):
         assert import_some()
-        told.refresh_from_db()
-        assert (told.state, told.claim) == ("running", None)
+        result_import.refresh_from_db()
+        assert (result_import.state, result_import.claim) == ("running", None)
         assert not import_some(), "it waits for its next try"
         ResultImport.objects.update(claimed_until=Now() - timedelta(seconds=1))
     work()
-    [error] = read(alice, str(told.pk))["errors"]
+    [error] = read(alice, str(result_import.pk))["errors"]
     assert "FileExistsError" in error["detail"]
     assert "worker ended" not in error["detail"]
     assert str(tmp_path) not in error["detail"], "members see no paths of the server"
 
-    told = queued_lines(alice, tmp_path)
+    result_import = queued_lines(alice, tmp_path)
     import_some()
     folder.unlink()
     ResultImport.objects.update(claimed_until=None)
     work()
-    told.refresh_from_db()
-    assert (told.state, told.faults, told.accepted) == ("done", [], 60)
+    result_import.refresh_from_db()
+    assert (result_import.state, result_import.faults, result_import.accepted) == ("done", [], 60)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -245,7 +245,7 @@ def _is_waiting_for_lock() -> bool:
 def test_an_import_that_kills_its_workers_is_abandoned(
     world: World, alice: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = queued(alice, content())
+    upload = queued(alice, content())
 
     def die(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
@@ -257,15 +257,15 @@ def test_an_import_that_kills_its_workers_is_abandoned(
         assert not import_some(), "somebody has it"
         ResultImport.objects.update(claimed_until=Now() - timedelta(seconds=1))
     assert import_some()
-    found = read(alice, told["id"])
-    assert found["state"] == "failed"
-    assert "import failed" in found["errors"][0]["detail"]
+    report = read(alice, upload["id"])
+    assert report["state"] == "failed"
+    assert "import failed" in report["errors"][0]["detail"]
 
 
 def test_ended_imports_and_files_of_killed_workers_are_deleted(
     world: World, alice: ApiClient, settings: Any
 ) -> None:
-    told = queued(alice, content())
+    upload = queued(alice, content())
     left = Path(settings.DATA_DIR) / "imports" / "left.jsonl"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"{}")
@@ -280,7 +280,7 @@ def test_ended_imports_and_files_of_killed_workers_are_deleted(
     work()
     ResultImport.objects.update(ended_at=F("ended_at") - timedelta(days=31))
     prune_imports()
-    assert alice.get(f"results/imports/{told['id']}").status_code == 404
+    assert alice.get(f"results/imports/{upload['id']}").status_code == 404
 
 
 WORKER = """
@@ -297,31 +297,31 @@ def test_a_killed_worker_loses_and_duplicates_nothing(
     world: World, alice: ApiClient, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk_import, "BATCH", 20)
-    told = queued(alice, content())
+    upload = queued(alice, content())
     own = {
         "DATABASE_URL": own_database_url(),
         "PITWALL_DATA_DIR": str(settings.DATA_DIR),
         "PITWALL_ALLOW_LOCAL_REPOSITORIES": "1",
         "DJANGO_SETTINGS_MODULE": "orchestrator.config.settings",
     }
-    found = ResultImport.objects.get(pk=told["id"])
+    result_import = ResultImport.objects.get(pk=upload["id"])
     for _ in range(3):
-        before = found.done
+        before = result_import.done
         worker = subprocess.Popen(
             [sys.executable, "-c", WORKER], cwd=ROOT, env={**os.environ, **own}
         )
         give_up = time.monotonic() + 60
-        while found.done <= before and time.monotonic() < give_up:
-            found.refresh_from_db()
+        while result_import.done <= before and time.monotonic() < give_up:
+            result_import.refresh_from_db()
         worker.send_signal(signal.SIGKILL)
         worker.wait()
-        found.refresh_from_db()
-        assert before < found.done
+        result_import.refresh_from_db()
+        assert before < result_import.done
         ResultImport.objects.update(claimed_until=Now() - timedelta(seconds=1))
-    assert found.done < MANY, "it was killed in the middle"
+    assert result_import.done < MANY, "it was killed in the middle"
     work()
-    found.refresh_from_db()
-    assert (found.state, found.done, found.accepted) == ("done", MANY, MANY)
+    result_import.refresh_from_db()
+    assert (result_import.state, result_import.done, result_import.accepted) == ("done", MANY, MANY)
     assert Reading.objects.count() == MANY
     assert sum(Point.objects.values_list("trials", flat=True)) == MANY
 

@@ -359,10 +359,10 @@ def test_uploaded_results_are_in_reports(world: World, alice: ApiClient) -> None
 def test_uploaded_results_have_a_history(world: World, alice: ApiClient) -> None:
     send(alice, result(), result(commit="c" * 40, metrics={"requests.rate": 900}))
     case = Case.objects.get()
-    found = alice.get(
+    history = alice.get(
         "history", benchmark="hello", case=case.key, host="ci-7", metric="requests.rate"
     ).json()
-    values = [point["value"] for point in found["points"]]
+    values = [point["value"] for point in history["points"]]
     assert values == pytest.approx([1000.0, 900.0])
 
 

@@ -18,12 +18,12 @@ def test_every_load_tool_is_listed_with_its_description(alice):
     shown = {each["name"]: each for each in alice.get("load-tools").json()["load_tools"]}
     assert list(shown) == list(TOOLS)
     for name, tool in TOOLS.items():
-        told, sheet = shown[name], tool.sheet
-        assert {(each["protocol"], each["tls"]) for each in told["protocols"]} == sheet.protocols
-        assert (told["open_loop"], told["distribution"]) == (sheet.open_loop, sheet.distribution)
-        assert (told["reports_errors"], told["bytes_out"]) == (sheet.errors, sheet.bytes_out)
-        assert told["caveats"] == list(sheet.caveats)
-        assert told["errors"] == []
+        entry, sheet = shown[name], tool.sheet
+        assert {(each["protocol"], each["tls"]) for each in entry["protocols"]} == sheet.protocols
+        assert (entry["open_loop"], entry["distribution"]) == (sheet.open_loop, sheet.distribution)
+        assert (entry["reports_errors"], entry["bytes_out"]) == (sheet.errors, sheet.bytes_out)
+        assert entry["caveats"] == list(sheet.caveats)
+        assert entry["errors"] == []
 
 
 def test_only_hosts_of_the_team_are_listed(world, alice, mallory):

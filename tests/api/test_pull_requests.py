@@ -18,13 +18,13 @@ from tests.support.http_servers import StandIn, standing_in
 @pytest.fixture
 def forge(world: Any, settings: Any) -> Iterator[StandIn]:
     settings.ALLOWED_INTERNAL_NETWORKS = ["127.0.0.0/8"]
-    with standing_in("github") as found:
+    with standing_in("github") as stand_in:
         new = NewConnection(
-            kind="github", repository="ada/server", api_url=found.url, token="s3cret"
+            kind="github", repository="ada/server", api_url=stand_in.url, token="s3cret"
         )
         project = world.personas.alice.team.projects.get()
         save_connection(member=world.personas.alice, project=project, new=new)
-        yield found
+        yield stand_in
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ def test_a_quota_is_reported_and_refuses_the_next_host(
 ):
     world.queue_run()
     call_command("quota", "red", "--hosts", "1", "--queued-minutes", "1", stdout=StringIO())
-    told = bob.get("quotas").json()
-    assert (told["own"], told["hosts"]) == (True, {"used": 1, "limit": 1})
-    assert told["queue"]["limit_s"] == 60
-    assert told["queue"]["used_s"] > 0
-    assert told["storage"] == {"used_bytes": 0, "limit_bytes": 51_200 * 2**20}
-    assert told["mirrors"]["limit_bytes"] == 51_200 * 2**20
-    assert told["mirrors"]["used_bytes"] > 0
+    quotas = bob.get("quotas").json()
+    assert (quotas["own"], quotas["hosts"]) == (True, {"used": 1, "limit": 1})
+    assert quotas["queue"]["limit_s"] == 60
+    assert quotas["queue"]["used_s"] > 0
+    assert quotas["storage"] == {"used_bytes": 0, "limit_bytes": 51_200 * 2**20}
+    assert quotas["mirrors"]["limit_bytes"] == 51_200 * 2**20
+    assert quotas["mirrors"]["used_bytes"] > 0
     key = alice.post("credentials", {"name": "lab key"}).json()["id"]
     new = {
         "name": "next", "profile": "any", "address": "192.0.2.9", "login": "pitwall",

@@ -47,9 +47,9 @@ def test_a_report_has_values_with_intervals(alice, world, saved):
     assert rate["value"] == pytest.approx(800, rel=0.01)
     assert (rate["trials"], rate["unit"], p12["unit"]) == (5, "1/s", "ms")
     assert table["columns"][1]["title"] == "Latency p12"
-    told = alice.get("reports/fast").json()["provenance"]
-    assert {fact["title"] for fact in told["facts"]} >= {"Definition", "Commit", "Trials"}
-    assert [host["name"] for host in told["hosts"]] == ["here"]
+    provenance = alice.get("reports/fast").json()["provenance"]
+    assert {fact["title"] for fact in provenance["facts"]} >= {"Definition", "Commit", "Trials"}
+    assert [host["name"] for host in provenance["hosts"]] == ["here"]
 
 
 def test_a_report_shows_the_requested_commit(alice, world, run, saved):

@@ -23,7 +23,7 @@ def _nothing_remembered() -> None:
 
 
 def line(number: int, **changes: Any) -> str:
-    told = {
+    fields = {
         "benchmark": "hello",
         "host": "ci-7",
         "commit": f"{number:040x}",
@@ -31,7 +31,7 @@ def line(number: int, **changes: Any) -> str:
         "id": f"n{number}",
         **changes,
     }
-    return json.dumps(told)
+    return json.dumps(fields)
 
 
 def send(client: ApiClient, name: str, content: bytes, query: str = "") -> Any:
@@ -48,8 +48,8 @@ def test_a_file_is_imported_once(world: World, alice: ApiClient) -> None:
     again = send(alice, "results.jsonl.gz", gzip.compress(content))
     assert first.json() == {"accepted": 29, "repeated": 0}
     assert again.json() == {"accepted": 0, "repeated": 29}
-    told = Reading.objects.order_by("commit__sha")[0].provenance
-    assert told == {"token": "file results.jsonl", "id": "n1"}
+    provenance = Reading.objects.order_by("commit__sha")[0].provenance
+    assert provenance == {"token": "file results.jsonl", "id": "n1"}
 
 
 def test_an_error_is_reported_with_its_line(world: World, alice: ApiClient) -> None:

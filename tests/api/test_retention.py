@@ -85,16 +85,16 @@ def test_removed_data_is_410_with_a_message(alice, old_run):
 
 def test_the_latency_of_an_old_commit_can_still_be_read(alice, world, old_run):
     case = Trial.objects.filter(job__run=old_run)[0].case.key
-    asked = {
+    query = {
         "case": case, "commit": world.shas[0], "benchmark": "hello", "percentiles": "50,99.5"
     }  # fmt: skip
-    before = alice.get("latency", **asked).json()
-    file = alice.get("latency/histogram", **asked).content
+    before = alice.get("latency", **query).json()
+    file = alice.get("latency/histogram", **query).content
     pruned(old_run)
 
-    after = alice.get("latency", **asked).json()
+    after = alice.get("latency", **query).json()
 
     assert after["percentiles"] == before["percentiles"]
     assert (after["trials"], after["merged_before"], after["requests"]) == ([], 5, 10_000)
-    assert alice.get("latency/histogram", **asked).content == file
-    assert alice.get("latency", **asked, run=str(old_run.pk)).status_code == 410
+    assert alice.get("latency/histogram", **query).content == file
+    assert alice.get("latency", **query, run=str(old_run.pk)).status_code == 410

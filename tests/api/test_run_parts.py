@@ -54,8 +54,8 @@ def test_the_baseline_of_a_run_is_found_by_a_rule(world, alice, baseline, conten
     factories.commit_files(world.repository, {"file.txt": "feature\n"}, 9)
     git(world.repository, "checkout", "--quiet", "main")
     factories.finish_run(factories.make_run(world.personas.alice, world.shas[:1]), [1000])
-    asked = world.run_body(baseline=baseline, contenders=[], ref=contender)
-    answer = alice.post("runs", asked)
+    body = world.run_body(baseline=baseline, contenders=[], ref=contender)
+    answer = alice.post("runs", body)
     assert answer.status_code == 201, answer.content
     assert answer.json()["baseline"]["commit"] == world.shas[place]
 
@@ -83,11 +83,11 @@ def test_a_target_resolution_needs_a_calibration_and_excludes_rounds(world, alic
 
 def test_a_target_resolution_sets_the_rounds(world, alice):
     world.measure_run(1000, 1001)
-    asked = world.run_body(resolution=0.05)
-    planned = alice.post("runs/plan", asked).json()
-    run = alice.post("runs", asked, key="r").json()
+    body = world.run_body(resolution=0.05)
+    planned = alice.post("runs/plan", body).json()
+    run = alice.post("runs", body, key="r").json()
     assert run["rounds"] == planned["rounds"] >= 5
-    assert alice.post("runs", asked, key="r").json()["id"] == run["id"]
+    assert alice.post("runs", body, key="r").json()["id"] == run["id"]
 
 
 def test_results_of_a_run_are_exported_and_imported_by_another_team(world, alice, mallory):

@@ -73,7 +73,7 @@ def test_an_address_that_is_too_long_is_refused_by_a_problem_document(port: int)
         answer, body = ask(port, "GET", f"/api/v1/runs?{urlencode({'benchmark': 'b' * size})}")
         assert (answer.status, answer.reason) == (414, "URI Too Long")
         assert answer.headers["Content-Type"] == "application/problem+json"
-        said = f"the first line of this request has more than {limit_request_line} bytes"
-        assert json.loads(body)["detail"].startswith(said)
+        detail = f"the first line of this request has more than {limit_request_line} bytes"
+        assert json.loads(body)["detail"].startswith(detail)
     read, _ = ask(port, "GET", f"/api/v1/runs?{urlencode({'benchmark': 'b' * 7000})}")
     assert read.status == 401

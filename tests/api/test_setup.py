@@ -32,8 +32,8 @@ def test_a_project_is_added_and_its_commits_are_listed(world, alice, bob, mallor
     rest = alice.get("projects/more/commits", cursor=page["next"]).json()
     assert {page["commits"][0]["commit"], rest["commits"][0]["commit"]} == set(shas)
     assert rest["next"] is None
-    found = alice.get("projects/more/commits", text="version 2").json()["commits"]
-    assert [each["commit"] for each in found] == [shas[1]]
+    commits = alice.get("projects/more/commits", text="version 2").json()["commits"]
+    assert [each["commit"] for each in commits] == [shas[1]]
     refs = alice.get("projects/more/refs").json()
     assert refs["branches"] == [{"branch": "main", "commit": shas[1]}]
     for path in ("", "/commits", "/refs"):
@@ -83,8 +83,8 @@ def test_a_host_is_set_up_step_by_step(world, alice, bob, mallory):
     made = alice.post("hosts", wanted)
     assert (made.status_code, made.json()["state"]) == (201, "unconfirmed")
     host = f"hosts/{made.json()['id']}"
-    asked = alice.post(f"{host}/checks")
-    assert (asked.status_code, asked.json()["running"]) == (202, True)
+    response = alice.post(f"{host}/checks")
+    assert (response.status_code, response.json()["running"]) == (202, True)
     run_checks(Host.objects.get(name="rack-1").pk)
     checks = alice.get(f"{host}/checks").json()
     assert checks["running"] is False

@@ -97,15 +97,15 @@ def test_a_public_project_is_seen_by_everybody_until_it_is_private_again(
 def test_badges_are_shown_by_a_link_or_a_public_project(world: World, alice: ApiClient, settings):
     assert alice.get(BADGES).status_code == 404, "nothing is measured"
     world.measure_run(1000, 900)
-    told = alice.get(BADGES, metric="requests.rate", branch="main").json()
-    value, chart = told["value"], told["chart"]
+    badges = alice.get(BADGES, metric="requests.rate", branch="main").json()
+    value, chart = badges["value"], badges["chart"]
     assert value["markdown"].startswith(f"[![hello: newest value]({value['address']})]")
     assert f'src="{chart["address"]}"' in chart["html"]
-    assert "branch=main" in told["verdict"]["address"]
-    assert (told["public"], opened(value["address"], settings)) == (False, 404)
+    assert "branch=main" in badges["verdict"]["address"]
+    assert (badges["public"], opened(value["address"], settings)) == (False, 404)
     shared = alice.post("share-links", {"page": value["page"]}).json()["url"]
     shown = Client().get(shared.removeprefix(settings.BASE_URL))
     assert b"<svg" in shown.content
     alice.put("projects/server/public", {"public": True})
-    for address in (value["address"], told["verdict"]["address"], chart["address"]):
+    for address in (value["address"], badges["verdict"]["address"], chart["address"]):
         assert opened(address, settings) == 200, address

@@ -21,8 +21,8 @@ def test_lists_of_trials_exclude_and_count_invalid_ones(alice, run):
     assert (len(shown["trials"]), shown["invalid_excluded"]) == (9, 1)
     every = alice.get(f"runs/{run.pk}/trials", invalid="true").json()
     assert (len(every["trials"]), every["invalid_excluded"]) == (10, 0)
-    told = {each["validity"]: each["reasons"] for each in every["trials"]}
-    assert told == {"valid": [], "suspect": [STEAL], "invalid": [ERRORS]}
+    reasons = {each["validity"]: each["reasons"] for each in every["trials"]}
+    assert reasons == {"valid": [], "suspect": [STEAL], "invalid": [ERRORS]}
 
 
 def test_a_comparison_counts_blocks_with_validity_issues(alice, run):

@@ -69,10 +69,10 @@ def back_up(folder: Path) -> Path:
 
 
 def restore(path: Path, url: str, **options: Any) -> str:
-    told = StringIO()
+    output = StringIO()
     with as_our_database(url):
-        call_command("restore", path, quiet=True, stdout=told, stderr=told, **options)
-    return told.getvalue()
+        call_command("restore", path, quiet=True, stdout=output, stderr=output, **options)
+    return output.getvalue()
 
 
 def contents(url: str | None = None) -> dict[str, list[str]]:
@@ -83,25 +83,25 @@ def contents(url: str | None = None) -> dict[str, list[str]]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         names = [name for (name,) in cursor.fetchall()]
-        asked = {name: f'SELECT t::text FROM "{name}" t ORDER BY 1' for name in names}
-        found = {}
-        for name, query in {**asked, "rules": RULES}.items():
+        queries = {name: f'SELECT t::text FROM "{name}" t ORDER BY 1' for name in names}
+        rows = {}
+        for name, query in {**queries, "rules": RULES}.items():
             cursor.execute(query)
-            found[name] = [str(row) for (row,) in cursor.fetchall()]
+            rows[name] = [str(row) for (row,) in cursor.fetchall()]
     # PostgreSQL writes the casts within a condition in another way once it has read them again.
-    found["rules"] = sorted(
-        re.sub(r"::(text|character varying)|[()\[\]]", "", each) for each in found["rules"]
+    rows["rules"] = sorted(
+        re.sub(r"::(text|character varying)|[()\[\]]", "", each) for each in rows["rules"]
     )
-    return found
+    return rows
 
 
 def changed(path: Path, **changes: Any) -> Path:
     """The same backup with another manifest."""
     other = path.with_name("changed.backup")
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(other, "w") as new:
-        told = json.loads(old.read("manifest.json"))
+        manifest = json.loads(old.read("manifest.json"))
         new.writestr("database.dump", old.read("database.dump"))
-        new.writestr("manifest.json", json.dumps({**told, **changes}))
+        new.writestr("manifest.json", json.dumps({**manifest, **changes}))
     return other
 
 
@@ -112,11 +112,11 @@ def test_a_restored_database_has_the_same_rows_and_responses(
     secret = create_token(member=demo_team.personas.alice, name="asks").secret
     client = Client()
     client.force_login(User.objects.get(username="alice"))
-    asked = questions(client, secret, demo_team.shas)
+    expected = questions(client, secret, demo_team.shas)
     before = contents()
     path = back_up(tmp_path)
-    told = restore(path, empty)
-    assert "The backup is restored." in told
+    output = restore(path, empty)
+    assert "The backup is restored." in output
     after = contents(empty)
     assert after.keys() == before.keys()
     assert [name for name in before if before[name] != after[name]] == []
@@ -124,7 +124,7 @@ def test_a_restored_database_has_the_same_rows_and_responses(
     for encoded in Histogram.objects.values_list("encoded", flat=True):
         assert any(bytes(encoded).hex() in row for row in after["results_histogram"])
     with as_our_database(empty):
-        assert questions(client, secret, demo_team.shas) == asked
+        assert questions(client, secret, demo_team.shas) == expected
     manifest = json.loads(zipfile.ZipFile(path).read("manifest.json"))
     counted = {f"public.{name}": len(rows) for name, rows in before.items() if name != "rules"}
     assert manifest["tables"] == counted
@@ -307,8 +307,8 @@ def test_restore_refuses_a_newer_version_and_reports_needed_migrations(
         last = "SELECT max(name) FROM django_migrations WHERE app = 'runs'"
         cursor.execute(f"DELETE FROM django_migrations WHERE app = 'runs' AND name = ({last})")
         older = back_up(small.parent / "older")
-    told = restore(older, empty, replace=True)
-    assert "1 migrations are missing. Run `manage.py migrate`" in told
+    output = restore(older, empty, replace=True)
+    assert "1 migrations are missing. Run `manage.py migrate`" in output
 
 
 def test_a_failed_backup_leaves_no_file(

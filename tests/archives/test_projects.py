@@ -55,9 +55,9 @@ def archive(demo_team: DemoTeam, tmp_path: Path) -> Path:
 
 
 def take(path: Path, **options: Any) -> str:
-    told = StringIO()
-    call_command("import_project", path, team="blue", quiet=True, stdout=told, **options)
-    return told.getvalue()
+    output = StringIO()
+    call_command("import_project", path, team="blue", quiet=True, stdout=output, **options)
+    return output.getvalue()
 
 
 def test_an_imported_project_gives_the_same_responses_and_exists_once(
@@ -72,7 +72,7 @@ def test_an_imported_project_gives_the_same_responses_and_exists_once(
     host = Host.objects.get(team=blue.team, name="here")
     assert (host.state, host.address, host.credential) == ("external", "", None)
     assert stored(blue) == stored(red)
-    assert min(len(found) for found in stored(blue).values()) > 5
+    assert min(len(entries) for entries in stored(blue).values()) > 5
     assert "red/other" not in take(archive, slug="another")
     assert Project.objects.filter(team=blue.team).count() == 2
     with pytest.raises(CommandError, match="which was not imported from this file"):
@@ -86,23 +86,23 @@ def answers(member: Member, shas: list[str]) -> list[Any]:
     secret = create_token(member=member, name=f"asks {create_token}").secret
     client = Client(headers={"Authorization": f"Bearer {secret}"})
     sides = f"project=server&benchmark=many&baseline={shas[0]}&contender={shas[1]}"
-    asked = [f"/api/v1/comparisons?{sides}"]
+    paths = [f"/api/v1/comparisons?{sides}"]
     series = Series.objects.filter(benchmark__project__team=member.team, benchmark__slug="long")
     named = series.order_by("case__key", "metric__key")
-    asked += [
+    paths += [
         f"/api/v1/history?benchmark=long&case={each.case.key}&host=here&metric={each.metric.key}"
         for each in named.select_related("case", "metric")
     ]
-    found = [client.get(path) for path in asked]
-    assert len(asked) > 2
-    assert [each.status_code for each in found] == [200] * len(asked)
-    return [plain(each.json()) for each in found]
+    responses = [client.get(path) for path in paths]
+    assert len(paths) > 2
+    assert [each.status_code for each in responses] == [200] * len(paths)
+    return [plain(each.json()) for each in responses]
 
 
 def stored(member: Member) -> dict[str, dict[tuple[Any, ...], Any]]:
     """Each histogram, load and file to its last byte by the trial that left it, and each reading to
     the last bit of its numbers."""
-    found = {
+    contents = {
         model.__name__: {
             tuple(key): bytes(content)
             for *key, content in model.objects.filter(
@@ -118,7 +118,7 @@ def stored(member: Member) -> dict[str, dict[tuple[Any, ...], Any]]:
     readings = Reading.objects.filter(case__benchmark__project__team=member.team)
     kept = ("case__key", "commit__sha", "at", "validity", "metrics", "values", "provenance")
     rows = Counter(str(row) for row in readings.values_list(*kept))
-    return {**found, "Reading": {(row,): times for row, times in rows.items()}}
+    return {**contents, "Reading": {(row,): times for row, times in rows.items()}}
 
 
 def plain(told: Any, *, without: frozenset[str] = frozenset(OWN)) -> Any:
@@ -238,9 +238,9 @@ def test_import_of_a_damaged_file_changes_nothing(archive: Path) -> None:
         ("manifest.json", lambda text: text.replace(b'version": 1', b'version": 2'), True, "newer"),
         ("manifest.json", lambda text: text.replace(b"commits.jsonl", b"../x.jsonl"), True, "../x"),
     ]  # fmt: skip
-    for name, change, told, message in wrong:
+    for name, change, update_manifest, message in wrong:
         with pytest.raises(CommandError, match=re.escape(message)):
-            take(damaged(archive, name, change, told=told))
+            take(damaged(archive, name, change, told=update_manifest))
     whole = archive.read_bytes()
     archive.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(CommandError, match="damaged, or not an exported project"):

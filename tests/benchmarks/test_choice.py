@@ -53,9 +53,9 @@ CHOICES = {
 
 @pytest.mark.parametrize(("expression", "count"), CHOICES.items())
 def test_an_expression_selects_the_matching_cases(expression: str, count: int) -> None:
-    found = chosen(expression)
-    assert len(found) == count
-    assert found == [case for case in CASES if case in found]
+    cases = chosen(expression)
+    assert len(cases) == count
+    assert cases == [case for case in CASES if case in cases]
 
 
 WRONG = {

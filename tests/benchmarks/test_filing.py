@@ -65,9 +65,9 @@ def test_commits_dropped_by_a_force_push_lose_their_position(
     git(tmp_path / "origin", "reset", "--quiet", "--hard", "main~1")
     commit_files(tmp_path / "origin", {"a": "other"}, 7)
     fetch_now(project)
-    found = places(project)
-    assert found["version 3"] is None
-    assert (found["version 1"], found["version 2"], found["version 7"]) == (0, 1, 2)
+    positions = places(project)
+    assert positions["version 3"] is None
+    assert (positions["version 1"], positions["version 2"], positions["version 7"]) == (0, 1, 2)
     assert not project.commits.get(subject="version 3").mainline
 
 

@@ -42,8 +42,8 @@ def project(personas: Personas, tmp_path: Path) -> Project:
         {".pitwall.yaml": BROKEN},
     ]
     (tmp_path / "origin").rmdir()
-    found, _ = make_project(personas.alice, tmp_path / "origin", versions[:3])
-    return found
+    new_project, _ = make_project(personas.alice, tmp_path / "origin", versions[:3])
+    return new_project
 
 
 def _run(project: Project, *refs: str) -> RunRequest:

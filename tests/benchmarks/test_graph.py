@@ -65,9 +65,9 @@ def test_the_fork_point_of_a_branch_is_found() -> None:
 
 
 def test_overlapping_lines_have_different_lanes() -> None:
-    found = assign_lanes(MERGED, tip="D")
-    assert found.lane == {"A": 0, "B": 0, "C": 0, "M": 0, "D": 0, "x": 1, "y": 1}
-    assert set(found.links) == {("x", "B"), ("M", "y")}
+    lanes = assign_lanes(MERGED, tip="D")
+    assert lanes.lane == {"A": 0, "B": 0, "C": 0, "M": 0, "D": 0, "x": 1, "y": 1}
+    assert set(lanes.links) == {("x", "B"), ("M", "y")}
     two = graph("A:", "x: A", "z: A", "B: A x", "C: B z")
     assert assign_lanes(two, tip="C").lane == {"A": 0, "B": 0, "C": 0, "x": 1, "z": 2} or (
         assign_lanes(two, tip="C").lane == {"A": 0, "B": 0, "C": 0, "x": 2, "z": 1}

@@ -199,11 +199,11 @@ def test_ssh_reaches_no_other_host(host: str, trap: Trap, monkeypatch: Any) -> N
 
 def test_a_name_without_an_address_is_refused(tmp_path: Path, trap: Trap, monkeypatch: Any) -> None:
     """Its server may answer git with an inner address a moment later."""
-    real, asked = socket.getaddrinfo, []
+    real, hosts = socket.getaddrinfo, []
 
     def resolve(host: str, *more: Any, **words: Any) -> Any:
-        asked.append(host)
-        if host == NAME and asked.count(NAME) == 1:
+        hosts.append(host)
+        if host == NAME and hosts.count(NAME) == 1:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return real("127.0.0.1" if host == NAME else host, *more, **words)
 
@@ -218,17 +218,17 @@ def test_a_name_without_an_address_is_refused(tmp_path: Path, trap: Trap, monkey
 
 def test_a_configured_proxy_is_used(served: tuple[str, GitServer, str], tmp_path: Path) -> None:
     _, server, sha = served
-    asked: list[str] = []
+    paths: list[str] = []
 
     def pass_on(got: Got) -> tuple[int, bytes, dict[str, str]]:
-        asked.append(got.path)
+        paths.append(got.path)
         return server(replace(got, path=got.path.removeprefix(f"http://{NAME}")))
 
     with serving(pass_on) as proxy:
         repository = reader(f"http://{NAME}/r.git", tmp_path / "m.git", proxy=proxy)
         repository.fetch()
     assert repository.resolve("main") == sha
-    assert all(path.startswith(f"http://{NAME}/r.git/") for path in asked)
+    assert all(path.startswith(f"http://{NAME}/r.git/") for path in paths)
 
 
 @pytest.mark.parametrize(

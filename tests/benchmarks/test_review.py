@@ -53,29 +53,29 @@ def test_review_names_path_line_and_expectation(
     old: str, new: str, path: str, line: int | None, words: str
 ) -> None:
     assert old in DEFINITION
-    found = review(DEFINITION.replace(old, new))
+    fault = review(DEFINITION.replace(old, new))
 
-    assert isinstance(found, Fault)
-    assert (found.path, found.line) == (path, line)
-    assert words in found.expectation
-    marked = [each.number for each in found.excerpt if each.wrong]
+    assert isinstance(fault, Fault)
+    assert (fault.path, fault.line) == (path, line)
+    assert words in fault.expectation
+    marked = [each.number for each in fault.excerpt if each.wrong]
     assert set(marked) <= {line}
-    assert len(found.excerpt) <= 5
+    assert len(fault.excerpt) <= 5
 
 
 def test_review_reports_cases_duration_tools_and_requirements() -> None:
     source = MATRIX.replace(
         "labels: {language: rust}", "labels: {language: rust}, requires: {cargo: '>=1.70'}"
     )
-    found = review(source + "requires: {git: '*'}\n")
+    report = review(source + "requires: {git: '*'}\n")
 
-    assert isinstance(found, Review)
-    assert (len(found.cases), len(found.unsupported)) == (12, 6)
-    assert found.unsupported[0][1] == "nobody has it any more"
+    assert isinstance(report, Review)
+    assert (len(report.cases), len(report.unsupported)) == (12, 6)
+    assert report.unsupported[0][1] == "nobody has it any more"
     # Six cases of 2 s and 1 s for start and stop.
-    assert found.round_s == pytest.approx(18)
-    assert found.tools == {"oha": 6}
-    assert found.requires == {"cargo": {">=1.70": ["quick"]}, "git": {"*": []}}
+    assert report.round_s == pytest.approx(18)
+    assert report.tools == {"oha": 6}
+    assert report.requires == {"cargo": {">=1.70": ["quick"]}, "git": {"*": []}}
 
 
 def test_review_shows_what_changed_line_by_line() -> None:

@@ -13,10 +13,10 @@ def is_of_the_page(line: ConsoleMessage) -> bool:
 
 def complaints(page: Page) -> list[str]:
     """Errors of scripts and of the console, as they come."""
-    found: list[str] = []
-    page.on("pageerror", lambda error: found.append(str(error)))
-    page.on("console", lambda line: _hear(line, found))
-    return found
+    messages: list[str] = []
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("console", lambda line: _hear(line, messages))
+    return messages
 
 
 def _hear(line: ConsoleMessage, found: list[str]) -> None:

@@ -27,12 +27,12 @@ def violations(page: Page, *, only: tuple[str, ...] = ()) -> list[str]:
     options: dict[str, object] = {"rules": RULES, "resultTypes": ["violations"]}
     if only:
         options["runOnly"] = {"type": "rule", "values": list(only)}
-    found = page.evaluate(
+    results = page.evaluate(
         "([exclude, options]) => axe.run({ exclude }, options)", [MORE_OF_THE_SAME, options]
     )
     return [
         f"{rule['id']}: {node['html'][:160]} {' '.join(node['failureSummary'].split())[:240]}"
-        for rule in found["violations"]
+        for rule in results["violations"]
         for node in rule["nodes"]
     ]
 
@@ -79,6 +79,6 @@ def _weight(response: Response) -> int:
 
 @cache
 def _static_weight(name: str) -> int:
-    found = finders.find(name)
-    content = Path(str(found)).read_bytes() if found else b""
+    path = finders.find(name)
+    content = Path(str(path)).read_bytes() if path else b""
     return min(len(content), len(gzip.compress(content)))

@@ -87,8 +87,8 @@ def _setup_link() -> str:
     """What `make run` prints for an instance without users; empty once there is one."""
     out = StringIO()
     call_command("setup_link", stdout=out)
-    found = re.search(r"http://\S+/setup/\S+", out.getvalue())
-    return found[0] if found else ""
+    match = re.search(r"http://\S+/setup/\S+", out.getvalue())
+    return match[0] if match else ""
 
 
 def _make_account(page: Page, name: str, button: str) -> None:

@@ -97,9 +97,9 @@ def test_arrow_keys_move_along_the_commits_and_announce_them(page: Page, shas: l
 
     expect(page.locator("#pointed-commit")).to_contain_text(f"{shas[40]} Step 40 · Ada")
     expect(page.locator(".legend .description")).to_contain_text("▼ regressed −10.0 %, confirmed")
-    said = chart.get_attribute("aria-valuetext") or ""
-    assert said.startswith(f"commit {shas[40]}")
-    assert "5 trials" in said
+    text = chart.get_attribute("aria-valuetext") or ""
+    assert text.startswith(f"commit {shas[40]}")
+    assert "5 trials" in text
 
 
 def test_the_zoom_is_in_the_address(page: Page, shas: list[str]) -> None:

@@ -65,9 +65,9 @@ def test_thirty_hosts_fit_a_phone(page: Page, world: World) -> None:
     Host.objects.filter(name__in=["rack-07", "rack-21"]).update(state="quarantined", message=reason)
     Host.objects.filter(name="rack-09").update(state="maintenance", message="alice: new fan")
     Host.objects.filter(name="rack-11").update(tags=["quiet", "rack-2"], open_hours="sat-sun")
-    told = {"coretemp Package id 0": 61.4}
+    temperatures = {"coretemp Package id 0": 61.4}
     for host in Host.objects.order_by("name")[:12]:
-        record_snapshot(host=host, facts={"temperatures": told})
+        record_snapshot(host=host, facts={"temperatures": temperatures})
         for place, sigma in enumerate((0.02, 0.012, 0.016, 0.011)):
             run = make_run(alice, world.shas[:1])
             readings = {"case": {"requests.rate": noise(sigma)}}

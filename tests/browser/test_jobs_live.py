@@ -66,10 +66,10 @@ def test_a_log_is_followed_until_its_build_ends(page: Page, build: Build) -> Non
     expect(log).to_contain_text("ld ended with 1")
     expect(log).not_to_have_attribute("hx-trigger", "every 1500ms")
 
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
     page.wait_for_timeout(2_500)
-    assert asked == []
+    assert urls == []
 
 
 def test_a_profile_with_a_remote_load_generator_is_requested(page: Page, world: World) -> None:

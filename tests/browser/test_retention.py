@@ -33,8 +33,8 @@ def test_pages_report_removed_data(page: Page, world: World) -> None:
     trial = Trial.objects.filter(job__run=world.run).order_by("position")[0]
 
     page.goto(f"/trials/{trial.pk}/")
-    told = f"Raw output was removed after 90 days, on {utc_now():%Y-%m-%d}"
-    expect(page.get_by_text(told).first).to_be_visible()
+    message = f"Raw output was removed after 90 days, on {utc_now():%Y-%m-%d}"
+    expect(page.get_by_text(message).first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     page.get_by_role("link", name="retention of the project").click()
     expect(page.get_by_role("heading", name="Removed data")).to_be_visible()

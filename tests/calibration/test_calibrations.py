@@ -59,8 +59,8 @@ class CalibrationWorld(World):
         return plan_run(member=self.personas.alice, request=request)
 
     def forecast(self, **changes: Any) -> str:
-        (found,) = forecast_resolution(self.plan(**changes))
-        return found.text
+        (forecast,) = forecast_resolution(self.plan(**changes))
+        return forecast.text
 
 
 @pytest.fixture
@@ -204,9 +204,9 @@ def test_a_plan_forecasts_the_smallest_change(world: CalibrationWorld) -> None:
     text = world.forecast(rounds=7)
     assert text.startswith(f"With 7 rounds, here detects changes of about {seen:.1f} % in requests")
     assert text.endswith("in requests per second; for 3 % take 8 rounds")
-    (found,) = forecast_resolution(world.plan(rounds=9))
-    assert (found.calibration, found.host) == (calibration, world.host)
-    assert "take" not in found.text
+    (forecast,) = forecast_resolution(world.plan(rounds=9))
+    assert (forecast.calibration, forecast.host) == (calibration, world.host)
+    assert "take" not in forecast.text
 
 
 def test_a_forecast_from_another_benchmark_names_it(world: CalibrationWorld) -> None:

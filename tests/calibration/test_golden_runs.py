@@ -371,12 +371,12 @@ def test_viewers_and_strangers_cannot_set_or_remove_golden_runs(world: GoldenWor
 def test_drift_is_measured_against_the_noise_of_the_machine(
     value: float, earlier: list[float], change: float, allowed: float, drifted: bool
 ) -> None:
-    found = measure_drift(value, earlier, tolerance=0.05)
-    assert found is not None
-    assert found.change == pytest.approx(change)
-    assert found.allowed == pytest.approx(allowed)
-    assert found.drifted is drifted
-    assert (found.low, found.high) == (min(earlier), max(earlier))
+    drift = measure_drift(value, earlier, tolerance=0.05)
+    assert drift is not None
+    assert drift.change == pytest.approx(change)
+    assert drift.allowed == pytest.approx(allowed)
+    assert drift.drifted is drifted
+    assert (drift.low, drift.high) == (min(earlier), max(earlier))
 
 
 @pytest.mark.parametrize("earlier", [[], [100, 100], [0, 0, 0]])

@@ -18,6 +18,6 @@ def test_consecutive_jobs_pass_the_overlap_check() -> None:
 
 @pytest.mark.parametrize("other", [(1.5, 3), (0.5, 1.5), (1.2, 1.8), (0, 9)])
 def test_overlapping_jobs_are_named(other: tuple[float, float]) -> None:
-    (found,) = overlaps([step("one", 1, 2), step("two", *other)])
-    assert "one" in found
-    assert "two" in found
+    (overlap,) = overlaps([step("one", 1, 2), step("two", *other)])
+    assert "one" in overlap
+    assert "two" in overlap

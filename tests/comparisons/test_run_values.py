@@ -98,10 +98,10 @@ def test_a_commit_is_paired_with_a_baseline_of_many_runs(world: RepeatedWorld) -
     world.measure_against(1, 850)
     world.measure_often(0)
     run = world.measure_against(2, 1200)
-    found = world.compared(2)
-    assert found["requests.rate"][2] == 6
-    assert found["requests.rate"][0] == pytest.approx(0.2, abs=0.02)
-    assert world.compared(2, run) == found
+    changes = world.compared(2)
+    assert changes["requests.rate"][2] == 6
+    assert changes["requests.rate"][0] == pytest.approx(0.2, abs=0.02)
+    assert world.compared(2, run) == changes
 
 
 def test_points_are_used_after_trials_were_pruned(world: RepeatedWorld) -> None:
@@ -119,8 +119,8 @@ def test_values_of_other_runs_are_not_read(world: RepeatedWorld) -> None:
     world.measure_often(0)
     world.measure_often(1)
     sides = Side(commit=world.commits[0]), Side(commit=world.commits[1])
-    found = load_run_points(Benchmark.objects.get(), sides, run, metrics=None, filters=(None, None))
-    for side in found:
+    pair = load_run_points(Benchmark.objects.get(), sides, run, metrics=None, filters=(None, None))
+    for side in pair:
         ((measured,),) = (likenesses.values() for likenesses in side.values())
         assert {len(values.values) for values in measured.metrics.values()} == {6}
     whole = load_points(Benchmark.objects.get(), sides[0])

@@ -203,8 +203,8 @@ def test_a_side_of_one_tool_has_only_what_it_measured(
 
 def test_one_case_on_one_host_is_paired(personas: Personas, commits: list[Commit]) -> None:
     measure(personas, commits[:2], [1000, 800])
-    asked = SideQuery(commit=commits[0].sha, case=keys(personas)[8], host="here")
-    report = compare(personas, asked, SideQuery(commit=commits[1].sha))
+    baseline = SideQuery(commit=commits[0].sha, case=keys(personas)[8], host="here")
+    report = compare(personas, baseline, SideQuery(commit=commits[1].sha))
     assert (len(report.cases), report.paired, report.mismatches) == (1, True, ())
 
 
@@ -247,11 +247,11 @@ def test_only_measured_choices_are_offered(personas: Personas, commits: list[Com
     benchmark = Benchmark.objects.get()
     assert load_choices(personas.alice, benchmark).hosts == []
     measure(personas, commits[:1], [1000])
-    found = load_choices(personas.alice, benchmark)
-    assert found.hosts == [("here", "here")]
-    assert found.tools == [("oha", "oha")]
-    assert found.versions == [("1", "version 1")]
-    assert len(found.cases) == 2
+    choices = load_choices(personas.alice, benchmark)
+    assert choices.hosts == [("here", "here")]
+    assert choices.tools == [("oha", "oha")]
+    assert choices.versions == [("1", "version 1")]
+    assert len(choices.cases) == 2
     assert load_recent_commits(personas.alice, benchmark) == commits[:1]
     assert load_choices(personas.mallory, benchmark).cases == []
 

@@ -14,8 +14,8 @@ def test_valid_json_is_unchanged() -> None:
 
 @pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
 def test_characters_that_cannot_be_stored_are_replaced(text: str) -> None:
-    said = json.dumps({text: [text]}).encode()
-    assert parse_json(said) == {"a\ufffdb": ["a\ufffdb"]}
+    data = json.dumps({text: [text]}).encode()
+    assert parse_json(data) == {"a\ufffdb": ["a\ufffdb"]}
 
 
 def test_invalid_utf_8_is_replaced() -> None:

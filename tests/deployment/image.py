@@ -72,16 +72,16 @@ def stages() -> dict[str, Stage]:
     """Those of the Dockerfile, with continued lines joined."""
     text = re.sub(r"^\s*#.*\n", "", (DOCKER / "Dockerfile").read_text(), flags=re.MULTILINE)
     lines = [line.strip() for line in re.sub(r"\\\n", " ", text).splitlines() if line.strip()]
-    found: dict[str, list[tuple[str, str]]] = {}
+    instructions: dict[str, list[tuple[str, str]]] = {}
     name = ""
     for line in lines:
         word, _, rest = line.partition(" ")
         if word == "FROM":
             name = rest.split()[-1]
-            found[name] = []
+            instructions[name] = []
         elif name:
-            found[name].append((word, rest.strip()))
-    return {name: Stage(name=name, lines=tuple(given)) for name, given in found.items()}
+            instructions[name].append((word, rest.strip()))
+    return {name: Stage(name=name, lines=tuple(given)) for name, given in instructions.items()}
 
 
 def compose(*names: str) -> dict:

@@ -82,13 +82,13 @@ def test_nginx_logs_no_secret_from_a_url(site: Site) -> None:
     secrets = [new_secret(kind).text for kind in (Kind.INVITATION, Kind.SHARED_LINK, Kind.SETUP)]
     # What an identity provider sends back has no prefix of ours.
     code = "a-code-of-an-identity-provider"
-    asked = [path.format(secret) for secret in secrets for path in WITH_A_SECRET]
-    asked.append(f"/login/oidc/callback?state=x&code={code}")
+    paths = [path.format(secret) for secret in secrets for path in WITH_A_SECRET]
+    paths.append(f"/login/oidc/callback?state=x&code={code}")
     referer = ("--header", f"Referer: https://{NAME}/invitations/{secrets[0]}")
-    site.curl(f"http://{NAME}{asked[0]}", *referer)
-    for path in asked:
+    site.curl(f"http://{NAME}{paths[0]}", *referer)
+    for path in paths:
         site.curl(f"https://{NAME}{path}", *referer)
-    for path in (*(each for each in asked if each.startswith(QUIET)), "/runs/"):
+    for path in (*(each for each in paths if each.startswith(QUIET)), "/runs/"):
         failed = site.curl(f"https://{NAME}{path}", *TOO_LONG)
         assert failed.status == 413
     logged = site.logged()

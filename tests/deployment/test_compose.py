@@ -163,8 +163,8 @@ def test_image_stages_run_without_root_and_copy_existing_files():
         assert words(stage.all("CMD")[0])
         assert words(stage.all("HEALTHCHECK")[0])
         for text in stage.all("COPY"):
-            if found := re.match(r"--from=(\S+)", text):
-                assert found[1] in stages()
+            if match := re.match(r"--from=(\S+)", text):
+                assert match[1] in stages()
             else:
                 assert all((CHECKOUT / source).exists() for source in text.split()[:-1])
 

@@ -177,12 +177,12 @@ def _seed(image: Image, ssh: int) -> dict[str, str]:
     local = {"PITWALL_ALLOW_LOCAL_REPOSITORIES": "1", "PITWALL_HOST_NETWORKS": "127.0.0.0/8"}
     done = image.run("python", "-c", program, *words_of_host, env=local)
     assert done.returncode == 0, done.stderr
-    told: dict[str, str] = json.loads(done.stdout)
-    return told
+    seed: dict[str, str] = json.loads(done.stdout)
+    return seed
 
 
 def _assert_hardened(image: Image) -> None:
-    said = image.run(
+    stdout = image.run(
         "python", "-c",
         "import os; print(os.getuid(), os.getgid(), os.getgroups(), os.listdir('/'))\n"
         "for path in ('/opt/pitwall/app/x', '/opt/pitwall/static/x', '/x', '/data/x', '/tmp/x'):\n"
@@ -190,13 +190,13 @@ def _assert_hardened(image: Image) -> None:
         "    except OSError as error: print(path, error.strerror)\n"
         "print(open('/proc/self/status').read())",
     ).stdout  # fmt: skip
-    assert said.startswith("10001 10001 []"), said
+    assert stdout.startswith("10001 10001 []"), stdout
     for path in ("/opt/pitwall/app/x", "/opt/pitwall/static/x", "/x"):
-        assert f"{path} Read-only file system" in said
-    assert "/data/x written" in said
-    assert "/tmp/x written" in said
-    assert re.search(r"CapBnd:\s+0{16}\n", said), "it may gain no right"
-    assert re.search(r"NoNewPrivs:\s+1\n", said)
+        assert f"{path} Read-only file system" in stdout
+    assert "/data/x written" in stdout
+    assert "/tmp/x written" in stdout
+    assert re.search(r"CapBnd:\s+0{16}\n", stdout), "it may gain no right"
+    assert re.search(r"NoNewPrivs:\s+1\n", stdout)
 
 
 def _assert_pages(port: int) -> None:
@@ -215,8 +215,8 @@ def _assert_ticks(port: int) -> None:
     """Beat sends, the worker takes up: by what both have counted."""
 
     def pumped() -> bool:
-        found = re.search(r'task_seconds_count\{task="pump"\} (\d+)', _get(port, "/metrics")[1])
-        return bool(found and int(found[1]) >= 2)
+        match = re.search(r'task_seconds_count\{task="pump"\} (\d+)', _get(port, "/metrics")[1])
+        return bool(match and int(match[1]) >= 2)
 
     wait_until(pumped, "no tick is processed")
 

@@ -117,8 +117,8 @@ def test_pitwall_works_with_a_role_that_cannot_change_the_schema(
         client.force_login(User.objects.get(username="alice"))
         sides = f"baseline={demo_team.shas[0]}&contender={demo_team.shas[1]}"
         assert client.get(f"/compare/?benchmark=server/many&{sides}").status_code == 200
-        (found,) = check_database_role()
-        assert found.outcome == "ok", found
+        (finding,) = check_database_role()
+        assert finding.outcome == "ok", finding
         for statement in FORBIDDEN:
             with pytest.raises(DatabaseError) as refused, transaction.atomic():
                 run(statement.format(owner=roles.owner))
@@ -134,8 +134,8 @@ def test_pitwall_works_with_a_role_that_cannot_change_the_schema(
         roles.make_in(other, tmp_path)
         with as_our_database(as_role(other, roles.owner)):
             call_command("restore", backup, quiet=True, verbosity=0)
-            (found,) = check_database_role()
-            assert found.outcome != "ok", "the owner is not the role of run time"
+            (finding,) = check_database_role()
+            assert finding.outcome != "ok", "the owner is not the role of run time"
         with as_our_database(as_role(other, roles.ours)):
             assert User.objects.filter(username="alice").exists()
             User.objects.create_user(username="dave")
@@ -145,9 +145,9 @@ def test_pitwall_works_with_a_role_that_cannot_change_the_schema(
 
 def test_the_doctor_warns_of_a_superuser() -> None:
     with as_our_database(as_role(own_database_url(), SUPERUSER)):
-        (found,) = check_database_role()
-    assert "a superuser" in found.said
-    assert "roles.sql" in found.remedy
+        (finding,) = check_database_role()
+    assert "a superuser" in finding.said
+    assert "roles.sql" in finding.remedy
 
 
 def run(statement: str) -> None:

@@ -100,8 +100,8 @@ def test_an_older_database_gets_two_roles_by_the_documented_commands(
             cursor.execute("CREATE TABLE of_the_next_version (id serial)")
             cursor.execute("ALTER FUNCTION accounts_audit_stays() RENAME TO accounts_audit_remains")
     with as_our_database(old_server.url):
-        (found,) = check_database_role()
-        assert found.outcome == "ok", found
+        (finding,) = check_database_role()
+        assert finding.outcome == "ok", finding
         User.objects.create_user(username="dave")
         with connection.cursor() as cursor:
             cursor.execute("INSERT INTO of_the_next_version DEFAULT VALUES")

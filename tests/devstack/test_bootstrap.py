@@ -47,14 +47,14 @@ def begin(checkout: Path, *args: str) -> subprocess.Popen[str]:
 
 def bootstrap(checkout: Path, *args: str) -> str:
     process = begin(checkout, *args)
-    said = process.communicate(timeout=60)[0]
-    assert process.returncode == 0, said
-    return said
+    output = process.communicate(timeout=60)[0]
+    assert process.returncode == 0, output
+    return output
 
 
 def installations(checkout: Path) -> list[str]:
-    asked = checkout / "bin" / "asked"
-    return asked.read_text().splitlines() if asked.exists() else []
+    log = checkout / "bin" / "asked"
+    return log.read_text().splitlines() if log.exists() else []
 
 
 def test_bootstrap_installs_once_with_hashes(checkout):

@@ -78,8 +78,8 @@ def first_match(lines: Iterator[str], pattern: str) -> str:
     seen = []
     for line in lines:
         seen.append(line)
-        if found := re.search(pattern, line):
-            return found[0]
+        if match := re.search(pattern, line):
+            return match[0]
     pytest.fail("".join(seen))
 
 

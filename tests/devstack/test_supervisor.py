@@ -23,8 +23,8 @@ def is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     # An orphan that nobody has reaped yet is dead all the same.
-    said = subprocess.run(["ps", "-p", str(pid), "-o", "stat="], capture_output=True, text=True)
-    return said.stdout.strip()[:1] not in {"", "Z"}
+    result = subprocess.run(["ps", "-p", str(pid), "-o", "stat="], capture_output=True, text=True)
+    return result.stdout.strip()[:1] not in {"", "Z"}
 
 
 def pids(folder: Path) -> list[int]:
@@ -137,18 +137,18 @@ def test_supervisor_starts_a_service_again_that_died(supervised, tmp_path):
 def test_supervisor_ends_everything_when_a_service_without_restarts_dies(supervised, tmp_path):
     process = supervised()
     os.kill(int((tmp_path / "first.pid").read_text()), signal.SIGKILL)
-    said = process.communicate(timeout=60)[0]
+    output = process.communicate(timeout=60)[0]
     assert process.returncode == 1
-    assert "first died (ended by SIGKILL)" in said
+    assert "first died (ended by SIGKILL)" in output
     assert not any(is_alive(pid) for pid in pids(tmp_path))
 
 
 def test_supervisor_shows_the_log_of_a_service_that_does_not_start(tmp_path):
     process = start(tmp_path, "short-lived")
-    said = process.communicate(timeout=60)[0]
+    output = process.communicate(timeout=60)[0]
     assert process.returncode == 1
-    assert "third did not start (exit status 3)" in said
-    assert "I give up" in said
+    assert "third did not start (exit status 3)" in output
+    assert "I give up" in output
     assert events(tmp_path) == ["second ends", "closing", "first ends"]
 
 

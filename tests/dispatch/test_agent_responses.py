@@ -51,7 +51,7 @@ def test_invalid_facts_are_an_error_of_the_host(facts: Any) -> None:
 
 
 def test_valid_responses_are_accepted_with_additional_fields() -> None:
-    told = {**STATUS, "events": [{"t": 1, "event": "tuned", "more": {"a": "b\0"}}]}
-    found = agent_that_says(told).status("j", "s", 0)
-    assert found["events"] == [{"t": 1, "event": "tuned", "more": {"a": "b\ufffd"}}]
+    response = {**STATUS, "events": [{"t": 1, "event": "tuned", "more": {"a": "b\0"}}]}
+    status = agent_that_says(response).status("j", "s", 0)
+    assert status["events"] == [{"t": 1, "event": "tuned", "more": {"a": "b\ufffd"}}]
     assert agent_that_says(FACTS).facts() == FACTS["facts"]

@@ -40,19 +40,19 @@ def used_and_closed(hub: Any, connect: Connect) -> Any:
     connection.transport.register_with_event_loop(connection.connection, hub)
     channel = connection.channel()
     channel.client.ping()
-    found = weakref.ref(connection.transport)
+    reference = weakref.ref(connection.transport)
     connection.collect()
-    return found
+    return reference
 
 
 def left(hub: Any, connect: Connect) -> tuple[int, int, int]:
     """Ticks, timers and transports that there still are after three connections."""
     transports = [used_and_closed(hub, connect) for _ in range(3)]
     timers = [entry for *_, entry in hub.timer._queue if not entry.canceled]
-    found = len(hub.on_tick), len(timers)
+    counts = len(hub.on_tick), len(timers)
     hub.timer.clear()
     gc.collect()
-    return *found, sum(each() is not None for each in transports)
+    return *counts, sum(each() is not None for each in transports)
 
 
 def test_a_closed_broker_connection_leaves_no_references(hub: Any) -> None:

@@ -28,9 +28,9 @@ def _calibrate(*args: str, **options: Any) -> str:
 def test_a_calibration_is_queued_as_an_admin_of_the_team(
     personas: Personas, shas: list[str]
 ) -> None:
-    told = _calibrate("here", "server/hello", "--pairs", "6", "--commit", shas[0])
+    output = _calibrate("here", "server/hello", "--pairs", "6", "--commit", shas[0])
     run = Run.objects.get()
-    assert told == f"run {run.pk}: 12 rounds\n"
+    assert output == f"run {run.pk}: 12 rounds\n"
     assert (run.trigger, run.requested_by) == ("calibration", personas.alice.user)
     assert run.variants.get().commit.sha == shas[0]
 

@@ -34,11 +34,11 @@ def tls_in_plans(job: Job) -> dict[str, dict[str, Any]]:
 
 
 def test_all_hosts_trust_one_authority_and_only_the_server_has_the_key(job: Job) -> None:
-    found = tls_in_plans(job)
-    assert found["a"]["ca"] == found["b"]["ca"]
-    assert "PRIVATE KEY" in found["a"]["key"]
-    assert "CERTIFICATE" in found["a"]["cert"]
-    assert (found["b"]["cert"], found["b"]["key"]) == (None, None)
+    tls = tls_in_plans(job)
+    assert tls["a"]["ca"] == tls["b"]["ca"]
+    assert "PRIVATE KEY" in tls["a"]["key"]
+    assert "CERTIFICATE" in tls["a"]["cert"]
+    assert (tls["b"]["cert"], tls["b"]["key"]) == (None, None)
 
 
 def test_later_plans_of_a_job_have_the_same_certificates(job: Job) -> None:

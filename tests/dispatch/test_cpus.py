@@ -34,8 +34,8 @@ def test_nothing_is_pinned_if_the_definition_disables_it() -> None:
 
 def test_cpu_counts_of_the_definition_are_kept_and_the_rest_shared() -> None:
     shares = [Share(name="server", cpus=1), TOOL, Share(name="service:redis", cpus=2)]
-    found = assign_cpus(6, shares, pin=True)
-    assert found == {"server": [1], "service:redis": [2, 3], "tool": [4, 5]}
+    cpus = assign_cpus(6, shares, pin=True)
+    assert cpus == {"server": [1], "service:redis": [2, 3], "tool": [4, 5]}
 
 
 def test_cpu_0_is_used_only_if_there_are_too_few_cpus() -> None:

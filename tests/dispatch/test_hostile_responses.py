@@ -147,9 +147,9 @@ def test_a_build_of_a_commit_that_is_not_of_the_job_is_refused(job: Job) -> None
 
 def test_a_journal_with_more_events_than_a_round_has_is_refused(job: Job) -> None:
     answer(job, *[{"event": "phase", "phase": "measuring"}] * 4000)
-    found = look(job)
-    assert "its journal has 4000 new events" in found.message
-    assert found.state == JobState.FAILED
+    failed_job = look(job)
+    assert "its journal has 4000 new events" in failed_job.message
+    assert failed_job.state == JobState.FAILED
 
 
 def test_a_trial_of_another_job_is_not_shown_as_its_own(
@@ -177,9 +177,9 @@ def test_a_step_that_kills_its_worker_is_counted(job: Job) -> None:
         Job.objects.filter(pk=job.pk).update(claimed_until=Now() - timedelta(seconds=1))
     before = len(calls_of(job))
     engine.advance(job.pk)
-    found = Job.objects.get(pk=job.pk)
-    assert (found.state, found.attempt, found.failures) == (JobState.QUEUED, 2, 0)
-    assert f"{MAX_POLL_FAILURES} workers in a row ended in the middle of the step" in found.message
+    record = Job.objects.get(pk=job.pk)
+    assert (record.state, record.attempt, record.failures) == (JobState.QUEUED, 2, 0)
+    assert f"{MAX_POLL_FAILURES} workers in a row ended in the middle of the step" in record.message
     assert len(calls_of(job)) == before
     Job.objects.filter(pk=job.pk).update(attempt=MAX_ATTEMPTS, state=JobState.MEASURING)
     Job.objects.filter(pk=job.pk).update(failures=99, poll_at=Now())

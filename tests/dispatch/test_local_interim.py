@@ -35,15 +35,15 @@ def carried_out(
 
     `invalid`: a round that does not count.
     """
-    found: dict[str, MeasuredTrial] = {}
+    trials: dict[str, MeasuredTrial] = {}
     taken = {1: 0, 2: 0}
     for number in range(1, rows.rounds + 1):
         going_on = analyses.open_cases()
         for trial in (each for each in rows.trials if each.round == number):
             if trial.case_id in going_on:
-                found[str(trial.pk)] = measured(trial, change, invalid=number == invalid)
+                trials[str(trial.pk)] = measured(trial, change, invalid=number == invalid)
                 taken[trial.case_id] = number
-        analyses.analyse(found, number)
+        analyses.analyse(trials, number)
     return list(taken.values())
 
 

@@ -24,12 +24,12 @@ def local_rows(shas: str = "ab") -> LocalRows:
 
 def measure_all(rows: LocalRows) -> dict[str, MeasuredTrial]:
     """The contender has 20 % less requests per second."""
-    found = {}
+    trials = {}
     for trial in rows.trials:
         rate = (1000 + trial.round) * (1 - 0.2 * trial.variant.position)
         readings = {"requests.rate": rate, "latency.p50": 4 / rate}
-        found[str(trial.pk)] = MeasuredTrial(readings=readings)
-    return found
+        trials[str(trial.pk)] = MeasuredTrial(readings=readings)
+    return trials
 
 
 def trial_id(rows: LocalRows, case: int, variant: int, number: int) -> str:
@@ -65,12 +65,12 @@ def test_a_local_comparison_has_the_form_of_the_api() -> None:
 
 def test_a_failed_trial_excludes_its_block_and_a_suspect_one_does_not() -> None:
     rows = local_rows()
-    found = measure_all(rows)
-    found[trial_id(rows, 1, 1, 3)] = MeasuredTrial(failure="the server died")
+    trials = measure_all(rows)
+    trials[trial_id(rows, 1, 1, 3)] = MeasuredTrial(failure="the server died")
     suspect = trial_id(rows, 1, 0, 5)
-    found[suspect] = MeasuredTrial(readings=found[suspect].readings, reasons=("swapping: 4 MiB",))
+    trials[suspect] = MeasuredTrial(readings=trials[suspect].readings, reasons=("swapping: 4 MiB",))
 
-    report = build_local_report(rows, found, [])
+    report = build_local_report(rows, trials, [])
 
     first = cases_by_id(report)[1]
     assert (first["excluded_blocks"], first["suspect_blocks"]) == (1, 1)
@@ -81,12 +81,12 @@ def test_a_failed_trial_excludes_its_block_and_a_suspect_one_does_not() -> None:
 
 def test_a_case_without_trials_is_inconclusive() -> None:
     rows = local_rows()
-    found = measure_all(rows)
+    trials = measure_all(rows)
     for number in range(1, ROUNDS + 1):
         for variant in (0, 1):
-            del found[trial_id(rows, 2, variant, number)]
+            del trials[trial_id(rows, 2, variant, number)]
 
-    cases = cases_by_id(build_local_report(rows, found, []))
+    cases = cases_by_id(build_local_report(rows, trials, []))
 
     assert cases[1]["verdict"] == "regressed"
     assert cases[2]["verdict"] == "inconclusive"

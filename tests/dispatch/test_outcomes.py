@@ -40,8 +40,8 @@ def set_trials(job: Job, *connections: int, state: str, code: str = "", message:
 
 
 def left(job: Job) -> set[int]:
-    found = job.trials.filter(state="planned").select_related("case")
-    return {trial.case.parameters["connections"] for trial in found}
+    trials = job.trials.filter(state="planned").select_related("case")
+    return {trial.case.parameters["connections"] for trial in trials}
 
 
 def test_a_case_that_keeps_failing_is_skipped_and_the_others_continue(job: Job) -> None:

@@ -130,13 +130,13 @@ def test_a_variable_that_names_an_axis_is_for_the_server_only() -> None:
 def lacking(job: Job, name: str) -> None:
     """The target says that it does not have the program."""
     assert job.host is not None
-    said = {**FACTS, "languages": {**FACTS["languages"], name: None}}
-    job.snapshot = record_snapshot(host=job.host, facts=said)
+    changed_facts = {**FACTS, "languages": {**FACTS["languages"], name: None}}
+    job.snapshot = record_snapshot(host=job.host, facts=changed_facts)
 
 
 def unsupported(job: Job) -> dict[str, str]:
-    found = job.trials.filter(state="unsupported").select_related("case")
-    return {str(trial.case.parameters["system"]): trial.message for trial in found}
+    trials = job.trials.filter(state="unsupported").select_related("case")
+    return {str(trial.case.parameters["system"]): trial.message for trial in trials}
 
 
 def test_cases_that_the_hosts_cannot_measure_are_marked(job: Job) -> None:

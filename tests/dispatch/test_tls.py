@@ -125,12 +125,12 @@ def test_a_load_tool_trusts_the_certificate(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text(certificates.ca)
     (tmp_path / "other.pem").write_text(made("127.0.0.1").ca)
     with served(certificates, tmp_path) as port:
-        said = {
+        outputs = {
             name: load(tmp_path / name, f"https://localhost:{port}")
             for name in ("ca.pem", "other.pem")
         }
-    assert "certificate" not in said["ca.pem"]
-    assert "invalid peer certificate" in said["other.pem"]
+    assert "certificate" not in outputs["ca.pem"]
+    assert "invalid peer certificate" in outputs["other.pem"]
 
 
 START = ["{python}", "server.py", "--port", "{port}"]

@@ -82,9 +82,9 @@ def test_a_missing_tool_is_reported_with_a_fix(
 ) -> None:
     with pytest.raises(HostSetupError) as caught:
         locate_tool("oha", facts(oha=theirs))
-    said = str(caught.value)
-    assert said.startswith(f"oha 1.14.0 or newer is missing: {complaint}")
-    assert f"PITWALL_OHA to such a binary for {platform.system()} {platform.machine()}" in said
+    message = str(caught.value)
+    assert message.startswith(f"oha 1.14.0 or newer is missing: {complaint}")
+    assert f"PITWALL_OHA to such a binary for {platform.system()} {platform.machine()}" in message
 
 
 @pytest.mark.parametrize("features", [[], None])
@@ -119,12 +119,12 @@ def test_a_script_needs_no_binary(install: Install) -> None:
 def test_real_tools_are_recognised(settings: Any) -> None:
     names = ("oha", "ghz", "k6", "wrk", "h2load")
     settings.LOAD_TOOLS = {name: str(tool(name)) for name in names}
-    found = {name: find_own_tool(name) for name in names}
-    assert {name: own is not None and own.version is not None for name, own in found.items()} == (
+    tools = {name: find_own_tool(name) for name in names}
+    assert {name: own is not None and own.version is not None for name, own in tools.items()} == (
         dict.fromkeys(names, True)
     )
-    assert found["oha"] is not None
-    assert found["oha"].features == H3
+    assert tools["oha"] is not None
+    assert tools["oha"].features == H3
 
 
 def test_a_feature_is_needed_if_one_case_needs_it() -> None:

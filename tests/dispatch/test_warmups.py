@@ -34,9 +34,9 @@ def warmups(job: Job, number: int) -> set[float]:
 def measured(job: Job, number: int, *reasons: str) -> None:
     """One variant's trial of a round, with these reasons; the other one's without."""
     trials = list(job.trials.filter(round=number).order_by("position"))
-    for trial, told in zip(trials, (list(reasons), []), strict=True):
+    for trial, own_reasons in zip(trials, (list(reasons), []), strict=True):
         Trial.objects.filter(pk=trial.pk).update(
-            state="measured", validity="suspect" if told else "valid", reasons=told
+            state="measured", validity="suspect" if own_reasons else "valid", reasons=own_reasons
         )
 
 

@@ -31,9 +31,9 @@ def test_folders_of_tests_are_packages_or_known_kinds() -> None:
 
 def test_no_test_name_begins_with_a_pronoun() -> None:
     pronoun = re.compile(r"def (test_(?:it|its|he|she|they|their)_\w+)")
-    found = {
+    violations = {
         str(path.relative_to(ROOT)): names
         for path in TESTS.rglob("test_*.py")
         if (names := pronoun.findall(path.read_text()))
     }
-    assert found == {}
+    assert violations == {}

@@ -164,13 +164,13 @@ def retired(text: str) -> list[str]:
 
 
 def test_no_code_defines_a_retired_name():
-    found = []
+    faults = []
     for package in PACKAGES:
         for path in sorted((CHECKOUT / package).rglob("*.py")):
             name = str(path.relative_to(CHECKOUT))
             if not ELSEWHERE.match(name) and "/suites/" not in name:
-                found += [f"{name}:{fault}" for fault in retired(path.read_text())]
-    assert found == []
+                faults += [f"{name}:{fault}" for fault in retired(path.read_text())]
+    assert faults == []
 
 
 def no_nouns_or_verbs(text: str) -> list[str]:
@@ -187,13 +187,13 @@ def no_nouns_or_verbs(text: str) -> list[str]:
 
 
 def test_no_function_is_named_by_a_participle_or_a_preposition():
-    found = []
+    faults = []
     for package in PACKAGES:
         for path in sorted((CHECKOUT / package).rglob("*.py")):
             name = str(path.relative_to(CHECKOUT))
             if "/suites/" not in name:
-                found += [f"{name}:{fault}" for fault in no_nouns_or_verbs(path.read_text())]
-    assert found == []
+                faults += [f"{name}:{fault}" for fault in no_nouns_or_verbs(path.read_text())]
+    assert faults == []
 
 
 @pytest.mark.parametrize("text", ["def _told(): ...", "def load_of(x): ...", "class Found: ..."])
@@ -207,13 +207,13 @@ def test_no_page_has_a_retired_name():
 
 
 def test_no_module_has_a_retired_name():
-    found = [
+    paths = [
         f"{folder}/{module}.py"
         for folder, modules in RETIRED_MODULES.items()
         for module in sorted(modules)
         if (CHECKOUT / folder / f"{module}.py").exists()
     ]
-    assert found == []
+    assert paths == []
 
 
 def test_the_api_has_no_retired_field_or_route():

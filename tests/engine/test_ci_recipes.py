@@ -135,9 +135,9 @@ def github(
         "github.event.pull_request.head.sha || github.sha": sha,
         "secrets.PITWALL_TOKEN": known["PITWALL_TOKEN"],
     }
-    for name, told in action["inputs"].items():
-        context[f"inputs.{name}"] = evaluated(str(used.get(name, told.get("default", ""))), context)
-        assert context[f"inputs.{name}"] or not told.get("required")
+    for name, spec in action["inputs"].items():
+        context[f"inputs.{name}"] = evaluated(str(used.get(name, spec.get("default", ""))), context)
+        assert context[f"inputs.{name}"] or not spec.get("required")
     context["inputs.url"] = known["PITWALL_URL"]
     files = {name: machine.folder / name for name in ("output", "summary.md")}
     runner = {"RUNNER_TEMP": str(machine.folder), "GITHUB_OUTPUT": str(files["output"]),

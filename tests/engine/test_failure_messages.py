@@ -92,8 +92,8 @@ def test_a_missing_load_tool_is_reported(team: Personas, tmp_path: Path) -> None
     bare = tmp_path / "bin"
     bare.mkdir()
     for tool in ("git", "tar", "sh", "test", "env"):
-        found = next(p for p in (Path("/usr/bin"), Path("/bin")) if (p / tool).exists())
-        (bare / tool).symlink_to(found / tool)
+        folder = next(p for p in (Path("/usr/bin"), Path("/bin")) if (p / tool).exists())
+        (bare / tool).symlink_to(folder / tool)
     project, shas = make_project(team.alice, tmp_path / "origin", [server()])
     make_definition(team.alice, project)
     make_local_host(team.alice)

@@ -51,9 +51,9 @@ def test_the_error_of_each_tool_is_measured(engine: Engine, team: Personas, tmp_
     kept = json.loads(zlib.decompress(log.compressed).splitlines()[-1])["kept"]
     assert kept["p50"] < kept["p90"] < kept["p99"]
     trials.update(validity="valid")
-    found = load_tool_errors(team.alice)
-    assert [each.tool for each in found] == TOOLS
-    for tool in found:
+    tools = load_tool_errors(team.alice)
+    assert [each.tool for each in tools] == TOOLS
+    for tool in tools:
         errors = {each.metric.key: each for each in tool.errors}
         assert set(errors) == {"latency.p50", "latency.p90", "latency.p99", "latency.mean"}
         # A server cannot answer early, and no tool may say that it did.

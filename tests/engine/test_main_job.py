@@ -32,7 +32,7 @@ SLOWER = "hashlib.sha256(bytes(4_000_000)).digest()"
 
 def processes_below(folder: Path) -> list[str]:
     """Command lines of living processes that work in or for `folder`."""
-    found = []
+    commands = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -40,8 +40,8 @@ def processes_below(folder: Path) -> list[str]:
         except OSError:
             continue
         if f"{folder}/data/hosts" in words or where.startswith(f"{folder}/data/hosts"):
-            found.append(shlex.join([entry.name, words]))
-    return found
+            commands.append(shlex.join([entry.name, words]))
+    return commands
 
 
 @pytest.mark.quiet

@@ -70,8 +70,8 @@ def engine(team: Personas, tmp_path: Path) -> Iterator[Engine]:
     bare = tmp_path / "bin"
     bare.mkdir()
     for name in ("git", "tar", "sh", "test", "env", "python3"):
-        found = next(p for p in (Path("/usr/bin"), Path("/bin")) if (p / name).exists())
-        (bare / name).symlink_to(found / name)
+        folder = next(p for p in (Path("/usr/bin"), Path("/bin")) if (p / name).exists())
+        (bare / name).symlink_to(folder / name)
     with running_engine(tmp_path, PITWALL_K6="", PATH=str(bare)) as running:
         yield running
 
@@ -86,10 +86,10 @@ def run(team: Personas, tmp_path: Path) -> Run:
 
 
 def states(run: Run) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    system_states: dict[str, set[str]] = {}
     for trial in Trial.objects.filter(job__run=run).select_related("case"):
-        found.setdefault(trial.case.parameters["system"], set()).add(trial.state)
-    return found
+        system_states.setdefault(trial.case.parameters["system"], set()).add(trial.state)
+    return system_states
 
 
 def test_supported_cases_are_measured_and_the_others_have_a_reason(

@@ -75,9 +75,9 @@ def test_a_malicious_benchmark_reads_and_leaves_nothing(
     assert (run.state, run.message) == ("finished", "")
     assert Trial.objects.filter(state="measured").count() == 2
     (tree,) = (path.parent for path in work_dir.glob("builds/*/tree/found.json"))
-    found = json.loads((tree / "found.json").read_text())
-    assert {what for what, said in found["tried"].items() if said != "PermissionError"} == set()
-    assert found["ids"][0] == pwd.getpwnam(NOBODY).pw_uid
+    report = json.loads((tree / "found.json").read_text())
+    assert {what for what, error in report["tried"].items() if error != "PermissionError"} == set()
+    assert report["ids"][0] == pwd.getpwnam(NOBODY).pw_uid
     for pid in (tree / "pids").read_text().split():
         assert not Path(f"/proc/{pid}").exists()
     assert not (work_dir / "scratch").exists()
@@ -100,6 +100,6 @@ def test_checks_and_jobs_report_why_another_user_cannot_be_used(
 
 
 def agent_check(steps: CheckList) -> HostCheck:
-    found = dict(steps.rows)[CheckStep.AGENT]
-    assert found is not None
-    return found
+    check = dict(steps.rows)[CheckStep.AGENT]
+    assert check is not None
+    return check

@@ -73,7 +73,7 @@ def test_a_trial_with_a_remote_load_generator_is_measured(
     around = [("a", "b"), ("b", "c"), ("c", "a")]
     placements = tuple({"target": f"host:{a}", "generator": f"host:{b}"} for a, b in around)
     run = make_run(team.alice, shas, hosts=(), placements=placements, rounds=1)
-    with watched_commands() as argv, watched_redis() as said:
+    with watched_commands() as argv, watched_redis() as chunks:
         run = engine.finish(run, timeout_s=180)
     assert (run.state, run.message) == ("finished", "")
     assert_all_is_well(hosts, [run])
@@ -87,7 +87,7 @@ def test_a_trial_with_a_remote_load_generator_is_measured(
             assert any(addresses[roles["target"]] in word for word in trial.provenance["argv"])
     secrets = shared_secrets(hosts)
     assert len(secrets) == 3
-    places = {**tables(), **files(engine.logs), "argv": b"\n".join(argv), "redis": b"".join(said)}
+    places = {**tables(), **files(engine.logs), "argv": b"\n".join(argv), "redis": b"".join(chunks)}
     assert leaks(places, secrets) == []
 
 

@@ -54,13 +54,13 @@ def test_a_load_uses_the_requested_protocol(engine: Engine, team: Personas, tmp_
     assert (run.state, run.message) == ("finished", "")
     trials = list(Trial.objects.filter(job__run=run).select_related("case"))
     assert {trial.state for trial in trials} == {"measured"}
-    found = {
+    cases = {
         (trial.case.parameters["protocol"], trial.case.parameters["tls"]): trial for trial in trials
     }
-    assert set(found) == {
+    assert set(cases) == {
         ("h1", False), ("h1", True), ("h2", False), ("h2", True), ("h3", True),
     }  # fmt: skip
-    for (protocol, _), trial in found.items():
+    for (protocol, _), trial in cases.items():
         assert trial.provenance["protocol"] == protocol
         assert [check["problem"] for check in trial.provenance["checks"]] == [None] * 4
         assert not any("protocol" in reason for reason in trial.reasons)
@@ -80,8 +80,8 @@ def test_a_script_tool_measures_http3(engine: Engine, team: Personas, tmp_path: 
         assert trial.provenance["protocol"] == "h3"
         # Before and after the load the program itself asks once.
         own = [each for each in trial.provenance["checks"] if each["name"] == "load"]
-        told = [(each["protocol"], each["status"], each["length"]) for each in own]
-        assert told == [("h3", 200, 13)] * 2
+        responses = [(each["protocol"], each["status"], each["length"]) for each in own]
+        assert responses == [("h3", 200, 13)] * 2
         assert not {"protocol", "response_changed"} & set(trial.reasons)
         assert load_values([trial.pk])[trial.pk]["requests.ok"] == 50
 

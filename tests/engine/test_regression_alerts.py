@@ -53,13 +53,13 @@ def test_a_slower_commit_raises_an_alert(engine: Engine, team: Personas, tmp_pat
     culprit = Commit.objects.get(sha=shas[CULPRIT])
     assert (alert.state, alert.confirmed) == ("open", True)
     assert {row.culprit for row in alert.change_points.all()} == {culprit}
-    found = alert.change_point
-    assert found.state == "confirmed"
-    assert found.regressed
-    assert found.confirmed_change is not None
-    assert abs(found.confirmed_change) > 0.2
-    assert found.run is not None
-    confirmed = [variant.commit.sha for variant in found.run.variants.all()]
+    change_point = alert.change_point
+    assert change_point.state == "confirmed"
+    assert change_point.regressed
+    assert change_point.confirmed_change is not None
+    assert abs(change_point.confirmed_change) > 0.2
+    assert change_point.run is not None
+    confirmed = [variant.commit.sha for variant in change_point.run.variants.all()]
     assert confirmed == [shas[2], shas[6]]
     search = Bisection.objects.earliest("pk")
     assert search.path == shas[3:7]

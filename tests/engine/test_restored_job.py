@@ -57,12 +57,12 @@ def test_a_restored_job_continues_at_the_state_of_the_host(
     assert load_values([trial.pk for trial in trials]).keys() == {trial.pk for trial in trials}
     points = Point.objects.filter(series__metric__key="requests.rate")
     assert sum(point.trials + point.invalid for point in points) == len(trials)
-    told = Counter(
+    counts = Counter(
         trial
         for step in read_journals(get_local_work_dir(host))
         for trial in set(step.trials("trial_done"))
     )
-    assert told == {str(trial.pk): 1 for trial in trials}, "the host measured each of them once"
+    assert counts == {str(trial.pk): 1 for trial in trials}, "the host measured each of them once"
     assert not HostLease.objects.exists()
 
 

@@ -87,8 +87,8 @@ def runs_of_both(team: Personas, machine: SshServer, folder: Path) -> tuple[Run,
     add_confirmed(machine, team)
     make_local_host(team.mallory)
     for name, member, host in (("red", team.alice, "bench-1"), ("blue", team.mallory, "here")):
-        told = server(start=TELLING.replace("{team}", f"planted-{name}"))
-        versions = [told, {**told, "note": name}]
+        source = server(start=TELLING.replace("{team}", f"planted-{name}"))
+        versions = [source, {**source, "note": name}]
         project, shas = make_project(member, folder / name, versions)
         make_definition(member, project)
         made.append(make_run(member, shas, hosts=(host,), rounds=1))
@@ -135,7 +135,7 @@ def test_no_secret_and_nothing_of_another_team_is_left(
     engine: Engine, team: Personas, machine: SshServer, secrets: dict[str, str],
     live_server: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
-    with caplog.at_level(logging.DEBUG), watched_commands() as argv, watched_redis() as said:
+    with caplog.at_level(logging.DEBUG), watched_commands() as argv, watched_redis() as chunks:
         red, blue = runs_of_both(team, machine, tmp_path)
         assert [engine.finish(run).state for run in (red, blue)] == ["finished"] * 2
         pages, secrets["second factor"] = pages_of(live_server.url, red, secrets["token"])
@@ -150,7 +150,7 @@ def test_no_secret_and_nothing_of_another_team_is_left(
     }
     places = {
         **tables(), **pages, **files(engine.logs), **on_hosts[red], **on_hosts[blue],
-        "error": str(refused.value).encode(), "argv": b"\n".join(argv), "redis": b"".join(said),
+        "error": str(refused.value).encode(), "argv": b"\n".join(argv), "redis": b"".join(chunks),
         "log of the web": caplog.text.encode(),
     }  # fmt: skip
     assert leaks(places, secrets) == []

@@ -39,8 +39,8 @@ class Spans:
 
     @classmethod
     def read(cls, path: Path) -> "Spans":
-        told = [json.loads(line) for line in path.read_text().splitlines()]
-        return cls(by_id={each["id"]: each for each in told})
+        spans = [json.loads(line) for line in path.read_text().splitlines()]
+        return cls(by_id={each["id"]: each for each in spans})
 
     def of(self, run: Run, name: str = "") -> list[dict[str, Any]]:
         return [
@@ -120,9 +120,9 @@ def check_request(spans: Spans, run: Run) -> None:
     (created,) = spans.of(run, "create run")
     assert spans.line(created) == ("create run", "request POST")
     assert created["service"] == "pitwall-web"
-    told = spans.by_id[created["parent"]]["attributes"]
-    assert (told["pitwall.route"], told["pitwall.status"]) == ("/api/v1/runs", "201")
-    assert told["pitwall.request"] == created["attributes"]["pitwall.request"]
+    attributes = spans.by_id[created["parent"]]["attributes"]
+    assert (attributes["pitwall.route"], attributes["pitwall.status"]) == ("/api/v1/runs", "201")
+    assert attributes["pitwall.request"] == created["attributes"]["pitwall.request"]
 
 
 def check_steps(spans: Spans, run: Run) -> None:
@@ -149,9 +149,9 @@ def check_what_hosts_did(spans: Spans, run: Run) -> None:
     trials = {str(trial.pk): trial for trial in Trial.objects.filter(job__run=run)}
     assert len(trials) == 2
     for name in ("trial", "collect"):
-        told = [each["attributes"] for each in spans.of(run, name)]
-        assert sorted(each["pitwall.trial"] for each in told) == sorted(trials)
-        assert {each["pitwall.host"] for each in told} == {"bench-1"}
+        attributes = [each["attributes"] for each in spans.of(run, name)]
+        assert sorted(each["pitwall.trial"] for each in attributes) == sorted(trials)
+        assert {each["pitwall.host"] for each in attributes} == {"bench-1"}
     for each in spans.of(run, "trial"):
         trial = trials[each["attributes"]["pitwall.trial"]]
         assert trial.started_at is not None

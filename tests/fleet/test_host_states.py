@@ -188,14 +188,14 @@ def test_a_host_without_measurements_is_removed(host: Host, personas: Personas) 
 
 def test_usable_hosts_belong_to_the_given_teams(host: Host, personas: Personas) -> None:
     Host.objects.update(tags=["fast"], open_hours="sat-sun", timezone="Europe/Vienna")
-    (found,) = load_usable_hosts([host.team_id, personas.mallory.team.pk])
-    assert (found.id, found.team_id, found.profile_id) == (host.pk, host.team_id, host.profile_id)
-    assert (found.tags, found.open_hours, found.timezone) == (
+    (entry,) = load_usable_hosts([host.team_id, personas.mallory.team.pk])
+    assert (entry.id, entry.team_id, entry.profile_id) == (host.pk, host.team_id, host.profile_id)
+    assert (entry.tags, entry.open_hours, entry.timezone) == (
         ("fast",),
         "sat-sun",
         "Europe/Vienna",
     )
-    assert {window.day for window in found.hours.windows} == {5, 6}
+    assert {window.day for window in entry.hours.windows} == {5, 6}
     assert load_usable_hosts([personas.mallory.team.pk]) == []
 
 

@@ -84,12 +84,12 @@ def comment_on(kind: str, text: str, **more: Any) -> Notice:
 
 @pytest.mark.parametrize("kind", ["github", "gitea", "gitlab"])
 def test_a_comment_is_parsed(kind: str) -> None:
-    found = comment_on(kind, "Please\r\n/benchmark hello\r\n/benchmark  static-files \nthanks")
+    comment = comment_on(kind, "Please\r\n/benchmark hello\r\n/benchmark  static-files \nthanks")
 
-    assert isinstance(found, Comment)
-    assert (found.number, found.note_id, found.user) == (5, "77", "grace")
-    assert found.benchmarks == ("hello", "static-files")
-    assert (found.repository, found.delivery_id) == ("ada/server", "1-2-3")
+    assert isinstance(comment, Comment)
+    assert (comment.number, comment.note_id, comment.user) == (5, "77", "grace")
+    assert comment.benchmarks == ("hello", "static-files")
+    assert (comment.repository, comment.delivery_id) == ("ada/server", "1-2-3")
 
 
 @pytest.mark.parametrize("kind", ["github", "gitea", "gitlab"])
@@ -113,12 +113,12 @@ def test_edited_comments_and_comments_on_issues_are_ignored() -> None:
 def test_a_push_is_parsed() -> None:
     data = {"ref": "refs/heads/feature/x", "repository": {"full_name": "ada/server"}}
     body = json.dumps(data).encode()
-    found = read_notice("github", {"X-GitHub-Event": "push"}, body)
+    push = read_notice("github", {"X-GitHub-Event": "push"}, body)
     tag = json.dumps({**data, "ref": "refs/tags/v1"}).encode()
 
-    assert isinstance(found, Push)
-    assert found.branch == "feature/x"
-    assert found.delivery_id == hashlib.sha256(body).hexdigest()
+    assert isinstance(push, Push)
+    assert push.branch == "feature/x"
+    assert push.delivery_id == hashlib.sha256(body).hexdigest()
     assert read_notice("gitea", {"X-Gitea-Event": "push"}, tag).branch == ""  # type: ignore[attr-defined]
 
 

@@ -78,11 +78,11 @@ class PullRequestWorld(World):
         return self.head
 
     def comment(self, name: str = "hello", *, user: str = "grace", note: int = 77) -> str:
-        told = Comment(
+        notice = Comment(
             event="issue_comment", delivery_id=str(note), repository="ada/server", number=5,
             note_id=str(note), user=user, benchmarks=(name,),
         )  # fmt: skip
-        return _handle_comment(self.connection, told)
+        return _handle_comment(self.connection, notice)
 
     def follow(self, later: timedelta = timedelta()) -> None:
         follow_pulls(later)

@@ -171,17 +171,17 @@ def is_taken(url: str, token: str) -> bool:
 
 def answered(folder: Path) -> Counter[str]:
     """Return the number of requests by status, from the server's own log."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for log in folder.glob("access-*.log"):
-        found.update(line.split()[1] for line in log.read_text().splitlines())
-    return found
+        counts.update(line.split()[1] for line in log.read_text().splitlines())
+    return counts
 
 
 def bug_lines(log: Path) -> list[str]:
     """Return internal errors in the server's log: the last lines of each traceback."""
     lines = log.read_text(errors="replace").splitlines()
-    told = [place for place, line in enumerate(lines) if " failed" in line and "ERROR" in line]
-    return [text for place in told for text in (lines[place], _end_of_trace(lines[place + 1 :]))]
+    indexes = [place for place, line in enumerate(lines) if " failed" in line and "ERROR" in line]
+    return [text for place in indexes for text in (lines[place], _end_of_trace(lines[place + 1 :]))]
 
 
 def _end_of_trace(lines: list[str]) -> str:

@@ -61,8 +61,8 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
 
 def _is_positive(case: Any, place: ParameterLocation) -> bool:
     components = getattr(case.meta, "components", {}) if case.meta else {}
-    found = components.get(place)
-    return found is not None and found.mode is GenerationMode.POSITIVE
+    component = components.get(place)
+    return component is not None and component.mode is GenerationMode.POSITIVE
 
 
 def _know(values: dict[str, Any], *, always: bool) -> None:

@@ -107,10 +107,10 @@ def _begin_again(job: Job) -> None:
 def _lie(job: Job, other: Job, chance: random.Random) -> None:
     """Set the agent's answers and files to changed ones of an honest host."""
     trial = chance.choice(list(job.trials.all()))
-    told = status(_events(job, trial, other, chance), offset=chance.choice([10, 2**61]))
+    reply = status(_events(job, trial, other, chance), offset=chance.choice([10, 2**61]))
     if chance.random() < 0.3:
-        told = changed_value(chance, told)
-    text: Any = json.dumps(told)
+        reply = changed_value(chance, reply)
+    text: Any = json.dumps(reply)
     if chance.random() < 0.2:
         text = changed_bytes(chance, text.encode(), [b"[" * 9000]).decode(errors="replace")
     verbs: dict[str, Any] = {"status": text}
@@ -136,9 +136,9 @@ def _events(job: Job, trial: Trial, other: Job, chance: random.Random) -> list[d
          "message": "m", "output": "o"},
         {"event": "listening", "port": 80},
     ]  # fmt: skip
-    found = [chance.choice(kinds) for _ in range(chance.choice([1, 3, 9, 4000]))]
+    events = [chance.choice(kinds) for _ in range(chance.choice([1, 3, 9, 4000]))]
     ends = [{"event": "round_done"}, {"event": "aborted", "reason": "r", "code": "internal"}]
-    return found + chance.choice([[], [], ends[:1], ends[1:]])
+    return events + chance.choice([[], [], ends[:1], ends[1:]])
 
 
 def _leave_files(job: Job, trial: Trial, chance: random.Random) -> None:

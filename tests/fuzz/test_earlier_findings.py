@@ -21,8 +21,8 @@ WRK = {
 
 
 def status(**changes: Any) -> Any:
-    told = {"alive": True, "started": True, "now": 5.0, "offset": 0, "dropped": 0, "events": []}
-    return "status", {**told, **changes}
+    fields = {"alive": True, "started": True, "now": 5.0, "offset": 0, "dropped": 0, "events": []}
+    return "status", {**fields, **changes}
 
 
 def told_of(name: str, **changes: Any) -> Any:
@@ -78,7 +78,7 @@ def test_an_earlier_finding_is_refused_by_its_parser(
 
 
 def test_facts_that_the_database_cannot_store_are_replaced(tmp_path: Path) -> None:
-    said = json.dumps({"facts": {**_FACTS, "hostname": "a\0b\ud800"}}).encode()
+    reply = json.dumps({"facts": {**_FACTS, "hostname": "a\0b\ud800"}}).encode()
     target = TARGETS["agent-answers"]
     with contextlib.suppress(*target.errors):  # The tools that this host lacks.
-        target.read(("facts", said), tmp_path)
+        target.read(("facts", reply), tmp_path)

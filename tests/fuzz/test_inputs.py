@@ -69,17 +69,17 @@ def test_mutated_inputs_cause_no_error_and_no_write() -> None:
         "0",
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["inputs"] >= INPUTS
-    assert told["targets"] > 40
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert summary["inputs"] >= INPUTS
+    assert summary["targets"] > 40
 
 
 def test_the_watcher_detects_planted_errors(tmp_path: Path) -> None:
     done = run("-c", textwrap.dedent(WRONG), str(tmp_path / "folder"))
-    told = dict(line.split(" ", 1) for line in done.stdout.splitlines())
-    fine = {name for name, found in told.items() if found == "False []"}
+    results = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    fine = {name for name, result in results.items() if result == "False []"}
     assert fine == {"fine", "inside"}, done.stdout + done.stderr
-    assert len(told) == 10
+    assert len(results) == 10
     assert not (tmp_path / "evil").exists()
 
 

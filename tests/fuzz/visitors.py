@@ -157,14 +157,14 @@ def rows_of_tables() -> dict[str, tuple[int, int]]:
 
     The time of the last use of a shared link is left out, since it is meant to change.
     """
-    found = {}
+    tables = {}
     with connection.cursor() as cursor:
         for name in connection.introspection.table_names(cursor):
             row = f"to_jsonb({connection.ops.quote_name(name)}) - 'last_used_at'"
             query = f"SELECT count(*), coalesce(sum(hashtext(({row})::text)), 0) FROM "
             cursor.execute(query + connection.ops.quote_name(name))
-            found[name] = cursor.fetchone()
-    return found
+            tables[name] = cursor.fetchone()
+    return tables
 
 
 def _peak_bytes() -> int:

@@ -32,16 +32,16 @@ def test_history_data_equal_the_points(lane: Lane) -> None:
         )
     lane.measure(commits[2], 900, validity="invalid", epoch=0, configuration=-5)
     lane.measure(commits[1], 2000, epoch=1, configuration=7)
-    told, points = _data(lane)["points"], lane.history(every=True).points
+    columns, points = _data(lane)["points"], lane.history(every=True).points
 
-    assert told["commit"] == [point.commit.sha[:8] for point in points]
-    assert told["value"] == pytest.approx([point.value for point in points], rel=1e-5)
-    assert list(accumulate(told["position"])) == [0, 3, 6, 9, 12, 15]
-    assert list(accumulate(told["at"])) == [int(point.at.timestamp()) for point in points]
+    assert columns["commit"] == [point.commit.sha[:8] for point in points]
+    assert columns["value"] == pytest.approx([point.value for point in points], rel=1e-5)
+    assert list(accumulate(columns["position"])) == [0, 3, 6, 9, 12, 15]
+    assert list(accumulate(columns["at"])) == [int(point.at.timestamp()) for point in points]
     for name, own in (("trials", "trials"), ("invalid", "excluded"), ("epoch", "epoch")):
-        assert told[name] == [getattr(point, own) for point in points]
-    assert told["suspect"] == 0
-    for half_width, point in zip(told["half_width"], points, strict=True):
+        assert columns[name] == [getattr(point, own) for point in points]
+    assert columns["suspect"] == 0
+    for half_width, point in zip(columns["half_width"], points, strict=True):
         assert (half_width is None) == (point.interval is None)
         if point.interval is not None:
             assert point.value * 2.718281828 ** (half_width / 1e4) == pytest.approx(
@@ -54,12 +54,12 @@ def test_history_data_have_other_points_of_a_commit_and_breaks(lane: Lane) -> No
     lane.measure(a, 100, epoch=0, configuration=7)
     lane.measure(a, 120, epoch=1, configuration=7)
     lane.measure(b, 120, epoch=1, configuration=-9)
-    told = _data(lane)
+    data = _data(lane)
 
-    assert (told["others"]["point"], told["others"]["epoch"]) == (0, 0)
-    assert told["others"]["value"] == [pytest.approx(100.2, rel=1e-3)]
-    assert told["points"]["configuration"] == [1, 0]
-    assert told["breaks"] == [{"before": 1, "host": None, "definition": True, "bridge": None}]
+    assert (data["others"]["point"], data["others"]["epoch"]) == (0, 0)
+    assert data["others"]["value"] == [pytest.approx(100.2, rel=1e-3)]
+    assert data["points"]["configuration"] == [1, 0]
+    assert data["breaks"] == [{"before": 1, "host": None, "definition": True, "bridge": None}]
 
 
 def test_history_data_mark_merges_and_merged_commits(lane: Lane) -> None:
@@ -71,9 +71,9 @@ def test_history_data_mark_merges_and_merged_commits(lane: Lane) -> None:
     for commit in (a, side, merge):
         lane.measure(commit, 100)
     forget_commit_names()
-    told = _data(lane)
+    data = _data(lane)
 
-    assert (told["merges"], told["side"]) == ([2], [1])
+    assert (data["merges"], data["side"]) == ([2], [1])
 
 
 def test_a_branch_has_positions_after_its_fork_point(lane: Lane) -> None:
@@ -84,26 +84,26 @@ def test_a_branch_has_positions_after_its_fork_point(lane: Lane) -> None:
     for commit in (a, b, c, x):
         lane.measure(commit, 100)
 
-    told = _data(lane, "work")
-    assert (told["points"]["position"], told["series"]["branch"]) == ([0, 1, 1], "work")
+    data = _data(lane, "work")
+    assert (data["points"]["position"], data["series"]["branch"]) == ([0, 1, 1], "work")
 
 
 def test_an_empty_series_has_empty_data(lane: Lane) -> None:
     empty = lane.history()
     assert empty.points == ()
     lane.measure(lane.commit("a"), 100)
-    told = _data(lane)
-    assert told["points"]["commit"] == told["points"]["value"] == told["points"]["trials"] == []
+    data = _data(lane)
+    assert data["points"]["commit"] == data["points"]["value"] == data["points"]["trials"] == []
 
 
 def test_names_find_only_series_of_the_team(lane: Lane, personas: Personas) -> None:
     lane.measure(lane.commit("a", position=0), 100)
     names = {"benchmark": "b", "case": "c", "host": "elsewhere", "metric": "requests.rate"}
-    found = load_series_header_by_names(lane.alice, project=None, **names)
+    header = load_series_header_by_names(lane.alice, project=None, **names)
 
-    assert found is not None
-    assert found == load_series_header(lane.alice, found.id)
-    assert load_series_header_by_names(lane.alice, project="p", **names) == found
+    assert header is not None
+    assert header == load_series_header(lane.alice, header.id)
+    assert load_series_header_by_names(lane.alice, project="p", **names) == header
     assert load_series_header_by_names(lane.alice, project="other", **names) is None
     assert load_series_header_by_names(personas.mallory, project=None, **names) is None
 

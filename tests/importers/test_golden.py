@@ -29,11 +29,11 @@ def listed(rows: list[Row]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in rows:
-        told = {name: getattr(row, name) for name in COLUMNS}
-        told["parameters"] = json.dumps(dict(row.parameters))
-        told["value"] = "" if row.value is None else repr(row.value)
-        told["measured_at"] = row.measured_at.isoformat() if row.measured_at else ""
-        writer.writerow(told.values())
+        fields = {name: getattr(row, name) for name in COLUMNS}
+        fields["parameters"] = json.dumps(dict(row.parameters))
+        fields["value"] = "" if row.value is None else repr(row.value)
+        fields["measured_at"] = row.measured_at.isoformat() if row.measured_at else ""
+        writer.writerow(fields.values())
     return out.getvalue()
 
 

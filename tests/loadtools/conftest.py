@@ -47,13 +47,13 @@ def load_of(result, rows):
     requests = flags.get("-n")
     start_s = rows.get("window", {}).get("start_s") or 0.0
     seconds = {"ms": 1e-3, "s": 1.0}
-    found = re.match(r"([0-9]+)(ms|s)", flags.get("-z", ""))
+    match = re.match(r"([0-9]+)(ms|s)", flags.get("-z", ""))
     return LoadSpec(
         path="/",
         connections=int(flags["-c"]),
         model="open" if rate else "closed",
         rate=float(rate) if rate else None,
-        duration_s=int(found[1]) * seconds[found[2]] - start_s if found else None,
+        duration_s=int(match[1]) * seconds[match[2]] - start_s if match else None,
         requests=int(requests) if requests else None,
         warmup_s=start_s,
     )

@@ -35,8 +35,8 @@ class Connection(asyncio.Protocol):
             stop = end + 4 + int(fields.get("content-length", 0))
             if len(self._buffer) < stop:
                 return
-            asked, self._buffer = self._buffer[:stop], self._buffer[stop:]
-            self._answer(asked, fields.get("connection") == "close")
+            request, self._buffer = self._buffer[:stop], self._buffer[stop:]
+            self._answer(request, fields.get("connection") == "close")
 
     def _answer(self, asked: bytes, closing: bool) -> None:
         kind = next(self._answers)

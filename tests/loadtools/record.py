@@ -110,8 +110,8 @@ def record(tool: str, name: str, folder: Path) -> None:
 def _keep(left: Left, scenario: Scenario, to: Path) -> None:
     # Where it was recorded is of no interest.
     argv = [word.replace(str(left.out.parent), "/trial") for word in left.argv]
-    told = {"load": scenario.load, "argv": argv, "rc": left.rc, "stderr": left.stderr}
-    to.with_suffix(".load.json").write_text(json.dumps(told, indent=1) + "\n")
+    recording = {"load": scenario.load, "argv": argv, "rc": left.rc, "stderr": left.stderr}
+    to.with_suffix(".load.json").write_text(json.dumps(recording, indent=1) + "\n")
     for path, ending in (
         (left.out, ".json"),
         (left.raw, ".rows"),
@@ -124,17 +124,17 @@ def _keep(left: Left, scenario: Scenario, to: Path) -> None:
 def recorded(tool: str, name: str, folder: Path) -> tuple[LoadSpec, Left]:
     """A recording as if it had just been made in `folder`."""
     source = GOLDEN / tool / name
-    told = json.loads(source.with_suffix(".load.json").read_text())
+    recording = json.loads(source.with_suffix(".load.json").read_text())
     out, raw = folder / "tool.json", folder / "rows.raw"
     for path, ending in ((out, ".json"), (raw, ".rows"), (build_stdout_path(out), ".stdout")):
         if source.with_suffix(ending).exists():
             shutil.copyfile(source.with_suffix(ending), path)
     build_stdout_path(out).touch()
     left = Left(
-        argv=told["argv"], rc=told["rc"], out=out, raw=raw, stderr=told["stderr"],
+        argv=recording["argv"], rc=recording["rc"], out=out, raw=raw, stderr=recording["stderr"],
         started_at=1_000.0, ended_at=1_002.0, warmup_s=0.0,
     )  # fmt: skip
-    return LoadSpec(**told["load"]), left
+    return LoadSpec(**recording["load"]), left
 
 
 def main() -> None:

@@ -92,11 +92,11 @@ class Http1:
             self._answer(*lines[0].split(" ")[:2], fields.get("x", ""), body)
 
     def _answer(self, method: str, path: str, x: str, body: bytes) -> None:
-        found = answer(method, path, x, body)
+        response = answer(method, path, x, body)
         if path == "/close":
             self._transport.close()
-        elif found is not None:
-            status, text = found
+        elif response is not None:
+            status, text = response
             length = b"content-length: %d\r\n\r\n%s" % (len(text), text)
             if path == "/chunked":
                 length = b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (
@@ -138,9 +138,9 @@ class Http2:
         if fields.get("content-type", "").startswith("application/grpc"):
             self._target.later(lambda: self._call(stream, path, body))
             return
-        found = answer(fields[":method"], path, fields.get("x", ""), body)
-        if found is not None:
-            self._target.later(lambda: self._say(stream, *found))
+        response = answer(fields[":method"], path, fields.get("x", ""), body)
+        if response is not None:
+            self._target.later(lambda: self._say(stream, *response))
 
     def _say(self, stream: int, status: int, text: bytes) -> None:
         fields = [(":status", str(status)), ("content-length", str(len(text)))]
@@ -176,12 +176,12 @@ def message(text: str) -> bytes:
 
 
 def messages(body: bytes) -> list[str]:
-    found = []
+    texts = []
     while body:
         size = int.from_bytes(body[1:5], "big")
-        found.append(body[7 : 5 + size].decode())
+        texts.append(body[7 : 5 + size].decode())
         body = body[5 + size :]
-    return found
+    return texts
 
 
 async def _freeze(seconds: float, every: float) -> None:
@@ -195,19 +195,19 @@ async def main() -> None:
     words.add_argument("--tls", nargs=2)
     words.add_argument("--freeze", nargs=2, type=float)
     words.add_argument("--slow-first", type=int, default=0)
-    asked = words.parse_args()
+    options = words.parse_args()
     context = None
-    if asked.tls:
+    if options.tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*asked.tls)
+        context.load_cert_chain(*options.tls)
         context.set_alpn_protocols(["h2", "http/1.1"])
-    target = Target(asked.slow_first)
+    target = Target(options.slow_first)
     server = await asyncio.get_running_loop().create_server(
         lambda: Connection(target), "127.0.0.1", 0, ssl=context
     )
     print(server.sockets[0].getsockname()[1], flush=True)
-    if asked.freeze:
-        await _freeze(*asked.freeze)
+    if options.freeze:
+        await _freeze(*options.freeze)
     await server.serve_forever()
 
 

@@ -154,4 +154,4 @@ def test_a_valid_load_has_no_problems(spec):
     ],
 )
 def test_an_impossible_load_is_refused_with_the_field(changes, field):
-    assert field in [found for found, _ in GHZ.problems(replace(CLOSED, **changes))]
+    assert field in [name for name, _ in GHZ.problems(replace(CLOSED, **changes))]

@@ -129,11 +129,11 @@ def test_bytes_are_unknown(parsed):
 def test_a_closed_load_has_the_latencies_that_ghz_has(parsed):
     _, rows, _ = parsed("unary")
     details = json.loads((GOLDEN / "unary.json").read_text())["details"]
-    found = [
+    latencies = [
         us for us, n in zip(rows["ok"]["value_us"], rows["ok"]["count"], strict=True)
         for _ in range(n)
     ]  # fmt: skip
-    assert found == sorted(round(each["latency"] / 1000) for each in details)
+    assert latencies == sorted(round(each["latency"] / 1000) for each in details)
     assert rows["corrected"] is False
 
 

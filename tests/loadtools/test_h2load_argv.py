@@ -87,7 +87,7 @@ def test_headers_that_h2load_sets_are_replaced():
 )
 def test_unsupported_loads_are_refused(changes, field):
     assert H2LOAD.problems(COUNTED) == []
-    assert field in [found for found, _ in H2LOAD.problems(replace(COUNTED, **changes))]
+    assert field in [name for name, _ in H2LOAD.problems(replace(COUNTED, **changes))]
 
 
 def test_http2_supports_head_requests():

@@ -65,13 +65,13 @@ def test_the_defined_request_is_sent(tmp_path):
     with serving("cycling.py", "echo") as port:
         reading = measure("h2load", spec, port, tmp_path)
     size = len(body.encode())
-    asked = (
+    request = (
         f"PATCH {spec.path} HTTP/1.1\r\nHost: me\r\nuser-agent: pitwall\r\nx: 1\r\n"
         f"accept-encoding: gzip, br\r\nconnection: close\r\nContent-Length: {size}\r\n\r\n{body}"
     )
     assert serious(reading) == set()
     # What came back is as long as what was asked.
-    assert reading.readings["body.bytes_per_1k"] == 1000 * len(asked.encode())
+    assert reading.readings["body.bytes_per_1k"] == 1000 * len(request.encode())
 
 
 @pytest.mark.parametrize(

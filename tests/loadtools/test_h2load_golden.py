@@ -34,8 +34,8 @@ def test_summary_of_h2load_matches_its_log(name, tmp_path):
     reading = read(name, tmp_path)
     _, left = recorded(VERSION, name, tmp_path)
     text = build_stdout_path(left.out).read_text()
-    said = re.search(r"time for request: +([\d.]+)([a-z]+) +([\d.]+)([a-z]+) +([\d.]+)", text)
-    least, most = (float(said[n]) * SECONDS[said[n + 1]] for n in (1, 3))
+    match = re.search(r"time for request: +([\d.]+)([a-z]+) +([\d.]+)([a-z]+) +([\d.]+)", text)
+    least, most = (float(match[n]) * SECONDS[match[n + 1]] for n in (1, 3))
     assert reading.readings["latency.min"] == pytest.approx(least, rel=0.01)
     assert reading.readings["latency.max"] == pytest.approx(most, rel=0.01)
     assert codes(reading) == set()
@@ -77,11 +77,11 @@ def test_a_server_without_a_common_protocol_counts_as_reached(tmp_path):
     """As h2load 1.52.0 says it of a server that fell back to HTTP/1.1."""
     spec, left = recorded(VERSION, "refused_timed", tmp_path)
     stdout = build_stdout_path(left.out)
-    said = (
+    message = (
         "No protocol negotiated. Fallback behaviour may be activated\n"
         "No supported protocol was negotiated. Supported protocols were:\nh2\n"
     )
-    stdout.write_text(said + stdout.read_text())
+    stdout.write_text(message + stdout.read_text())
     rows = rows_of("h2load", left)
     reading = H2LOAD.parse(spec, left.out.read_bytes(), rows, result_of(left))
     assert dict(reading.errors) == {"h2_protocol": 4}

@@ -60,10 +60,10 @@ def test_a_count_of_requests_warms_up_in_a_separate_start():
 
 
 def test_an_open_load_has_a_user_for_each_connection():
-    asked = shape(OPEN)
-    assert asked["executor"] == "constant-arrival-rate"
-    assert asked["preAllocatedVUs"] == asked["maxVUs"] == 8
-    assert asked["duration"] == "6500ms"
+    scenario = shape(OPEN)
+    assert scenario["executor"] == "constant-arrival-rate"
+    assert scenario["preAllocatedVUs"] == scenario["maxVUs"] == 8
+    assert scenario["duration"] == "6500ms"
     assert given(measure(OPEN))["RATE"] == "100"
 
 
@@ -77,10 +77,10 @@ def test_a_search_leaves_the_rate_to_the_agent():
 
 def test_a_primer_has_a_low_rate_and_the_minimum_duration_of_k6():
     primer, _ = TOOL.invocations(replace(CLOSED, primer_s=0.2), 2)
-    asked = json.loads(given(primer)["SHAPE"])
+    scenario = json.loads(given(primer)["SHAPE"])
     assert primer.kind == "primer"
     assert given(primer)["RATE"] == "10"
-    assert (asked["maxVUs"], asked["duration"]) == (1, "1000ms")
+    assert (scenario["maxVUs"], scenario["duration"]) == (1, "1000ms")
     assert "--out" not in primer.argv
 
 
@@ -119,15 +119,15 @@ def test_the_request_is_data_and_the_script_always_the_same():
 
 def test_accepted_encodings_are_always_sent():
     assert request_of(CLOSED)["headers"] == {"accept-encoding": "identity"}
-    asked = request_of(replace(CLOSED, compression=("zstd", "gzip")))
-    assert asked["headers"] == {"accept-encoding": "zstd, gzip"}
+    request = request_of(replace(CLOSED, compression=("zstd", "gzip")))
+    assert request["headers"] == {"accept-encoding": "zstd, gzip"}
     own = request_of(replace(CLOSED, headers=(("Accept-Encoding", "br"),)))
     assert own["headers"] == {"Accept-Encoding": "br"}
 
 
 def test_a_call_finds_its_protos_in_the_tree():
-    asked = given(measure(GRPC))
-    assert (asked["TARGET"], asked["TREE"]) == ("{address}:{port}", "{tree}")
+    env = given(measure(GRPC))
+    assert (env["TARGET"], env["TREE"]) == ("{address}:{port}", "{tree}")
     assert request_of(replace(GRPC, grpc=replace(CALL, import_paths=("b",))))["grpc"] == {
         "method": "helloworld.Greeter/SayHello", "proto": "a/hello.proto",
         "import_paths": ["b"], "data": {"name": "{out}"},
@@ -189,4 +189,4 @@ def test_a_valid_load_has_no_problems(spec):
     ],
 )  # fmt: skip
 def test_an_impossible_load_is_refused_with_the_field(changes, field):
-    assert field in [found for found, _ in TOOL.problems(replace(CLOSED, **changes))]
+    assert field in [name for name, _ in TOOL.problems(replace(CLOSED, **changes))]

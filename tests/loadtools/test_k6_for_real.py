@@ -18,7 +18,7 @@ CALL = GrpcCall(
 
 def test_a_closed_load_is_measured_and_read(tmp_path):
     with serving("target.py") as port:
-        reading, rows, said = ran("k6", LOAD, port, tmp_path)
+        reading, rows, stderr = ran("k6", LOAD, port, tmp_path)
     assert serious(reading) == set()
     # Each connection may begin one more request when the time is over, which is not counted.
     after = rows["all"]["n"] - rows["warmup"]["n"] - reading.ok.n
@@ -26,7 +26,7 @@ def test_a_closed_load_is_measured_and_read(tmp_path):
     assert rows["warmup"]["n"] > 0
     assert reading.readings["requests.rate"] == pytest.approx(reading.ok.n / 0.8)
     assert reading.readings["throughput.bytes_per_s"] == pytest.approx(reading.ok.n * 13 / 0.8)
-    assert (reading.protocol, said) == ("h1", "")
+    assert (reading.protocol, stderr) == ("h1", "")
 
 
 @pytest.mark.quiet

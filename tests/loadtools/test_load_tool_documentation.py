@@ -19,7 +19,7 @@ def test_every_load_tool_has_a_description() -> None:
 
 def test_metrics_that_a_tool_does_not_report_are_unknown() -> None:
     for sheet in build_tool_sheets():
-        told = dict(sheet.lines)
+        lines = dict(sheet.lines)
         known = {"yes": "yes", "no": "no: unknown, never 0", "partly": "in part"}
-        assert told["Reports bytes sent"] == known[TOOLS[sheet.name].sheet.bytes_out]
-        assert told["Reports all errors"] == known[TOOLS[sheet.name].sheet.errors]
+        assert lines["Reports bytes sent"] == known[TOOLS[sheet.name].sheet.bytes_out]
+        assert lines["Reports all errors"] == known[TOOLS[sheet.name].sheet.errors]

@@ -150,7 +150,7 @@ def test_a_valid_load_has_no_problems():
     ],
 )
 def test_an_impossible_load_is_refused_with_the_field(changes, field):
-    assert [found for found, _ in OHA.problems(replace(CLOSED, **changes))] == [field]
+    assert [name for name, _ in OHA.problems(replace(CLOSED, **changes))] == [field]
 
 
 def test_http3_without_tls_is_refused():

@@ -119,8 +119,8 @@ def reduced(path, warmup_s):
 
 
 def _part(durations):
-    found = sorted(Counter(round(duration * 1e6) for duration in durations).items())
-    return {"value_us": [value for value, _ in found], "count": [count for _, count in found]}
+    counts = sorted(Counter(round(duration * 1e6) for duration in durations).items())
+    return {"value_us": [value for value, _ in counts], "count": [count for _, count in counts]}
 
 
 def serious(reading):

@@ -53,8 +53,8 @@ def test_percentiles_are_nearest_rank(calm):
     output, rows, result = calm
     rows["ok"] = {"value_us": list(range(1, 1001)), "count": [1] * 1000}
     readings = parse(output, rows, result).readings
-    found = {key: round(readings[f"latency.{key}"] * 1e6) for key in ("p50", "p90", "p95", "p99")}
-    assert found == {"p50": 500, "p90": 900, "p95": 950, "p99": 990}
+    values = {key: round(readings[f"latency.{key}"] * 1e6) for key in ("p50", "p90", "p95", "p99")}
+    assert values == {"p50": 500, "p90": 900, "p95": 950, "p99": 990}
 
 
 def test_a_percentile_without_ten_requests_beyond_it_is_unknown(calm):

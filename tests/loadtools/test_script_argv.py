@@ -42,25 +42,25 @@ def test_the_script_receives_the_whole_load():
 
 
 def test_placeholders_are_filled_in_on_the_host():
-    told = asked(replace(LOAD, tls=True, protocol="h2", model="open", rate=9e9, searching=True))
-    assert told["ca"] == "/job/ca.pem"
-    assert told["url"].startswith("https://")
-    assert told["rate"] == 123.5
+    load = asked(replace(LOAD, tls=True, protocol="h2", model="open", rate=9e9, searching=True))
+    assert load["ca"] == "/job/ca.pem"
+    assert load["url"].startswith("https://")
+    assert load["rate"] == 123.5
 
 
 def test_a_grpc_call_is_passed_as_in_the_definition():
     call = GrpcCall(method="a.B/C", proto="a.proto", data={"name": "x"})
-    told = asked(replace(LOAD, protocol="grpc", grpc=call))
-    assert told["grpc"] == {
+    load = asked(replace(LOAD, protocol="grpc", grpc=call))
+    assert load["grpc"] == {
         "call": "a.B/C", "proto": "a.proto", "import_paths": [], "data": {"name": "x"}
     }  # fmt: skip
 
 
 def test_a_primer_has_a_low_rate():
     primer, measure = SCRIPT.invocations(replace(LOAD, primer_s=3.0), 2)
-    told = json.loads(fill_placeholders(primer.argv, WORDS)[-1])
+    load = json.loads(fill_placeholders(primer.argv, WORDS)[-1])
     assert (primer.kind, measure.kind) == ("primer", "measure")
-    assert (told["rate"], told["connections"], told["duration_s"], told["warmup_s"]) == (
+    assert (load["rate"], load["connections"], load["duration_s"], load["warmup_s"]) == (
         10, 1, 3.0, 0.0,
     )  # fmt: skip
 
@@ -79,7 +79,7 @@ def test_a_primer_has_a_low_rate():
 )
 def test_an_impossible_command_is_refused(changes, field):
     assert SCRIPT.problems(LOAD) == []
-    assert [found for found, _ in SCRIPT.problems(replace(LOAD, **changes))] == [field]
+    assert [name for name, _ in SCRIPT.problems(replace(LOAD, **changes))] == [field]
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,11 @@ def test_http3_is_checked_by_the_script():
     assert SCRIPT.probe(LOAD) is None
     spec = replace(LOAD, protocol="h3", tls=True, model="open", rate=9.0, primer_s=1.0)
     argv = SCRIPT.probe(spec)
-    told = json.loads(fill_placeholders(argv, WORDS)[-1])
+    load = json.loads(fill_placeholders(argv, WORDS)[-1])
     assert argv[:-1] == LOAD.command
-    assert (told["protocol"], told["tls"], told["ca"]) == ("h3", True, "/job/ca.pem")
-    assert (told["requests"], told["duration_s"], told["warmup_s"]) == (1, None, 0.0)
-    assert (told["model"], told["rate"], told["connections"]) == ("closed", None, 1)
+    assert (load["protocol"], load["tls"], load["ca"]) == ("h3", True, "/job/ca.pem")
+    assert (load["requests"], load["duration_s"], load["warmup_s"]) == (1, None, 0.0)
+    assert (load["model"], load["rate"], load["connections"]) == ("closed", None, 1)
 
 
 @pytest.mark.parametrize(("at_once", "least_s"), [(1, 600.0), (10, 60.0), (100, 30.0)])

@@ -28,8 +28,8 @@ COUNTED = replace(TIMED, duration_s=None, requests=50)
 @pytest.fixture
 def folder(tmp_path):
     """A tree with the program of the page."""
-    (found,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    (tmp_path / "client.py").write_text(found)
+    (source,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    (tmp_path / "client.py").write_text(source)
     return tmp_path
 
 
@@ -84,10 +84,10 @@ def test_the_script_receives_the_definition(folder):
         TIMED, primer_s=0, model="open", rate=12.5, body='ü "x"', parameters={"size": "a b", "n": 3}
     )
     left = run("script", spec, 4711, folder)
-    asked = json.loads((folder / "asked").read_text())
-    assert (asked["port"], asked["rate"], asked["body"]) == (4711, 12.5, 'ü "x"')
-    assert asked["url"] == "http://127.0.0.1:4711/hello"
-    assert asked["parameters"] == {"size": "a b", "n": 3}
+    definition = json.loads((folder / "asked").read_text())
+    assert (definition["port"], definition["rate"], definition["body"]) == (4711, 12.5, 'ü "x"')
+    assert definition["url"] == "http://127.0.0.1:4711/hello"
+    assert definition["parameters"] == {"size": "a b", "n": 3}
     assert left.argv[0] == sys.executable
 
 

@@ -37,6 +37,6 @@ def test_no_key_is_too_long_to_be_stored():
 
 def test_custom_metrics_follow_those_of_the_registry():
     keys = {"script.b_s", "no.such", "latency.p50", "script.a_count", "requests.rate"}
-    found = [metric.key for metric in find_metrics(keys)]
-    assert found == ["requests.rate", "latency.p50", "script.a_count", "script.b_s"]
+    metric_keys = [metric.key for metric in find_metrics(keys)]
+    assert metric_keys == ["requests.rate", "latency.p50", "script.a_count", "script.b_s"]
     assert [metric.key for metric in find_metrics(METRICS)] == list(METRICS)

@@ -23,8 +23,8 @@ def reading_of(folder, *lines, spec=LOAD, result=RESULT):
 
 
 def test_custom_metrics_are_kept(tmp_path):
-    told = '{"type": "reading", "metric": "script.upload_s", "value": 1.5}'
-    reading = reading_of(tmp_path, REQUEST, told, DONE)
+    line = '{"type": "reading", "metric": "script.upload_s", "value": 1.5}'
+    reading = reading_of(tmp_path, REQUEST, line, DONE)
     assert reading.validity.reasons == ()
     assert reading.readings["script.upload_s"] == 1.5
     assert reading.readings["requests.rate"] == 1
@@ -33,8 +33,8 @@ def test_custom_metrics_are_kept(tmp_path):
 
 @pytest.mark.parametrize("key", ["connect.mean", "latency.first_byte.p50"])
 def test_a_script_may_report_values_that_pitwall_cannot_measure(key, tmp_path):
-    told = json.dumps({"type": "reading", "metric": key, "value": 0.25})
-    assert reading_of(tmp_path, REQUEST, told, DONE).readings[key] == 0.25
+    line = json.dumps({"type": "reading", "metric": key, "value": 0.25})
+    assert reading_of(tmp_path, REQUEST, line, DONE).readings[key] == 0.25
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_a_script_may_report_values_that_pitwall_cannot_measure(key, tmp_path):
     ],
 )
 def test_other_values_are_refused_with_a_reason(key, message, tmp_path):
-    told = json.dumps({"type": "reading", "metric": key, "value": 1})
+    line = json.dumps({"type": "reading", "metric": key, "value": 1})
     with pytest.raises(ToolOutputError, match=f"{key}, .*{message}"):
-        reading_of(tmp_path, REQUEST, told, DONE)
+        reading_of(tmp_path, REQUEST, line, DONE)
 
 
 def test_the_script_decides_which_responses_are_good(tmp_path):

@@ -242,10 +242,10 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     [(0.5, "the server is saturated"), (None, "the server is saturated"), (0.9, "the load tool")],
 )
 def test_underdelivery_is_attributed_to_a_load_tool_at_its_limit(tool_share, who) -> None:
-    found = judge(
+    validity = judge(
         evidence(spec=spec(model="open", rate=500.0), delivered=0.5, tool_share=tool_share)
     )
-    assert who in next(each for each in found.reasons if each.code == "underdelivered").message
+    assert who in next(each for each in validity.reasons if each.code == "underdelivered").message
 
 
 @pytest.mark.parametrize(("code", "over", "under"), CASES, ids=lambda each: str(each)[:40])
@@ -271,16 +271,16 @@ def test_soft_reasons_of_two_causes_make_a_trial_invalid() -> None:
 
 
 def test_soft_reasons_of_one_cause_are_one_piece_of_evidence() -> None:
-    found = judge(evidence(**host(steal_share=0.02, foreign_share=0.06)))
-    assert found.codes == ("foreign_process", "steal")
-    assert found.level == Level.SUSPECT
+    validity = judge(evidence(**host(steal_share=0.02, foreign_share=0.06)))
+    assert validity.codes == ("foreign_process", "steal")
+    assert validity.level == Level.SUSPECT
 
 
 def test_excluded_soft_reasons_do_not_invalidate() -> None:
-    found = judge(evidence(rate=2000.0, **host(steal_share=0.02)))
-    assert found.codes == ("littles_law", "steal", "several_flags")
-    assert [each.code for each in drop_reasons(found, {"littles_law"})] == ["steal"]
-    assert len(drop_reasons(found, {"http_errors"})) == 3
+    validity = judge(evidence(rate=2000.0, **host(steal_share=0.02)))
+    assert validity.codes == ("littles_law", "steal", "several_flags")
+    assert [each.code for each in drop_reasons(validity, {"littles_law"})] == ["steal"]
+    assert len(drop_reasons(validity, {"http_errors"})) == 3
 
 
 def test_every_reason_of_a_load_is_registered() -> None:
@@ -300,8 +300,8 @@ UNKNOWN = dict.fromkeys((*FACTS, "cpus", "seconds"))
 
 
 def test_unknown_facts_are_not_a_reason() -> None:
-    asked = {"on": {}, "limits": {}, "peer_gap_s": None, "checks": [], "samples": []}
-    result = {**asked, "hosts": {"a": UNKNOWN}, "interference": {"a": UNKNOWN}}
+    facts = {"on": {}, "limits": {}, "peer_gap_s": None, "checks": [], "samples": []}
+    result = {**facts, "hosts": {"a": UNKNOWN}, "interference": {"a": UNKNOWN}}
     rows = {"length": None, "slices": []}
     unknown = {"tool_share": None, "delivered": None, "rate": None, "spoken": (), "errors": None}
     assert codes(evidence(result=result, rows=rows, **unknown)) == []
@@ -310,8 +310,8 @@ def test_unknown_facts_are_not_a_reason() -> None:
 
 def test_the_host_is_named_if_there_are_several() -> None:
     busy = {"foreign_share": 0.2, "foreign": [{"name": "cron", "cpu_s": 1.5}]}
-    found = judge(evidence(result={"interference": {"a": {"foreign_share": 0.0}, "b": busy}}))
-    (reason,) = found.reasons
+    validity = judge(evidence(result={"interference": {"a": {"foreign_share": 0.0}, "b": busy}}))
+    (reason,) = validity.reasons
     assert "20 % of a core" in reason.message
     assert "cron 1.50 s" in reason.message
     assert "on host b" in reason.message

@@ -67,7 +67,7 @@ def test_files_do_not_depend_on_the_step():
 )
 def test_unsupported_loads_are_refused(changes, field):
     assert WRK.problems(LOAD) == []
-    assert field in [found for found, _ in WRK.problems(replace(LOAD, **changes))]
+    assert field in [name for name, _ in WRK.problems(replace(LOAD, **changes))]
 
 
 def test_any_text_is_quoted_as_a_lua_string():

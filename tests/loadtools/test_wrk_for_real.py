@@ -43,15 +43,15 @@ def test_the_defined_request_is_sent(tmp_path):
     with serving("cycling.py", "echo") as port:
         left = run("wrk", spec, port, tmp_path)
     report = json.loads(left.out.read_bytes())
-    asked = (
+    request = (
         f"{spec.method} {spec.path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nx: 1\r\n"
         'X: "2"\\\r\nuser-agent: pitwall\r\naccept-encoding: gzip, br\r\n'
         f"content-length: {len(body.encode())}\r\nconnection: close\r\n\r\n{body}"
     ).encode()
-    answer = b"HTTP/1.1 200 Said\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(asked)
+    answer = b"HTTP/1.1 200 Said\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(request)
     # What came back is as long as what was asked, for each request.
     assert report["requests"] > 0
-    assert report["bytes"] == report["requests"] * (len(answer) + len(asked))
+    assert report["bytes"] == report["requests"] * (len(answer) + len(request))
     assert report["errors"]["read"] == 0
 
 

@@ -32,9 +32,9 @@ def codes(reading):
 def test_there_are_as_many_latencies_as_answers_on_time(name, tmp_path):
     _, left = recorded(VERSION, name, tmp_path)
     report = json.loads(left.out.read_bytes())
-    said = re.search(r"(\d+) requests in ", build_stdout_path(left.out).read_text())
+    match = re.search(r"(\d+) requests in ", build_stdout_path(left.out).read_text())
     rows = rows_of("wrk", left)
-    assert rows["all"]["n"] == int(said[1]) - report["errors"]["timeout"]
+    assert rows["all"]["n"] == int(match[1]) - report["errors"]["timeout"]
     kept = json.loads(left.out.read_bytes())
     assert kept["added"] == sum(report["count"]) - rows["all"]["n"]
     assert not {"value_us", "count"} & set(kept)
@@ -87,8 +87,8 @@ def test_bad_responses_are_only_counted(tmp_path):
 
 def test_the_rate_uses_the_real_duration(tmp_path):
     reading = read("plain", tmp_path)
-    said = re.search(r"Requests/sec: +([0-9.]+)", (tmp_path / "tool.stdout").read_text())
-    assert reading.readings["requests.rate"] == pytest.approx(float(said[1]), abs=0.01)
+    match = re.search(r"Requests/sec: +([0-9.]+)", (tmp_path / "tool.stdout").read_text())
+    assert reading.readings["requests.rate"] == pytest.approx(float(match[1]), abs=0.01)
 
 
 def test_a_report_of_other_requests_is_detected(tmp_path):

@@ -45,9 +45,9 @@ def _own_folder(data_dir: Path) -> None:
 
 @pytest.fixture
 def project(personas: Personas, tmp_path: Path) -> Project:
-    found, _ = make_project(personas.alice, tmp_path / "repository")
-    make_definition(personas.alice, found)
-    return found
+    new_project, _ = make_project(personas.alice, tmp_path / "repository")
+    make_definition(personas.alice, new_project)
+    return new_project
 
 
 def result(**changes: Any) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def many(count: int) -> list[dict[str, Any]]:
     """Of 8 commits, 3 cases and 2 hosts, in any order; some suspect, invalid, zero or without one
     metric, in blocks or not."""
     draw = random.Random(6)
-    found = []
+    results = []
     for number in range(count):
         commit = draw.randrange(8)
         metrics = {"requests.rate": draw.lognormvariate(7, 0.02), "latency.p50": draw.random()}
@@ -83,7 +83,7 @@ def many(count: int) -> list[dict[str, Any]]:
         if number % 7 == 0:
             del metrics["latency.p50"]
         validity = draw.choice(["valid", "valid", "valid", "suspect", "invalid"])
-        found.append(
+        results.append(
             result(
                 id=f"n-{number}",
                 commit=f"{commit:x}" * 40,
@@ -103,7 +103,7 @@ def many(count: int) -> list[dict[str, Any]]:
                 note="a\\b\n\tc\\",
             )
         )
-    return found
+    return results
 
 
 def readings() -> list[Any]:
@@ -198,10 +198,10 @@ def test_a_file_creates_the_same_rows_as_the_api(
     assert done == BulkImportResult(results=300, accepted=300)
     assert readings() == wanted[0]
     assert commits(project) == wanted[2]
-    found = points()
-    assert found.keys() == wanted[1].keys()
-    different = {key: (found[key], each) for key, each in wanted[1].items()
-                 if not same(found[key], each, in_order=batch == 50)}  # fmt: skip
+    stored_points = points()
+    assert stored_points.keys() == wanted[1].keys()
+    different = {key: (stored_points[key], each) for key, each in wanted[1].items()
+                 if not same(stored_points[key], each, in_order=batch == 50)}  # fmt: skip
     assert not different
     changed = {each for row in ChangedSeries.objects.all() for each in row.series}
     assert changed >= set(Series.objects.values_list("pk", flat=True))
@@ -349,8 +349,8 @@ def test_csv_and_gzip_give_the_same_rows(
     import_file(member=personas.alice, path=path, project="server")
 
     assert Commit.objects.get(sha=SHA).subject == "First"
-    found = sorted((each.parameters for each in Case.objects.all()), key=len)
-    assert found == [{"connections": 4}, {"connections": 4, "protocol": "h2"}]
+    parameters = sorted((each.parameters for each in Case.objects.all()), key=len)
+    assert parameters == [{"connections": 4}, {"connections": 4, "protocol": "h2"}]
     suspect = Reading.objects.get(validity="suspect")
     assert suspect.values == [900.0]
     assert suspect.provenance == {

@@ -104,10 +104,10 @@ def test_an_invalid_series_is_refused_with_its_position(text, told):
 
 
 def test_a_plain_list_is_a_series_with_gaps():
-    found = parse_series_file("[1, null, NaN, 1e999, 3]")
-    assert found.values[:2] == [1.0, None]
-    assert len(found.values) == 5
-    assert found.lower_is_better
+    series = parse_series_file("[1, null, NaN, 1e999, 3]")
+    assert series.values[:2] == [1.0, None]
+    assert len(series.values) == 5
+    assert series.lower_is_better
 
 
 @pytest.mark.parametrize(
@@ -130,18 +130,18 @@ def test_invalid_trials_are_refused_with_their_position(text, told):
 
 
 def test_better_and_margin_follow_from_a_metric_of_the_registry():
-    found = parse_trials_file('{"pairs": [[1, 2]], "metric": "latency.p99"}')[""]
-    assert (found.better, found.margin) == ("lower", 0.05)
-    found = parse_trials_file('{"metrics": {"requests.rate": {"pairs": [[1, null]]}}}')[
+    trials = parse_trials_file('{"pairs": [[1, 2]], "metric": "latency.p99"}')[""]
+    assert (trials.better, trials.margin) == ("lower", 0.05)
+    trials = parse_trials_file('{"metrics": {"requests.rate": {"pairs": [[1, null]]}}}')[
         "requests.rate"
     ]
-    assert (found.better, found.margin, found.contender) == ("higher", 0.03, [None])
+    assert (trials.better, trials.margin, trials.contender) == ("higher", 0.03, [None])
 
 
 def test_values_of_the_file_take_precedence():
     text = '{"pairs": [[1, 2]], "metric": "latency.p99", "lower_is_better": false, "margin": 0.2}'
-    found = parse_trials_file(text)[""]
-    assert (found.better, found.margin) == ("higher", 0.2)
+    trials = parse_trials_file(text)[""]
+    assert (trials.better, trials.margin) == ("higher", 0.2)
 
 
 def test_the_worst_verdict_of_several_metrics_comes_first():

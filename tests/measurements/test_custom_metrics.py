@@ -21,11 +21,11 @@ def test_custom_metrics_above_the_quota_are_dropped_and_named(
     settings.MAX_CUSTOM_METRICS = 2
     team = personas.alice.team.pk
     hostile = [f"script.m{number}_s" for number in range(5000)]
-    found = store_trial_metrics(team, [*METRICS, *hostile, "", "x" * 10_000, "nobody.knows"])
-    assert {*METRICS, "script.m0_s", "script.m1000_s"} == {*found.ids}
-    assert len(found.dropped) == 5001
-    assert "5001 custom metrics not stored" in found.note
-    assert len(found.note) < 500
+    metrics = store_trial_metrics(team, [*METRICS, *hostile, "", "x" * 10_000, "nobody.knows"])
+    assert {*METRICS, "script.m0_s", "script.m1000_s"} == {*metrics.ids}
+    assert len(metrics.dropped) == 5001
+    assert "5001 custom metrics not stored" in metrics.note
+    assert len(metrics.note) < 500
     assert Metric.objects.filter(team=team).count() == 2
     assert store_trial_metrics(team, [*METRICS]).note == ""
 

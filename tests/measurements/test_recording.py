@@ -73,15 +73,15 @@ def test_a_point_does_not_depend_on_the_order_of_trials(world: RecordingWorld) -
     point = Point.objects.get()
     summary = summarise(VALUES)
     assert summary is not None
-    found = compute_bands([point.trials], [point.mean], [point.mean_log], [point.m2_log])
+    bands = compute_bands([point.trials], [point.mean], [point.mean_log], [point.m2_log])
 
     assert (point.trials, point.suspect, point.invalid) == (6, 0, 0)
     assert (point.values, point.blocks) == (VALUES, [1, 2, 3, 4, 5, 6])
     assert point.at == AT + timedelta(seconds=6)
     assert point.position == world.commit.position
     assert point.mean == pytest.approx(sum(VALUES) / 6, rel=1e-12)
-    assert found.value[0] == pytest.approx(summary.mean, rel=1e-12)
-    assert (found.low[0], found.high[0]) == pytest.approx((summary.low, summary.high), rel=1e-9)
+    assert bands.value[0] == pytest.approx(summary.mean, rel=1e-12)
+    assert (bands.low[0], bands.high[0]) == pytest.approx((summary.low, summary.high), rel=1e-9)
 
 
 def test_a_repeated_result_changes_nothing(world: RecordingWorld) -> None:
@@ -111,10 +111,10 @@ def test_zeros_have_a_mean_and_no_logarithm(world: RecordingWorld) -> None:
     store(world.measured({"requests.errors": 0.0}))
     store(world.measured({"requests.errors": 2.0}))
     point = Point.objects.get()
-    found = compute_bands([point.trials], [point.mean], [point.mean_log], [point.m2_log])
+    bands = compute_bands([point.trials], [point.mean], [point.mean_log], [point.m2_log])
     assert (point.mean, point.mean_log, point.m2_log) == (2.0, None, None)
-    assert found.value[0] == 2.0
-    assert math.isnan(found.low[0])
+    assert bands.value[0] == 2.0
+    assert math.isnan(bands.low[0])
 
 
 def test_other_hosts_epochs_configurations_and_metrics_are_separate_points(
@@ -125,10 +125,10 @@ def test_other_hosts_epochs_configurations_and_metrics_are_separate_points(
         world.measured({"requests.rate": 2.0}, epoch=1),
         world.measured({"requests.rate": 3.0}, configuration=-7),
     )
-    found = {
+    keys = {
         (each.series.metric.key, each.epoch, each.configuration) for each in Point.objects.all()
     }
-    assert found == {
+    assert keys == {
         ("requests.rate", 0, 0), ("latency.p50", 0, 0), ("requests.rate", 1, 0),
         ("requests.rate", 0, -7),
     }  # fmt: skip

@@ -68,8 +68,8 @@ def test_median_error_and_range_are_reported_by_tool_and_version(
 def test_only_the_newest_trials_count(personas: Personas, shas: list[str]) -> None:
     _measured(personas, shas, 2000, rounds=2)
     _measured(personas, shas, 1000, rounds=NEWEST // 2)
-    (found,) = load_tool_errors(personas.alice)
-    assert _shown(found.errors)["requests.rate"] == pytest.approx((0, 0, 0, NEWEST))
+    (tool_errors,) = load_tool_errors(personas.alice)
+    assert _shown(tool_errors.errors)["requests.rate"] == pytest.approx((0, 0, 0, NEWEST))
 
 
 def test_invalid_trials_do_not_count(personas: Personas, shas: list[str]) -> None:
@@ -95,7 +95,7 @@ def test_each_trial_is_compared_with_its_known_values() -> None:
         ({"latency.p50": 0.022}, {"latency.p50": 0.02, "latency.p99": 0.1}),
         ({}, {"latency.p50": 0.01}),
     ]
-    (found,) = compute_errors(samples)
-    assert (found.metric.key, found.trials) == ("latency.p50", 2)
-    assert (found.low, found.median, found.high) == pytest.approx((0.1, 0.1, 0.1))
+    (error,) = compute_errors(samples)
+    assert (error.metric.key, error.trials) == ("latency.p50", 2)
+    assert (error.low, error.median, error.high) == pytest.approx((0.1, 0.1, 0.1))
     assert compute_errors([]) == []

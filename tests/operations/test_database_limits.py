@@ -42,8 +42,8 @@ def test_sessions_of_a_process_have_limits(process: str, options: dict[str, obje
         assert parameters_of_a_new_session()[name] == "0", "a command has none"
     limit_sessions(process)
     limit_sessions(process)
-    found = parameters_of_a_new_session()
-    assert {name: found[name] for name in LIMITS[process]} == LIMITS[process]
+    parameters = parameters_of_a_new_session()
+    assert {name: parameters[name] for name in LIMITS[process]} == LIMITS[process]
 
 
 def test_database_url_takes_precedence(options: dict[str, object]) -> None:
@@ -53,16 +53,16 @@ def test_database_url_takes_precedence(options: dict[str, object]) -> None:
     assert (given["connect_timeout"], given["tcp_user_timeout"]) == ("9", 30_000)
     options["options"] = given["options"]
     limit_sessions("web")
-    found = parameters_of_a_new_session()
-    assert (found["statement_timeout"], found["lock_timeout"]) == ("5s", "10s")
+    parameters = parameters_of_a_new_session()
+    assert (parameters["statement_timeout"], parameters["lock_timeout"]) == ("5s", "10s")
 
 
 def test_a_vanished_server_is_detected_within_half_a_minute() -> None:
     connection.ensure_connection()
-    asked = connection.connection.info.get_parameters()
-    assert (asked["connect_timeout"], asked["tcp_user_timeout"]) == ("5", "30000")
+    parameters = connection.connection.info.get_parameters()
+    assert (parameters["connect_timeout"], parameters["tcp_user_timeout"]) == ("5", "30000")
     idle, every, count = (
-        int(asked[f"keepalives_{name}"]) for name in ("idle", "interval", "count")
+        int(parameters[f"keepalives_{name}"]) for name in ("idle", "interval", "count")
     )
     assert idle + every * count <= 30
 

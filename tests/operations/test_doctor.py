@@ -56,24 +56,24 @@ def findings(capsys, *, healthy):
         with pytest.raises(CommandError, match=r"\d+ to fix") as stopped:
             call_command("doctor", "--json")
         assert stopped.value.returncode == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["ok"] == healthy
-    return {each["part"]: each for each in told["findings"]}
+    report = json.loads(capsys.readouterr().out)
+    assert report["ok"] == healthy
+    return {each["part"]: each for each in report["findings"]}
 
 
 def test_the_doctor_finds_a_database_without_durability(deployed, capsys):
     with connection.cursor() as cursor:
         cursor.execute("SHOW fsync")
         waits = cursor.fetchone()[0] == "on"
-    found = findings(capsys, healthy=waits)
-    assert found["durability"]["outcome"] == ("ok" if waits else "FIX")
+    parts = findings(capsys, healthy=waits)
+    assert parts["durability"]["outcome"] == ("ok" if waits else "FIX")
 
 
 def test_a_correct_deployment_passes(deployed, capsys, waits_for_its_disk):
-    found = findings(capsys, healthy=True)
-    assert {each["outcome"] for each in found.values()} == {"ok"}
-    assert len(found) >= len(CHECKS) - 3
-    assert "1: machine:1" in found["workers"]["said"]
+    parts = findings(capsys, healthy=True)
+    assert {each["outcome"] for each in parts.values()} == {"ok"}
+    assert len(parts) >= len(CHECKS) - 3
+    assert "1: machine:1" in parts["workers"]["said"]
 
 
 MISTAKES = {
@@ -99,9 +99,9 @@ MISTAKES = {
 def test_the_doctor_finds_an_error_and_names_the_fix(deployed, capsys, part, changes):
     for name, value in changes.items():
         setattr(deployed, name, value)
-    found = findings(capsys, healthy=False)
-    assert found[part]["outcome"] == "FIX"
-    assert found[part]["remedy"]
+    parts = findings(capsys, healthy=False)
+    assert parts[part]["outcome"] == "FIX"
+    assert parts[part]["remedy"]
 
 
 def test_the_doctor_finds_secrets_without_a_key_and_pending_migrations(deployed, personas, capsys):
@@ -109,9 +109,9 @@ def test_the_doctor_finds_secrets_without_a_key_and_pending_migrations(deployed,
     deployed.SECRET_KEY = deployed.SECRET_KEY[::-1]
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM django_migrations WHERE app = 'runs'")
-    found = findings(capsys, healthy=False)
-    assert found["sealed secrets"]["said"].startswith("1 cannot be decrypted")
-    assert "runs.0001_initial" in found["migrations"]["said"]
+    parts = findings(capsys, healthy=False)
+    assert parts["sealed secrets"]["said"].startswith("1 cannot be decrypted")
+    assert "runs.0001_initial" in parts["migrations"]["said"]
 
 
 def test_the_text_output_has_a_line_for_each_check_with_its_fix(deployed, capsys):

@@ -28,11 +28,11 @@ def read(client, **headers):
     answer = client.get("/metrics", headers=headers)
     assert answer.status_code == 200, answer.content
     lines = [line for line in answer.content.decode().splitlines() if not line.startswith("#")]
-    found = {}
+    samples = {}
     for line in lines:
         name, labels, value = SAMPLE.fullmatch(line).groups()
-        found[f"{name}{{{labels}}}" if labels else name] = float(value)
-    return found
+        samples[f"{name}{{{labels}}}" if labels else name] = float(value)
+    return samples
 
 
 @pytest.fixture
@@ -73,16 +73,16 @@ def test_metrics_of_all_processes_are_summed(client):
     # Another process.
     observe("pitwall_task_seconds", 0.2, task="pump")
     count("pitwall_trials_total", outcome="measured")
-    found = read(client)
-    assert found['pitwall_trials_total{outcome="measured"}'] == 3
+    samples = read(client)
+    assert samples['pitwall_trials_total{outcome="measured"}'] == 3
     buckets = [
         (float(le), value)
-        for name, value in found.items()
+        for name, value in samples.items()
         for le in re.findall(r'pitwall_task_seconds_bucket\{task="pump",le="(.*)"\}', name)
     ]
     assert buckets == [(0.005, 1), (0.25, 3), (float("inf"), 4)]
-    assert found['pitwall_task_seconds_count{task="pump"}'] == 4
-    assert found['pitwall_task_seconds_sum{task="pump"}'] == pytest.approx(99.404)
+    assert samples['pitwall_task_seconds_count{task="pump"}'] == 4
+    assert samples['pitwall_task_seconds_sum{task="pump"}'] == pytest.approx(99.404)
 
 
 def test_no_count_is_lost_while_redis_is_down(client, settings, queued):
@@ -126,13 +126,13 @@ def test_metrics_are_only_for_this_machine_and_token_holders(client, settings):
 
 def test_every_metric_has_a_description():
     called = r'\b(?:count|observe)\(\s*"(pitwall_\w+)"'
-    found = {
+    names = {
         name
         for path in (ROOT / "orchestrator").rglob("*.py")
         for name in re.findall(called, path.read_text())
     }
     counted = {name for name, family in FAMILIES.items() if family.kind != "gauge"}
-    assert found == counted
+    assert names == counted
 
 
 def test_a_process_that_cannot_flush_does_not_grow(monkeypatch):
@@ -145,7 +145,7 @@ def test_a_process_that_cannot_flush_does_not_grow(monkeypatch):
 def test_the_dashboard_uses_existing_metrics_and_labels():
     board = json.loads((ROOT / "docs" / "operations" / "grafana.json").read_text())
     texts = [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
-    asked = set()
+    family_names = set()
     for text in texts:
         names = re.findall(r"pitwall_\w+", text)
         assert names, text
@@ -155,8 +155,8 @@ def test_the_dashboard_uses_existing_metrics_and_labels():
         used = {word.strip() for part in grouped for word in part.split(",")}
         used |= set(re.findall(r"[{,]\s*(\w+)=", text))
         assert used <= known, text
-        asked |= {family.name for family in families}
-    assert asked == set(FAMILIES), "every metric has its place on the board"
+        family_names |= {family.name for family in families}
+    assert family_names == set(FAMILIES), "every metric has its place on the board"
 
 
 def test_a_request_has_an_id_that_a_proxy_may_choose(client, db):

@@ -61,8 +61,8 @@ def _database_operations(operations: list[Operation]) -> Iterator[Operation]:
 
 def _problem(operation: Operation, big: set[str]) -> str:
     if isinstance(operation, migrations.RunSQL):
-        found = _REWRITES.search(str(operation.sql))
-        return f"its SQL locks: {found[0]}" if found else ""
+        match = _REWRITES.search(str(operation.sql))
+        return f"its SQL locks: {match[0]}" if match else ""
     if getattr(operation, "model_name", "").lower() not in big:
         return ""
     if isinstance(
@@ -89,11 +89,11 @@ def _problem_of_new(field: models.Field) -> str:
 
 
 def test_new_migrations_lock_no_big_table():
-    found = []
+    violations = []
     for (app, name), migration in MigrationLoader(None).disk_migrations.items():
         if app in BIG and int(name[:4]) > INITIAL[app]:
-            found += problems(app, migration)
-    assert found == []
+            violations += problems(app, migration)
+    assert violations == []
 
 
 LOCKING = [

@@ -35,14 +35,14 @@ def problems(app: str, migration: migrations.Migration, state: ProjectState) -> 
         for each in migration.operations
         if isinstance(each, migrations.CreateModel)
     }
-    found = []
+    violations = []
     for whole in migration.operations:
         for operation in _database_operations(whole):
             # A table that the same migration makes, no process of the old version knows.
             if getattr(operation, "model_name", "").lower() not in made:
-                found.append(_problem(app, operation, state))
+                violations.append(_problem(app, operation, state))
         whole.state_forwards(app, state)
-    return [f"{app}.{migration.name}: {problem}" for problem in found if problem]
+    return [f"{app}.{migration.name}: {problem}" for problem in violations if problem]
 
 
 def _database_operations(operation: Operation) -> Iterator[Operation]:
@@ -62,8 +62,8 @@ def _problem(app: str, operation: Operation, state: ProjectState) -> str:
     if isinstance(operation, removing):
         return f"{operation.describe()}: {_GONE}"
     if isinstance(operation, migrations.RunSQL):
-        found = _REMOVES.search(str(operation.sql))
-        return f"its SQL has {found[0]}: {_GONE}" if found else ""
+        match = _REMOVES.search(str(operation.sql))
+        return f"its SQL has {match[0]}: {_GONE}" if match else ""
     if isinstance(operation, migrations.AddField):
         return _problem_of_new(operation)
     if isinstance(operation, migrations.AlterField):
@@ -88,13 +88,13 @@ def _problem_of_changed(app: str, operation: migrations.AlterField, state: Proje
 
 
 def test_no_migration_removes_what_the_previous_version_uses():
-    loader, found = MigrationLoader(None), []
+    loader, violations = MigrationLoader(None), []
     for (app, name), migration in loader.disk_migrations.items():
         is_new = app in INITIAL and int(name[:4]) > INITIAL[app]
         if is_new and f"{app}.{name}" not in UNUSED_SINCE:
             before = loader.project_state((app, name), at_end=False)
-            found += problems(app, migration, before)
-    assert found == []
+            violations += problems(app, migration, before)
+    assert violations == []
 
 
 def test_every_app_of_pitwall_is_checked():

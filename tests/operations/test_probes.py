@@ -39,9 +39,9 @@ def test_liveness_needs_no_database_and_accepts_any_host_name(client):
 def test_readiness_reports_missing_services(client, redis, own_queue):
     answer = client.get("/readyz", **STRANGE)
     silent = "none sent a heartbeat within 30 s"
-    told = {"database": "ok", "migrations": "ok", "redis": "ok"}
-    told |= dict.fromkeys(("worker", "fetcher", "beat"), silent)
-    assert (answer.status_code, answer.json()) == (200, {"ready": True, "parts": told})
+    parts = {"database": "ok", "migrations": "ok", "redis": "ok"}
+    parts |= dict.fromkeys(("worker", "fetcher", "beat"), silent)
+    assert (answer.status_code, answer.json()) == (200, {"ready": True, "parts": parts})
     assert client.get("/readyz?engine").status_code == 503
     for kind in ("worker", "fetcher", "beat"):
         record_heartbeat(redis, own_queue, kind, build_process_name())

@@ -79,9 +79,9 @@ def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
 def test_every_kind_of_secret_is_covered(kind: Kind) -> None:
     text = new_secret(kind).text
     for around in ("{}", "GET /x/{}/runs/ HTTP/1.1", "next=%2Finvitations%2F{}&x=1", '"{}"'):
-        told = around.format(text)
-        assert redact_secrets(told) == around.format(f"{kind}_REDACTED")
-        assert has_secret(told)
+        line = around.format(text)
+        assert redact_secrets(line) == around.format(f"{kind}_REDACTED")
+        assert has_secret(line)
     assert redact_secrets(text[:-10]).endswith("_REDACTED"), "also of a link that was cut off"
     encoded = text.replace("_", "%5F")
     assert redact_secrets(encoded) == f"{kind}_REDACTED"

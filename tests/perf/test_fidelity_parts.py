@@ -24,9 +24,9 @@ TIMES = {"{ms}": str(1000 * FULL.duration_s), "{s}": str(FULL.duration_s)}
 def measured_start(load):
     """The adapter's start of the load, where the warm-up is a start of its own."""
     spec = from_data(definition(load, TARGET, FULL))
-    asked = replace(build_load_specs(spec, {})[0], warmup_s=0.0)
+    load_spec = replace(build_load_specs(spec, {})[0], warmup_s=0.0)
     tool = get_tool(spec, {})
-    return tool.invocations(asked, 1)[-1].argv, tool.files(asked)
+    return tool.invocations(load_spec, 1)[-1].argv, tool.files(load_spec)
 
 
 def typed(load):

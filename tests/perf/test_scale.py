@@ -23,7 +23,7 @@ def test_the_largest_size_is_the_documented_one():
     assert size.all_commits >= 20_000
 
 
-@pytest.mark.parametrize("kind", [reading_type(4, told=True), point_type(14)])
+@pytest.mark.parametrize("kind", [reading_type(4, foreign=True), point_type(14)])
 def test_rows_have_the_length_of_every_field(kind):
     row = blank(kind, 1).tobytes()
     fields = int.from_bytes(row[:2])
@@ -34,12 +34,12 @@ def test_rows_have_the_length_of_every_field(kind):
 
 
 def test_results_that_were_not_uploaded_have_no_provenance():
-    row = blank(reading_type(4, told=False), 1)
+    row = blank(reading_type(4, foreign=False), 1)
     assert row["provenance_size"] == -1
 
 
 def test_arrays_have_the_format_of_postgresql():
-    rows = blank(reading_type(2, told=False), 1)
+    rows = blank(reading_type(2, foreign=False), 1)
     fill_array(rows["values"], 701, np.array([[1.5, 2.5]]))
     assert rows["values"]["items"]["value"].tolist() == [[1.5, 2.5]]
     assert rows["values"]["count"].tolist() == [2]

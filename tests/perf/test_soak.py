@@ -14,12 +14,12 @@ def samples(share_an_hour: float, *, seed: int = 1) -> list[tuple[float, int]]:
     """An hour of 100 MiB that first grow by half, as caches do, and then by this share; each
     garbage collection is a step down."""
     chance = random.Random(seed)
-    found = []
+    usage = []
     for second in range(0, 3600, 2):
         warm = 50 + 50 * min(1.0, second / 900)
         saw = chance.gauss(0, 0.4) + (second % 300) / 300
-        found.append((float(second), int(MIB * (warm * (1 + share_an_hour * second / 3600) + saw))))
-    return found
+        usage.append((float(second), int(MIB * (warm * (1 + share_an_hour * second / 3600) + saw))))
+    return usage
 
 
 def test_growing_memory_is_detected():

@@ -30,23 +30,23 @@ def line(personas: Personas, tmp_path: Path) -> Line:
 
 def test_a_step_is_found_where_it_is(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
-    (found,) = line.look()
-    assert (found.before, found.commit) == (line.commits[24], line.commits[25])
-    assert found.regressed
-    assert (found.kind, found.state) == ("alert", "open")
-    assert found.low < -0.07
-    assert found.high > -0.09
-    assert found.recent
-    assert not found.final
-    look = SeriesDetection.objects.get(pk=found.series_id)
+    (change_point,) = line.look()
+    assert (change_point.before, change_point.commit) == (line.commits[24], line.commits[25])
+    assert change_point.regressed
+    assert (change_point.kind, change_point.state) == ("alert", "open")
+    assert change_point.low < -0.07
+    assert change_point.high > -0.09
+    assert change_point.recent
+    assert not change_point.final
+    look = SeriesDetection.objects.get(pk=change_point.series_id)
     assert look.points == 40
     assert not look.unstable
 
 
 def test_an_improvement_is_a_change_point(line: Line) -> None:
     line.step(until=40, at=25, change=0.08)
-    (found,) = line.look()
-    assert not found.regressed
+    (change_point,) = line.look()
+    assert not change_point.regressed
 
 
 def test_noise_has_no_change_point(line: Line) -> None:
@@ -62,25 +62,25 @@ def test_only_primary_metrics_are_analysed(line: Line) -> None:
 
 def test_a_change_point_moves_with_new_points_and_keeps_its_row(line: Line) -> None:
     line.step(until=41, at=25, change=-0.08, every=4)
-    (found,) = line.look()
-    assert (found.before, found.commit) == (line.commits[24], line.commits[28])
+    (change_point,) = line.look()
+    assert (change_point.before, change_point.commit) == (line.commits[24], line.commits[28])
     line.measure({25: 920, 26: 920, 27: 920}, seed=2)
     (moved,) = line.look()
-    assert moved.pk == found.pk
+    assert moved.pk == change_point.pk
     assert (moved.before, moved.commit) == (line.commits[24], line.commits[25])
     assert any("moved from" in each["text"] for each in moved.revisions)
 
 
 def test_a_change_point_that_is_no_longer_detected_is_superseded(line: Line) -> None:
     line.step(until=30, at=25, change=-0.08)
-    (found,) = line.look()
+    (change_point,) = line.look()
     # The five points were a bad day: all that follows is as before.
     line.measure(dict.fromkeys(range(25, 30), 1000 * 1.085), seed=3)
     line.measure(dict.fromkeys(range(30, 60), 1000.0), seed=4)
-    found.refresh_from_db()
+    change_point.refresh_from_db()
     states = {each.state for each in line.look()}
     assert states == {ChangeState.SUPERSEDED}
-    assert load_series_changes([found.series_id]) == {}
+    assert load_series_changes([change_point.series_id]) == {}
 
 
 def test_a_change_of_the_host_is_not_a_change_point(line: Line) -> None:
@@ -100,8 +100,8 @@ def test_commits_measured_in_two_epochs_bridge_a_break(line: Line) -> None:
     line.measure({24: 700.0, 25: 640.0}, epoch=1, seed=5)
     line.measure(dict.fromkeys((41, 43), 700.0), epoch=1, seed=6)
     line.measure(dict.fromkeys((42, 44, 45), 920.0), seed=7)
-    (found,) = line.look()
-    assert found.commit == line.commits[25]
+    (change_point,) = line.look()
+    assert change_point.commit == line.commits[25]
 
 
 def test_a_single_spike_is_an_outlier_and_not_a_change_point(line: Line) -> None:
@@ -119,21 +119,21 @@ def test_merged_commits_are_not_on_the_main_line(line: Line) -> None:
 
 def test_an_old_change_is_shown_and_raises_no_alert(line: Line) -> None:
     line.step(until=60, at=12, change=-0.08)
-    (found,) = line.look()
-    assert not found.recent
-    assert found.final
-    assert found.message.startswith("not confirmed: it is before")
+    (change_point,) = line.look()
+    assert not change_point.recent
+    assert change_point.final
+    assert change_point.message.startswith("not confirmed: it is before")
 
 
 def test_change_points_before_the_analysed_window_are_kept(
     line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line.step(until=40, at=12, change=-0.08)
-    (found,) = line.look()
+    (change_point,) = line.look()
     monkeypatch.setattr(change_search, "POINTS_THEN", 25)
     line.measure({40: 920.0}, seed=2)
     (still,) = line.look()
-    assert (still.pk, still.state, still.seen) == (found.pk, "open", True)
+    assert (still.pk, still.state, still.seen) == (change_point.pk, "open", True)
     # A new beginning is looked for in all of the history.
     store_baseline(member=line.member, commit=line.commits[12], reason="new", series=line.series())
     assert {each.state for each in line.look()} == {"superseded"}
@@ -163,24 +163,24 @@ def test_a_detection_request_is_kept_until_its_result_is_stored(line: Line) -> N
 
 def test_detecting_twice_changes_nothing(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
-    (found,) = line.look()
+    (change_point,) = line.look()
     ChangedSeries.objects.create(series=[line.series().pk])
     (again,) = line.look()
-    assert (again.pk, again.revisions) == (found.pk, found.revisions)
+    assert (again.pk, again.revisions) == (change_point.pk, change_point.revisions)
 
 
 def test_points_before_a_baseline_are_not_analysed(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
-    (found,) = line.look()
+    (change_point,) = line.look()
     made = store_baseline(
         member=line.member, commit=line.commits[25], reason="meant so", series=line.series()
     )
     line.look()
-    assert load_series_changes([found.series_id]) == {}
-    assert load_series_baselines([line.series()])[found.series_id].commit == line.commits[25]
+    assert load_series_changes([change_point.series_id]) == {}
+    assert load_series_baselines([line.series()])[change_point.series_id].commit == line.commits[25]
     remove_baseline(member=line.member, baseline_id=made.pk)
     line.look()
-    assert len(load_series_changes([found.series_id])[found.series_id]) == 1
+    assert len(load_series_changes([change_point.series_id])[change_point.series_id]) == 1
 
 
 def test_a_baseline_of_a_case_covers_all_its_series(line: Line) -> None:
@@ -194,28 +194,28 @@ def test_a_baseline_of_a_case_covers_all_its_series(line: Line) -> None:
 
 def test_a_dismissed_change_point_stays_dismissed_with_new_points(line: Line) -> None:
     line.step(until=40, at=25, change=-0.08)
-    (found,) = line.look()
-    dismiss(member=line.member, change_id=found.pk, reason="the test data grew")
+    (change_point,) = line.look()
+    dismiss(member=line.member, change_id=change_point.pk, reason="the test data grew")
     line.measure(dict.fromkeys(range(40, 45), 920.0), seed=2)
     (still,) = line.look()
-    assert (still.pk, still.state) == (found.pk, "dismissed")
+    assert (still.pk, still.state) == (change_point.pk, "dismissed")
     assert "the test data grew" in still.message
 
 
 def test_strangers_and_viewers_cannot_change_change_points(line: Line, personas: Personas) -> None:
     line.step(until=40, at=25, change=-0.08)
-    (found,) = line.look()
+    (change_point,) = line.look()
     series, commit = line.series(), line.commits[25]
     with pytest.raises(PermissionRefusedError):
-        dismiss(member=personas.bob, change_id=found.pk, reason="why not")
+        dismiss(member=personas.bob, change_id=change_point.pk, reason="why not")
     with pytest.raises(NotFoundError):
-        dismiss(member=personas.mallory, change_id=found.pk, reason="why not")
+        dismiss(member=personas.mallory, change_id=change_point.pk, reason="why not")
     with pytest.raises(NotFoundError):
         store_baseline(member=personas.mallory, commit=commit, reason="x", series=series)
     with pytest.raises(PermissionRefusedError):
         store_baseline(member=personas.bob, commit=commit, reason="x", series=series)
     with pytest.raises(InvalidRequestError, match="enter the reason"):
-        dismiss(member=line.member, change_id=found.pk, reason=" ")
+        dismiss(member=line.member, change_id=change_point.pk, reason=" ")
 
 
 def test_a_failing_detection_request_is_postponed_and_stops_no_other(

@@ -91,26 +91,26 @@ def test_only_affected_cases_are_measured(personas: Personas, tmp_path: Path) ->
      (0.08, "refuted", "the other direction")],
 )  # fmt: skip
 def test_the_confirmation_run_decides(line: Line, change: float, state: str, words: str) -> None:
-    found = confirmed(line, suspected(line), truth(line, 25, change))
-    assert found.state == state
-    assert words in found.message
-    assert found.confirmed_change == pytest.approx(change, abs=0.01)
-    assert found.run is not None
+    change_point = confirmed(line, suspected(line), truth(line, 25, change))
+    assert change_point.state == state
+    assert words in change_point.message
+    assert change_point.confirmed_change == pytest.approx(change, abs=0.01)
+    assert change_point.run is not None
 
 
 def test_a_refuted_change_is_not_measured_again(line: Line) -> None:
-    found = confirmed(line, suspected(line), truth(line, 100))
+    change_point = confirmed(line, suspected(line), truth(line, 100))
     line.measure({44: 920.0, 48: 920.0}, seed=9)
     line.look()
     confirmations.advance_confirmations(utc_now())
-    found.refresh_from_db()
-    assert (found.state, Run.objects.count()) == ("refuted", 1)
+    change_point.refresh_from_db()
+    assert (change_point.state, Run.objects.count()) == ("refuted", 1)
 
 
 def test_one_confirmation_run_answers_all_metrics_of_a_case(
     line: Line,
 ) -> None:
-    found = confirmed(line, suspected(line), truth(line, 26))
+    change_point = confirmed(line, suspected(line), truth(line, 26))
     follow(line, truth(line, 26))
     runs = Run.objects.count()
     line.measure(
@@ -124,8 +124,8 @@ def test_one_confirmation_run_answers_all_metrics_of_a_case(
     confirmations.advance_confirmations(utc_now())
     bisections.advance_bisections(utc_now())
     other = ChangePoint.objects.get(series__metric__key="latency.p50", state="confirmed")
-    found.refresh_from_db()
-    assert (other.run, other.culprit) == (found.run, line.commits[26])
+    change_point.refresh_from_db()
+    assert (other.run, other.culprit) == (change_point.run, line.commits[26])
     assert Run.objects.count() == runs
 
 
@@ -235,8 +235,8 @@ def test_one_bisection_names_the_culprit_of_all_confirmed_changes(
         line.step(until=41, at=25, change=-0.08, every=4, case=case, seed=case)
     line.look()
     follow(line, truth(line, 26))
-    found = ChangePoint.objects.filter(state="confirmed", series__metric__key="requests.rate")
-    assert [each.culprit for each in found] == [line.commits[26]] * 2
+    changes = ChangePoint.objects.filter(state="confirmed", series__metric__key="requests.rate")
+    assert [each.culprit for each in changes] == [line.commits[26]] * 2
     assert Bisection.objects.count() == 1
 
 

@@ -22,20 +22,20 @@ AXES = ("protocol", "rate")
 
 def sample(value: float | None, validity: str = "valid", **more) -> Sample:
     values = {} if value is None else {"requests.rate": value, "latency.p99": 1 / value}
-    told = {"state": "measured", "reasons": [], "message": "", **more}
-    return Sample(validity=validity, values=values, **told)
+    fields = {"state": "measured", "reasons": [], "message": "", **more}
+    return Sample(validity=validity, values=values, **fields)
 
 
 def seen(protocol: str, rate: int, *values: float, host: str = "a", **more) -> Observation:
     place = {"protocol": protocol, "rate": rate, "host": host, "source": "measured", "commit": "c"}
-    told = {
+    fields = {
         "samples": [sample(value) for value in values],
         "baseline": protocol == "h1",
         "rest": (host, rate),
         "model": "closed",
         **more,
     }
-    return Observation(place={**place, **told.pop("place", {})}, **told)
+    return Observation(place={**place, **fields.pop("place", {})}, **fields)
 
 
 def report(table: dict, **more) -> ReportSpec:
@@ -94,8 +94,8 @@ def test_every_number_is_in_the_table_once(places, rows, across):
         for number, (host, protocol, rate) in enumerate(places)
     ]
     table = laid_out({"rows": rows, "columns": [{**RATE, "across": across}]}, observations)
-    found = [cell.value for row in table.rows for cell in row.cells if cell.value is not None]
-    assert sorted(found) == [10.0 + number for number in range(len(places))]
+    values = [cell.value for row in table.rows for cell in row.cells if cell.value is not None]
+    assert sorted(values) == [10.0 + number for number in range(len(places))]
 
 
 def test_a_column_limits_its_cases():

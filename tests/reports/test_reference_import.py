@@ -32,8 +32,8 @@ CSV = (
 
 
 def new(content: str = CSV, **changes: object) -> NewImport:
-    told = {"name": "A report", "format": "csv", "content": content.encode(), **changes}
-    return NewImport(**told)  # type: ignore[arg-type]
+    fields = {"name": "A report", "format": "csv", "content": content.encode(), **changes}
+    return NewImport(**fields)  # type: ignore[arg-type]
 
 
 def counts(done: ReferenceImport) -> tuple[int, int, int, int]:
@@ -96,18 +96,18 @@ def test_the_profile_is_found_by_slug_or_name(personas: Personas) -> None:
     save_profile(member=personas.alice, slug="small-box", name="Small box")
     save_profile(member=personas.alice, slug="big", name="Big Box")
     import_results(member=personas.alice, new=new())
-    found = load_reference_values(personas.alice.team, suite="overhead", metric="latency.p99")
-    assert [(each.profile, each.parameters["system"], each.value) for each in found] == [
+    values = load_reference_values(personas.alice.team, suite="overhead", metric="latency.p99")
+    assert [(each.profile, each.parameters["system"], each.value) for each in values] == [
         ("small-box", "flask", 0.0045),
         ("big", "axum", 0.0005),
         ("elsewhere", "axum", None),
     ]
-    assert {each.source for each in found} == {"A report"}
+    assert {each.source for each in values} == {"A report"}
 
 
 def test_missing_fields_of_the_file_are_filled_in(personas: Personas) -> None:
-    asked = new("metric,value\nx,1\n", suite="s", environment="e", commit="c")
-    import_results(member=personas.alice, new=asked)
+    new_import = new("metric,value\nx,1\n", suite="s", environment="e", commit="c")
+    import_results(member=personas.alice, new=new_import)
     result = ReferenceResult.objects.get()
     assert (result.suite, result.environment, result.commit) == ("s", "e", "c")
 
@@ -195,9 +195,9 @@ def test_the_real_files_are_imported_whole(
     personas: Personas, name: str, format_name: str, rows: int, unknown: int
 ) -> None:
     content = (Path(os.environ["PITWALL_SHARED_DATA"]) / "import" / name).read_bytes()
-    asked = NewImport(name=name, format=format_name, content=content)
-    first = import_results(member=personas.alice, new=asked)
+    new_import = NewImport(name=name, format=format_name, content=content)
+    first = import_results(member=personas.alice, new=new_import)
     assert counts(first) == (rows, rows, 0, 0)
     assert first.unknown == unknown
-    assert counts(import_results(member=personas.alice, new=asked)) == (rows, 0, 0, rows)
+    assert counts(import_results(member=personas.alice, new=new_import)) == (rows, 0, 0, rows)
     assert ReferenceResult.objects.count() == rows

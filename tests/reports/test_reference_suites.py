@@ -51,11 +51,11 @@ def test_no_reference_result_is_missing_or_repeated(suite: str) -> None:
     rows = rows_of(suite)
     unknown = [row for row in rows if row.value is None]
     assert (len(rows), len(unknown)) == FIGURES[suite]
-    told = Counter(
+    counts = Counter(
         (row.environment, tuple(row.parameters.items()), row.metric, row.statistic, row.commit)
         for row in rows
     )
-    assert told.most_common(1)[0][1] == 1
+    assert counts.most_common(1)[0][1] == 1
 
 
 @pytest.mark.parametrize("suite", FIGURES)
@@ -67,8 +67,8 @@ def test_cases_of_reference_results_exist_in_the_suite(suite: str) -> None:
         for case in expand(spec)
     ]
     for row in rows_of(suite):
-        told = {axis: format_axis_value(value) for axis, value in row.parameters.items()}
-        assert any(told.items() <= cell.items() for cell in cells), told
+        parameters = {axis: format_axis_value(value) for axis, value in row.parameters.items()}
+        assert any(parameters.items() <= cell.items() for cell in cells), parameters
 
 
 @pytest.mark.parametrize("suite", FIGURES)
@@ -109,12 +109,12 @@ def test_reference_results_match_the_report() -> None:
         "server-overhead": ("latency.p99", {"system": "falcon-meinheld", "rate": 10000}, 0.88115),
     }
     for suite, (metric, case, value) in expected.items():
-        found = [
+        values = [
             row.value
             for row in rows_of(suite)
             if row.metric == metric and case.items() <= row.parameters.items()
         ]
-        assert value in found, suite
+        assert value in values, suite
 
 
 def test_reference_files_have_no_empty_lines() -> None:

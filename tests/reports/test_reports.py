@@ -181,9 +181,9 @@ def test_exports_have_the_same_values(personas: Personas, run: Run) -> None:
         "Rate (1/s) trials", "Rate (1/s) suspect", "Rate (1/s) reason",
     ]  # fmt: skip
     assert len(rows) == len(data["rows"]) == len(table.rows)
-    for told, row, line in zip(data["rows"], table.rows, rows, strict=True):
-        assert tuple(told["heads"]) == row.heads == tuple(line[:3])
-        for place, (one, cell) in enumerate(zip(told["cells"], row.cells, strict=True)):
+    for json_row, row, line in zip(data["rows"], table.rows, rows, strict=True):
+        assert tuple(json_row["heads"]) == row.heads == tuple(line[:3])
+        for place, (one, cell) in enumerate(zip(json_row["cells"], row.cells, strict=True)):
             part = line[3 + 6 * place : 9 + 6 * place]
             assert [one["value"], one["low"], one["high"]] == [cell.value, cell.low, cell.high]
             assert [float(text) if text else None for text in part[:3]] == [
@@ -213,10 +213,10 @@ def test_markdown_is_a_table_with_reasons_and_provenance(personas: Personas, run
 def test_provenance_counts_the_trials_of_the_values(personas: Personas, run: Run) -> None:
     Trial.objects.filter(round=1).update(validity="suspect")
     Trial.objects.filter(round=2, variant__position=0).update(validity="invalid")
-    told = dict(load_provenance(made(personas, cases="connections == 4")).facts)
-    assert told["Trials"].startswith("18 valid, 6 suspect; values use only")
-    assert told["Load of the definition"] == "0.6 s, warm-up 0.2 s, 5 rounds, 0 s between trials"
-    assert told["Load tool"] == "oha 1.0 (24 trials)"
+    facts = dict(load_provenance(made(personas, cases="connections == 4")).facts)
+    assert facts["Trials"].startswith("18 valid, 6 suspect; values use only")
+    assert facts["Load of the definition"] == "0.6 s, warm-up 0.2 s, 5 rounds, 0 s between trials"
+    assert facts["Load tool"] == "oha 1.0 (24 trials)"
 
 
 def test_histograms_are_merged_only_on_request(personas: Personas, run: Run) -> None:

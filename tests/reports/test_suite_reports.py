@@ -169,9 +169,9 @@ def test_reference_results_are_shown_next_to_measured_ones(
     value: float,
 ) -> None:
     import_published(member=personas.alice, suite=suite)
-    found = _tables(personas, suite, tmp_path)[table]
-    (row,) = (row for row in found.rows if row.heads == heads)
-    places = [n for n, each in enumerate(found.columns) if each.title.endswith(column)]
+    pivot = _tables(personas, suite, tmp_path)[table]
+    (row,) = (row for row in pivot.rows if row.heads == heads)
+    places = [n for n, each in enumerate(pivot.columns) if each.title.endswith(column)]
     assert [row.cells[place].value for place in places if row.cells[place].published] == [
         pytest.approx(value, rel=0.002)
     ]

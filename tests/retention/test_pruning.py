@@ -72,10 +72,10 @@ def _own_folder(data_dir: Path) -> None:
 @pytest.fixture
 def project(personas: Personas, tmp_path: Path) -> Project:
     versions = [{"file.txt": f"{number}\n"} for number in range(8)]
-    found, _ = make_project(personas.alice, tmp_path / "repository", versions)
-    make_definition(personas.alice, found)
+    new_project, _ = make_project(personas.alice, tmp_path / "repository", versions)
+    make_definition(personas.alice, new_project)
     make_local_host(personas.alice)
-    return found
+    return new_project
 
 
 def shas(project: Project) -> list[str]:
@@ -328,12 +328,12 @@ def test_pins_need_a_reason_and_a_member_and_are_unique(
 def test_a_retention_in_the_wrong_order_is_refused(
     personas: Personas, project: Project, changes: dict[str, int | None], field: str
 ) -> None:
-    told = {name: getattr(ALL, name) for name in ALL.__slots__} | changes
+    values = {name: getattr(ALL, name) for name in ALL.__slots__} | changes
     with pytest.raises(InvalidRequestError) as refused:
-        save_retention(member=personas.alice, project=project, wanted=RetentionSettings(**told))
+        save_retention(member=personas.alice, project=project, wanted=RetentionSettings(**values))
     assert refused.value.field == field
     with pytest.raises(IntegrityError), transaction.atomic():
-        Retention.objects.create(project=project, **told)
+        Retention.objects.create(project=project, **values)
 
 
 def test_only_an_admin_changes_the_retention(personas: Personas, project: Project) -> None:
@@ -373,8 +373,8 @@ def test_old_points_are_thinned_only_on_request(personas: Personas, project: Pro
 
 
 def positions(project: Project) -> list[int | None]:
-    found = project.commits.filter(points__isnull=False).distinct().order_by("position")
-    return list(found.values_list("position", flat=True))
+    commits = project.commits.filter(points__isnull=False).distinct().order_by("position")
+    return list(commits.values_list("position", flat=True))
 
 
 def test_the_verdicts_of_a_run_outlive_its_trials(personas: Personas, project: Project) -> None:
@@ -423,9 +423,9 @@ def test_a_dry_run_reports_and_removes_nothing(personas: Personas, project: Proj
     call_command("prune", "--dry-run", stdout=out)
 
     assert counts(run) == (4, 4, 4, 4)
-    told = out.getvalue()
-    assert "red/server: raw output of 1 runs, after 90 days: 4 rows" in told
-    assert "distributions of single trials of 1 runs, after 400 days: 4 rows" in told
+    output = out.getvalue()
+    assert "red/server: raw output of 1 runs, after 90 days: 4 rows" in output
+    assert "distributions of single trials of 1 runs, after 400 days: 4 rows" in output
     due = {each.kind: each for each in list_due(project, NOW)}
     call_command("prune", "--project", "red/server", stdout=out)
     for removal in Removal.objects.filter(rows__gt=0):

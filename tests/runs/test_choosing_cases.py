@@ -37,10 +37,10 @@ MATRIX = dedent(
 
 @pytest.fixture
 def shas(personas: Personas, tmp_path: Path) -> list[str]:
-    project, found = make_project(personas.alice, tmp_path / "origin")
+    project, commits = make_project(personas.alice, tmp_path / "origin")
     make_definition(personas.alice, project, source=MATRIX)
     make_local_host(personas.alice)
-    return found
+    return commits
 
 
 def _request(shas: list[str], **changes: object) -> RunRequest:

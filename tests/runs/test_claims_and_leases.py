@@ -35,9 +35,9 @@ def job(personas: Personas, tmp_path: Path) -> Job:
 
 def held(job: Job) -> Job:
     leasing.lease_queued_jobs()
-    found = claims.claim_job(job.pk)
-    assert found is not None
-    return found
+    claimed_job = claims.claim_job(job.pk)
+    assert claimed_job is not None
+    return claimed_job
 
 
 def test_a_host_is_leased_to_the_oldest_job(job: Job) -> None:

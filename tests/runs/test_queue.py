@@ -91,14 +91,14 @@ def test_queue_gives_roles_of_one_tag_different_hosts() -> None:
     )
     fast = frozenset({"fast"})
     assert granted([job(1, *asks)], [host(1, tags=fast)]) == []
-    found = choose_grants([job(1, *asks)], [host(1, tags=fast), host(2, tags=fast)], {})
-    assert len(set(found[0].hosts.values())) == 2
+    grants = choose_grants([job(1, *asks)], [host(1, tags=fast), host(2, tags=fast)], {})
+    assert len(set(grants[0].hosts.values())) == 2
 
 
 def test_queue_reserves_the_only_candidate_of_a_role() -> None:
     asks = (PlacementRequest(role="target", profile=1), on(1, "generator"))
-    found = choose_grants([job(1, *asks)], [host(1), host(2)], {})
-    assert found[0].hosts == {"target": UUID(int=2), "generator": UUID(int=1)}
+    grants = choose_grants([job(1, *asks)], [host(1), host(2)], {})
+    assert grants[0].hosts == {"target": UUID(int=2), "generator": UUID(int=1)}
 
 
 def test_queue_avoids_a_host_that_failed_the_job() -> None:

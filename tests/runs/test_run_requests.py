@@ -111,7 +111,9 @@ def test_one_key_creates_one_run(personas: Personas, shas: list[str]) -> None:
     again, new_again = start_run_once(member=personas.alice, request=request, key="k1")
     assert (new, new_again) == (True, False)
     assert first.run == again.run
-    assert find_run_by_key(member=personas.alice, asked=str(request), key="k1") == first.run
+    assert (
+        find_run_by_key(member=personas.alice, client_request=str(request), key="k1") == first.run
+    )
     assert Run.objects.count() == 1
     with pytest.raises(ConflictError, match="another request"):
         start_run_once(member=personas.alice, request=request_for(shas, rounds=9), key="k1")

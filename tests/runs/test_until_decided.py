@@ -39,8 +39,8 @@ def shas(personas: Personas, data_dir: Path, tmp_path: Path) -> list[str]:
 
 
 def planned(personas: Personas, shas: list[str], **changes: Any) -> RunPlan:
-    asked = {"benchmark": "hello", "hosts": ("here",), "until": "decided", **changes}
-    request = RunRequest(**{"baseline": shas[0], "contenders": (shas[1],), **asked})
+    fields = {"benchmark": "hello", "hosts": ("here",), "until": "decided", **changes}
+    request = RunRequest(**{"baseline": shas[0], "contenders": (shas[1],), **fields})
     return plan_run(member=personas.alice, request=request)
 
 
@@ -191,7 +191,7 @@ def test_a_schedule_can_run_until_decided(personas: Personas, shas: list[str]) -
 def test_a_schedule_that_could_never_run_is_refused(
     personas: Personas, shas: list[str], changes: dict[str, Any], field: str
 ) -> None:
-    asked: dict[str, Any] = {
+    values: dict[str, Any] = {
         "name": "nightly",
         "cron": "0 3 * * *",
         "benchmark": "hello",
@@ -202,5 +202,5 @@ def test_a_schedule_that_could_never_run_is_refused(
         **changes,
     }
     with pytest.raises(InvalidRequestError) as refused:
-        create_schedule(member=personas.alice, new=NewSchedule(**asked))
+        create_schedule(member=personas.alice, new=NewSchedule(**values))
     assert refused.value.field == field

@@ -24,8 +24,8 @@ def rows_below(heading: str) -> list[list[str]]:
 
 def is_there(path: str, name: str) -> bool:
     file = ROOT / path
-    found = rf"^(async )?def {name}\("
-    return file.is_file() and bool(re.search(found, file.read_text(), re.MULTILINE))
+    pattern = rf"^(async )?def {name}\("
+    return file.is_file() and bool(re.search(pattern, file.read_text(), re.MULTILINE))
 
 
 def test_each_attacker_is_listed_with_attacks() -> None:

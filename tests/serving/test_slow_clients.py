@@ -81,8 +81,8 @@ def test_silent_connections_are_closed(server: Served) -> None:
 
 def test_slow_readers_hold_no_thread_and_are_closed(server: Served) -> None:
     # So often that the answers are more than the kernel keeps.
-    asked = 12 * b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-    slow = [server.connect(asked, receive_buffer=2048) for _ in range(2 * THREADS)]
+    requests = 12 * b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    slow = [server.connect(requests, receive_buffer=2048) for _ in range(2 * THREADS)]
     for _ in range(5):
         assert server.ask("/login")[0].status == 200
     server.wait_for_connections(0)

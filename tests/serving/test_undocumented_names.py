@@ -73,9 +73,9 @@ def test_undocumented_source_text_is_unchanged(place: str) -> None:
 def test_our_connection_has_all_attributes_that_gunicorn_uses() -> None:
     """`handle` is gunicorn's: each attribute of a connection that it reads has to be there."""
     source = inspect.getsource(ThreadWorker.handle) + inspect.getsource(ThreadWorker.handle_request)
-    asked = set(re.findall(r"\bconn\.(\w+)", source)) - {"wait_for_data"}
+    attributes = set(re.findall(r"\bconn\.(\w+)", source)) - {"wait_for_data"}
     ours = set(dir(Connection)) | set(re.findall(r"self\.(\w+)", inspect.getsource(Connection)))
-    assert asked - ours == set()
+    assert attributes - ours == set()
 
 
 @pytest.mark.parametrize("package", PINNED)

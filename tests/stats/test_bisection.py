@@ -68,8 +68,8 @@ def test_bisection_finds_the_right_commit_in_few_steps(commits: int) -> None:
     right, steps = 0, []
     for _ in range(300):
         culprit = int(rng.integers(commits))
-        found, taken = search(rng, commits, culprit)
-        right += (found.first, found.last) == (culprit, culprit)
+        result, taken = search(rng, commits, culprit)
+        right += (result.first, result.last) == (culprit, culprit)
         steps.append(taken)
     assert right >= 0.95 * 300
     assert np.mean(steps) <= math.log2(commits) + 2.5
@@ -78,21 +78,21 @@ def test_bisection_finds_the_right_commit_in_few_steps(commits: int) -> None:
 def test_more_noise_takes_more_steps_and_no_more_errors() -> None:
     rng = np.random.default_rng(5)
     outcomes = [search(rng, 16, culprit % 16, noise=0.03) for culprit in range(200)]
-    right = sum(found.first == found.last == n % 16 for n, (found, _) in enumerate(outcomes))
+    right = sum(result.first == result.last == n % 16 for n, (result, _) in enumerate(outcomes))
     assert right >= 0.95 * 200
 
 
 def test_commits_that_cannot_be_built_are_skipped() -> None:
     rng = np.random.default_rng(7)
-    found, _ = search(rng, 16, 3, unbuildable=frozenset({7, 8, 9}))
-    assert (found.first, found.last) == (3, 3)
-    found, _ = search(rng, 16, 8, unbuildable=frozenset({7, 8, 9}))
-    assert (found.first, found.last) == (7, 10)
+    result, _ = search(rng, 16, 3, unbuildable=frozenset({7, 8, 9}))
+    assert (result.first, result.last) == (3, 3)
+    result, _ = search(rng, 16, 8, unbuildable=frozenset({7, 8, 9}))
+    assert (result.first, result.last) == (7, 10)
 
 
 def test_without_buildable_commits_a_range_is_named() -> None:
-    found = plan_step(4, [], effect=0.05, effect_error=0.01, unbuildable={0, 1, 2})
-    assert found == Culprit(first=0, last=3, probability=1.0)
+    culprit = plan_step(4, [], effect=0.05, effect_error=0.01, unbuildable={0, 1, 2})
+    assert culprit == Culprit(first=0, last=3, probability=1.0)
 
 
 def test_a_single_commit_is_the_culprit_without_a_run() -> None:

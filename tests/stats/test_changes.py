@@ -46,17 +46,17 @@ def test_the_p_value_is_close_to_that_of_a_t_test():
 def test_a_spike_is_an_outlier_and_no_change():
     values = series((100, 60))
     values[30] = 160.0
-    found = find_changes(values)
-    assert found.points == ()
-    assert 30 in found.outliers
+    changes = find_changes(values)
+    assert changes.points == ()
+    assert 30 in changes.outliers
 
 
 def test_two_neighbouring_spikes_are_outliers():
     values = series((100, 60))
     values[30] = values[31] = 160.0
-    found = find_changes(values)
-    assert found.points == ()
-    assert {30, 31} <= set(found.outliers)
+    changes = find_changes(values)
+    assert changes.points == ()
+    assert {30, 31} <= set(changes.outliers)
 
 
 def test_three_values_of_a_new_level_at_the_end_are_a_change():
@@ -69,9 +69,9 @@ def test_two_values_of_a_new_level_at_the_end_are_not_a_change():
 
 
 def test_one_deviating_value_at_the_end_is_an_outlier():
-    found = find_changes(series((100, 60), (140, 1)))
-    assert found.points == ()
-    assert 60 in found.outliers
+    changes = find_changes(series((100, 60), (140, 1)))
+    assert changes.points == ()
+    assert 60 in changes.outliers
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ def test_a_step_on_a_drift_is_found():
 
 
 def test_a_series_that_returns_three_times_is_unstable_and_raises_no_alert():
-    found = find_changes(series(*[(100, 15), (120, 15)] * 4))
-    assert found.unstable
-    assert len(found.points) == 7
-    assert {change.kind for change in found.points} == {"candidate"}
+    changes = find_changes(series(*[(100, 15), (120, 15)] * 4))
+    assert changes.unstable
+    assert len(changes.points) == 7
+    assert {change.kind for change in changes.points} == {"candidate"}
 
 
 def test_more_than_one_change_in_twenty_points_is_unstable():
@@ -148,9 +148,9 @@ def test_more_than_one_change_in_twenty_points_is_unstable():
 
 
 def test_a_temporary_step_is_stable():
-    found = find_changes(series((100, 60), (120, 10), (100, 60)))
-    assert [change.index for change in found.points] == [60, 70]
-    assert not found.unstable
+    changes = find_changes(series((100, 60), (120, 10), (100, 60)))
+    assert [change.index for change in changes.points] == [60, 70]
+    assert not changes.unstable
 
 
 def test_changes_of_quantised_values_are_found():
@@ -167,12 +167,12 @@ def test_bimodal_values_are_noise():
 
 def test_correlated_noise_is_not_a_change():
     rng = np.random.default_rng(6)
-    found = 0
+    false_alerts = 0
     for _ in range(50):
         noise = np.zeros(200)
         for at in range(1, 200):
             noise[at] = 0.5 * noise[at - 1] + rng.normal(0, 0.02)
-        found += any(
+        false_alerts += any(
             change.kind == "alert" for change in find_changes((100 * np.exp(noise)).tolist()).points
         )
-    assert found <= 2
+    assert false_alerts <= 2

@@ -41,14 +41,14 @@ def test_steps_of_five_percent_in_noise_of_one_are_found():
 
 def test_a_step_of_five_percent_is_found_after_three_commits():
     rng = np.random.default_rng(4)
-    found = 0
+    detections = 0
     for _ in range(100):
         series = one_step(rng, noise=0.02, step=0.05, after=6)
-        found += any(
+        detections += any(
             compute_score(series.changes, indices(series.values[:end])).found
             for end in range(series.changes[0] + 3, series.changes[0] + 7)
         )
-    assert found >= 0.95 * 100
+    assert detections >= 0.95 * 100
 
 
 def test_most_labelled_real_changes_are_found():

@@ -76,9 +76,9 @@ def test_rates_and_their_inverse_have_the_same_changes(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_sign_of_a_series_without_logarithms_does_not_matter(seed):
     values = stepped(seed) - 100
-    found, mirrored = find_changes(values.tolist()), find_changes((-values).tolist())
-    assert [change.index for change in found.points] == [change.index for change in mirrored.points]
-    assert [change.regressed for change in found.points] == [
+    plain, mirrored = find_changes(values.tolist()), find_changes((-values).tolist())
+    assert [change.index for change in plain.points] == [change.index for change in mirrored.points]
+    assert [change.regressed for change in plain.points] == [
         not change.regressed for change in mirrored.points
     ]
 
@@ -86,15 +86,15 @@ def test_the_sign_of_a_series_without_logarithms_does_not_matter(seed):
 @given(ANYTHING, st.lists(st.integers(-5, 130), max_size=4))
 @settings(max_examples=300, deadline=None)
 def test_every_series_has_a_result(values, breaks):
-    found = find_changes(values, breaks=breaks)
-    assert math.isfinite(found.noise)
-    for change in found.points:
+    changes = find_changes(values, breaks=breaks)
+    assert math.isfinite(changes.noise)
+    for change in changes.points:
         assert 0 < change.index < len(values)
         assert values[change.index] is not None
         assert change.low <= change.change <= change.high
         assert 0 <= change.p_value <= 1e-3
         assert math.isfinite(change.high)
-    assert len({change.index for change in found.points}) == len(found.points)
+    assert len({change.index for change in changes.points}) == len(changes.points)
 
 
 @pytest.mark.parametrize(
@@ -128,10 +128,10 @@ def test_a_constant_series_has_no_change(values):
     ],
 )
 def test_steps_without_noise_are_found_whatever_the_numbers(values, index, change):
-    (found,) = find_changes(values).points
-    assert found.index == index
-    assert found.regressed is (values[-1] > values[0])
-    assert change is None or found.change == pytest.approx(change)
+    (change_point,) = find_changes(values).points
+    assert change_point.index == index
+    assert change_point.regressed is (values[-1] > values[0])
+    assert change is None or change_point.change == pytest.approx(change)
 
 
 def test_thousands_of_values_have_a_result():

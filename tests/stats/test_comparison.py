@@ -46,27 +46,27 @@ def test_each_change_has_its_verdict(change, better, verdict):
 
 def test_a_noisy_comparison_is_inconclusive_with_the_blocks_still_needed():
     noisy = [40 * noise for noise in NOISE]
-    found = compare(*pair(0.0, 10, noise=noisy))
-    assert found.verdict == Verdict.INCONCLUSIVE
-    log_half = math.log1p(found.half_width)
-    assert found.needed_blocks == math.ceil(10 * (log_half / math.log(1.03)) ** 2)
-    assert "proves neither" in found.reasons[0]
+    result = compare(*pair(0.0, 10, noise=noisy))
+    assert result.verdict == Verdict.INCONCLUSIVE
+    log_half = math.log1p(result.half_width)
+    assert result.needed_blocks == math.ceil(10 * (log_half / math.log(1.03)) ** 2)
+    assert "proves neither" in result.reasons[0]
 
 
 def test_values_match_a_paired_t_test_on_logs():
     baseline, contender = pair(0.05, 8)
-    found = compare(baseline, contender)
+    result = compare(baseline, contender)
     logs = np.log(contender) - np.log(baseline)
     reference = stats.ttest_1samp(logs, 0)
     low, high = reference.confidence_interval(0.95)
-    assert found.p_value == pytest.approx(reference.pvalue)
-    assert found.change == pytest.approx(math.exp(logs.mean()) - 1)
-    assert (found.low, found.high) == (
+    assert result.p_value == pytest.approx(reference.pvalue)
+    assert result.change == pytest.approx(math.exp(logs.mean()) - 1)
+    assert (result.low, result.high) == (
         pytest.approx(math.exp(low) - 1),
         pytest.approx(math.exp(high) - 1),
     )
-    assert found.baseline == pytest.approx(stats.gmean(baseline))
-    assert found.contender == pytest.approx(stats.gmean(contender))
+    assert result.baseline == pytest.approx(stats.gmean(baseline))
+    assert result.contender == pytest.approx(stats.gmean(contender))
 
 
 def test_the_p_value_of_equivalence_is_that_of_two_one_sided_tests():
@@ -79,32 +79,32 @@ def test_the_p_value_of_equivalence_is_that_of_two_one_sided_tests():
 
 @pytest.mark.parametrize("blocks", [2, 3, 4])
 def test_fewer_than_five_blocks_have_values_without_a_verdict(blocks):
-    found = compare(*pair(-0.5, blocks))
-    assert found.verdict == Verdict.INCONCLUSIVE
-    assert found.reasons == (f"{blocks} of at least 5 blocks",)
-    assert found.needed_blocks >= 5
-    assert found.low < found.change < found.high < 0
+    result = compare(*pair(-0.5, blocks))
+    assert result.verdict == Verdict.INCONCLUSIVE
+    assert result.reasons == (f"{blocks} of at least 5 blocks",)
+    assert result.needed_blocks >= 5
+    assert result.low < result.change < result.high < 0
 
 
 def test_a_single_block_has_a_change_and_no_interval():
-    found = compare([100.0], [90.0])
-    assert found.change == pytest.approx(-0.1)
-    assert (found.low, found.high, found.p_value, found.half_width) == (None,) * 4
-    assert found.needed_blocks == 5
+    result = compare([100.0], [90.0])
+    assert result.change == pytest.approx(-0.1)
+    assert (result.low, result.high, result.p_value, result.half_width) == (None,) * 4
+    assert result.needed_blocks == 5
 
 
 def test_no_blocks_are_inconclusive():
-    found = compare([], [])
-    assert (found.verdict, found.blocks, found.change) == (Verdict.INCONCLUSIVE, 0, None)
-    assert found.needed_blocks == 5
+    result = compare([], [])
+    assert (result.verdict, result.blocks, result.change) == (Verdict.INCONCLUSIVE, 0, None)
+    assert result.needed_blocks == 5
 
 
 def test_a_block_with_a_missing_value_is_excluded():
     baseline, contender = pair(-0.1, 8)
     clean = compare(baseline[2:], contender[2:])
-    found = compare([None, *baseline[1:]], [contender[0], None, *contender[2:]])
-    assert (found.blocks, found.excluded) == (6, 2)
-    assert (found.change, found.p_value) == (clean.change, clean.p_value)
+    result = compare([None, *baseline[1:]], [contender[0], None, *contender[2:]])
+    assert (result.blocks, result.excluded) == (6, 2)
+    assert (result.change, result.p_value) == (clean.change, clean.p_value)
 
 
 def test_values_without_spread_have_a_verdict():
@@ -116,9 +116,9 @@ def test_values_without_spread_have_a_verdict():
 
 
 def test_a_zero_has_no_ratio():
-    found = compare([0.0, 1, 1, 1, 1], [1.0] * 5)
-    assert (found.verdict, found.change) == (Verdict.INCONCLUSIVE, None)
-    assert found.reasons == ("a value of zero has no ratio",)
+    result = compare([0.0, 1, 1, 1, 1], [1.0] * 5)
+    assert (result.verdict, result.change) == (Verdict.INCONCLUSIVE, None)
+    assert result.reasons == ("a value of zero has no ratio",)
 
 
 @pytest.mark.parametrize(
@@ -144,29 +144,29 @@ blocks = st.lists(st.tuples(st.floats(1e-6, 1e9), st.floats(-0.3, 0.3)), min_siz
 @given(blocks, st.sampled_from(["higher", "lower"]))
 def test_the_verdict_never_contradicts_the_values(drawn, better):
     baseline = [base for base, _ in drawn]
-    found = compare(baseline, [base * math.exp(shift) for base, shift in drawn], better)
-    assert found.low <= found.change <= found.high
-    if found.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
-        assert found.p_value < 0.015
-        assert abs(found.change) > 0.03
-        assert (found.verdict == Verdict.IMPROVED) == ((found.change > 0) == (better == "higher"))
-    if found.verdict == Verdict.TRIVIAL:
-        assert found.p_value < 0.015
-        assert abs(found.change) <= 0.03
-    if found.verdict == Verdict.EQUIVALENT:
-        assert found.equivalence_p < 0.02
-        assert -0.03 < found.low <= found.high < 0.03
-    assert (found.needed_blocks is None) == (found.verdict != Verdict.INCONCLUSIVE)
-    assert found.needed_blocks is None or found.needed_blocks > found.blocks
+    result = compare(baseline, [base * math.exp(shift) for base, shift in drawn], better)
+    assert result.low <= result.change <= result.high
+    if result.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
+        assert result.p_value < 0.015
+        assert abs(result.change) > 0.03
+        assert (result.verdict == Verdict.IMPROVED) == ((result.change > 0) == (better == "higher"))
+    if result.verdict == Verdict.TRIVIAL:
+        assert result.p_value < 0.015
+        assert abs(result.change) <= 0.03
+    if result.verdict == Verdict.EQUIVALENT:
+        assert result.equivalence_p < 0.02
+        assert -0.03 < result.low <= result.high < 0.03
+    assert (result.needed_blocks is None) == (result.verdict != Verdict.INCONCLUSIVE)
+    assert result.needed_blocks is None or result.needed_blocks > result.blocks
 
 
 @given(blocks)
 def test_the_unit_of_a_metric_does_not_matter(drawn):
     baseline = [base for base, _ in drawn]
     contender = [base * math.exp(shift) for base, shift in drawn]
-    found = compare(baseline, contender)
+    result = compare(baseline, contender)
     scaled = compare([1e-3 * value for value in baseline], [1e-3 * value for value in contender])
-    assert scaled.change == pytest.approx(found.change, rel=1e-6, abs=1e-12)
+    assert scaled.change == pytest.approx(result.change, rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [7, 10, 15])
@@ -193,20 +193,20 @@ def test_the_robust_estimate_needs_seven_differences():
 
 
 def test_a_clear_change_is_not_fragile():
-    found = compare(*pair(-0.1, 10))
-    assert found.robust.change == pytest.approx(-0.1, abs=0.005)
-    assert not found.fragile
+    result = compare(*pair(-0.1, 10))
+    assert result.robust.change == pytest.approx(-0.1, abs=0.005)
+    assert not result.fragile
 
 
 def test_a_verdict_that_depends_on_one_block_is_fragile():
     inside_the_margin = [0.0285, 0.0290, 0.0288, 0.0291, 0.0287, 0.0289]
     logs = [*inside_the_margin, 0.06]
-    found = compare([100.0] * 7, [100 * math.exp(one) for one in logs])
-    assert found.verdict == Verdict.IMPROVED
-    assert found.robust.change < 0.03 < found.change
-    assert found.fragile
-    assert found.reasons == ("fragile: the robust estimate leads to another verdict",)
-    assert compute_next_analysis(found) == 10
+    result = compare([100.0] * 7, [100 * math.exp(one) for one in logs])
+    assert result.verdict == Verdict.IMPROVED
+    assert result.robust.change < 0.03 < result.change
+    assert result.fragile
+    assert result.reasons == ("fragile: the robust estimate leads to another verdict",)
+    assert compute_next_analysis(result) == 10
 
 
 def test_interim_analyses_are_planned():

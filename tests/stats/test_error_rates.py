@@ -26,28 +26,28 @@ def share(found, wanted):
 @pytest.mark.parametrize("n", [5, 10])
 def test_false_positives_are_as_rare_as_stated(n):
     rng = np.random.default_rng(20_000 + n)
-    found = [
+    comparisons = [
         compare_blocks(*blocks(rng, n), better="higher", margin=0.03, alpha=0.05)
         for _ in range(3_000)
     ]
-    assert 0.03 <= share(found, lambda one: one.verdict in CHANGED) <= 0.06
+    assert 0.03 <= share(comparisons, lambda one: one.verdict in CHANGED) <= 0.06
 
 
 @pytest.mark.parametrize("n", [5, 10])
 def test_the_interval_covers_the_true_change(n):
     rng = np.random.default_rng(30_000 + n)
     truth = 0.04
-    found = [
+    comparisons = [
         compare_blocks(*blocks(rng, n, log_change=math.log1p(truth)), better="lower", margin=0.03)
         for _ in range(2_000)
     ]
-    assert share(found, lambda one: one.low <= truth <= one.high) >= 0.93
+    assert share(comparisons, lambda one: one.low <= truth <= one.high) >= 0.93
 
 
 @pytest.mark.parametrize("truth", [0.03, -0.03])
 def test_false_equivalence_is_as_rare_as_stated(truth):
     rng = np.random.default_rng(40_000)
-    found = [
+    comparisons = [
         compare_blocks(
             *blocks(rng, 10, log_change=math.log1p(truth), noise=0.01),
             better="higher",
@@ -57,7 +57,7 @@ def test_false_equivalence_is_as_rare_as_stated(truth):
         )
         for _ in range(2_000)
     ]
-    assert 0.02 <= share(found, lambda one: one.verdict is Verdict.EQUIVALENT) <= 0.06
+    assert 0.02 <= share(comparisons, lambda one: one.verdict is Verdict.EQUIVALENT) <= 0.06
 
 
 def first_verdict(baseline, contender):
@@ -73,21 +73,21 @@ def first_verdict(baseline, contender):
 
 def test_five_interim_analyses_do_not_raise_the_error_rate():
     rng = np.random.default_rng(50_000)
-    found = [first_verdict(*blocks(rng, 20)) for _ in range(1_500)]
-    assert share(found, CHANGED.__contains__) <= 0.05
+    runs = [first_verdict(*blocks(rng, 20)) for _ in range(1_500)]
+    assert share(runs, CHANGED.__contains__) <= 0.05
 
 
 def test_five_interim_analyses_do_not_raise_false_equivalence():
     rng = np.random.default_rng(60_000)
     change = math.log1p(0.03)
-    found = [first_verdict(*blocks(rng, 20, log_change=change, noise=0.015)) for _ in range(1_500)]
-    assert share(found, Verdict.EQUIVALENT.__eq__) <= 0.05
+    runs = [first_verdict(*blocks(rng, 20, log_change=change, noise=0.015)) for _ in range(1_500)]
+    assert share(runs, Verdict.EQUIVALENT.__eq__) <= 0.05
 
 
 @pytest.mark.parametrize(("noise", "at_least"), [(0.01, 0.99), (0.02, 0.9)])
 def test_a_slowdown_of_ten_percent_is_found(noise, at_least):
     rng = np.random.default_rng(70_000)
-    found = [
+    runs = [
         first_verdict(*blocks(rng, 20, log_change=math.log(0.9), noise=noise)) for _ in range(500)
     ]
-    assert share(found, Verdict.REGRESSED.__eq__) >= at_least
+    assert share(runs, Verdict.REGRESSED.__eq__) >= at_least

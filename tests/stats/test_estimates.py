@@ -20,11 +20,11 @@ VALUES = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=12)
 
 @given(VALUES, st.sampled_from(["median", "mean", "min", "max"]))
 def test_an_estimate_lies_within_its_trials_and_interval(values, statistic):
-    found = estimate(values, statistic)
-    assert min(values) * (1 - 1e-9) <= found.value <= max(values) * (1 + 1e-9)
-    assert found.n == len(values)
-    if found.low is not None:
-        assert found.low <= found.value <= found.high
+    result = estimate(values, statistic)
+    assert min(values) * (1 - 1e-9) <= result.value <= max(values) * (1 + 1e-9)
+    assert result.n == len(values)
+    if result.low is not None:
+        assert result.low <= result.value <= result.high
 
 
 def test_an_estimate_has_the_interval_of_the_logs():
@@ -69,11 +69,11 @@ def test_a_change_has_welchs_interval():
     inside = 0
     for _ in range(400):
         one, other = np.exp(rng.normal(0.1, 0.05, 5)), np.exp(rng.normal(0, 0.02, 7))
-        found = change_against(
+        change = change_against(
             math.exp(np.log(one).mean()), one.tolist(), math.exp(np.log(other).mean()),
             other.tolist(),
         )  # fmt: skip
-        inside += found.low <= math.expm1(0.1) <= found.high
+        inside += change.low <= math.expm1(0.1) <= change.high
     assert inside >= 0.92 * 400
 
 
@@ -83,9 +83,9 @@ def test_a_change_without_a_baseline_is_unknown():
 
 
 def test_a_difference_is_symmetric_about_its_value():
-    found = estimate_difference(5.0, [4.0, 5.0, 6.0], 2.0, [1.0, 2.0, 3.0])
-    assert found.value == 3.0
-    assert found.high - found.value == pytest.approx(found.value - found.low)
+    difference = estimate_difference(5.0, [4.0, 5.0, 6.0], 2.0, [1.0, 2.0, 3.0])
+    assert difference.value == 3.0
+    assert difference.high - difference.value == pytest.approx(difference.value - difference.low)
     same = estimate_difference(5.0, [5.0, 5.0, 5.0], 2.0, [2.0, 2.0, 2.0])
     assert (same.low, same.high) == (3.0, 3.0)
     assert estimate_difference(5.0, [5.0], 2.0, [2.0]).low is None

@@ -53,14 +53,14 @@ def _assert_same(found: Comparison, wanted: Comparison) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_results_equal_compare_blocks(seed: int) -> None:
     cells = _random_cells(300, seed)
-    for cell, found in zip(cells, compare_many(cells), strict=True):
-        _assert_same(found, _alone(cell))
+    for cell, comparison in zip(cells, compare_many(cells), strict=True):
+        _assert_same(comparison, _alone(cell))
 
 
 def test_custom_rules_are_applied() -> None:
     cells = [each for each in _random_cells(50, 9) if each.baseline]
-    found = compare_many(cells, alpha=0.2, equivalence_alpha=0.3, confidence=0.8)
-    for cell, comparison in zip(cells, found, strict=True):
+    comparisons = compare_many(cells, alpha=0.2, equivalence_alpha=0.3, confidence=0.8)
+    for cell, comparison in zip(cells, comparisons, strict=True):
         wanted = compare_blocks(
             cell.baseline, cell.contender, better=cell.better, margin=cell.margin,
             alpha=0.2, equivalence_alpha=0.3, confidence=0.8,

@@ -47,9 +47,9 @@ def test_the_smallest_change_is_found_four_times_in_five():
     effect = math.log1p(compute_smallest_change(sigma, blocks))
 
     drawn = rng.normal(effect, sigma, (4_000, blocks))
-    found = [compute_paired_test(one, margin=0.03, confidence=0.95).p_value < 0.05 for one in drawn]
+    hits = [compute_paired_test(one, margin=0.03, confidence=0.95).p_value < 0.05 for one in drawn]
 
-    assert np.mean(found) == pytest.approx(0.8, abs=0.02)
+    assert np.mean(hits) == pytest.approx(0.8, abs=0.02)
 
 
 def test_a_fall_needs_as_many_blocks_as_the_inverse_rise():

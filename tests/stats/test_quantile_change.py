@@ -13,8 +13,8 @@ from orchestrator.stats.summary import compute_t_quantile
 
 def _histogram(generator: np.random.Generator, scale: float, requests: int = 20_000) -> Histogram:
     values = generator.lognormal(math.log(3000 * scale), 0.5, requests).astype(np.int64)
-    found, counts = np.unique(values, return_counts=True)
-    return Histogram.from_counts(found, counts)
+    unique, counts = np.unique(values, return_counts=True)
+    return Histogram.from_counts(unique, counts)
 
 
 def _blocks(count: int, change: float = 0.0, seed: int = 1) -> list[tuple[Histogram, Histogram]]:
@@ -72,17 +72,17 @@ def test_the_band_covers_the_whole_curve_as_often_as_stated(blocks: int, neighbo
 
 def test_the_critical_value_lies_between_one_interval_and_bonferroni() -> None:
     seen = np.random.default_rng(2).standard_normal((10, 6))
-    found = bootstrap_critical_value(seen)
-    assert compute_t_quantile(0.95, 9) < found <= compute_t_quantile(1 - 0.05 / 6, 9)
+    critical_value = bootstrap_critical_value(seen)
+    assert compute_t_quantile(0.95, 9) < critical_value <= compute_t_quantile(1 - 0.05 / 6, 9)
     assert bootstrap_critical_value(seen[:, :1]) == compute_t_quantile(0.95, 9)
-    assert bootstrap_critical_value(np.repeat(seen[:, :1], 6, axis=1)) < found
+    assert bootstrap_critical_value(np.repeat(seen[:, :1], 6, axis=1)) < critical_value
 
 
 def test_only_supported_percentiles_are_drawn() -> None:
     generator = np.random.default_rng(4)
     few = [tuple(_histogram(generator, 1.0, 1_500) for _ in range(2)) for _ in range(5)]
-    found = [point.percentile for point in compute_quantile_changes(few).points]
-    assert found == [1, 5, 10, 25, 50, 75, 90, 95, 99]
+    percentiles = [point.percentile for point in compute_quantile_changes(few).points]
+    assert percentiles == [1, 5, 10, 25, 50, 75, 90, 95, 99]
     one = Histogram.from_counts([5], [3])
     assert compute_quantile_changes([(one, one)]).points == ()
 
@@ -109,8 +109,8 @@ def test_equal_histograms_have_the_resolution_of_their_counters() -> None:
 
 def test_percentiles_of_zero_and_empty_histograms_are_omitted() -> None:
     zero = Histogram.from_counts([0, 50], [90_000, 10_000])
-    found = compute_quantile_changes([(zero, zero)] * 5).points
-    assert [point.percentile for point in found] == [95, 99, 99.5, 99.9]
+    points = compute_quantile_changes([(zero, zero)] * 5).points
+    assert [point.percentile for point in points] == [95, 99, 99.5, 99.9]
     empty = Histogram.from_counts([], [])
     assert compute_quantile_changes([(empty, zero)] * 5).points == ()
 

@@ -83,15 +83,15 @@ def test_truncation_removes_most_of_the_warm_up_bias():
 @pytest.mark.parametrize(("slices", "most"), [(30, 0.27), (40, 0.20), (50, 0.15), (200, 0.12)])
 def test_false_denials_of_steady_state_are_as_rare_as_stated(slices, most):
     rng = np.random.default_rng(80_003)
-    found = [compute_mser5(noisy(rng, np.ones(slices))) for _ in range(1_000)]
-    assert np.mean([one == NO_STEADY_STATE for one in found]) <= most
+    results = [compute_mser5(noisy(rng, np.ones(slices))) for _ in range(1_000)]
+    assert np.mean([one == NO_STEADY_STATE for one in results]) <= most
 
 
 def test_a_server_that_slows_down_is_mostly_not_steady():
     rng = np.random.default_rng(80_004)
     shape = 1 - 0.3 * np.arange(60) / 60
-    found = [compute_mser5(noisy(rng, shape)) for _ in range(300)]
-    assert np.mean([one == NO_STEADY_STATE for one in found]) >= 0.8
+    results = [compute_mser5(noisy(rng, shape)) for _ in range(300)]
+    assert np.mean([one == NO_STEADY_STATE for one in results]) >= 0.8
 
 
 @pytest.mark.parametrize(

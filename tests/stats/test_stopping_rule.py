@@ -55,10 +55,10 @@ def measured(values, *, matrix=False, screen=False):
         seen = {case: seen_of(before[case], after[case], analysis) for case in open_}
         if matrix:
             known = [end[1] for case, end in ended.items() if case not in open_]
-            found = decide_cases(seen, elsewhere=known, cells=len(before), screen=screen)
+            decisions = decide_cases(seen, elsewhere=known, cells=len(before), screen=screen)
         else:
-            found = {case: decide_cases({0: each})[0] for case, each in seen.items()}
-        for case, decision in found.items():
+            decisions = {case: decide_cases({0: each})[0] for case, each in seen.items()}
+        for case, decision in decisions.items():
             ended[case] = (decision, seen[case].p_values[0], analysis)
             if decision.decided or decision.futile:
                 open_.discard(case)
@@ -131,28 +131,28 @@ def discoveries(screen, *, noise=0.03, cases=200, changed=20, runs=20):
     blocks a case."""
     rng = np.random.default_rng(84)
     change = np.where(np.arange(cases) < changed, 0.05, 0.0)
-    rates, found, blocks = [], [], []
+    rates, powers, blocks = [], [], []
     for _ in range(runs):
         ends = measured(trials(rng, cases, noise=noise, change=change), matrix=True, screen=screen)
         claimed = [end[0].decided and end[0].verdict in CLAIMS for end in ends]
         rates.append(sum(claimed[changed:]) / max(1, sum(claimed)))
-        found.append(sum(claimed[:changed]) / max(1, changed))
+        powers.append(sum(claimed[:changed]) / max(1, changed))
         blocks.append(mean_blocks(ends))
-    return tuple(float(np.mean(each)) for each in (rates, found, blocks))
+    return tuple(float(np.mean(each)) for each in (rates, powers, blocks))
 
 
 def test_claims_in_a_matrix_are_true_in_nineteen_of_twenty() -> None:
-    false, found, blocks = discoveries(screen=False, runs=8)
+    false, power, blocks = discoveries(screen=False, runs=8)
     assert false <= 0.05
-    assert found >= 0.8
+    assert power >= 0.8
     assert blocks <= 18
 
 
 def test_screening_finds_most_changes_with_half_the_blocks() -> None:
     """METHODOLOGY: a flat 10 blocks find 0.16 of it, screening with fresh blocks 0.66 with 9.5."""
-    false, found, blocks = discoveries(screen=True, runs=12)
+    false, power, blocks = discoveries(screen=True, runs=12)
     assert false <= 0.05
-    assert found >= 0.66
+    assert power >= 0.66
     assert blocks <= 9.5
 
 
@@ -225,8 +225,8 @@ def test_screening_waits_for_seven_blocks_and_keeps_what_hints_at_a_change() -> 
     before, after = trials(np.random.default_rng(7), 60, noise=0.05)
     for blocks in (5, SCREEN_BLOCKS):
         seen = {case: seen_of(before[case], after[case], blocks) for case in range(60)}
-        found = decide_cases(seen, cells=60, screen=True)
-        dropped = {case for case, decision in found.items() if decision.futile}
+        decisions = decide_cases(seen, cells=60, screen=True)
+        dropped = {case for case, decision in decisions.items() if decision.futile}
         unlikely = {case for case, each in seen.items() if each.p_values[0] >= 0.1}
         assert dropped == (unlikely if blocks == SCREEN_BLOCKS else set())
 
@@ -272,8 +272,8 @@ def test_interim_analyses_follow_in_order() -> None:
     ],
 )
 def test_remaining_blocks_are_a_range(done, analysed_at, most, needed, left):
-    found = estimate_blocks_left(done=done, analysed_at=analysed_at, most=most, needed=needed)
-    assert (found.least, found.typical, found.most) == left
+    remaining = estimate_blocks_left(done=done, analysed_at=analysed_at, most=most, needed=needed)
+    assert (remaining.least, remaining.typical, remaining.most) == left
 
 
 def test_degenerate_values_give_no_wrong_decision() -> None:

@@ -24,17 +24,17 @@ def test_a_percentile_needs_ten_requests_beyond_it(percentile, n, supported):
 
 
 def test_trials_are_averaged_on_the_log_scale():
-    found = summarise([100.0, None, 400.0])
-    assert (found.n, found.minimum, found.maximum) == (2, 100, 400)
-    assert found.mean == pytest.approx(200)
-    assert found.spread == pytest.approx(math.log(4) / math.sqrt(2))
-    assert found.low * found.high == pytest.approx(200**2)
-    assert found.low < 200 < found.high
+    stats = summarise([100.0, None, 400.0])
+    assert (stats.n, stats.minimum, stats.maximum) == (2, 100, 400)
+    assert stats.mean == pytest.approx(200)
+    assert stats.spread == pytest.approx(math.log(4) / math.sqrt(2))
+    assert stats.low * stats.high == pytest.approx(200**2)
+    assert stats.low < 200 < stats.high
 
 
 def test_one_trial_has_no_spread():
-    found = summarise([5.0])
-    assert (found.mean, found.low, found.high, found.spread) == (pytest.approx(5), None, None, None)
+    stats = summarise([5.0])
+    assert (stats.mean, stats.low, stats.high, stats.spread) == (pytest.approx(5), None, None, None)
 
 
 @pytest.mark.parametrize("values", [[], [None], [0.0, 1.0], [-1.0]])

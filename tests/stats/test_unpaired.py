@@ -16,37 +16,37 @@ def test_the_test_equals_welch_of_scipy(seed: int) -> None:
     first, second = (int(n) for n in generator.integers(2, 30, 2))
     before = np.exp(generator.normal(0, 0.02, first))
     after = np.exp(generator.normal(0.01, 0.1, second))
-    found = compare_unpaired(before.tolist(), after.tolist(), **RULES)
+    comparison = compare_unpaired(before.tolist(), after.tolist(), **RULES)
     wanted = ttest_ind(np.log(after), np.log(before), equal_var=False)
     interval = wanted.confidence_interval(0.95)
-    assert found.p_value == pytest.approx(wanted.pvalue, rel=1e-9)
-    assert found.low == pytest.approx(np.expm1(interval.low), rel=1e-9)
-    assert found.high == pytest.approx(np.expm1(interval.high), rel=1e-9)
+    assert comparison.p_value == pytest.approx(wanted.pvalue, rel=1e-9)
+    assert comparison.low == pytest.approx(np.expm1(interval.low), rel=1e-9)
+    assert comparison.high == pytest.approx(np.expm1(interval.high), rel=1e-9)
     shift = np.log1p(0.03)
     above = ttest_ind(np.log(after) - shift, np.log(before), equal_var=False, alternative="less")
     below = ttest_ind(
         np.log(after) - np.log1p(-0.03), np.log(before), equal_var=False, alternative="greater"
     )
-    assert found.equivalence_p == pytest.approx(max(above.pvalue, below.pvalue), rel=1e-9)
+    assert comparison.equivalence_p == pytest.approx(max(above.pvalue, below.pvalue), rel=1e-9)
 
 
 def test_the_result_is_always_marked_unpaired() -> None:
     worse = compare_unpaired([1.0, 1.01, 0.99] * 3, [1.2, 1.21, 1.19] * 3, **RULES)
     same = compare_unpaired([1.0, 1.01, 0.99] * 9, [1.0, 1.01, 0.99] * 9, **RULES)
     open_ = compare_unpaired([1.0, 1.5, 0.7] * 3, [1.1, 1.5, 0.8] * 3, **RULES)
-    found = [worse, same, open_]
+    comparisons = [worse, same, open_]
     verdicts = [Verdict.REGRESSED, Verdict.EQUIVALENT, Verdict.INCONCLUSIVE]
-    assert [each.verdict for each in found] == verdicts
-    assert all(each.reasons[0] == UNPAIRED and not each.paired for each in found)
+    assert [each.verdict for each in comparisons] == verdicts
+    assert all(each.reasons[0] == UNPAIRED and not each.paired for each in comparisons)
     assert open_.needed_blocks is not None
     assert open_.needed_blocks > 9
 
 
 def test_fewer_than_five_trials_of_a_side_are_inconclusive() -> None:
-    found = compare_unpaired([1.0, 1.01, 0.99, 1.0], [2.0, 2.01] * 5, **RULES)
-    assert found.verdict is Verdict.INCONCLUSIVE
-    assert "4 of at least 5 trials" in found.reasons
-    assert found.change == pytest.approx(1.005, rel=1e-2)
+    comparison = compare_unpaired([1.0, 1.01, 0.99, 1.0], [2.0, 2.01] * 5, **RULES)
+    assert comparison.verdict is Verdict.INCONCLUSIVE
+    assert "4 of at least 5 trials" in comparison.reasons
+    assert comparison.change == pytest.approx(1.005, rel=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_fewer_than_five_trials_of_a_side_are_inconclusive() -> None:
     [([], [1.0], None), ([1.0], [2.0], 1.0), ([0.0] * 6, [1.0] * 6, None), ([None], [1.0], None)],
 )
 def test_missing_trials_are_reported(before: list, after: list, change: float | None) -> None:
-    found = compare_unpaired(before, after, **RULES)
-    assert found.verdict is Verdict.INCONCLUSIVE
-    assert (found.change, found.p_value) == (change, None)
-    assert len(found.reasons) == 2
+    comparison = compare_unpaired(before, after, **RULES)
+    assert comparison.verdict is Verdict.INCONCLUSIVE
+    assert (comparison.change, comparison.p_value) == (change, None)
+    assert len(comparison.reasons) == 2
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])

@@ -124,18 +124,18 @@ def make_demo_team(folder: Path) -> DemoTeam:
 def _imports(member: Member) -> object:
     """Add a running, a failed and a finished import; return the id of the last."""
     token = create_token(member=member, name="nightly").token
-    told = {"team": member.team, "token": token, "project": "server", "size": 31_000_000}
+    fields = {"team": member.team, "token": token, "project": "server", "size": 31_000_000}
     now = utc_now()
     done = ResultImport.objects.create(
-        **told, name="2025.jsonl.gz", state=ImportState.DONE, checked=180_000, total=180_000,
+        **fields, name="2025.jsonl.gz", state=ImportState.DONE, checked=180_000, total=180_000,
         done=180_000, accepted=179_400, ended_at=now,
     )  # fmt: skip
     ResultImport.objects.create(
-        **told, name="nightly.csv", state=ImportState.FAILED, checked=10_000, ended_at=now,
+        **fields, name="nightly.csv", state=ImportState.FAILED, checked=10_000, ended_at=now,
         faults=[["line 4711", "metrics.latency.p99: expected a number, got '-'"]],
     )  # fmt: skip
     ResultImport.objects.create(
-        **told, name="2026.jsonl.gz", state=ImportState.RUNNING, checked=150_000, total=150_000,
+        **fields, name="2026.jsonl.gz", state=ImportState.RUNNING, checked=150_000, total=150_000,
         done=60_000, accepted=60_000, claimed_until=now + timedelta(days=1),
     )  # fmt: skip
     return done.pk
@@ -215,8 +215,8 @@ def measured_with_doubts(run: Run) -> Trial:
     warmup = [{"t": t, **second} for t in (-2, -1)]
     for name in ("rows.json", "rows-2.json"):
         leave_json(trial, name, {"warmup": {"slices": warmup}, "slices": slices})
-    told = {"foreign_share": 0.02, "foreign": [{"name": "x" * 15, "cpu_s": 0.1}] * 3}
-    leave_json(trial, "result.json", {"loads": [{"interference": {"a": told}}] * 6})
+    interference = {"foreign_share": 0.02, "foreign": [{"name": "x" * 15, "cpu_s": 0.1}] * 3}
+    leave_json(trial, "result.json", {"loads": [{"interference": {"a": interference}}] * 6})
     return trial
 
 

@@ -196,12 +196,12 @@ def cancel_the_long_case(
 
 def check_now(*, member: Member, host_id: UUID, again: CheckStep | None = None) -> CheckList:
     """Run checks until one waits for a person, or all have passed."""
-    found = ask_for_checks(member=member, host_id=host_id, again=again)
+    checks = ask_for_checks(member=member, host_id=host_id, again=again)
     deadline = time.monotonic() + 60
-    while found.running:
-        assert time.monotonic() < deadline, found
+    while checks.running:
+        assert time.monotonic() < deadline, checks
         # A worker of the test's engine may have been faster.
         run_checks(host_id)
         time.sleep(0.05)
-        found = load_checks(load_own_host(member, host_id))
-    return found
+        checks = load_checks(load_own_host(member, host_id))
+    return checks

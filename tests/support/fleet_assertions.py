@@ -34,9 +34,9 @@ def assert_all_is_well(hosts: Sequence[NamespaceHost], runs: Sequence[Run]) -> N
 def _assert_recorded_once(jobs: Iterable[Job], journals: Sequence[StepJournal]) -> None:
     """A result that a host finished has one row and one set of values; no other trial has any."""
     ours = {str(job.pk) for job in jobs}
-    told = [step for step in journals if step.job in ours]
-    done = Counter(trial for step in told for trial in set(step.trials("trial_done")))
-    failed = {trial for step in told for trial in step.trials("trial_failed")}
+    steps = [step for step in journals if step.job in ours]
+    done = Counter(trial for step in steps for trial in set(step.trials("trial_done")))
+    failed = {trial for step in steps for trial in step.trials("trial_failed")}
     trials = Trial.objects.filter(job__in=ours)
     by_state = {
         state: {str(pk) for pk in trials.filter(state=state).values_list("pk", flat=True)}

@@ -61,17 +61,17 @@ def root_of(job: Job) -> Path:
 
 def answer(job: Job, *events: Mapping[str, Any], **verbs: Any) -> None:
     """Set the answers of the agent from now on; by default `status` has these events."""
-    told = {"status": status(events), **verbs}
+    answers = {"status": status(events), **verbs}
     texts = {
         verb: each if isinstance(each, str | int | float) else json.dumps(each)
-        for verb, each in told.items()
+        for verb, each in answers.items()
     }
     (root_of(job) / "hostile.json").write_text(json.dumps(texts))
 
 
 def status(events: Sequence[Mapping[str, Any]] = (), **changes: Any) -> dict[str, Any]:
-    told = {"alive": True, "started": True, "now": time.time(), "offset": 10, "dropped": 0}
-    return {**told, "events": [{"t": time.time(), **each} for each in events], **changes}
+    report = {"alive": True, "started": True, "now": time.time(), "offset": 10, "dropped": 0}
+    return {**report, "events": [{"t": time.time(), **each} for each in events], **changes}
 
 
 def leave_files(job: Job, trial: Trial, **files: bytes) -> Path:

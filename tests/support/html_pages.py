@@ -22,9 +22,9 @@ def elements(page: Any, selector: str) -> list[Tag]:
 
 def element(page: Any, selector: str) -> Tag:
     """The only element that the CSS selector matches."""
-    found = elements(page, selector)
-    assert len(found) == 1, f"{len(found)} elements match {selector}"
-    return found[0]
+    matches = elements(page, selector)
+    assert len(matches) == 1, f"{len(matches)} elements match {selector}"
+    return matches[0]
 
 
 def values(page: Any, selector: str, attribute: str = "value") -> list[str]:

@@ -119,8 +119,8 @@ class StandIn:
             return self._pull(path)
         if got.headers.get("content-type") != "application/json":
             return 415, {"message": "send JSON"}
-        if found := re.fullmatch(r"/statuses/([0-9a-f]{40})", path):
-            return self._status(found[1], got.data)
+        if match := re.fullmatch(r"/statuses/([0-9a-f]{40})", path):
+            return self._status(match[1], got.data)
         if not isinstance(got.data.get("body"), str) or len(got.data["body"]) > 65_536:
             return 422, {"message": "Validation Failed"}
         return self._comment(got.method, path, got.data["body"])
@@ -155,8 +155,8 @@ class StandIn:
         change = "PUT" if self.kind == "gitlab" else "PATCH"
         if method == "POST" and path == notes:
             number = len(self.comments) + 1001
-        elif method == change and (found := re.fullmatch(rf"{each}/(\d+)", path)):
-            number = int(found[1])
+        elif method == change and (match := re.fullmatch(rf"{each}/(\d+)", path)):
+            number = int(match[1])
             if number not in self.comments:
                 return 404, {"message": "Not Found"}
         else:

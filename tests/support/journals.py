@@ -17,17 +17,17 @@ class StepJournal:
     events: tuple[dict[str, Any], ...]
 
     def trials(self, event: str) -> list[str]:
-        return [str(told["trial"]) for told in self.events if told["event"] == event]
+        return [str(entry["trial"]) for entry in self.events if entry["event"] == event]
 
     @property
     def supervisor(self) -> int:
         """The supervisor's pid on its host."""
-        (pid,) = [told["pid"] for told in self.events if told["event"] == "supervisor_started"]
+        (pid,) = [entry["pid"] for entry in self.events if entry["event"] == "supervisor_started"]
         return int(pid)
 
     @property
     def was_tuned(self) -> bool:
-        return any(told.get("applied") for told in self.events if told["event"] == "tuned")
+        return any(entry.get("applied") for entry in self.events if entry["event"] == "tuned")
 
     @property
     def began(self) -> float:
@@ -41,8 +41,8 @@ class StepJournal:
 
 def read_journals(work_dir: Path) -> list[StepJournal]:
     """Return all journals with at least one event, by the time of their first."""
-    found = [_read(path) for path in work_dir.glob("jobs/*/*/journal.jsonl")]
-    return sorted((step for step in found if step.events), key=lambda step: step.began)
+    journals = [_read(path) for path in work_dir.glob("jobs/*/*/journal.jsonl")]
+    return sorted((step for step in journals if step.events), key=lambda step: step.began)
 
 
 def overlaps(steps: Iterable[StepJournal]) -> list[str]:

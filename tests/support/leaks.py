@@ -33,13 +33,13 @@ def leaks(places: Mapping[str, bytes], secrets: Mapping[str, str]) -> list[str]:
 
 def tables() -> dict[str, bytes]:
     """Return every table, as COPY writes it, with unpacked content."""
-    found = {}
+    contents = {}
     with connection.cursor() as cursor:
         cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         for (name,) in cursor.fetchall():
-            found[f"table {name}"] = _copied(cursor, name)
+            contents[f"table {name}"] = _copied(cursor, name)
     sessions = [str(each.get_decoded()) for each in Session.objects.all()]
-    return {**found, "sessions": "\n".join(sessions).encode()}
+    return {**contents, "sessions": "\n".join(sessions).encode()}
 
 
 def _copied(cursor: object, table: str) -> bytes:

@@ -134,17 +134,17 @@ class NamespaceHost:
 
     def processes(self) -> list[str]:
         """Return outer pid and command line of all but the host's init and its sshd."""
-        told = [(pid, name_of(pid)) for pid in self._pids() if pid != self._init]
+        processes = [(pid, name_of(pid)) for pid in self._pids() if pid != self._init]
         return [
             f"{pid} {command_line(pid) or name}"
-            for pid, name in told
+            for pid, name in processes
             if name and not name.startswith("sshd")
         ]
 
     def kill_process(self, pid: int) -> None:
         """`kill -9` of the process with this number on the host."""
-        (found,) = [ours for ours in self._pids() if innermost_pid(ours) == pid]
-        kill(found)
+        (outer_pid,) = [ours for ours in self._pids() if innermost_pid(ours) == pid]
+        kill(outer_pid)
 
     def swappiness(self) -> str:
         """The host's own value of a kernel setting; 60 if it is not tuned."""

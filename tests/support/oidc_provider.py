@@ -67,12 +67,12 @@ class Provider:
 
     def token(self, given: dict[str, str]) -> dict[str, Any] | None:
         """Return the tokens for a code; None if client, code, address or PKCE are wrong."""
-        asked = self.codes.pop(given["code"], None)
-        if asked is None or given["client_secret"] != self.client_secret:
+        query = self.codes.pop(given["code"], None)
+        if query is None or given["client_secret"] != self.client_secret:
             return None
         digest = hashlib.sha256(given["code_verifier"].encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
-        if (challenge, given["redirect_uri"]) != (asked["code_challenge"], asked["redirect_uri"]):
+        if (challenge, given["redirect_uri"]) != (query["code_challenge"], query["redirect_uri"]):
             return None
         self.tokens.append(secrets.token_urlsafe(16))
         return {
@@ -85,8 +85,8 @@ class Provider:
         now = int(time.time())
         claims = {"iss": self.issuer, "aud": self.client_id, "iat": now, "exp": now + 60}
         key = _new_key() if self.forges else self.key
-        said = {**claims, **self.person, **self.wrong}
-        return jwt.encode(said, key, algorithm="RS256", headers={"kid": _KEY_ID})
+        payload = {**claims, **self.person, **self.wrong}
+        return jwt.encode(payload, key, algorithm="RS256", headers={"kid": _KEY_ID})
 
 
 @contextmanager
@@ -108,8 +108,8 @@ def start_provider() -> Iterator[Provider]:
                 known = [f"Bearer {token}" for token in provider.tokens]
                 self._say(provider.person if self.headers["Authorization"] in known else None)
             else:
-                found = parts.path == "/.well-known/openid-configuration"
-                self._say(provider.discovery() if found else None)
+                is_discovery = parts.path == "/.well-known/openid-configuration"
+                self._say(provider.discovery() if is_discovery else None)
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()

@@ -122,9 +122,9 @@ def laboratory(engine: Engine, team: Personas, folder: Path) -> Laboratory:
 
 def reason(trial: Trial, code: str) -> str:
     """Return the text of this reason; the test fails if the trial does not have it."""
-    said = {each.partition(": ")[0]: each.partition(": ")[2] for each in trial.reasons}
-    assert code in said, trial.reasons
-    return said[code]
+    messages = {each.partition(": ")[0]: each.partition(": ")[2] for each in trial.reasons}
+    assert code in messages, trial.reasons
+    return messages[code]
 
 
 def codes(trial: Trial) -> set[str]:

@@ -74,8 +74,8 @@ def tool(name: str) -> Path:
     """
     named = os.environ.get(f"PITWALL_{name.upper()}")
     kept = find_cached(SUPPLIES[name]) if name in SUPPLIES else None
-    found = named or kept or find_program(name)
-    return Path(found) if found else missing(name)
+    path = named or kept or find_program(name)
+    return Path(path) if path else missing(name)
 
 
 _OLDEST = "3.9"

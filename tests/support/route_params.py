@@ -143,7 +143,7 @@ def question(route_params: RouteParams, name: str) -> tuple[str, str]:
     schema = _schema()
     operation = schema["paths"][path][method.lower()]
     known = _known(route_params, name)
-    asked = {
+    query = {
         each["name"]: known.get(each["name"], "x")
         for each in operation.get("parameters", ())
         if each["in"] == "query"
@@ -151,7 +151,7 @@ def question(route_params: RouteParams, name: str) -> tuple[str, str]:
     }
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     body = _least(content.get("schema", {}), schema["components"]["schemas"], known, "")
-    return urlencode({key: value for key, value in asked.items() if value != "x"}), json.dumps(body)
+    return urlencode({key: value for key, value in query.items() if value != "x"}), json.dumps(body)
 
 
 @cache

@@ -81,8 +81,8 @@ class Served:
         ours = 0
         for link in Path(f"/proc/{self.worker()}/fd").iterdir():
             with contextlib.suppress(OSError):
-                found = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(link))
-                ours += bool(found and found[1] in inodes)
+                match = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(link))
+                ours += bool(match and match[1] in inodes)
         return ours
 
     def wait_for_log(self, text: str) -> None:
@@ -93,8 +93,8 @@ class Served:
 
     def wait_for_connections(self, count: int) -> None:
         until = time.monotonic() + _PATIENCE_S
-        while (found := self.open_connections()) != count:
-            assert time.monotonic() < until, f"{found} connections, not {count}"
+        while (number := self.open_connections()) != count:
+            assert time.monotonic() < until, f"{number} connections, not {count}"
             time.sleep(0.05)
 
 

@@ -165,15 +165,15 @@ def _drop_sshd_sessions(listener_pid: int) -> None:
     rows = [line.split(None, 2) for line in listing.stdout.splitlines()]
     parents = {listener_pid}
     for _ in range(2):  # one process with, one without privileges
-        found = {
+        children = {
             int(pid)
             for pid, parent, name in rows
             if int(parent) in parents and Path(name.split()[0].rstrip(":")).name.startswith("sshd")
         }
-        for pid in found:
+        for pid in children:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        parents = found
+        parents = children
 
 
 # asyncssh

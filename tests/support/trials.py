@@ -44,13 +44,13 @@ def leave_load(
     trial: Trial, number: int, *, latencies_us: Sequence[int] = (), **changes: Any
 ) -> LoadResult:
     """Store one of several loads of the trial, with 100 requests at each latency."""
-    found = Histogram.from_counts(list(latencies_us), [100] * len(latencies_us))
+    histogram = Histogram.from_counts(list(latencies_us), [100] * len(latencies_us))
     given = {
         "rate": None,
         "connections": 4,
         "streams": 1,
         "validity": "valid",
-        "encoded": found.encode() if latencies_us else b"",
+        "encoded": histogram.encode() if latencies_us else b"",
         **changes,
     }
     return LoadResult.objects.create(trial=trial, number=number, **given)

@@ -118,15 +118,15 @@ def _parameters(client: Client, page: OpenPage) -> set[str]:
 
     Each found one is sent once, which may reveal others.
     """
-    found, sent = set[str](), set[str]()
-    with reading(found):
+    parameters, sent = set[str](), set[str]()
+    with reading(parameters):
         client.get(page.path)
         client.get(page.address())
-        while new := found - sent:
+        while new := parameters - sent:
             for name in sorted(new):
                 client.get(page.address(**{name: page.values.get(name, ["1"])[0]}))
             sent |= new
-    return found
+    return parameters
 
 
 @contextmanager

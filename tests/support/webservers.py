@@ -205,12 +205,12 @@ class _Http2:
             self._answer(event.stream_id)
 
     def _answer(self, stream: int) -> None:
-        asked = self._open[stream]
-        reply = self._site.reply(asked)
+        request = self._open[stream]
+        reply = self._site.reply(request)
         headers: list[tuple[str, str]] = [(":status", str(reply.status)), *reply.headers]
         if not reply.trailers:
             headers.append(("content-length", str(reply.length)))
-        bare = asked.method == "HEAD" or not (reply.body or reply.trailers or reply.reset)
+        bare = request.method == "HEAD" or not (reply.body or reply.trailers or reply.reset)
         self._h2.send_headers(stream, headers, end_stream=bare)
         if reply.reset:
             self._h2.reset_stream(stream, 2)

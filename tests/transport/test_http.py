@@ -52,13 +52,13 @@ def test_this_machine_cannot_be_reached(host: str) -> None:
 
 
 def test_the_request_goes_to_the_checked_address(monkeypatch: Any) -> None:
-    asked = []
+    lookups = []
     real = socket.getaddrinfo
 
     def resolve(host: str, port: int, *args: Any, **more: Any) -> Any:
-        asked.append(host)
+        lookups.append(host)
         # A name that is public when it is checked, and internal a moment later.
-        address = "127.0.0.1" if len(asked) == 1 else "127.0.0.99"
+        address = "127.0.0.1" if len(lookups) == 1 else "127.0.0.99"
         return real(address if host == "rebind.example" else host, port, *args, **more)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
@@ -67,7 +67,7 @@ def test_the_request_goes_to_the_checked_address(monkeypatch: Any) -> None:
         answer = send("POST", url, body=b"hi", headers={}, allowed=["127.0.0.1/32"])
 
     assert answer.status == 200
-    assert asked.count("rebind.example") == 1
+    assert lookups.count("rebind.example") == 1
     assert receiver.got[0].headers["host"] == url.removeprefix("http://")
 
 

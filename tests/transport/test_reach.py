@@ -39,8 +39,8 @@ def _says(words: bytes | None) -> Iterator[int]:
 
 def test_an_ssh_server_is_recognised_even_after_a_banner() -> None:
     with _says(b"Welcome\r\nSSH-2.0-Tested\r\n") as port:
-        found = reach("localhost", port, 5.0, networks=LOOPBACK)
-    assert (found.ip, found.server) == ("127.0.0.1", "SSH-2.0-Tested")
+        address = reach("localhost", port, 5.0, networks=LOOPBACK)
+    assert (address.ip, address.server) == ("127.0.0.1", "SSH-2.0-Tested")
 
 
 @pytest.mark.parametrize(

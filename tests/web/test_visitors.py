@@ -85,12 +85,12 @@ def public(world: World) -> Project:
         source=REPORT.format(title="All cases", benchmark="server/hello"),
         slug="cases",
     )
-    told = f"could not reach {ADDRESS}"
-    Run.objects.update(message=told)
-    Job.objects.update(message=told)
+    message = f"could not reach {ADDRESS}"
+    Run.objects.update(message=message)
+    Job.objects.update(message=message)
     Trial.objects.update(
-        message=told,
-        reasons=[f"host.cpu_busy: {told}"],
+        message=message,
+        reasons=[f"host.cpu_busy: {message}"],
         provenance={"argv": ["oha", f"http://{ADDRESS}/"], "hosts": {"target": ADDRESS}},
     )
     return project
@@ -190,7 +190,7 @@ def _queries(run: Run) -> Iterator[str]:
 
 def test_no_address_shows_a_private_project(public: Project, private: Run, client: Client) -> None:
     patterns = [each for each in urlpatterns if isinstance(each, URLPattern)]
-    found = {}
+    leaks = {}
     for pattern in patterns:
         given = _arguments(pattern, private)
         path = reverse(str(pattern.name), kwargs=given)
@@ -202,11 +202,11 @@ def test_no_address_shows_a_private_project(public: Project, private: Run, clien
                 page = answer.content.decode(errors="replace")
                 # Slugs are said again where nothing is found; names were not asked for.
                 if "Classified" in page or "classified-host" in page:
-                    found[address + query] = page
+                    leaks[address + query] = page
                 if given or place != PLACE:
                     assert answer.status_code == 404, address + query
         assert client.post(PLACE + path.lstrip("/")).status_code in (403, 404), path
-    assert not found, list(found)
+    assert not leaks, list(leaks)
 
 
 def is_open(pattern: URLPattern) -> bool:
@@ -427,13 +427,13 @@ def test_only_comparisons_reports_and_badges_are_shared(
     assert client.get(f"{report.removesuffix('/')}.json").status_code == 200
     badge = share("/badge/server/hello/value.svg?metric=requests.rate")
     assert "<svg" in client.get(badge).content.decode()
-    asked = {"page": "/settings/", "days": "7"}
-    assert alice.post(reverse("share-new"), asked).status_code == 400
-    asked["page"] = "/reports/cases/"
-    assert bob.post(reverse("share-new"), asked).status_code == 403
-    assert mallory.post(reverse("share-new"), asked).status_code == 404
-    asked["days"] = "4000"
-    assert alice.post(reverse("share-new"), asked).status_code == 422
+    data = {"page": "/settings/", "days": "7"}
+    assert alice.post(reverse("share-new"), data).status_code == 400
+    data["page"] = "/reports/cases/"
+    assert bob.post(reverse("share-new"), data).status_code == 403
+    assert mallory.post(reverse("share-new"), data).status_code == 404
+    data["days"] = "4000"
+    assert alice.post(reverse("share-new"), data).status_code == 422
 
 
 def test_an_error_page_of_a_shared_link_has_no_other_links(

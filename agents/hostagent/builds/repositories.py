@@ -86,15 +86,15 @@ def forget_worktrees(root: Path) -> None:
 def _has_git() -> bool:
     if shutil.which("git") is None:
         return False
-    said = _run(Path("/"), ["--version"], {"PATH": os.environ.get("PATH", os.defpath)})
-    version = re.search(rb"(\d+)\.(\d+)", said.stdout)
+    result = _run(Path("/"), ["--version"], {"PATH": os.environ.get("PATH", os.defpath)})
+    version = re.search(rb"(\d+)\.(\d+)", result.stdout)
     return version is not None and tuple(map(int, version.groups())) >= OLDEST_GIT
 
 
 def _find_existing(path: Path, wanted: Sequence[str]) -> set[str]:
-    asked = "".join(f"{sha}^{{commit}}\n" for sha in wanted)
-    said = _git(path, ["cat-file", "--batch-check=%(objecttype)"], asked.encode())
-    lines = said.decode().splitlines()
+    stdin = "".join(f"{sha}^{{commit}}\n" for sha in wanted)
+    stdout = _git(path, ["cat-file", "--batch-check=%(objecttype)"], stdin.encode())
+    lines = stdout.decode().splitlines()
     return {sha for sha, line in zip(wanted, lines) if line == "commit"}
 
 
@@ -112,8 +112,8 @@ def _git(folder: Path, words: Sequence[str], stdin: bytes = b"") -> bytes:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise AgentError(f"git {words[0]} did not work: {error}") from error
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()[-1000:]
-        raise AgentError(f"git {words[0]} failed: {said or done.returncode}")
+        stderr = done.stderr.decode("utf-8", "replace").strip()[-1000:]
+        raise AgentError(f"git {words[0]} failed: {stderr or done.returncode}")
     return done.stdout
 
 

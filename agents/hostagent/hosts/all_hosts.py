@@ -130,21 +130,21 @@ class AllHostsMonitor:
 
         "load_before" is the higher one of the server's host and of the lead.
         """
-        found = {label: monitor.end(tool_cpu_s) for label, monitor in self._hosts.items()}
-        server = found[self._trial.server.on]
+        results = {label: monitor.end(tool_cpu_s) for label, monitor in self._hosts.items()}
+        server = results[self._trial.server.on]
         return {
-            "usage": _with_services(server["usage"], found, {s.on for s in self._trial.services}),
+            "usage": _with_services(server["usage"], results, {s.on for s in self._trial.services}),
             "samples": server["samples"],
-            "interference": {label: process["interference"] for label, process in found.items()},
-            "load_before": _highest([server["load_before"], found[self._lead]["load_before"]]),
+            "interference": {label: process["interference"] for label, process in results.items()},
+            "load_before": _highest([server["load_before"], results[self._lead]["load_before"]]),
         }
 
 
 def _with_services(
-    usage: dict[str, Any], found: Mapping[str, dict[str, Any]], hosts: Collection[str]
+    usage: dict[str, Any], results: Mapping[str, dict[str, Any]], hosts: Collection[str]
 ) -> dict[str, Any]:
     """Add what the services used on all hosts."""
-    spent = [found[label]["services_cpu_s"] for label in hosts]
+    spent = [results[label]["services_cpu_s"] for label in hosts]
     if not spent:
         return usage
     if None in spent:

@@ -124,8 +124,8 @@ class Follower:
         return {"port": started.port, "argv": started.argv, "limits": started.applied}
 
     def _call_poll(self, process: str) -> dict[str, Any]:
-        found = self._processes[process]
-        return {"exit_code": found.exit_code, "output": found.output()}
+        trial_process = self._processes[process]
+        return {"exit_code": trial_process.exit_code, "output": trial_process.output()}
 
     def _call_listens(self, process: str) -> dict[str, Any]:
         return {"has_port": self._processes[process].has_port}

@@ -44,10 +44,10 @@ class RemoteProcess:
 
     @property
     def has_port(self) -> Optional[bool]:
-        found: Optional[bool] = self._follower.call("listens", self._heartbeat, process=self.name)[
+        value: Optional[bool] = self._follower.call("listens", self._heartbeat, process=self.name)[
             "has_port"
         ]
-        return found
+        return value
 
     def output(self) -> str:
         return str(self._poll()["output"])
@@ -77,13 +77,13 @@ class RemoteHostMonitor:
 
     def end(self, tool_cpu_s: Optional[float]) -> dict[str, Any]:
         """Like HostMonitor.end, but `tool_cpu_s` of a sample is the nearest value of this host."""
-        found = self._follower.call("end_monitor", self._heartbeat)
-        for sample in found["samples"]:
+        result = self._follower.call("end_monitor", self._heartbeat)
+        for sample in result["samples"]:
             sample["tool_cpu_s"] = self._tool.cpu_s_at(sample["t"])
         own = {"tool_cpu_s": tool_cpu_s, "tool_peak_rss_bytes": self._tool.peak_rss_bytes}
-        if found["usage"] is not None:
-            _fill_unknown(found["usage"], own)
-        return found
+        if result["usage"] is not None:
+            _fill_unknown(result["usage"], own)
+        return result
 
 
 def _fill_unknown(usage: dict[str, Any], known: Mapping[str, Any]) -> None:

@@ -108,6 +108,6 @@ def _pattern_problem(pattern: str, text: str, timeout_s: float) -> Optional[str]
     except subprocess.TimeoutExpired:
         return f"a body in which {pattern!r} was searched for {timeout_s:g} s, without an end"
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines()[-1:]
-        return f"a body in which {pattern!r} cannot be searched for: {''.join(said)}"
+        stderr = done.stderr.strip().splitlines()[-1:]
+        return f"a body in which {pattern!r} cannot be searched for: {''.join(stderr)}"
     return None if json.loads(done.stdout) else f"body {text[:200]!r} without {pattern!r}"

@@ -33,10 +33,10 @@ _MAIN_MODULE = re.compile(rb"\nmod\t[^\t\n]+\tv(\d+\.\d+\.\d+)")
 
 def find_version(text: str) -> Optional[str]:
     """Return the first version number in the output of a program."""
-    found = re.search(r"\d+(?:\.\d+)+[a-z]?(?![a-z])", text) or re.search(
+    match = re.search(r"\d+(?:\.\d+)+[a-z]?(?![a-z])", text) or re.search(
         r'(?<=version ")\d+', text
     )
-    return found.group() if found else None
+    return match.group() if match else None
 
 
 def tool_version(name: str, path: str | Path, timeout_s: float = 10.0) -> Optional[str]:
@@ -80,9 +80,9 @@ def _main_module(program: mmap.mmap) -> Optional[str]:
     at = program.find(_BUILD_INFO)
     while at >= 0:
         if at % _ALIGNMENT == 0:
-            found = _MAIN_MODULE.search(program[at : at + _WINDOW_BYTES])
-            if found:
-                return found.group(1).decode()
+            match = _MAIN_MODULE.search(program[at : at + _WINDOW_BYTES])
+            if match:
+                return match.group(1).decode()
         at = program.find(_BUILD_INFO, at + 1)
     return None
 

@@ -273,8 +273,8 @@ def _is_fresh(cached: Optional[dict[str, Any]], path: str) -> bool:
 
 
 def _cache_stamp(path: str) -> dict[str, Any]:
-    found = os.stat(path)
-    return {"stamp": [_FORMAT, found.st_mtime_ns, found.st_size], "until": time.time() + _FRESH_S}
+    stat = os.stat(path)
+    return {"stamp": [_FORMAT, stat.st_mtime_ns, stat.st_size], "until": time.time() + _FRESH_S}
 
 
 def _sha256(path: str) -> Optional[str]:

@@ -148,10 +148,10 @@ def _second(text: str, zone: str) -> int:
 
 def _percentiles(ordered_ns: list[int]) -> dict[str, float]:
     """Return the percentiles in seconds, by ghz's rule."""
-    found = {}
+    percentiles = {}
     for percentile in PERCENTILES if ordered_ns else ():
         rank = percentile / 100 * len(ordered_ns)
         place = int(rank) - 1 if rank == int(rank) else int(rank)
         whole, part = divmod(ordered_ns[max(0, place)], _SECOND_NS)
-        found[f"p{percentile}"] = whole + part / 1e9
-    return found
+        percentiles[f"p{percentile}"] = whole + part / 1e9
+    return percentiles

@@ -24,7 +24,7 @@ def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any
     """Read the log; TrialFailed if it is missing, or a line is invalid."""
     if not rows.exists():
         raise TrialFailed("output_lost", "h2load left no log of its requests; is the disk full?")
-    said = build_stdout_path(out).read_text("utf-8", "replace")
+    stdout = build_stdout_path(out).read_text("utf-8", "replace")
     counter, failed = RequestCounter(warmup_s), 0
     with open(rows, encoding="ascii", errors="replace") as lines:
         # The log is ordered by the ends of the requests.
@@ -39,7 +39,7 @@ def read(_folder: Path, out: Path, rows: Path, warmup_s: float) -> dict[str, Any
     reduced = counter.rows_json()
     write_json(
         out,
-        {"stdout": shorten(said), "logged": {"answered": reduced["all"]["n"], "failed": failed}},
+        {"stdout": shorten(stdout), "logged": {"answered": reduced["all"]["n"], "failed": failed}},
     )
     return reduced
 
@@ -59,7 +59,7 @@ def _requests(lines: Iterable[str]) -> Iterator[tuple[int, int, int]]:
             ) from error
 
 
-def shorten(said: str) -> str:
-    if len(said) <= STDOUT_CHARS:
-        return said
-    return said[: STDOUT_CHARS // 2] + "\n…\n" + said[-STDOUT_CHARS // 2 :]
+def shorten(text: str) -> str:
+    if len(text) <= STDOUT_CHARS:
+        return text
+    return text[: STDOUT_CHARS // 2] + "\n…\n" + text[-STDOUT_CHARS // 2 :]

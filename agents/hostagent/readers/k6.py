@@ -43,7 +43,7 @@ def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]
         if not path.exists():
             raise TrialFailed("output_lost", f"k6 left no {name}; is the disk full?")
     report = json.loads(out.read_bytes())
-    asked = report["asked"]
+    load = report["asked"]
     rows = _Rows()
     with open(raw, encoding="utf-8", newline="") as file:
         try:
@@ -55,15 +55,15 @@ def read(_folder: Path, out: Path, raw: Path, warmup_s: float) -> dict[str, Any]
     counter.reports_errors()
     for (kind, text), count in rows.failures.items():
         counter.fail(kind, text, count)
-    stop_ns = _duration_ns(asked)
-    for request in rows.requests(asked["rate"]):
+    stop_ns = _duration_ns(load)
+    for request in rows.requests(load["rate"]):
         if request.start_ns < stop_ns:
             _add(counter, request, rows.is_grpc)
     return counter.rows_json(
         n=rows.answered,
         percentiles=rows.extremes(),
         protocol=rows.protocol,
-        corrected=asked["rate"] is not None,
+        corrected=load["rate"] is not None,
     )
 
 
@@ -84,9 +84,9 @@ def _add(counter: RequestCounter, request: _Request, is_grpc: bool) -> None:
     )
 
 
-def _duration_ns(asked: Mapping[str, Any]) -> float:
+def _duration_ns(load: Mapping[str, Any]) -> float:
     """Return the value of `6500ms`, as our adapter writes it; infinite without a duration."""
-    text = asked.get("duration")
+    text = load.get("duration")
     return math.inf if text is None else int(text[: -len("ms")]) * 1_000_000
 
 

@@ -54,8 +54,8 @@ def list_annotations(
         rows = rows if project is None else rows.filter(project=load_project(member, project))
     if commit is not None:
         rows = rows.filter(commit__sha__startswith=commit.lower())
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return AnnotationPage(annotations=[annotation_out(each) for each in found], next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return AnnotationPage(annotations=[annotation_out(each) for each in page], next=following)
 
 
 @router.post("/annotations", response={201: AnnotationOut}, summary="Create an annotation")
@@ -64,8 +64,8 @@ def create_annotation(request: CallerRequest, payload: AnnotationIn) -> Status[A
     project, target = _resolve_target(member, payload)
     (commit,) = load_project_commits(member, project, [payload.commit])
     made = annotations.annotate(member=member, commit=commit, text=payload.text, target=target)
-    found = annotations.load_annotation(member, made.pk)
-    return Status(HTTPStatus.CREATED, annotation_out(found))
+    annotation = annotations.load_annotation(member, made.pk)
+    return Status(HTTPStatus.CREATED, annotation_out(annotation))
 
 
 @router.get(ANNOTATION, response=AnnotationOut, summary="Show an annotation")

@@ -52,9 +52,9 @@ def list_calibrations(
     """A calibration from before a change of the host is not `present`."""
     host = load_host(request.auth.member, host_id)
     epoch = present_epoch(host)
-    found, following = cut_page(load_calibrations(host), after=cursor, limit=limit)
-    validity = load_run_validity([each.run_id for each in found])
+    page, following = cut_page(load_calibrations(host), after=cursor, limit=limit)
+    validity = load_run_validity([each.run_id for each in page])
     return CalibrationPage(
-        calibrations=[calibration_out(each, epoch, validity[each.run_id]) for each in found],
+        calibrations=[calibration_out(each, epoch, validity[each.run_id]) for each in page],
         next=following,
     )

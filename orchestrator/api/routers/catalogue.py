@@ -67,16 +67,16 @@ def list_benchmarks(
     rows = load_benchmarks_with_versions(request.auth.member)
     if project:
         rows = rows.filter(project__slug=project)
-    found, following = cut_page(rows, after=cursor, limit=limit)
+    page, following = cut_page(rows, after=cursor, limit=limit)
     return BenchmarkPage(
-        benchmarks=[benchmark_out(each, each.version) for each in found], next=following
+        benchmarks=[benchmark_out(each, each.version) for each in page], next=following
     )
 
 
 @router.get(BENCHMARK, response=BenchmarkOut, summary="Show a benchmark")
 def show_benchmark(request: CallerRequest, project: Text, benchmark: Text) -> BenchmarkOut:
-    found = load_benchmark(request.auth.member, benchmark, project)
-    newest = load_benchmarks_with_versions(request.auth.member).get(pk=found.pk)
+    instance = load_benchmark(request.auth.member, benchmark, project)
+    newest = load_benchmarks_with_versions(request.auth.member).get(pk=instance.pk)
     return benchmark_out(newest, newest.version)
 
 
@@ -103,9 +103,9 @@ def list_definitions(
     limit: Limit = 50,
 ) -> DefinitionPage:
     of = load_benchmark(request.auth.member, benchmark, project)
-    found, following = cut_page(load_versions(of), after=cursor, limit=limit)
+    page, following = cut_page(load_versions(of), after=cursor, limit=limit)
     return DefinitionPage(
-        definitions=[definition_summary_out(each) for each in found], next=following
+        definitions=[definition_summary_out(each) for each in page], next=following
     )
 
 
@@ -113,8 +113,8 @@ def list_definitions(
 def show_definition(
     request: CallerRequest, project: Text, benchmark: Text, version: int
 ) -> DefinitionOut:
-    found = load_benchmark(request.auth.member, benchmark, project)
-    return definition_out(load_definition_version(found, version))
+    instance = load_benchmark(request.auth.member, benchmark, project)
+    return definition_out(load_definition_version(instance, version))
 
 
 @router.get(
@@ -132,10 +132,10 @@ def show_definition_changes(
         Query(ge=1, le=MOST_WHOLE, description="An earlier version; default: the previous one."),
     ] = None,
 ) -> DefinitionChangesOut:
-    found = load_benchmark(request.auth.member, benchmark, project)
-    after = load_definition_version(found, version)
+    instance = load_benchmark(request.auth.member, benchmark, project)
+    after = load_definition_version(instance, version)
     return definition_changes_out(
-        load_definition_version(found, since or max(1, after.version - 1)), after
+        load_definition_version(instance, since or max(1, after.version - 1)), after
     )
 
 
@@ -170,8 +170,8 @@ def list_definition_files(
     request: CallerRequest, project: Text, ref: Text | None = None
 ) -> DefinitionFilesOut:
     """As of the last fetch; `POST /projects/{project}/fetch` gets newer commits."""
-    found = load_project(request.auth.member, project)
-    return files_out(*find_definition_files(project=found, ref=ref or ""))
+    instance = load_project(request.auth.member, project)
+    return files_out(*find_definition_files(project=instance, ref=ref or ""))
 
 
 @router.post(
@@ -196,7 +196,7 @@ def import_benchmark(
 
 @router.get("/suites", response=SuitePage, summary="List the catalogue, by title")
 def list_suites(request: CallerRequest, cursor: NameCursor = None, limit: Limit = 50) -> SuitePage:
-    found, following = cut_named_page(
+    page, following = cut_named_page(
         load_suites(), lambda suite: suite.slug, after=cursor, limit=limit
     )
-    return SuitePage(suites=[suite_out(each) for each in found], next=following)
+    return SuitePage(suites=[suite_out(each) for each in page], next=following)

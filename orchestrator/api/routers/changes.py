@@ -59,7 +59,7 @@ def list_change_points(
 ) -> ChangePointPage:
     """Includes improvements. Superseded change points, which moved or disappeared, are not
     listed."""
-    asked = {
+    filters = {
         "series__benchmark__slug": benchmark,
         "series__benchmark__project__slug": project,
         "series__host__name": host,
@@ -67,9 +67,9 @@ def list_change_points(
         "state": state,
     }
     rows = change_points.load_change_points(request.auth.member)
-    rows = rows.filter(**{name: value for name, value in asked.items() if value is not None})
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return ChangePointPage(change_points=[change_point_out(row) for row in found], next=following)
+    rows = rows.filter(**{name: value for name, value in filters.items() if value is not None})
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return ChangePointPage(change_points=[change_point_out(row) for row in page], next=following)
 
 
 @router.get(CHANGE, response=ChangePointOut, summary="Show a change point")
@@ -109,8 +109,8 @@ def list_baselines(
         rows = rows.filter(_build_filter("benchmark__slug", benchmark))
     if project is not None:
         rows = rows.filter(_build_filter("benchmark__project__slug", project))
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return BaselinePage(baselines=[baseline_out(each) for each in found], next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return BaselinePage(baselines=[baseline_out(each) for each in page], next=following)
 
 
 @router.post("/baselines", response={201: BaselineOut}, summary="Set a new baseline of a history")
@@ -159,8 +159,8 @@ def list_alerts(
     rows = filter_by_owner(load_alerts(member), member, owner=assignee or "")
     if state is not None:
         rows = rows.filter(state=state)
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return AlertPage(alerts=[alert_out(alert) for alert in found], next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return AlertPage(alerts=[alert_out(alert) for alert in page], next=following)
 
 
 @router.get(ALERT, response=AlertOut, summary="Show an alert")

@@ -35,8 +35,8 @@ DELIVERY = "/deliveries/{uuid:delivery_id}"
 @router.get("/channels", response=ChannelPage, summary="List channels, newest first")
 def list_channels(request: CallerRequest, cursor: Cursor = None, limit: Limit = 50) -> ChannelPage:
     rows = channel_service.load_channels(request.auth.member)
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return ChannelPage(channels=[channel_out(each) for each in found], next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return ChannelPage(channels=[channel_out(each) for each in page], next=following)
 
 
 @router.post("/channels", response={201: NewChannelOut}, summary="Create a channel")
@@ -99,8 +99,8 @@ def list_deliveries(
     )
     if state:
         rows = rows.filter(state=state)
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return DeliveryPage(deliveries=[delivery_out(each) for each in found], next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return DeliveryPage(deliveries=[delivery_out(each) for each in page], next=following)
 
 
 @router.get(DELIVERY, response=DeliveryDetailOut, summary="Show a delivery")

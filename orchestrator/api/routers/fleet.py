@@ -40,8 +40,8 @@ def list_profiles(
     request: CallerRequest, cursor: NumberCursor = None, limit: Limit = 50
 ) -> ProfilePage:
     rows = selectors.load_profiles(request.auth.member)
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return ProfilePage(profiles=[profile_detail_out(each) for each in found], next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return ProfilePage(profiles=[profile_detail_out(each) for each in page], next=following)
 
 
 @router.get("/profiles/{profile}", response=ProfileDetailOut, summary="Show a hardware profile")
@@ -67,8 +67,8 @@ def list_credentials(
     """Newest first, without their private keys. For maintainers."""
     member = request.auth.member
     member.require(Role.MAINTAINER, to="see the keys")
-    found, following = cut_page(selectors.load_credentials(member), after=cursor, limit=limit)
-    return CredentialPage(credentials=[credential_out(each) for each in found], next=following)
+    page, following = cut_page(selectors.load_credentials(member), after=cursor, limit=limit)
+    return CredentialPage(credentials=[credential_out(each) for each in page], next=following)
 
 
 @router.post("/credentials", response={201: CredentialOut}, summary="Add an SSH key")
@@ -119,5 +119,5 @@ def check_host(
     for example a pinned key. This takes up to a minute: request the checks until `running` is
     false."""
     again = payload.again if payload else None
-    found = ask_for_checks(member=request.auth.member, host_id=host_id, again=again)
-    return Status(HTTPStatus.ACCEPTED, checks_out(found))
+    checks = ask_for_checks(member=request.auth.member, host_id=host_id, again=again)
+    return Status(HTTPStatus.ACCEPTED, checks_out(checks))

@@ -52,16 +52,16 @@ def show_forge(request: CallerRequest, project: Text) -> ForgeOut:
 def save_forge(request: CallerRequest, project: Text, payload: ForgeIn) -> SavedForgeOut:
     """For maintainers. Replaces all settings except the secret of the webhook; without a `token`
     the stored one stays. The token's owner starts future requests."""
-    member, found = _load_project(request, project)
+    member, instance = _load_project(request, project)
     new = payload.new_connection()
-    return saved_forge_out(services.save_connection(member=member, project=found, new=new))
+    return saved_forge_out(services.save_connection(member=member, project=instance, new=new))
 
 
 @router.delete(FORGE, response={204: None}, summary="Disconnect a project from its forge")
 def disconnect_forge(request: CallerRequest, project: Text) -> Status[None]:
     """For maintainers. Its webhooks and benchmark requests are removed too; runs remain."""
-    member, found = _load_project(request, project)
-    services.disconnect(member=member, project=found)
+    member, instance = _load_project(request, project)
+    services.disconnect(member=member, project=instance)
     return Status(HTTPStatus.NO_CONTENT, None)
 
 
@@ -70,8 +70,8 @@ def disconnect_forge(request: CallerRequest, project: Text) -> Status[None]:
 )
 def renew_webhook_secret(request: CallerRequest, project: Text) -> WebhookSecretOut:
     """For maintainers. Webhooks signed with the old secret are rejected from now on."""
-    member, found = _load_project(request, project)
-    return WebhookSecretOut(secret=services.renew_secret(member=member, project=found))
+    member, instance = _load_project(request, project)
+    return WebhookSecretOut(secret=services.renew_secret(member=member, project=instance))
 
 
 @router.get(FORGE + "/webhooks", response=ReceivedWebhookPage, summary="List received webhooks")
@@ -81,9 +81,9 @@ def list_incoming(
     """Of the last 30 days, newest first. Webhooks without a valid signature are rejected and not
     listed."""
     rows = load_webhooks(load_connection(*_load_project(request, project)))
-    found, following = cut_page(rows, after=cursor, limit=limit)
+    page, following = cut_page(rows, after=cursor, limit=limit)
     return ReceivedWebhookPage(
-        webhooks=[received_webhook_out(each) for each in found], next=following
+        webhooks=[received_webhook_out(each) for each in page], next=following
     )
 
 
@@ -103,8 +103,8 @@ def list_benchmark_requests(
     rows = load_requests(load_connection(*_load_project(request, project)))
     if state:
         rows = rows.filter(state=state)
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    out = [benchmark_request_out(each) for each in found]
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    out = [benchmark_request_out(each) for each in page]
     return BenchmarkRequestPage(requests=out, next=following)
 
 

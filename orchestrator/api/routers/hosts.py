@@ -48,9 +48,9 @@ def list_hosts(
         rows = rows.filter(profile__slug=profile)
     if tag:
         rows = rows.filter(tags__contains=[tag])
-    found, following = cut_page(rows, after=cursor, limit=limit)
+    page, following = cut_page(rows, after=cursor, limit=limit)
     golden = load_golden_statuses(member)
-    return HostPage(hosts=[host_out(host, golden.get(host.pk)) for host in found], next=following)
+    return HostPage(hosts=[host_out(host, golden.get(host.pk)) for host in page], next=following)
 
 
 @router.post("/hosts", response={201: HostDetailOut}, summary="Add a host")

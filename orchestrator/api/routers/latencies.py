@@ -101,18 +101,18 @@ def download_trial_histogram(
     "/latency", response=CaseLatencyOut, summary="Read any percentiles of a case, trials merged"
 )
 def show_case_latency(
-    request: CallerRequest, percentiles: Percentiles, asked: Query[CaseQuery]
+    request: CallerRequest, percentiles: Percentiles, selection: Query[CaseQuery]
 ) -> CaseLatencyOut:
     """The requests of all trials are merged; percentiles are never averaged. Invalid trials are not
     included by default."""
-    found = _load_latency(request.auth.member, asked)
-    newest = Trial.objects.filter(pk__in=found.trials).select_related(
+    latency = _load_latency(request.auth.member, selection)
+    newest = Trial.objects.filter(pk__in=latency.trials).select_related(
         "case", "job__run__definition"
     )
     trial = newest.order_by("-pk").first()
-    query = asked.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    query = selection.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     return case_latency_out(
-        found,
+        latency,
         parse_percentiles(percentiles),
         {
             name: str(value).lower() if value is True else str(value)
@@ -127,28 +127,28 @@ def show_case_latency(
     summary="Download the merged latency distribution of a case",
     openapi_extra=_FILE,
 )
-def download_case_histogram(request: CallerRequest, asked: Query[CaseQuery]) -> HttpResponse:
+def download_case_histogram(request: CallerRequest, selection: Query[CaseQuery]) -> HttpResponse:
     return _build_file_response(
-        encode_histogram(_load_latency(request.auth.member, asked).distribution)
+        encode_histogram(_load_latency(request.auth.member, selection).distribution)
     )
 
 
-def _load_latency(member: Member, asked: CaseQuery) -> CaseLatency:
-    run = load_run(member, asked.run) if asked.run else None
+def _load_latency(member: Member, selection: CaseQuery) -> CaseLatency:
+    run = load_run(member, selection.run) if selection.run else None
     if run is not None:
         benchmark = run.definition.benchmark
-    elif asked.benchmark is not None:
-        benchmark = load_benchmark(member, asked.benchmark, asked.project)
+    elif selection.benchmark is not None:
+        benchmark = load_benchmark(member, selection.benchmark, selection.project)
     else:
         raise InvalidRequestError("name the benchmark, or a run", field="benchmark")
     return load_case_latency(
         member,
         benchmark=benchmark,
-        case=load_case(benchmark, asked.case),
-        commit=load_commit(member, benchmark, asked.commit),
+        case=load_case(benchmark, selection.case),
+        commit=load_commit(member, benchmark, selection.commit),
         run=run,
-        host=load_host_by_name(member, asked.host) if asked.host else None,
-        invalid=asked.invalid,
+        host=load_host_by_name(member, selection.host) if selection.host else None,
+        invalid=selection.invalid,
     )
 
 

@@ -19,11 +19,11 @@ def list_load_tools(
     """The capabilities of each tool, the hosts that have it, and its measured errors, if known."""
     member = request.auth.member
     installed, errors = load_installed_tools(member), load_tool_errors(member)
-    found, following = cut_named_page(
+    page, following = cut_named_page(
         list(TOOLS.values()), lambda tool: tool.name, after=cursor, limit=limit
     )
-    told = [
+    load_tools = [
         load_tool_out(tool, installed[tool.name], [e for e in errors if e.tool == tool.name])
-        for tool in found
+        for tool in page
     ]
-    return LoadToolPage(load_tools=told, next=following)
+    return LoadToolPage(load_tools=load_tools, next=following)

@@ -35,8 +35,8 @@ def list_projects(
     request: CallerRequest, cursor: NumberCursor = None, limit: Limit = 50
 ) -> ProjectPage:
     rows = load_projects(request.auth.member)
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return ProjectPage(projects=[project_out(each) for each in found], next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return ProjectPage(projects=[project_out(each) for each in page], next=following)
 
 
 @router.post("/projects", response={201: ProjectOut}, summary="Add a project")
@@ -65,12 +65,12 @@ def show_project(request: CallerRequest, project: Text) -> ProjectOut:
 def change_project(request: CallerRequest, project: Text, payload: RepositoryIn) -> ProjectOut:
     """Requests a fetch. If the project has results, only a maintainer may change it."""
     member = request.auth.member
-    found = load_project(member, project)
+    instance = load_project(member, project)
     changed = projects.change_repository(
         member=member,
-        project=found,
-        repository_url=payload.repository_url or found.repository_url,
-        default_branch=payload.default_branch or found.default_branch,
+        project=instance,
+        repository_url=payload.repository_url or instance.repository_url,
+        default_branch=payload.default_branch or instance.default_branch,
     )
     return project_out(changed)
 
@@ -109,8 +109,8 @@ def list_commits(
 ) -> ProjectCommitPage:
     """The commits that Pitwall knows, the most recently found first."""
     rows = match_commits(load_project(request.auth.member, project), text or "")
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return ProjectCommitPage(commits=[project_commit_out(each) for each in found], next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return ProjectCommitPage(commits=[project_commit_out(each) for each in page], next=following)
 
 
 @router.get("/projects/{project}/refs", response=RefsOut, summary="List branches and tags")

@@ -43,8 +43,8 @@ Format = StrEnum("Format", {name: name for name in FORMATS})  # type: ignore[mis
 def list_references(
     request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
 ) -> ReferencePage:
-    found, following = cut_page(load_sources(request.auth.member), after=cursor, limit=limit)
-    return ReferencePage(references=[reference_out(each) for each in found], next=following)
+    page, following = cut_page(load_sources(request.auth.member), after=cursor, limit=limit)
+    return ReferencePage(references=[reference_out(each) for each in page], next=following)
 
 
 @router.post("/references", response=ImportedOut, summary="Import a file of reference results")
@@ -106,8 +106,8 @@ def list_figures(
     limit: Limit = 50,
 ) -> FigurePage:
     rows = load_reference_results(load_source(request.auth.member, reference_id), words or "")
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return FigurePage(figures=[figure_out(each) for each in found], next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return FigurePage(figures=[figure_out(each) for each in page], next=following)
 
 
 @router.delete(REFERENCE, response={204: None}, summary="Remove a source with its results")

@@ -45,8 +45,8 @@ def list_reports(
     rows = saved_reports.load_saved_reports(request.auth.member)
     if benchmark:
         rows = rows.filter(benchmark__slug=benchmark)
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return ReportPage(reports=[summary_out(each) for each in found], next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return ReportPage(reports=[summary_out(each) for each in page], next=following)
 
 
 @router.post("/reports", response={201: SavedReportOut}, summary="Save a report")
@@ -64,8 +64,8 @@ def preview_report(request: CallerRequest, payload: ReportSourceIn) -> ReportOut
 
 
 @router.get("/reports/{slug:name}", response=ReportOut, summary="Show a report")
-def show_report(request: CallerRequest, name: str, asked: Query[ReportQuery]) -> ReportOut:
-    return report_out(_report(request.auth.member, name, asked))
+def show_report(request: CallerRequest, name: str, query: Query[ReportQuery]) -> ReportOut:
+    return report_out(_report(request.auth.member, name, query))
 
 
 @router.get(
@@ -74,10 +74,10 @@ def show_report(request: CallerRequest, name: str, asked: Query[ReportQuery]) ->
     openapi_extra=_describe_file("text/markdown", "The tables, with their provenance"),
 )
 def show_report_markdown(
-    request: CallerRequest, name: str, asked: Query[ReportQuery]
+    request: CallerRequest, name: str, query: Query[ReportQuery]
 ) -> HttpResponse:
     return _render_report(
-        _report(request.auth.member, name, asked), report_markdown, "text/markdown"
+        _report(request.auth.member, name, query), report_markdown, "text/markdown"
     )
 
 
@@ -88,8 +88,8 @@ def show_report_markdown(
         "text/csv", "One table below the other; values with their intervals"
     ),
 )
-def show_report_csv(request: CallerRequest, name: str, asked: Query[ReportQuery]) -> HttpResponse:
-    return _render_report(_report(request.auth.member, name, asked), report_csv, "text/csv")
+def show_report_csv(request: CallerRequest, name: str, query: Query[ReportQuery]) -> HttpResponse:
+    return _render_report(_report(request.auth.member, name, query), report_csv, "text/csv")
 
 
 @router.get(
@@ -118,10 +118,10 @@ def delete_report(request: CallerRequest, name: str) -> Status[None]:
     return Status(HTTPStatus.NO_CONTENT, None)
 
 
-def _report(member: Member, name: str, asked: ReportQuery) -> Report:
+def _report(member: Member, name: str, query: ReportQuery) -> Report:
     saved = saved_reports.load_saved_report(member, name)
-    run = load_run(member, asked.run) if asked.run else None
-    return build_report(member, asked.changed(saved_reports.read_report_spec(saved)), run=run)
+    run = load_run(member, query.run) if query.run else None
+    return build_report(member, query.changed(saved_reports.read_report_spec(saved)), run=run)
 
 
 def _render_report(report: Report, write: Callable[[Report], str], media: str) -> HttpResponse:

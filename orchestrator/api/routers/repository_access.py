@@ -27,17 +27,17 @@ ACCESS = "/projects/{project}/repository-access"
 @router.get(ACCESS, response=RepositoryAccessOut, summary="Show a repository's access settings")
 def show_repository_access(request: CallerRequest, project: Text) -> RepositoryAccessOut:
     """Its secrets are never returned."""
-    _, found = _load_project(request, project)
-    return repository_access_out(found, access.load_repository_access(found))
+    _, instance = _load_project(request, project)
+    return repository_access_out(instance, access.load_repository_access(instance))
 
 
 @router.post(ACCESS + "/deploy-key", response=RepositoryAccessOut, summary="Generate a deploy key")
 def generate_deploy_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
     """For maintainers, and for repositories over SSH. Add `public_key` on the git server. An
     existing credential is removed."""
-    member, found = _load_project(request, project)
-    row = access.generate_deploy_key(member=member, project=found)
-    return repository_access_out(found, row)
+    member, instance = _load_project(request, project)
+    row = access.generate_deploy_key(member=member, project=instance)
+    return repository_access_out(instance, row)
 
 
 @router.put(ACCESS + "/token", response=RepositoryAccessOut, summary="Store an access token")
@@ -45,19 +45,19 @@ def save_repository_token(
     request: CallerRequest, project: Text, payload: RepositoryTokenIn
 ) -> RepositoryAccessOut:
     """For maintainers, and for repositories over https. An existing credential is replaced."""
-    member, found = _load_project(request, project)
+    member, instance = _load_project(request, project)
     row = access.save_token(
-        member=member, project=found, token=payload.token, username=payload.username
+        member=member, project=instance, token=payload.token, username=payload.username
     )
-    request_fetch(found)
-    return repository_access_out(found, row)
+    request_fetch(instance)
+    return repository_access_out(instance, row)
 
 
 @router.delete(ACCESS, response={204: None}, summary="Remove a repository's credential")
 def remove_repository_credential(request: CallerRequest, project: Text) -> Status[None]:
     """For maintainers. The pinned host key stays."""
-    member, found = _load_project(request, project)
-    access.remove_credential(member=member, project=found)
+    member, instance = _load_project(request, project)
+    access.remove_credential(member=member, project=instance)
     return Status(HTTPStatus.NO_CONTENT, None)
 
 
@@ -68,10 +68,10 @@ def accept_git_host_key(
     request: CallerRequest, project: Text, payload: GitHostKeyIn
 ) -> RepositoryAccessOut:
     """For maintainers. 409 if there is no offered key."""
-    member, found = _load_project(request, project)
-    host_keys.accept_host_key(member=member, project=found, fingerprint=payload.fingerprint)
-    request_fetch(found)
-    return repository_access_out(found, access.load_repository_access(found))
+    member, instance = _load_project(request, project)
+    host_keys.accept_host_key(member=member, project=instance, fingerprint=payload.fingerprint)
+    request_fetch(instance)
+    return repository_access_out(instance, access.load_repository_access(instance))
 
 
 @router.delete(
@@ -79,10 +79,10 @@ def accept_git_host_key(
 )
 def confirm_git_host_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
     """For maintainers. Discards the other key that the git server showed. 409 if there is none."""
-    member, found = _load_project(request, project)
-    host_keys.confirm_host_key(member=member, project=found)
-    request_fetch(found)
-    return repository_access_out(found, access.load_repository_access(found))
+    member, instance = _load_project(request, project)
+    host_keys.confirm_host_key(member=member, project=instance)
+    request_fetch(instance)
+    return repository_access_out(instance, access.load_repository_access(instance))
 
 
 @router.delete(
@@ -91,10 +91,10 @@ def confirm_git_host_key(request: CallerRequest, project: Text) -> RepositoryAcc
 def forget_git_host_key(request: CallerRequest, project: Text) -> RepositoryAccessOut:
     """For maintainers. Nothing is fetched until the next key that the git server shows is accepted.
     409 if no key is pinned."""
-    member, found = _load_project(request, project)
-    host_keys.forget_host_key(member=member, project=found)
-    request_fetch(found)
-    return repository_access_out(found, access.load_repository_access(found))
+    member, instance = _load_project(request, project)
+    host_keys.forget_host_key(member=member, project=instance)
+    request_fetch(instance)
+    return repository_access_out(instance, access.load_repository_access(instance))
 
 
 def _load_project(request: CallerRequest, project: str) -> tuple[Member, Project]:

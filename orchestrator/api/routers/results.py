@@ -58,18 +58,18 @@ class ExportQuery(Schema):
 
 
 @router.get("/results", summary="Export results", openapi_extra=_LINES)
-def export_results(request: CallerRequest, asked: Query[ExportQuery]) -> StreamingHttpResponse:
+def export_results(request: CallerRequest, query: Query[ExportQuery]) -> StreamingHttpResponse:
     """All results that match, oldest first, including invalid ones with their reasons."""
     member = request.auth.member
-    run = load_run(member, asked.run) if asked.run else None
-    benchmark = _find_benchmark(request, asked, run)
+    run = load_run(member, query.run) if query.run else None
+    benchmark = _find_benchmark(request, query, run)
     rows = load_readings(
         member,
         benchmark,
         run=run,
-        case=load_case(benchmark, asked.case) if asked.case else None,
-        commit=load_commit(member, benchmark, asked.commit) if asked.commit else None,
-        host=load_host_by_name(member, asked.host) if asked.host else None,
+        case=load_case(benchmark, query.case) if query.case else None,
+        commit=load_commit(member, benchmark, query.commit) if query.commit else None,
+        host=load_host_by_name(member, query.host) if query.host else None,
     )
     lines = (json.dumps(each) + "\n" for each in export_readings(rows))
     response = StreamingHttpResponse(lines, content_type="application/x-ndjson")
@@ -77,12 +77,12 @@ def export_results(request: CallerRequest, asked: Query[ExportQuery]) -> Streami
     return response
 
 
-def _find_benchmark(request: CallerRequest, asked: ExportQuery, run: Run | None) -> Benchmark:
+def _find_benchmark(request: CallerRequest, query: ExportQuery, run: Run | None) -> Benchmark:
     if run is not None:
         return run.definition.benchmark
-    if asked.benchmark is None:
+    if query.benchmark is None:
         raise InvalidRequestError("name the benchmark, or a run", field="benchmark")
-    return load_benchmark(request.auth.member, asked.benchmark, asked.project)
+    return load_benchmark(request.auth.member, query.benchmark, query.project)
 
 
 @router.post("/results", response=TakenOut, summary="Send finished results")
@@ -132,8 +132,8 @@ def send_results_file(
 @router.get("/results/imports", response=ImportPage, summary="List imports, newest first")
 def list_imports(request: CallerRequest, cursor: Cursor = None, limit: Limit = 50) -> ImportPage:
     """Imports of large files; they are listed until 30 days after their end."""
-    found, following = cut_page(load_imports(request.auth.member), after=cursor, limit=limit)
-    return ImportPage(imports=[import_out(each) for each in found], next=following)
+    page, following = cut_page(load_imports(request.auth.member), after=cursor, limit=limit)
+    return ImportPage(imports=[import_out(each) for each in page], next=following)
 
 
 @router.get(

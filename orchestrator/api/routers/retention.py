@@ -40,8 +40,8 @@ def change_retention(request: CallerRequest, project: Text, payload: RetentionIn
     """For maintainers. Data that exceed the new limits are removed within minutes."""
     member = request.auth.member
     wanted = RetentionSettings(**payload.model_dump())
-    found = load_project(member, project)
-    return retention_out(save_retention(member=member, project=found, wanted=wanted))
+    instance = load_project(member, project)
+    return retention_out(save_retention(member=member, project=instance, wanted=wanted))
 
 
 @router.get(PATH + "/removals", response=RemovalPage, summary="List removed data")
@@ -50,8 +50,8 @@ def list_removals(
 ) -> RemovalPage:
     """By run and kind, newest first."""
     rows = load_removals(load_project(request.auth.member, project))
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return RemovalPage(removals=[removal_out(each) for each in found], next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return RemovalPage(removals=[removal_out(each) for each in page], next=following)
 
 
 @router.get(PATH + "/pins", response=PinPage, summary="List pins, newest first")
@@ -59,19 +59,19 @@ def list_pins(
     request: CallerRequest, project: Text, cursor: NumberCursor = None, limit: Limit = 50
 ) -> PinPage:
     rows = load_pins(load_project(request.auth.member, project))
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return PinPage(pins=[pin_out(each) for each in found], next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return PinPage(pins=[pin_out(each) for each in page], next=following)
 
 
 @router.post(PATH + "/pins", response={201: PinOut}, summary="Pin a commit or a run")
 def create_pin(request: CallerRequest, project: Text, payload: PinIn) -> Status[PinOut]:
     """409 if it is pinned already."""
     member = request.auth.member
-    found = load_project(member, project)
+    instance = load_project(member, project)
     if payload.run is not None:
-        pin = pin_run(member=member, run_id=payload.run, reason=payload.reason, project=found)
+        pin = pin_run(member=member, run_id=payload.run, reason=payload.reason, project=instance)
     elif payload.commit is not None:
-        pin = pin_commit(member=member, project=found, ref=payload.commit, reason=payload.reason)
+        pin = pin_commit(member=member, project=instance, ref=payload.commit, reason=payload.reason)
     else:
         raise InvalidRequestError("name a commit or a run")
     return Status(HTTPStatus.CREATED, pin_out(pin))

@@ -178,20 +178,20 @@ def _start(
         progress = services.start_run(member=member, request=_build_run_request(member, payload))
         wake_engine()
         return progress, True
-    asked = f"{payload.request()} {payload.resolution}"
+    client_request = f"{payload.request()} {payload.resolution}"
     # A repeat must not need the repository: its failure may be the cause of the repeat.
-    known = services.find_run_by_key(member=member, asked=asked, key=key)
+    known = services.find_run_by_key(member=member, client_request=client_request, key=key)
     if known is not None:
         return _load_run_progress(member, known.pk), False
-    found = services.start_run_once(
+    result = services.start_run_once(
         member=member,
         request=_build_run_request(member, payload),
         key=key,
         token=request.auth.token,
-        asked=asked,
+        client_request=client_request,
     )
     wake_engine()
-    return found
+    return result
 
 
 def _build_run_request(member: Member, payload: RunIn) -> plans.RunRequest:

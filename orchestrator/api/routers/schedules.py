@@ -41,8 +41,8 @@ def list_schedules(
         rows = rows.filter(benchmark__slug=benchmark)
     if project:
         rows = rows.filter(benchmark__project__slug=project)
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return SchedulePage(schedules=[schedule_out(each) for each in found], next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return SchedulePage(schedules=[schedule_out(each) for each in page], next=following)
 
 
 @router.post("/schedules", response={201: ScheduleOut}, summary="Create a schedule")
@@ -91,6 +91,6 @@ def delete_schedule(request: CallerRequest, schedule_id: UUID) -> Status[None]:
 def _check_schedule(member: Member, new: schedules.NewSchedule) -> schedules.NewSchedule:
     """Raise as well if the requested `resolution` cannot be reached."""
     if new.resolution is not None:
-        asked = schedules.build_new_request(member, new)
-        with_rounds(member=member, request=asked, change=new.resolution)
+        run_request = schedules.build_new_request(member, new)
+        with_rounds(member=member, request=run_request, change=new.resolution)
     return new

@@ -61,8 +61,8 @@ def list_share_links(
     rows = load_share_links(request.auth.member)
     if project:
         rows = rows.filter(project__slug=project)
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    return ShareLinkPage(share_links=[share_link_out(each) for each in found], next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    return ShareLinkPage(share_links=[share_link_out(each) for each in page], next=following)
 
 
 @router.post("/share-links", response={201: NewShareLinkOut}, summary="Create a shared link")
@@ -98,8 +98,8 @@ def show_badges(
     """Omitted parameters default to the first measured case, host and metric. 404 if nothing was
     measured."""
     member = request.auth.member
-    found = load_benchmark(member, benchmark, project)
+    row = load_benchmark(member, benchmark, project)
     named = {"case": case, "host": host, "metric": metric, "branch": branch}
-    asked = {name: text for name, text in named.items() if text is not None}
-    series = load_badge_series(member, found, asked)
-    return badges_out(found.project, *build_badge_texts(found, asked), chart_text(series, asked))
+    query = {name: text for name, text in named.items() if text is not None}
+    series = load_badge_series(member, row, query)
+    return badges_out(row.project, *build_badge_texts(row, query), chart_text(series, query))

@@ -40,8 +40,8 @@ class AuditQuery(Schema):
 def list_members(
     request: CallerRequest, cursor: NumberCursor = None, limit: Limit = 50
 ) -> shapes.MemberPage:
-    found, following = cut_page(load_members(request.auth.member), after=cursor, limit=limit)
-    return shapes.MemberPage(members=[shapes.member_out(each) for each in found], next=following)
+    page, following = cut_page(load_members(request.auth.member), after=cursor, limit=limit)
+    return shapes.MemberPage(members=[shapes.member_out(each) for each in page], next=following)
 
 
 @router.put("/members/{str:username}", response=shapes.MemberOut, summary="Change a member's role")
@@ -72,9 +72,9 @@ def list_invitations(
 ) -> shapes.InvitationPage:
     """A user creates invitations on the page Members: a token cannot create accounts."""
     rows = invitations.load_invitations(request.auth.member)
-    found, following = cut_page(rows, after=cursor, limit=limit)
-    told = [shapes.invitation_out(each) for each in found]
-    return shapes.InvitationPage(invitations=told, next=following)
+    page, following = cut_page(rows, after=cursor, limit=limit)
+    entries = [shapes.invitation_out(each) for each in page]
+    return shapes.InvitationPage(invitations=entries, next=following)
 
 
 @router.delete(
@@ -90,8 +90,8 @@ def list_tokens(
     request: CallerRequest, cursor: Cursor = None, limit: Limit = 50
 ) -> shapes.TokenPage:
     """Revoked tokens are not listed."""
-    found, following = cut_page(load_tokens(request.auth.member), after=cursor, limit=limit)
-    return shapes.TokenPage(tokens=[shapes.token_out(each) for each in found], next=following)
+    page, following = cut_page(load_tokens(request.auth.member), after=cursor, limit=limit)
+    return shapes.TokenPage(tokens=[shapes.token_out(each) for each in page], next=following)
 
 
 @router.post("/tokens", response={201: shapes.NewTokenOut}, summary="Create an API token")
@@ -124,15 +124,15 @@ def show_quotas(request: CallerRequest) -> shapes.QuotasOut:
 
 @router.get("/audit", response=shapes.AuditPage, summary="Read the audit log, newest first")
 def list_audit(
-    request: CallerRequest, asked: Query[AuditQuery], cursor: NumberCursor = None, limit: Limit = 50
+    request: CallerRequest, query: Query[AuditQuery], cursor: NumberCursor = None, limit: Limit = 50
 ) -> shapes.AuditPage:
-    rows = audit.load_audit_entries(request.auth.member, asked.build_filter()).order_by("-pk")
+    rows = audit.load_audit_entries(request.auth.member, query.build_filter()).order_by("-pk")
     if cursor is not None:
         rows = rows.filter(pk__lt=cursor)
-    found = list(rows[: limit + 1])
-    following = found[limit - 1].pk if len(found) > limit else None
+    entries = list(rows[: limit + 1])
+    following = entries[limit - 1].pk if len(entries) > limit else None
     return shapes.AuditPage(
-        entries=[shapes.audit_entry_out(each) for each in found[:limit]], next=following
+        entries=[shapes.audit_entry_out(each) for each in entries[:limit]], next=following
     )
 
 
@@ -141,8 +141,8 @@ def list_audit(
     summary="Read the whole audit log as CSV",
     openapi_extra={"responses": {200: {"description": "A file", "content": {"text/csv": {}}}}},
 )
-def export_audit_csv(request: CallerRequest, asked: Query[AuditQuery]) -> HttpResponse:
-    return _build_file_response(request, asked, audit.as_csv, "text/csv")
+def export_audit_csv(request: CallerRequest, query: Query[AuditQuery]) -> HttpResponse:
+    return _build_file_response(request, query, audit.as_csv, "text/csv")
 
 
 @router.get(
@@ -152,13 +152,13 @@ def export_audit_csv(request: CallerRequest, asked: Query[AuditQuery]) -> HttpRe
         "responses": {200: {"description": "A file", "content": {"application/jsonl": {}}}}
     },
 )
-def export_audit_json_lines(request: CallerRequest, asked: Query[AuditQuery]) -> HttpResponse:
-    return _build_file_response(request, asked, audit.as_json_lines, "application/jsonl")
+def export_audit_json_lines(request: CallerRequest, query: Query[AuditQuery]) -> HttpResponse:
+    return _build_file_response(request, query, audit.as_json_lines, "application/jsonl")
 
 
 def _build_file_response(
-    request: CallerRequest, asked: AuditQuery, write: audit.Writer, media: str
+    request: CallerRequest, query: AuditQuery, write: audit.Writer, media: str
 ) -> HttpResponse:
-    rows = audit.load_audit_entries(request.auth.member, asked.build_filter())
+    rows = audit.load_audit_entries(request.auth.member, query.build_filter())
     answer = StreamingHttpResponse(write(rows), content_type=f"{media}; charset=utf-8")
     return cast(HttpResponse, answer)

@@ -16,9 +16,9 @@ def list_validity_rules(
 ) -> ValidityRulePage:
     """With their thresholds, those of the load first; `reasons` of trials begin with such a
     `code`."""
-    found, following = cut_named_page(
+    page, following = cut_named_page(
         list(THRESHOLDS.values()), lambda rule: rule.code, after=cursor, limit=limit
     )
     return ValidityRulePage(
-        validity_rules=[validity_rule_out(each) for each in found], next=following
+        validity_rules=[validity_rule_out(each) for each in page], next=following
     )

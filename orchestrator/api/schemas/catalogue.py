@@ -183,19 +183,19 @@ def _line_out(line: DiffLine) -> LineOut:
     return LineOut(sign=line.sign, old=line.old, new=line.new, text=line.text)  # type: ignore[arg-type]
 
 
-def review_out(found: Review | Fault) -> ReviewOut:
-    if isinstance(found, Fault):
+def review_out(result: Review | Fault) -> ReviewOut:
+    if isinstance(result, Fault):
         return ReviewOut(
-            valid=False, field=found.path or None, line=found.line, expectation=found.expectation
+            valid=False, field=result.path or None, line=result.line, expectation=result.expectation
         )
     return ReviewOut(
         valid=True,
-        cases=len(found.cases),
+        cases=len(result.cases),
         unsupported=[
-            UnsupportedOut(case=case.label, reason=reason) for case, reason in found.unsupported
+            UnsupportedOut(case=case.label, reason=reason) for case, reason in result.unsupported
         ],
-        round_s=found.round_s,
-        tools=dict(found.tools),
+        round_s=result.round_s,
+        tools=dict(result.tools),
     )
 
 

@@ -261,9 +261,9 @@ def _bisection_out(search: Bisection) -> BisectionOut:
             change=answer.change,
             blocks=answer.blocks,
             is_bad=is_bad_answer(search, answer),
-            run=told.get("run"),
+            run=record.get("run"),
         )
-        for answer, told in zip(load_answers(search), search.answers, strict=True)
+        for answer, record in zip(load_answers(search), search.answers, strict=True)
     ]
     return BisectionOut(
         state=BisectionState(search.state),

@@ -103,24 +103,24 @@ def trial_latency_out(
 
 
 def case_latency_out(
-    found: CaseLatency, percentiles: tuple[float, ...], query: dict[str, str], model: Model | None
+    latency: CaseLatency, percentiles: tuple[float, ...], query: dict[str, str], model: Model | None
 ) -> CaseLatencyOut:
     """`query` names the same trials in the address of the histogram."""
-    benchmark = found.definition.benchmark
+    benchmark = latency.definition.benchmark
     return CaseLatencyOut(
         benchmark=benchmark.slug,
         project=benchmark.project.slug,
-        case=case_out(found.case),
-        commit=commit_out(found.commit),
-        host=found.host.name,
-        definition_version=found.definition.version,
-        trials=list(found.trials),
-        merged_before=found.merged_before,
-        suspect=found.suspect,
-        excluded=found.excluded,
+        case=case_out(latency.case),
+        commit=commit_out(latency.commit),
+        host=latency.host.name,
+        definition_version=latency.definition.version,
+        trials=list(latency.trials),
+        merged_before=latency.merged_before,
+        suspect=latency.suspect,
+        excluded=latency.excluded,
         label=LATENCY_LABELS[model] if model else None,
-        requests=found.distribution.total_count if found.distribution else 0,
-        percentiles=_percentiles_out(found.distribution, percentiles),
+        requests=latency.distribution.total_count if latency.distribution else 0,
+        percentiles=_percentiles_out(latency.distribution, percentiles),
         histogram_url=f"{build_api_url('latency/histogram')}?{urlencode(query)}",
     )
 

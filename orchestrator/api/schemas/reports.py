@@ -143,10 +143,10 @@ class ReportQuery(Schema):
 
     def changed(self, spec: ReportSpec) -> ReportSpec:
         data: dict[str, Any] = spec.model_dump(mode="json", exclude_defaults=True)
-        asked = self.model_dump(exclude_none=True, exclude={"run"})
-        if hosts := asked.pop("host"):
+        overrides = self.model_dump(exclude_none=True, exclude={"run"})
+        if hosts := overrides.pop("host"):
             data["hosts"] = hosts
-        return from_data({**data, **asked, "version": 1})
+        return from_data({**data, **overrides, "version": 1})
 
 
 def summary_out(report: SavedReport) -> ReportSummaryOut:

@@ -68,20 +68,20 @@ class ImportPage(Schema):
     next: str | None
 
 
-def import_out(found: ResultImport) -> ImportOut:
+def import_out(result_import: ResultImport) -> ImportOut:
     return ImportOut(
-        id=found.pk,
-        state=ImportStateName(found.state),
-        name=found.name,
-        project=found.project or None,
-        checked=found.checked,
-        total=found.total,
-        done=found.done,
-        accepted=found.accepted,
-        repeated=found.repeated,
-        errors=[Fault(field=where or None, detail=what) for where, what in found.faults],
-        created_at=found.created_at,
-        ended_at=found.ended_at,
-        url=build_api_url(f"results/imports/{found.pk}"),
-        web_url=f"{build_web_url('imports')}#import-{found.pk}",
+        id=result_import.pk,
+        state=ImportStateName(result_import.state),
+        name=result_import.name,
+        project=result_import.project or None,
+        checked=result_import.checked,
+        total=result_import.total,
+        done=result_import.done,
+        accepted=result_import.accepted,
+        repeated=result_import.repeated,
+        errors=[Fault(field=where or None, detail=what) for where, what in result_import.faults],
+        created_at=result_import.created_at,
+        ended_at=result_import.ended_at,
+        url=build_api_url(f"results/imports/{result_import.pk}"),
+        web_url=f"{build_web_url('imports')}#import-{result_import.pk}",
     )

@@ -174,12 +174,12 @@ def audit_entry_out(entry: AuditEntry) -> AuditEntryOut:
 def _invitation(invitation: Invitation) -> dict[str, Any]:
     by = invitation.created_by
     named = ("id", "role", "email", "created_at", "expires_at")
-    told = {name: getattr(invitation, name) for name in named}
-    return {**told, "created_by": by.get_username() if by else None}
+    fields = {name: getattr(invitation, name) for name in named}
+    return {**fields, "created_by": by.get_username() if by else None}
 
 
 def _token(token: ApiToken) -> dict[str, Any]:
     named = ("id", "name", "prefix", "scopes", "created_at", "expires_at", "last_used_at")
-    told = {name: getattr(token, name) for name in named}
+    fields = {name: getattr(token, name) for name in named}
     project = token.project.slug if token.project else None
-    return {**told, "user": token.user.get_username(), "project": project}
+    return {**fields, "user": token.user.get_username(), "project": project}

@@ -62,14 +62,14 @@ def read_server() -> Server:
 
 def find_clients(server: Server) -> Path:
     """Return the folder of the programs. Raise ConflictError if there are none of its version."""
-    found = {}
+    versions = {}
     for folder in _list_folders():
         major = _parse_major(folder)
         if major == server.major:
             return folder
         if major is not None:
-            found[folder] = major
-    have = ", ".join(f"{major} in {folder}" for folder, major in found.items()) or "none"
+            versions[folder] = major
+    have = ", ".join(f"{major} in {folder}" for folder, major in versions.items()) or "none"
     raise ConflictError(
         f"the server is PostgreSQL {server.version}, and {', '.join(PROGRAMS)} of PostgreSQL "
         f"{server.major} are needed for it; found here: {have}. Install postgresql-client-"
@@ -87,13 +87,13 @@ def run_program(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program that is connected to the server. ProgramFailedError contains its messages."""
     argv = [str(program), *options, "--no-password", f"--dbname={server.address}"]
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as stderr:
         with subprocess.Popen(
-            argv, env=server.environment, stdin=stdin, stdout=stdout, stderr=said
+            argv, env=server.environment, stdin=stdin, stdout=stdout, stderr=stderr
         ) as process:
             yield process
         if process.returncode != 0:
-            raise ProgramFailedError(program.name, process.returncode, said)
+            raise ProgramFailedError(program.name, process.returncode, stderr)
 
 
 def _list_folders() -> Iterator[Path]:
@@ -112,10 +112,10 @@ def _parse_major(folder: Path) -> int | None:
     if not all((folder / name).exists() for name in PROGRAMS):
         return None
     try:
-        said = subprocess.run(
+        stdout = subprocess.run(
             [str(folder / "pg_dump"), "--version"], capture_output=True, text=True, timeout=20
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r"\(PostgreSQL\) (\d+)", said)
-    return int(found[1]) if found else None
+    match = re.search(r"\(PostgreSQL\) (\d+)", stdout)
+    return int(match[1]) if match else None

@@ -44,7 +44,7 @@ def read_manifest(path: Path) -> Manifest:
     """Return the manifest. Raise InvalidRequestError for another file or an unknown version."""
     try:
         with zipfile.ZipFile(path) as archive, archive.open(MANIFEST) as member:
-            told = json.loads(member.read(_MOST_BYTES))
+            content = json.loads(member.read(_MOST_BYTES))
             archive.getinfo(DUMP)
     except OSError as error:
         raise InvalidRequestError(f"{path} cannot be read: {error.strerror}") from error
@@ -52,13 +52,13 @@ def read_manifest(path: Path) -> Manifest:
         raise InvalidRequestError(
             f"{path} is not a backup of Pitwall, or is truncated: it has no {MANIFEST} and {DUMP}"
         ) from error
-    return _check_manifest(path, told)
+    return _check_manifest(path, content)
 
 
-def _check_manifest(path: Path, told: Any) -> Manifest:
-    if not isinstance(told, dict) or told.pop("format", None) != FORMAT:
+def _check_manifest(path: Path, content: Any) -> Manifest:
+    if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
         raise InvalidRequestError(f"{path} is not a backup of Pitwall")
-    version = told.pop("version", None)
+    version = content.pop("version", None)
     if version != VERSION:
         raise InvalidRequestError(
             f"{path} is a backup of format version {version}, and this Pitwall reads version "
@@ -66,9 +66,9 @@ def _check_manifest(path: Path, told: Any) -> Manifest:
         )
     try:
         lists: dict[str, Any] = {
-            name: tuple(told.pop(name)) for name in ("migrations", "sealing_keys")
+            name: tuple(content.pop(name)) for name in ("migrations", "sealing_keys")
         }
-        tables = {str(name): int(rows) for name, rows in told.pop("tables").items()}
-        return Manifest(**told, **lists, tables=tables)
+        tables = {str(name): int(rows) for name, rows in content.pop("tables").items()}
+        return Manifest(**content, **lists, tables=tables)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidRequestError(f"{path}: {MANIFEST} is damaged: {error}") from error

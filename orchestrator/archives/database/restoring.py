@@ -179,10 +179,10 @@ def _pour(backup: _Backup, programs: Path, server: Server, *, before: str, after
             raise ProgramFailedError("pg_restore", status, restore_said)
 
 
-def _write_script(backup: _Backup, program: Path, script: IO[bytes], said: IO[bytes]) -> int:
+def _write_script(backup: _Backup, program: Path, script: IO[bytes], stderr: IO[bytes]) -> int:
     """Return the exit status of pg_restore."""
     argv = [str(program), "--no-owner", "--no-privileges", "--file=-"]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=script, stderr=said) as writing:
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=script, stderr=stderr) as writing:
         assert writing.stdin is not None, "it is a pipe"
         with contextlib.suppress(BrokenPipeError), contextlib.closing(writing.stdin):
             backup.copy_dump(writing.stdin)
@@ -202,13 +202,13 @@ def _check_backup(manifest: Manifest) -> str:
 def _list_broken_seals() -> list[str]:
     """Return one line per column with values that cannot be opened."""
     # Each batch yields the same object, which contains all that was found so far.
-    found = [
+    reports = [
         each
         for column in list_sealed_columns()
         for each in [*rotate_seals(column, write=False)][-1:]
     ]
     return [
         f"{each.column}: {len(each.broken)} of {each.rows} rows, such as {each.broken[0]}"
-        for each in found
+        for each in reports
         if each.broken
     ]

@@ -60,9 +60,9 @@ def export_project(
 
 
 def _load_project_rows(project: Project) -> dict[str, Any]:
-    told = {name: getattr(project, name) for name in OF_PROJECT}
+    values = {name: getattr(project, name) for name in OF_PROJECT}
     # A worker moves secrets out of addresses, but only if there is a sealing key.
-    return {**told, "repository_url": without_secret(project.repository_url)}
+    return {**values, "repository_url": without_secret(project.repository_url)}
 
 
 class _Writer:
@@ -84,8 +84,8 @@ class _Writer:
             lines, values = _CountingFile(), _CountingFile()
             with self._archive.open(f"{kind.name}.jsonl", "w", force_zip64=True) as out:
                 for row in kind.chosen(self.scope).iterator(chunk_size=AT_ONCE):
-                    told, binary = self._export_row(kind, row)
-                    lines.write(out, f"{json.dumps(told, default=str)}\n".encode())
+                    record, binary = self._export_row(kind, row)
+                    lines.write(out, f"{json.dumps(record, default=str)}\n".encode())
                     for value in binary:
                         values.write(raw, value)
                     self._done += 1
@@ -97,7 +97,7 @@ class _Writer:
 
     def _export_row(self, kind: Kind, row: Any) -> tuple[dict[str, Any], list[bytes]]:
         """Return a row as in its line, and its binary values; the line has only their size."""
-        told: dict[str, Any] = {}
+        data: dict[str, Any] = {}
         binary: list[bytes] = []
         for each in kind.fields:
             value = getattr(row, each.attname)
@@ -110,10 +110,10 @@ class _Writer:
                 value = None if value in self.scope.unended else value
             elif (kind.name, each.name) == ("readings", "metrics"):
                 value = [self._metrics[number] for number in value]
-            told[each.name] = value.isoformat() if hasattr(value, "isoformat") else value
-        if kind.name == "change_points" and told["run"] is None and told["state"] == "confirming":
-            told["state"] = "open"
-        return told, binary
+            data[each.name] = value.isoformat() if hasattr(value, "isoformat") else value
+        if kind.name == "change_points" and data["run"] is None and data["state"] == "confirming":
+            data["state"] = "open"
+        return data, binary
 
     def _copy(self, name: str, raw: IO[bytes]) -> None:
         raw.seek(0)

@@ -45,8 +45,8 @@ class Manifest:
     @property
     def digest(self) -> str:
         """The digest of the content, whenever it was exported."""
-        told = {name: member.sha256 for name, member in self.members.items()}
-        return hash_value([dict(self.project), told])
+        digests = {name: member.sha256 for name, member in self.members.items()}
+        return hash_value([dict(self.project), digests])
 
     @property
     def rows(self) -> int:
@@ -62,8 +62,8 @@ def read_manifest(text: bytes, names: list[str]) -> Manifest:
     Raise InvalidRequestError for another form, too large contents, or other members.
     """
     try:
-        told = json.loads(text)
-        form, version = told.pop("format"), told.pop("version")
+        content = json.loads(text)
+        form, version = content.pop("format"), content.pop("version")
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise InvalidRequestError(
             f"{MANIFEST} is damaged: this is not an exported project"
@@ -76,8 +76,8 @@ def read_manifest(text: bytes, names: list[str]) -> Manifest:
             "with a newer Pitwall"
         )
     try:
-        members = {name: Member(**each) for name, each in told.pop("members").items()}
-        manifest = Manifest(**told, members=members)
+        members = {name: Member(**each) for name, each in content.pop("members").items()}
+        manifest = Manifest(**content, members=members)
     except (AttributeError, KeyError, TypeError) as error:
         raise InvalidRequestError(f"{MANIFEST} is damaged: {error}") from error
     _check(manifest, names)

@@ -100,7 +100,7 @@ class _Import:
             if known is not None:
                 return self._load_earlier_import(known)
             self._project = self._new_project()
-            ids = [told["id"] for told in self._lines(BY_NAME["definitions"])]
+            ids = [record["id"] for record in self._lines(BY_NAME["definitions"])]
             self._ids = NewIds(team=team, slug=self._slug, definitions=ids)
             for kind in KINDS:
                 self._take(kind)
@@ -124,8 +124,8 @@ class _Import:
         return ImportSummary(project=project, manifest=self._manifest, rows=0)
 
     def _new_project(self) -> Project:
-        told = {**self._manifest.project, "slug": self._slug}
-        project = Project(team=self._member.team, **told)
+        values = {**self._manifest.project, "slug": self._slug}
+        project = Project(team=self._member.team, **values)
         try:
             project.full_clean(exclude=["branches", "team"], validate_unique=False)
         except (ValidationError, TypeError, ValueError) as error:
@@ -138,11 +138,11 @@ class _Import:
         name = f"{kind.name}.bin"
         with MemberBytes.open_member(self._archive, self._manifest, name) as binary:
             batch: list[dict[str, Any]] = []
-            for number, told in enumerate(self._lines(kind), start=1):
+            for number, record in enumerate(self._lines(kind), start=1):
                 self._read(self._done, self._manifest.rows)
                 self._done += 1
                 try:
-                    row = self._import_row(kind, convert, told, binary)
+                    row = self._import_row(kind, convert, record, binary)
                 except (InvalidRequestError, KeyError, ValueError, ValidationError) as error:
                     raise InvalidRequestError(
                         f"{kind.name}.jsonl, line {number}: {error}"
@@ -166,35 +166,35 @@ class _Import:
                     raise InvalidRequestError(f"{name}, line {number + 1}: {error}") from error
 
     def _import_row(
-        self, kind: Kind, convert: Converter, told: dict[str, Any], binary: MemberBytes
+        self, kind: Kind, convert: Converter, record: dict[str, Any], binary: MemberBytes
     ) -> dict[str, Any] | None:
         """Return the values of a new row; None if the team has the row already."""
-        if self._is_there(kind, told):
+        if self._is_there(kind, record):
             return None
         if kind.model is Host:
-            told = {**told, "name": self._free_name(Host, "name", told["name"])}
+            record = {**record, "name": self._free_name(Host, "name", record["name"])}
         if kind.model is SavedReport:
-            told = self._report(told)
+            record = self._report(record)
         if kind.model is Job:
-            self._ids.note_job(told["id"])
-        return convert.row(told, binary.take)
+            self._ids.note_job(record["id"])
+        return convert.row(record, binary.take)
 
-    def _is_there(self, kind: Kind, told: dict[str, Any]) -> bool:
+    def _is_there(self, kind: Kind, record: dict[str, Any]) -> bool:
         """Return whether the row exists: hosts and reference results belong to the team."""
         team = self._member.team
         if kind.name == "profiles":
-            profile = HardwareProfile.objects.filter(team=team, slug=told["slug"]).first()
-            return self._ids.is_known(kind, told["id"], profile)
+            profile = HardwareProfile.objects.filter(team=team, slug=record["slug"]).first()
+            return self._ids.is_known(kind, record["id"], profile)
         if kind.name == "hosts":
-            return self._ids.is_known(kind, told["id"], self._ids.host(told["id"]))
+            return self._ids.is_known(kind, record["id"], self._ids.host(record["id"]))
         if kind.name == "snapshots":
-            return self._ids.is_known(kind, told["id"], self._ids.snapshot(told))
+            return self._ids.is_known(kind, record["id"], self._ids.snapshot(record))
         if kind.name == "host_changes":
-            return self._ids.knows_change(told)
+            return self._ids.knows_change(record)
         if kind.name == "sources":
-            source = ReferenceSource.objects.filter(team=team, name=told["name"]).first()
-            return self._ids.is_known(kind, told["id"], source)
-        return kind.name == "figures" and self._ids.was_known("sources", told["source"])
+            source = ReferenceSource.objects.filter(team=team, name=record["name"]).first()
+            return self._ids.is_known(kind, record["id"], source)
+        return kind.name == "figures" and self._ids.was_known("sources", record["source"])
 
     def _free_name(self, model: Any, field: str, name: str) -> str:
         """Return the name, with a number appended if the team has another object of this name."""
@@ -205,14 +205,14 @@ class _Import:
         choices = [name, *(f"{name[:50]}-{number}" for number in range(2, len(taken) + 3))]
         return next(each for each in choices if each not in taken)
 
-    def _report(self, told: dict[str, Any]) -> dict[str, Any]:
+    def _report(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a report with the new project name, which is part of its benchmark's name."""
         old = re.escape(str(self._manifest.project["slug"]))
         source = re.sub(
-            rf"^(benchmark:\s*[\"']?){old}/", rf"\g<1>{self._slug}/", told["source"], flags=re.M
+            rf"^(benchmark:\s*[\"']?){old}/", rf"\g<1>{self._slug}/", record["source"], flags=re.M
         )
-        slug = self._free_name(SavedReport, "slug", told["slug"])
-        return {**told, "source": source, "slug": slug}
+        slug = self._free_name(SavedReport, "slug", record["slug"])
+        return {**record, "source": source, "slug": slug}
 
     def _own(self, kind: Kind) -> dict[str, Any]:
         names = {each.name for each in kind.model._meta.concrete_fields}

@@ -74,8 +74,8 @@ class Scope:
                 "host"
             ),
         ]
-        found = {pk for each in rows for (pk,) in each.order_by().distinct()}
-        return frozenset(found - {None})
+        host_ids = {pk for each in rows for (pk,) in each.order_by().distinct()}
+        return frozenset(host_ids - {None})
 
     @cached_property
     def profiles(self) -> frozenset[int]:
@@ -112,12 +112,12 @@ class Kind:
 
     def chosen(self, scope: Scope) -> QuerySet[Any]:
         if self.rows is not None:
-            found = self.rows(scope)
+            rows = self.rows(scope)
         else:
-            found = self.model._base_manager.filter(**{self.path: scope.project})
+            rows = self.model._base_manager.filter(**{self.path: scope.project})
         if self.run:
-            found = found.exclude(**{f"{self.run}__in": scope.unended})
-        return found.filter(self.only).order_by("pk")
+            rows = rows.exclude(**{f"{self.run}__in": scope.unended})
+        return rows.filter(self.only).order_by("pk")
 
     @cached_property
     def fields(self) -> list[Field[Any, Any]]:

@@ -17,12 +17,12 @@ class MemberBytes:
 
     @classmethod
     def open_member(cls, archive: zipfile.ZipFile, manifest: Manifest, name: str) -> "MemberBytes":
-        told = manifest.members.get(name)
-        if told is None:
+        member = manifest.members.get(name)
+        if member is None:
             return cls(name, None, 0, hashlib.sha256().hexdigest())
-        if archive.getinfo(name).file_size != told.bytes:
+        if archive.getinfo(name).file_size != member.bytes:
             raise InvalidRequestError(f"{name} differs from the export: it has another size")
-        return cls(name, archive.open(name), told.bytes, told.sha256)
+        return cls(name, archive.open(name), member.bytes, member.sha256)
 
     def __enter__(self) -> "MemberBytes":
         return self

@@ -43,29 +43,29 @@ class NewIds:
         self._blocks: dict[int, int] = {}
         self._metrics: dict[str, int] = {}
 
-    def get_id(self, kind: str, told: Any) -> Any:
+    def get_id(self, kind: str, archive_id: Any) -> Any:
         """Return the id of an earlier row.
 
         Raise KeyError if there is none, ValueError for a malformed id.
         """
         if kind in _COUNTED or kind == "hosts":
-            return self._here[kind][told]
-        if parse_uuid(told) not in self._own.get(kind, ()):
+            return self._here[kind][archive_id]
+        if parse_uuid(archive_id) not in self._own.get(kind, ()):
             # It may be another team's row, whose id the uploader knows from a link.
-            raise KeyError(told)
-        return self._uuid(told)
+            raise KeyError(archive_id)
+        return self._uuid(archive_id)
 
-    def register_id(self, kind: Kind, told: Any) -> Any:
+    def register_id(self, kind: Kind, archive_id: Any) -> Any:
         """Return the id of a row that is about to be written."""
         if kind.own_key:
-            self._own.setdefault(kind.name, set()).add(parse_uuid(told))
-            return self.get_id(kind.name, told)
+            self._own.setdefault(kind.name, set()).add(parse_uuid(archive_id))
+            return self.get_id(kind.name, archive_id)
         mine = self._here.setdefault(kind.name, {})
-        if type(told) is not int or told in mine:
-            raise ValueError(f"{told!r} is not a number, or occurs twice")
+        if type(archive_id) is not int or archive_id in mine:
+            raise ValueError(f"{archive_id!r} is not a number, or occurs twice")
         number = next(self._fresh.setdefault(kind.name, _iterate_numbers(kind)))
         if kind.name in _COUNTED:
-            mine[told] = number
+            mine[archive_id] = number
         return number
 
     def metric(self, key: Any) -> int:
@@ -75,73 +75,73 @@ class NewIds:
             self._metrics |= store_metrics(self._team.pk, [key])
         return self._metrics[key]
 
-    def replace_ids(self, told: Any) -> Any:
+    def replace_ids(self, document: Any) -> Any:
         """Return a document with its ids of runs (texts that are UUIDs) replaced."""
-        if isinstance(told, dict):
-            return {key: self.replace_ids(value) for key, value in told.items()}
-        if isinstance(told, list):
-            return [self.replace_ids(value) for value in told]
+        if isinstance(document, dict):
+            return {key: self.replace_ids(value) for key, value in document.items()}
+        if isinstance(document, list):
+            return [self.replace_ids(value) for value in document]
         try:
-            if not isinstance(told, str):
-                return told
-            is_own = parse_uuid(told) in self._own.get("runs", ())
+            if not isinstance(document, str):
+                return document
+            is_own = parse_uuid(document) in self._own.get("runs", ())
         except ValueError:
-            return told
+            return document
         # A run that is not in the archive gets an id that no row has.
-        return str(self._uuid(told) if is_own else _derive_id(self._place, told))
+        return str(self._uuid(document) if is_own else _derive_id(self._place, document))
 
-    def note_job(self, told: Any) -> None:
+    def note_job(self, archive_id: Any) -> None:
         """Map the blocks of a job, which are derived from its id."""
-        old, new = parse_uuid(told), self._uuid(told)
+        old, new = parse_uuid(archive_id), self._uuid(archive_id)
         if old != new:
             self._blocks |= {
                 hash_block(old, n): hash_block(new, n) for n in range(1, MAX_ROUNDS + 1)
             }
 
-    def block(self, told: int) -> int:
-        return self._blocks.get(told, told)
+    def block(self, number: int) -> int:
+        return self._blocks.get(number, number)
 
-    def is_known(self, kind: Kind, told: Any, row: Any) -> bool:
+    def is_known(self, kind: Kind, archive_id: Any, row: Any) -> bool:
         """Return whether the team has this row, and store its id."""
         if row is None:
             return False
-        self._here.setdefault(kind.name, {})[told] = row.pk
-        self._known.add((kind.name, told))
+        self._here.setdefault(kind.name, {})[archive_id] = row.pk
+        self._known.add((kind.name, archive_id))
         return True
 
-    def was_known(self, kind: str, told: Any) -> bool:
-        return (kind, told) in self._known
+    def was_known(self, kind: str, archive_id: Any) -> bool:
+        return (kind, archive_id) in self._known
 
-    def host(self, told: Any) -> Host | None:
+    def host(self, archive_id: Any) -> Host | None:
         """Return the team's host, also one of an earlier import.
 
         For a new host return None, and map its id.
         """
-        for key in (parse_uuid(told), _derive_id(f"{self._team.pk}", told)):
-            found = Host.objects.filter(pk=key).first()
-            if found is not None and found.team_id == self._team.pk:
-                return found
-            if found is None:
-                self._here.setdefault("hosts", {})[told] = key
+        for key in (parse_uuid(archive_id), _derive_id(f"{self._team.pk}", archive_id)):
+            host = Host.objects.filter(pk=key).first()
+            if host is not None and host.team_id == self._team.pk:
+                return host
+            if host is None:
+                self._here.setdefault("hosts", {})[archive_id] = key
                 return None
-        raise ValueError(f"the host {told} is another team's")
+        raise ValueError(f"the host {archive_id} is another team's")
 
-    def snapshot(self, told: Mapping[str, Any]) -> HostSnapshot | None:
-        facts = {name: told[name] for name in ("taken_at", "fingerprint")}
-        return HostSnapshot.objects.filter(host=self.get_id("hosts", told["host"]), **facts).first()
+    def snapshot(self, data: Mapping[str, Any]) -> HostSnapshot | None:
+        facts = {name: data[name] for name in ("taken_at", "fingerprint")}
+        return HostSnapshot.objects.filter(host=self.get_id("hosts", data["host"]), **facts).first()
 
-    def knows_change(self, told: Mapping[str, Any]) -> bool:
-        snapshot = self.get_id("snapshots", told["snapshot"])
+    def knows_change(self, data: Mapping[str, Any]) -> bool:
+        snapshot = self.get_id("snapshots", data["snapshot"])
         return HostChange.objects.filter(snapshot=snapshot).exists()
 
-    def _uuid(self, told: Any) -> UUID:
-        key = parse_uuid(told)
-        return _derive_id(self._place, told) if self._copies else key
+    def _uuid(self, archive_id: Any) -> UUID:
+        key = parse_uuid(archive_id)
+        return _derive_id(self._place, archive_id) if self._copies else key
 
 
-def _derive_id(place: str, told: Any) -> UUID:
+def _derive_id(place: str, archive_id: Any) -> UUID:
     """Return an id derived from its arguments, the same in a second import."""
-    return UUID(bytes=hashlib.sha256(f"{place}/{told}".encode()).digest()[:16])
+    return UUID(bytes=hashlib.sha256(f"{place}/{archive_id}".encode()).digest()[:16])
 
 
 def _iterate_numbers(kind: Kind) -> Iterator[int]:
@@ -152,5 +152,5 @@ def _iterate_numbers(kind: Kind) -> Iterator[int]:
                 "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)",
                 [kind.model._meta.db_table, _AT_ONCE],
             )
-            found = [number for (number,) in cursor.fetchall()]
-        yield from found
+            numbers = [number for (number,) in cursor.fetchall()]
+        yield from numbers

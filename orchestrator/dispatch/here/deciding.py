@@ -49,12 +49,12 @@ class InterimAnalyses:
         """Return the cases that still take rounds."""
         return {case for case in self._cases if not self.is_decided(case)}
 
-    def analyse(self, found: Mapping[str, MeasuredTrial], after: int) -> list[str]:
+    def analyse(self, results: Mapping[str, MeasuredTrial], after: int) -> list[str]:
         """Analyse each open case that is due after `after` rounds; return one line per analysis."""
         if self._rows.until == Until.ROUNDS:
             return []
-        blocks = {case: self._blocks(case, found, after) for case in self.open_cases()}
-        readings = {each.pk: found[str(each.pk)].readings for each in self._measured(found)}
+        blocks = {case: self._blocks(case, results, after) for case in self.open_cases()}
+        readings = {each.pk: results[str(each.pk)].readings for each in self._measured(results)}
         seen = {
             case: compare_case(each, self._spec, readings)
             for case, each in sorted(blocks.items())
@@ -82,13 +82,13 @@ class InterimAnalyses:
         before = self.newest[case].blocks if case in self.newest else 0
         return is_analysis_due(len(blocks.clean), before, last=not blocks.goes_on)
 
-    def _measured(self, found: Mapping[str, MeasuredTrial]) -> list[Trial]:
-        return [each for each in self._rows.trials if str(each.pk) in found]
+    def _measured(self, results: Mapping[str, MeasuredTrial]) -> list[Trial]:
+        return [each for each in self._rows.trials if str(each.pk) in results]
 
-    def _blocks(self, case: int, found: Mapping[str, MeasuredTrial], after: int) -> CaseBlocks:
+    def _blocks(self, case: int, results: Mapping[str, MeasuredTrial], after: int) -> CaseBlocks:
         rounds: dict[int, dict[int, UUID]] = {number: {} for number in range(1, after + 1)}
-        for trial in self._measured(found):
-            if trial.case_id == case and found[str(trial.pk)].counts:
+        for trial in self._measured(results):
+            if trial.case_id == case and results[str(trial.pk)].counts:
                 rounds[trial.round][trial.variant.position] = trial.pk
         clean = [each for each in rounds.values() if len(each) == len(self._rows.variants)]
         return CaseBlocks(

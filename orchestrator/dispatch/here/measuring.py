@@ -99,8 +99,8 @@ class LocalMeasurement:
         programs = {name for each in resolve_cases(spec, cases).values() for name in each.requires}
         facts = self._facts(sorted(programs))
         own = {case.pk: find_unsupported_reason(spec, case.parameters) for case in cases}
-        asked = [case for case in cases if not own[case.pk]]
-        lacking = {**own, **find_unsupported(spec, asked, {"a": facts}, self._job_hosts)}
+        candidates = [case for case in cases if not own[case.pk]]
+        lacking = {**own, **find_unsupported(spec, candidates, {"a": facts}, self._job_hosts)}
         self.notes += [f"{each.label}: {lacking[each.pk]}" for each in cases if lacking[each.pk]]
         able = [case for case in cases if not lacking[case.pk]]
         if not able:
@@ -128,15 +128,15 @@ class LocalMeasurement:
         return {**there.facts, "tools": tools}
 
     def _tools(self, cases: Sequence[Case], facts: Mapping[str, Any]) -> dict[str, str]:
-        found = {}
+        paths = {}
         for name, needs in collect_tool_needs(
             self.rows.spec, [each.parameters for each in cases]
         ).items():
-            found[name], own = locate_tool(name, facts, needs)
+            paths[name], own = locate_tool(name, facts, needs)
             if own is not None and not (self.root / own.remote_path).exists():
                 content = Path(own.path).read_bytes()
                 self._transport.put(content, own.remote_path, mode=0o755)
-        return found
+        return paths
 
     def _send(self, stage: Stage) -> None:
         repository = Path(self.rows.job.run.definition.benchmark.project.repository_url)

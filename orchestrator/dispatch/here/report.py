@@ -35,21 +35,21 @@ _VERSION = 1
 
 
 def build_local_report(
-    rows: LocalRows, found: Mapping[str, MeasuredTrial], notes: Sequence[str]
+    rows: LocalRows, results: Mapping[str, MeasuredTrial], notes: Sequence[str]
 ) -> dict[str, Any]:
-    """Build the report; `found` is by trial id. With one commit `contender` is null."""
+    """Build the report; `results` is by trial id. With one commit `contender` is null."""
     if len(rows.variants) == 1:
-        return _describe_one_commit(rows, found, notes)
-    return to_dict(_compare_commits(rows, found, notes), web_url="", with_latency=False)
+        return _describe_one_commit(rows, results, notes)
+    return to_dict(_compare_commits(rows, results, notes), web_url="", with_latency=False)
 
 
 def _compare_commits(
-    rows: LocalRows, found: Mapping[str, MeasuredTrial], notes: Sequence[str]
+    rows: LocalRows, results: Mapping[str, MeasuredTrial], notes: Sequence[str]
 ) -> ComparisonReport:
     """Compare as a server does, but without a database. The round is the block."""
     baseline, contender = rows.variants
     sides = Side(commit=baseline.commit), Side(commit=contender.commit)
-    selection = _select_cases(rows, found, sides)
+    selection = _select_cases(rows, results, sides)
     primary = list_primary_metrics(rows.spec)
     judged = judge_cases(
         selection,
@@ -65,16 +65,16 @@ def _compare_commits(
 
 
 def _select_cases(
-    rows: LocalRows, found: Mapping[str, MeasuredTrial], sides: tuple[Side, Side]
+    rows: LocalRows, results: Mapping[str, MeasuredTrial], sides: tuple[Side, Side]
 ) -> Selection:
     baseline, contender = rows.variants
     return build_selection(
-        (_index_points(rows, found, baseline), _index_points(rows, found, contender)),
+        (_index_points(rows, results, baseline), _index_points(rows, results, contender)),
         _collect_names(rows),
         sides,
         [
             _flag_trial(rows, trial, measured)
-            for trial, measured in _iterate_trials(rows, found)
+            for trial, measured in _iterate_trials(rows, results)
             if measured.reasons or not measured.counts
         ],
         version=_VERSION,
@@ -82,11 +82,11 @@ def _select_cases(
 
 
 def _index_points(
-    rows: LocalRows, found: Mapping[str, MeasuredTrial], variant: Variant
+    rows: LocalRows, results: Mapping[str, MeasuredTrial], variant: Variant
 ) -> PointIndex:
     """Return the values of the trials of one commit that count."""
     points: PointIndex = {}
-    for trial, measured in _iterate_trials(rows, found):
+    for trial, measured in _iterate_trials(rows, results):
         if trial.variant is not variant or not measured.counts:
             continue
         place = _locate_case(rows, trial.case)
@@ -130,17 +130,17 @@ def _locate_case(rows: LocalRows, case: Case) -> CaseOnHost:
 
 
 def _iterate_trials(
-    rows: LocalRows, found: Mapping[str, MeasuredTrial]
+    rows: LocalRows, results: Mapping[str, MeasuredTrial]
 ) -> Iterator[tuple[Trial, MeasuredTrial]]:
     for trial in rows.trials:
-        yield trial, found.get(str(trial.pk), NOT_CARRIED_OUT)
+        yield trial, results.get(str(trial.pk), NOT_CARRIED_OUT)
 
 
 def _describe_one_commit(
-    rows: LocalRows, found: Mapping[str, MeasuredTrial], notes: Sequence[str]
+    rows: LocalRows, results: Mapping[str, MeasuredTrial], notes: Sequence[str]
 ) -> dict[str, Any]:
     commit = rows.variants[0].commit
-    trials = list(_iterate_trials(rows, found))
+    trials = list(_iterate_trials(rows, results))
     valid = sum(measured.counts for _, measured in trials)
     return {
         "benchmark": rows.job.run.definition.benchmark.slug,

@@ -8,8 +8,8 @@ MOST_TEXT = 140
 
 class GitHub(Forge):
     def pull_request(self, number: int) -> PullFacts:
-        found = self.call("GET", f"{self._path}/pulls/{number}")
-        head, base = found["head"], found["base"]
+        pull = self.call("GET", f"{self._path}/pulls/{number}")
+        head, base = pull["head"], pull["base"]
         # The repository of a fork may have been deleted.
         home = (head.get("repo") or {}).get("full_name", "")
         return PullFacts(

@@ -9,11 +9,11 @@ _STATES = {"failure": "failed", "error": "canceled"}
 
 class GitLab(Forge):
     def pull_request(self, number: int) -> PullFacts:
-        found = self.call("GET", f"{self._path}/merge_requests/{number}")
+        merge_request = self.call("GET", f"{self._path}/merge_requests/{number}")
         return PullFacts(
-            head_sha=found["sha"],
-            base_branch=found["target_branch"],
-            from_fork=found["source_project_id"] != found["target_project_id"],
+            head_sha=merge_request["sha"],
+            base_branch=merge_request["target_branch"],
+            from_fork=merge_request["source_project_id"] != merge_request["target_project_id"],
         )
 
     def pull_ref(self, number: int) -> str:

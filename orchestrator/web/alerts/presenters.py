@@ -145,7 +145,7 @@ def describe_origin(row: ChangePoint, searches: Sequence[Bisection]) -> str:
 def build_bisection_view(row: ChangePoint, search: Bisection) -> BisectionView:
     """Return the bisection of a change point with the result of each step."""
     commits = load_path_commits(row, search.path)
-    told = zip(load_answers(search), search.answers, strict=True)
+    pairs = zip(load_answers(search), search.answers, strict=True)
     steps = [
         (
             answer.index,
@@ -157,7 +157,7 @@ def build_bisection_view(row: ChangePoint, search: Bisection) -> BisectionView:
                 run_id=each.get("run"),
             ),
         )
-        for answer, each in told
+        for answer, each in pairs
     ]
     steps += [
         (index, StepView(commit=commits[index], change=None, blocks=0, bad=None, run_id=None))
@@ -208,10 +208,10 @@ def build_alert_history(alert: Alert) -> list[tuple[datetime, str]]:
         (datetime.fromisoformat(each["at"]), f"{each['by'] or 'Pitwall'}: {each['text']}")
         for each in alert.log
     ]
-    found = [
+    revisions = [
         (datetime.fromisoformat(each["at"]), each["text"]) for each in alert.change_point.revisions
     ]
-    return sorted([*found, *done], key=lambda each: each[0])
+    return sorted([*revisions, *done], key=lambda each: each[0])
 
 
 def _build_improvement_badge(row: Any) -> str:

@@ -66,8 +66,8 @@ def change_many(request: HttpRequest, member: Member) -> HttpResponse:
             refused.append(str(error))
     done = len(wanted) - len(refused)
     if refused:
-        told = f"{done} of {len(wanted)} done. " + "; ".join(dict.fromkeys(refused)) + "."
-        return _render_alerts_page(request, member, problem=told)
+        problem = f"{done} of {len(wanted)} done. " + "; ".join(dict.fromkeys(refused)) + "."
+        return _render_alerts_page(request, member, problem=problem)
     messages.success(request, f"{done} alert{'' if done == 1 else 's'} changed.")
     return redirect(back)
 
@@ -153,18 +153,18 @@ def confirm(request: HttpRequest, member: Member, alert_id: UUID, change_id: UUI
 def _render_alert_page(
     request: HttpRequest, member: Member, alert_id: UUID, *, problem: str = ""
 ) -> HttpResponse:
-    found = load_alert(member, alert_id)
+    record = load_alert(member, alert_id)
     context = {
-        "shown": build_alert_view(found),
-        "changes": [change_view(row) for row in found.change_points.all()],
+        "shown": build_alert_view(record),
+        "changes": [change_view(row) for row in record.change_points.all()],
         "searches": [
-            build_bisection_view(found.change_point, each) for each in load_bisections(found)
+            build_bisection_view(record.change_point, each) for each in load_bisections(record)
         ],
         "members": load_members(member),
         "problem": problem,
-        "story": build_alert_history(found),
-        "fix": None if found.fixed_by or found.state in ALERT_ENDED else find_fix(found),
-        "ended": found.state in ALERT_ENDED,
+        "story": build_alert_history(record),
+        "fix": None if record.fixed_by or record.state in ALERT_ENDED else find_fix(record),
+        "ended": record.state in ALERT_ENDED,
         **_build_form_context(request),
     }
     return render(request, "alerts/detail.html", context, status=422 if problem else 200)

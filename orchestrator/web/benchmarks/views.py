@@ -36,8 +36,8 @@ def benchmarks(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
     """Show one version of a benchmark; a POST saves a new version, or only checks it."""
-    found = load_benchmark(member, slug, project)
-    versions = list(load_versions(found))
+    record = load_benchmark(member, slug, project)
+    versions = list(load_versions(record))
     definition = _find_version(versions, request.GET.get("version"))
     form = DefinitionForm(
         member,
@@ -46,14 +46,14 @@ def benchmark(request: HttpRequest, member: Member, project: str, slug: str) -> 
     )
     if form.is_valid() and "check" not in request.POST:
         try:
-            _save(member, found, form)
+            _save(member, record, form)
         except FORM_ERRORS as error:
             form.show_error(error, default="source")
         else:
             return redirect("benchmark", project, slug)
     spec = read_spec(definition)
     context = {
-        "benchmark": found,
+        "benchmark": record,
         "definition": definition,
         "versions": versions,
         "spec": spec,
@@ -90,20 +90,20 @@ def new_benchmark(request: HttpRequest, member: Member) -> HttpResponse:
 @require_POST
 def check(request: HttpRequest, member: Member) -> HttpResponse:
     """Check the text of a definition while it is being written."""
-    found = review(_normalise_newlines(request.POST.get("source", "")))
-    return render(request, "components/_review.html", {"review": found})
+    result = review(_normalise_newlines(request.POST.get("source", "")))
+    return render(request, "components/_review.html", {"review": result})
 
 
 @for_member
 def diff(request: HttpRequest, member: Member, project: str, slug: str) -> HttpResponse:
     """Show the changes between two versions (`?from=1&to=3`; default: the latest change)."""
-    found = load_benchmark(member, slug, project)
-    versions = list(load_versions(found))
+    record = load_benchmark(member, slug, project)
+    versions = list(load_versions(record))
     newest = _find_version(versions, None)
     after = _find_version(versions, request.GET.get("to") or str(newest.version))
     before = _find_version(versions, request.GET.get("from") or str(max(1, after.version - 1)))
     context = {
-        "benchmark": found,
+        "benchmark": record,
         "versions": versions,
         "before": before,
         "after": after,
@@ -124,9 +124,9 @@ def store_repository_definition(
     return redirect("benchmark", project, slug)
 
 
-def _save(member: Member, found: Benchmark, form: DefinitionForm) -> Definition:
+def _save(member: Member, record: Benchmark, form: DefinitionForm) -> Definition:
     source = _normalise_newlines(form.cleaned_data["source"])
-    return save_definition(member=member, project=found.project, slug=found.slug, source=source)
+    return save_definition(member=member, project=record.project, slug=record.slug, source=source)
 
 
 def _build_initial(request: HttpRequest) -> dict[str, Any]:

@@ -17,12 +17,12 @@ def catalogue(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 def suite(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     """Show a suite: what it measures, its requirements, its cases and its definition."""
-    found = load_suite(slug)
-    told = found.review
+    entry = load_suite(slug)
+    review = entry.review
     context = {
-        "suite": found,
-        "review": found.found,
-        "names": list_expression_names(told.spec) if told else [],
-        "cases": list_cases(told.spec, told.cases) if told else None,
+        "suite": entry,
+        "review": entry.found,
+        "names": list_expression_names(review.spec) if review else [],
+        "cases": list_cases(review.spec, review.cases) if review else None,
     }
     return render(request, "catalogue/suite.html", context)

@@ -53,9 +53,9 @@ def channels(request: HttpRequest, member: Member) -> HttpResponse:
 @for_member
 def channel(request: HttpRequest, member: Member, channel_id: UUID) -> HttpResponse:
     """Show a channel with its deliveries, newest first."""
-    found = load_channel(member, channel_id)
-    page = Paginator(load_deliveries(found), A_PAGE).get_page(request.GET.get("page"))
-    return render(request, "channels/detail.html", {"channel": found, "page": page})
+    record = load_channel(member, channel_id)
+    page = Paginator(load_deliveries(record), A_PAGE).get_page(request.GET.get("page"))
+    return render(request, "channels/detail.html", {"channel": record, "page": page})
 
 
 @for_member

@@ -65,9 +65,9 @@ def build_latency_chart(
     return {"series": series, "ticks": _build_ticks(places), "unit": "ms"} if places else None
 
 
-def build_quantile_chart(found: QuantileChanges | None) -> dict[str, Any] | None:
+def build_quantile_chart(changes: QuantileChanges | None) -> dict[str, Any] | None:
     """Return the change at each percentile in per cent, with its interval and the joint band."""
-    if found is None:
+    if changes is None:
         return None
     points: list[dict[str, Any]] = [
         {
@@ -81,7 +81,7 @@ def build_quantile_chart(found: QuantileChanges | None) -> dict[str, Any] | None
                 )
             },
         }
-        for each in found.points
+        for each in changes.points
     ]  # fmt: skip
     return {"points": points, "ticks": _build_ticks([point["x"] for point in points])}
 

@@ -167,5 +167,5 @@ def _list_kept_options(options: ViewOptions) -> list[tuple[str, str]]:
 
 def _describe_omitted(axes: Sequence[Axis]) -> str:
     """Return a note about values that are not drawn; empty if all are."""
-    said = [f"{axis.omitted} more of {axis.title}" for axis in axes if axis.omitted]
-    return f"Not shown: {' and '.join(said)}, in which less changed." if said else ""
+    parts = [f"{axis.omitted} more of {axis.title}" for axis in axes if axis.omitted]
+    return f"Not shown: {' and '.join(parts)}, in which less changed." if parts else ""

@@ -215,11 +215,11 @@ def build_expression(cases: Sequence[CaseComparison]) -> str:
     """Return an expression for these cases (benchmarks/choice.py); empty if there are many."""
     if len(cases) > _MOST_NAMED:
         return ""
-    found = dict.fromkeys(
+    terms = dict.fromkeys(
         " and ".join(f"{axis} == {value!r}" for axis, value in case.case.parameters.items())
         for case in cases
     )
-    text = " or ".join(f"({each})" if len(found) > 1 else each for each in found if each)
+    text = " or ".join(f"({each})" if len(terms) > 1 else each for each in terms if each)
     return text if len(text) <= MAX_LENGTH else ""
 
 

@@ -35,8 +35,8 @@ class ViewOptions:
 
     def query(self, **changes: str) -> dict[str, str]:
         """The parameters for an address."""
-        said = {each.name: getattr(self, each.name) for each in fields(self)} | changes
-        return {name: value for name, value in said.items() if value}
+        params = {each.name: getattr(self, each.name) for each in fields(self)} | changes
+        return {name: value for name, value in params.items() if value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +103,8 @@ def select_cases(
 def _build_limits(heat: HeatMap | None, options: ViewOptions) -> list[tuple[str, str, str]]:
     if heat is None:
         return []
-    asked = (heat.rows, options.row), (heat.columns, options.column)
-    return [(axis.name, axis.title, value) for axis, value in asked
+    pairs = (heat.rows, options.row), (heat.columns, options.column)
+    return [(axis.name, axis.title, value) for axis, value in pairs
             if value and axis.name != METRIC]  # fmt: skip
 
 

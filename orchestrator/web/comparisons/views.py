@@ -216,8 +216,8 @@ def _build_side_request(given: Mapping[str, str], prefix: str) -> SideQuery:
 
 
 def _find_case(report: ComparisonReport, key: str, host: str) -> CaseComparison:
-    found = (case for case in report.cases if case.case.key == key and case.host.pk.hex == host)
-    case = next(found, None)
+    matches = (case for case in report.cases if case.case.key == key and case.host.pk.hex == host)
+    case = next(matches, None)
     if case is None:
         raise NotFoundError("this comparison has no such case")
     return case

@@ -115,14 +115,14 @@ def select_history(
     metrics = choose_items(choices.metrics, "key", query.getlist("metric"))
     known = _list_branches(benchmark)
     branches = [name for name in known if name in query.getlist("branch")] or known[:1]
-    found = {
+    series_by_key = {
         (each.metric.key, each.case_id, each.host_id): each
         for each in load_series_set(member, benchmark, cases=cases, hosts=hosts, metrics=metrics)
     }
     combined = [
-        (found[metric.key, case.pk, host.pk], metric, branch)
+        (series_by_key[metric.key, case.pk, host.pk], metric, branch)
         for metric, case, host, branch in product(metrics, cases, hosts, branches)
-        if (metric.key, case.pk, host.pk) in found
+        if (metric.key, case.pk, host.pk) in series_by_key
     ]
     several = [len(each) > 1 for each in (cases, hosts, branches)]
     return HistorySelection(
@@ -185,8 +185,8 @@ def _build_selection_field(
 def _label(series: Series, branch: str, several: Sequence[bool]) -> str:
     """Return what distinguishes this line on its chart; its full name if it is the only one."""
     parts = [series.case.label, series.host.name, branch]
-    told = [part for part, needed in zip(parts, several, strict=True) if needed and part]
-    return " · ".join(told or [f"{parts[0]} on {parts[1]}"])
+    labels = [part for part, needed in zip(parts, several, strict=True) if needed and part]
+    return " · ".join(labels or [f"{parts[0]} on {parts[1]}"])
 
 
 def point_rows(history: History) -> list[PointRow]:

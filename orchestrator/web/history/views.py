@@ -101,12 +101,12 @@ def data(request: HttpRequest, member: Member, series_id: int) -> HttpResponse:
 @require_GET
 def commit(request: HttpRequest, member: Member, series_id: int, sha: str) -> HttpResponse:
     """Describe a commit of a series in few words."""
-    found = commit_in(load_series(member, series_id), sha)
+    record = commit_in(load_series(member, series_id), sha)
     facts = {
-        "commit": found.sha,
-        "subject": found.subject,
-        "author": found.author,
-        "committed_at": found.committed_at,
+        "commit": record.sha,
+        "subject": record.subject,
+        "author": record.author,
+        "committed_at": record.committed_at,
     }
     return JsonResponse(facts, headers={"Cache-Control": "private, max-age=600"})
 
@@ -234,17 +234,17 @@ def _list_changes(
 
 def _build_annotations(known: Mapping[int, SeriesHeader]) -> list[AnnotationRow]:
     """Return notes at commits of the lines, newest commit first."""
-    found = {mark.id: mark for each in known.values() for mark in each.shifts.annotations}
-    measured = find_annotated_points(known, found.values()) if found else {}
-    return build_annotation_rows(found.values(), measured)
+    annotations = {mark.id: mark for each in known.values() for mark in each.shifts.annotations}
+    measured = find_annotated_points(known, annotations.values()) if annotations else {}
+    return build_annotation_rows(annotations.values(), measured)
 
 
 def _list_baselines(
     selection: HistorySelection, known: Mapping[int, SeriesHeader]
 ) -> list[tuple[ChartLine, Baseline]]:
     begun = [each for each in selection.lines if known[each.series.pk].shifts.baseline]
-    found = load_series_baselines([each.series for each in begun]) if begun else {}
-    return [(each, found[each.series.pk]) for each in begun if each.series.pk in found]
+    baselines = load_series_baselines([each.series for each in begun]) if begun else {}
+    return [(each, baselines[each.series.pk]) for each in begun if each.series.pk in baselines]
 
 
 def _load_table_page(

@@ -31,19 +31,19 @@ def checks(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
     host = load_own_host(member, host_id)
     alone = bool(request.headers.get("HX-Request"))
     if request.method != "POST":
-        found = load_checks(host)
-        return _render_steps(request, host, found) if alone else checks_page(request, member, host)
+        steps = load_checks(host)
+        return _render_steps(request, host, steps) if alone else checks_page(request, member, host)
     again = request.POST.get("again", "")
     step = CheckStep(again) if again in CheckStep.values else None
     try:
-        found = ask_for_checks(member=member, host_id=host_id, again=step)
+        steps = ask_for_checks(member=member, host_id=host_id, again=step)
     except ConflictError as error:
         if not alone:
             raise
         return _render_steps(request, host, load_checks(host), problem=str(error))
     if not alone:
         return redirect("host-checks", host_id)
-    return _render_steps(request, host, found)
+    return _render_steps(request, host, steps)
 
 
 @for_member
@@ -84,23 +84,23 @@ def checks_page(
 
 
 def _render_steps(
-    request: HttpRequest, host: Host, found: CheckList, *, problem: str = ""
+    request: HttpRequest, host: Host, steps: CheckList, *, problem: str = ""
 ) -> HttpResponse:
-    context = _build_context(host, found) | {"problem": problem, "swap": True}
+    context = _build_context(host, steps) | {"problem": problem, "swap": True}
     return render(request, "hosts/checks.html#steps", context)
 
 
-def _build_context(host: Host, found: CheckList) -> dict[str, object]:
-    blocked = found.blocked
+def _build_context(host: Host, steps: CheckList) -> dict[str, object]:
+    blocked = steps.blocked
     return {
         "host": host,
-        "checks": found,
-        "next_title": found.next_step.label if found.next_step else "",
+        "checks": steps,
+        "next_title": steps.next_step.label if steps.next_step else "",
         "shown_key": HostKey.parse(blocked.shown_key) if blocked and blocked.shown_key else None,
         "may_be_released": may_become(host, HostState.READY),
         "starts_next": (
-            found.next_step is not None
-            and not found.running
+            steps.next_step is not None
+            and not steps.running
             and host.state == HostState.UNCONFIRMED
         ),
         "busy": hasattr(host, "lease"),

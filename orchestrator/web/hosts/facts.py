@@ -81,10 +81,10 @@ def build_contradiction_pair(each: Contradiction) -> FactPair:
 
 def describe_clock_offset(facts: Mapping[str, Any], taken_at: datetime) -> str:
     """Return how far the host's clock is off, in words; empty if the difference is small."""
-    told = facts.get("time")
-    if not isinstance(told, int | float):
+    host_time = facts.get("time")
+    if not isinstance(host_time, int | float):
         return ""
-    off_s = told - taken_at.timestamp()
+    off_s = host_time - taken_at.timestamp()
     if abs(off_s) < CLOCK_OFF_S:
         return ""
     return f"{format_duration(abs(off_s))} {'ahead' if off_s > 0 else 'behind'}"
@@ -163,15 +163,15 @@ def _iterate_program_rows(
     programs: Mapping[str, Any], reasons: Mapping[str, Any]
 ) -> Iterator[FactRow]:
     """Yield one row for each installed program, and one for all missing ones."""
-    for name, found in sorted(programs.items()):
-        if isinstance(found, Mapping):
-            version = found.get("version") or "version unknown"
-            where = f" at {found['path']}" if found.get("path") else ""
+    for name, entry in sorted(programs.items()):
+        if isinstance(entry, Mapping):
+            version = entry.get("version") or "version unknown"
+            where = f" at {entry['path']}" if entry.get("path") else ""
             yield FactRow(title=name, value=f"{version}{where}")
-        elif found is not None or name in reasons:
-            yield FactRow(title=name, value=found and str(found), reason=str(reasons.get(name, "")))
+        elif entry is not None or name in reasons:
+            yield FactRow(title=name, value=entry and str(entry), reason=str(reasons.get(name, "")))
     missing = [
-        name for name, found in sorted(programs.items()) if found is None and name not in reasons
+        name for name, entry in sorted(programs.items()) if entry is None and name not in reasons
     ]
     if missing:
         yield FactRow(title="not found", value=", ".join(missing))
@@ -182,8 +182,8 @@ def _find_group(name: str) -> str:
 
 
 def _place(name: str) -> tuple[int, str]:
-    found = (_index(names, name) for names in GROUPS.values())
-    return next((index for index in found if index is not None), len(_TITLES)), name
+    indices = (_index(names, name) for names in GROUPS.values())
+    return next((index for index in indices if index is not None), len(_TITLES)), name
 
 
 def _index(names: tuple[str, ...], name: str) -> int | None:

@@ -94,7 +94,7 @@ def host(request: HttpRequest, member: Member, host_id: UUID) -> HttpResponse:
 def host_page(
     request: HttpRequest,
     member: Member,
-    found: Host,
+    record: Host,
     *,
     care: HostSettingsForm | None = None,
     golden: GoldenForm | None = None,
@@ -104,29 +104,29 @@ def host_page(
 
     Forms that are given are shown as they were sent, with their errors.
     """
-    snapshot = load_latest_snapshot(found)
-    status = load_golden_statuses(member).get(found.pk)
+    snapshot = load_latest_snapshot(record)
+    status = load_golden_statuses(member).get(record.pk)
     check = status.check if status else None
     context = {
-        "host": found,
-        "hours": _format_hours(found),
+        "host": record,
+        "hours": _format_hours(record),
         "golden": status,
         "golden_validity": _load_golden_validity(check),
         "snapshot": snapshot,
         "groups": group_facts(snapshot.facts) if snapshot else [],
         "clock_off": describe_clock_offset(snapshot.facts, snapshot.taken_at) if snapshot else "",
         "tunable": snapshot.facts.get("tuning_available") if snapshot else None,
-        "contradictions": [build_contradiction_pair(each) for each in load_contradictions(found)],
+        "contradictions": [build_contradiction_pair(each) for each in load_contradictions(record)],
         "changes": [
-            build_fact_change(each.at, each.changed) for each in load_host_changes(found).reverse()
+            build_fact_change(each.at, each.changed) for each in load_host_changes(record).reverse()
         ],
-        "jobs": load_jobs(found)[:LATEST_JOBS],
-        "care": care or HostSettingsForm(member, initial=build_initial_settings(found)),
+        "jobs": load_jobs(record)[:LATEST_JOBS],
+        "care": care or HostSettingsForm(member, initial=build_initial_settings(record)),
         "golden_form": golden or GoldenForm(member, initial=build_initial_golden(check)),
-        "noise": build_noise_floor(found, request.GET.get("series", "")),
+        "noise": build_noise_floor(record, request.GET.get("series", "")),
         "calibration_form": calibration
         or CalibrationForm(member, initial=build_initial_calibration(check)),
-        "may": {state.name.lower(): may_become(found, state) for state in HELD_OR_READY},
+        "may": {state.name.lower(): may_become(record, state) for state in HELD_OR_READY},
     }
     sent = care or golden or calibration
     return render(request, "hosts/detail.html", context, status=sent.status if sent else 200)
@@ -140,12 +140,12 @@ def new_host(request: HttpRequest, member: Member) -> HttpResponse:
     if form.is_valid():
         try:
             made = _find_credential(member, form)
-            found = enter_host(member=member, new=_build_new_host(form, made))
+            record = enter_host(member=member, new=_build_new_host(form, made))
         except FORM_ERRORS as error:
             form = _build_form_with_stored_key(form, made)
             form.show_error(error)
         else:
-            return redirect("host-checks", found.pk)
+            return redirect("host-checks", record.pk)
     context = {"form": form, "made": made, "credentials": load_credentials(member)}
     return render(request, "hosts/new.html", context, status=form.status)
 
@@ -219,8 +219,8 @@ def _load_golden_validity(check: GoldenCheck | None) -> RunValidity | None:
     return load_run_validity([check.last_run_id])[check.last_run_id]
 
 
-def _format_hours(found: Host) -> HoursNow:
-    return found.hours.compute_state(utc_now(), found.timezone)
+def _format_hours(record: Host) -> HoursNow:
+    return record.hours.compute_state(utc_now(), record.timezone)
 
 
 def _build_profile_facts(data: dict[str, Any]) -> dict[str, Any]:

@@ -109,35 +109,35 @@ def change_rules(request: HttpRequest, member: Member, slug: str) -> HttpRespons
 @for_member
 def project(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     """Show the project with its retention; a POST changes the retention."""
-    found = load_project(member, slug)
+    record = load_project(member, slug)
     posted = request.POST if request.method == "POST" else None
-    form = RetentionForm(member, posted, initial=build_initial_retention(load_retention(found)))
+    form = RetentionForm(member, posted, initial=build_initial_retention(load_retention(record)))
     if form.is_valid():
         try:
-            save_retention(member=member, project=found, wanted=form.build_request())
+            save_retention(member=member, project=record, wanted=form.build_request())
         except FORM_ERRORS as error:
             form.show_error(error, default="files_days")
         else:
             messages.success(request, "The retention was changed and applies within a minute.")
             return redirect("project", slug)
-    return _render_project_page(request, member, found, form, PinForm(member))
+    return _render_project_page(request, member, record, form, PinForm(member))
 
 
 @for_member
 @require_POST
 def pin(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     """Keep a commit permanently."""
-    found = load_project(member, slug)
+    record = load_project(member, slug)
     form = PinForm(member, request.POST)
     if form.is_valid():
         try:
-            pin_commit(member=member, project=found, **form.cleaned_data)
+            pin_commit(member=member, project=record, **form.cleaned_data)
         except FORM_ERRORS as error:
             form.show_error(error, default="ref")
         else:
             return redirect("project", slug)
-    retention = RetentionForm(member, initial=build_initial_retention(load_retention(found)))
-    return _render_project_page(request, member, found, retention, form, status=form.status)
+    retention = RetentionForm(member, initial=build_initial_retention(load_retention(record)))
+    return _render_project_page(request, member, record, retention, form, status=form.status)
 
 
 @for_member
@@ -186,36 +186,36 @@ def _build_definition_rows(
 def _render_project_page(
     request: HttpRequest,
     member: Member,
-    found: Project,
+    record: Project,
     form: RetentionForm,
     pin_form: PinForm,
     status: int | None = None,
 ) -> HttpResponse:
-    fetch = load_fetch(found)
+    fetch = load_fetch(record)
     context = {
         "fetch": fetch,
         "is_awaited": fetch.is_going_on,
-        "project": found,
+        "project": record,
         "form": form,
         "pin_form": pin_form,
-        "pins": load_pins(found),
-        "held": _list_retained_commits(found),
-        "totals": sum_removals(found),
-        "log": load_newest_removals(found),
+        "pins": load_pins(record),
+        "held": _list_retained_commits(record),
+        "totals": sum_removals(record),
+        "log": load_newest_removals(record),
     }
     return render(request, "projects/detail.html", context, status=status or form.status)
 
 
-def _list_retained_commits(found: Project) -> list[dict[str, Any]]:
+def _list_retained_commits(record: Project) -> list[dict[str, Any]]:
     """Return commits that are kept for a reason other than their own pin."""
-    kept = load_kept(found)
+    kept = load_kept(record)
     reasons = {
         pk: [*kept.commits.get(pk, ()), *kept.points.get(pk, ())]
         for pk in {*kept.commits, *kept.points}
     }
-    told = {
+    other_reasons = {
         pk: [why for why in each if not why.startswith("pinned: ")] for pk, each in reasons.items()
     }
-    commits = Commit.objects.in_bulk([pk for pk, each in told.items() if each])
+    commits = Commit.objects.in_bulk([pk for pk, each in other_reasons.items() if each])
     rows = sorted(commits.values(), key=lambda each: each.committed_at, reverse=True)
-    return [{"commit": each, "reasons": told[each.pk]} for each in rows]
+    return [{"commit": each, "reasons": other_reasons[each.pk]} for each in rows]

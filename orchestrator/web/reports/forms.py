@@ -100,7 +100,7 @@ class ReportForm(TeamForm):
         table: dict[str, Any] = {"rows": rows or self._usual_rows(across), "columns": columns}
         if data.get("best") and not across:
             table["sort"] = columns[0]["title"]
-        asked = {
+        options = {
             "commit": data["commit"].strip() or "newest",
             "hosts": data["host"],
             "cases": data["cases"],
@@ -111,15 +111,15 @@ class ReportForm(TeamForm):
                 "version": 1,
                 "title": self.chosen.title,
                 "benchmark": build_benchmark_key(self.chosen),
-                **asked,
+                **options,
                 "tables": [table],
             }
         )
 
     def _metrics(self, data: dict[str, Any]) -> list[str]:
-        asked = [key.strip() for key in data["metric"].split(",")]
-        found = list(dict.fromkeys(key for key in asked if key))
-        return found or [next((key for key, _ in self.metrics), "requests.rate")]
+        parts = [key.strip() for key in data["metric"].split(",")]
+        keys = list(dict.fromkeys(key for key in parts if key))
+        return keys or [next((key for key, _ in self.metrics), "requests.rate")]
 
     def _column(self, key: str, data: dict[str, Any]) -> dict[str, Any]:
         titles = dict(self.metrics)

@@ -79,15 +79,15 @@ def report(request: HttpRequest, member: Member, slug: str, ending: str = "") ->
             key = ("report", member.sight, request.get_full_path())
             shown = load_part(key, mark, lambda: _page_parts(request, build_report(member, spec)))
             return render(request, "reports/detail.html", {**context, **shown})
-        found = build_report(member, spec, run=run)
+        result = build_report(member, spec, run=run)
     except (InvalidRequestError, NotFoundError) as error:
         if wanted:
             raise
         status, _ = find_status(error)
         return render(request, "reports/detail.html", {**context, "problem": error}, status=status)
     if wanted:
-        return exported(found, wanted, slug)
-    return render(request, "reports/detail.html", {**context, **_page_parts(request, found)})
+        return exported(result, wanted, slug)
+    return render(request, "reports/detail.html", {**context, **_page_parts(request, result)})
 
 
 @for_member
@@ -107,13 +107,13 @@ def new_report(request: HttpRequest, member: Member) -> HttpResponse:
     if form.is_valid():
         try:
             spec = form.spec()
-            found = build_report(member, spec)
+            result = build_report(member, spec)
         except (InvalidRequestError, NotFoundError) as error:
             form.show_error(error, default="cases")
         else:
             if request.GET.get("format"):
-                return exported(found, request.GET["format"], "report")
-            context |= {**_report_context(request, found), "yaml": to_yaml(spec)}
+                return exported(result, request.GET["format"], "report")
+            context |= {**_report_context(request, result), "yaml": to_yaml(spec)}
     if request.headers.get("HX-Request"):
         return render(request, "reports/new.html#explorer", context)
     status = form.status
@@ -180,30 +180,30 @@ def exported(report: Report, wanted: str, name: str) -> HttpResponse:
     return response
 
 
-def _page_parts(request: HttpRequest, found: Report) -> dict[str, Any]:
+def _page_parts(request: HttpRequest, result: Report) -> dict[str, Any]:
     """Return the context of a saved report's page, with its tables as HTML."""
-    shown = _report_context(request, found)
+    shown = _report_context(request, result)
     tables = {name: shown[name] for name in ("report", "tables", "provenance")}
     return {
         "body": render_to_string("reports/_tables.html", tables, request),
         "report": {
-            "spec": found.spec,
-            "commits": found.commits[:3],
-            "hosts": found.hosts[:6],
-            "run": found.run,
+            "spec": result.spec,
+            "commits": result.commits[:3],
+            "hosts": result.hosts[:6],
+            "run": result.run,
         },
         **{name: shown[name] for name in ("permalink", "exports", "has_chart")},
     }
 
 
-def _report_context(request: HttpRequest, found: Report) -> dict[str, Any]:
+def _report_context(request: HttpRequest, result: Report) -> dict[str, Any]:
     query = [(key, value) for key, value in _query_pairs(request) if key != "format" and value]
     here = f"{request.path}?{urlencode(query)}"
-    tables = build_table_views(found)
+    tables = build_table_views(result)
     return {
-        "report": found,
+        "report": result,
         "tables": tables,
-        "provenance": load_provenance(found),
+        "provenance": load_provenance(result),
         "permalink": here.rstrip("?"),
         "exports": [(name, f"{here}{'&' if query else ''}format={name}") for name in FORMATS],
         "has_chart": any(each.chart for each in tables),
@@ -218,10 +218,10 @@ def _query_pairs(request: HttpRequest) -> list[tuple[str, str]]:
 def _apply_changes(member: Member, spec: ReportSpec, request: HttpRequest) -> ReportSpec:
     """Return the report with the overrides of the address, validated like a saved one."""
     data = spec.model_dump(mode="json", exclude_defaults=True)
-    asked = {name: request.GET[name] for name in _CHANGES if request.GET.get(name)}
-    if isinstance(member, Visitor) and "commit" in asked:
-        asked["commit"] = load_visitor_commit(member, spec, asked["commit"])
-    data |= asked
+    overrides = {name: request.GET[name] for name in _CHANGES if request.GET.get(name)}
+    if isinstance(member, Visitor) and "commit" in overrides:
+        overrides["commit"] = load_visitor_commit(member, spec, overrides["commit"])
+    data |= overrides
     if hosts := [name for name in request.GET.getlist("host") if name]:
         data["hosts"] = hosts
     return from_data({**data, "version": 1})

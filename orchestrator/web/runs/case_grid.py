@@ -106,13 +106,13 @@ class CaseChoice:
         if not all(self.picked.values.values()) or (self.grid.cells and not self.picked.cells):
             raise forms.ValidationError("Choose at least one case.")
         chosen, narrower = build_expression(self.grid, self.picked), narrower.strip()
-        found = f"({chosen}) and ({narrower})" if chosen and narrower else chosen or narrower
-        if len(found) > MAX_LENGTH:
+        combined = f"({chosen}) and ({narrower})" if chosen and narrower else chosen or narrower
+        if len(combined) > MAX_LENGTH:
             raise forms.ValidationError(
                 "These cells cannot be selected in one run: select whole rows or columns, or "
                 "start two runs."
             )
-        return found
+        return combined
 
     @property
     def columns(self) -> list[Line]:

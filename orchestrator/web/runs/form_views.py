@@ -93,8 +93,8 @@ def refs(request: HttpRequest, member: Member) -> HttpResponse:
     """Return completions for a field of the form (`?for=`)."""
     field = request.GET.get("for", "")
     text = request.GET.get(field, "") if field in REFS else ""
-    found = load_ref_choices(member, request.GET.get("benchmark", ""), text[:200])
-    return render(request, "runs/_ref_options.html", {"refs": found})
+    choices = load_ref_choices(member, request.GET.get("benchmark", ""), text[:200])
+    return render(request, "runs/_ref_options.html", {"refs": choices})
 
 
 @for_member
@@ -113,9 +113,9 @@ def run_again(request: HttpRequest, member: Member, run_id: UUID) -> HttpRespons
 
 def _create(form: RunForm, member: Member) -> Run | Schedule:
     """Start the run; or save the schedule, if a run of it could be started today."""
-    asked = requested_run(form, member)
+    run_request = requested_run(form, member)
     if form.starts == "now":
-        run = create_run(member=member, request=asked)
+        run = create_run(member=member, request=run_request)
         wake_engine()
         return run
     return create_schedule(member=member, new=form.new_schedule())

@@ -221,26 +221,26 @@ class RunForm(TeamForm, ScheduleFields):
 
     def new_schedule(self) -> NewSchedule:
         data = self.cleaned_data
-        asked = self.request()
+        request = self.request()
         by_branch = self.starts == "commits"
         return NewSchedule(
             name=data["name"] or self._usual_name(),
             cron="" if by_branch else data["cron"],
             branch=data["branch"] if by_branch else "",
-            benchmark=asked.benchmark,
-            project=asked.project,
-            baseline_ref=asked.baseline,
+            benchmark=request.benchmark,
+            project=request.project,
+            baseline_ref=request.baseline,
             contender_ref="" if by_branch else data["contender"],
             second_contender_ref="" if by_branch else data["second_contender"],
-            cases=asked.cases,
-            pairwise=asked.pairwise,
-            hosts=asked.hosts,
-            placements=asked.placements,
-            rounds=asked.rounds,
+            cases=request.cases,
+            pairwise=request.pairwise,
+            hosts=request.hosts,
+            placements=request.placements,
+            rounds=request.rounds,
             resolution=self.wanted_change,
-            until=asked.until,
-            budget_s=asked.budget_s,
-            priority=asked.priority,
+            until=request.until,
+            budget_s=request.budget_s,
+            priority=request.priority,
         )
 
     def build_placements(self) -> tuple[dict[str, str], ...]:

@@ -22,13 +22,13 @@ class PlacementsField(forms.CharField):
 
 
 def _parse_placement(line: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    placement: dict[str, str] = {}
     for word in line.split():
         role, equals, host = word.partition("=")
-        if not equals or not host or role not in HostRole.values or role in found:
+        if not equals or not host or role not in HostRole.values or role in placement:
             raise forms.ValidationError(f"“{line.strip()}”: {EXPECTED}")
-        found[role] = host
-    return found
+        placement[role] = host
+    return placement
 
 
 def build_form_data(run: Run) -> dict[str, Any]:
@@ -36,12 +36,12 @@ def build_form_data(run: Run) -> dict[str, Any]:
     return build_placements_form_data(load_requested_placements(run))
 
 
-def build_placements_form_data(asked: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+def build_placements_form_data(placements: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Return the same for placements, each a host by role."""
-    others = [{role: at for role, at in each.items() if role != "target"} for each in asked]
+    others = [{role: at for role, at in each.items() if role != "target"} for each in placements]
     if any(each != others[0] for each in others):
-        return {"placements": "\n".join(_format_line(each) for each in asked)}
-    return {"hosts": [each["target"] for each in asked], **(others[0] if others else {})}
+        return {"placements": "\n".join(_format_line(each) for each in placements)}
+    return {"hosts": [each["target"] for each in placements], **(others[0] if others else {})}
 
 
 def place_names(run: Run) -> list[str]:

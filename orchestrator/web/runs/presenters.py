@@ -73,29 +73,29 @@ class HostView:
 
 
 def live_context(
-    request: HttpRequest, member: Member, found: Run, now: RunProgress, details: Details
+    request: HttpRequest, member: Member, run: Run, now: RunProgress, details: Details
 ) -> dict[str, Any]:
     """Return the context. `request` selects the cases: `?cases=failed&page=2`."""
-    done = load_trials(found).filter(state__in=[TrialState.MEASURED, TrialState.FAILED])
-    cards = _load_cards(member, found, now)
+    done = load_trials(run).filter(state__in=[TrialState.MEASURED, TrialState.FAILED])
+    cards = _load_cards(member, run, now)
     return {
-        "run": found,
+        "run": run,
         "progress": now,
         "hosts": _build_host_views(now, details),
         "measured": now.trials_finished - now.trials_not_needed,
-        "ended": found.state in RUN_ENDED,
+        "ended": run.state in RUN_ENDED,
         "poll_headers": json.dumps({"If-None-Match": hash_panel(now, details)}),
-        "took_s": _compute_duration_s(found),
-        "contenders": _build_contenders(found, cards),
+        "took_s": _compute_duration_s(run),
+        "contenders": _build_contenders(run, cards),
         "with_verdicts": bool(cards),
-        "baseline": found.variants.all()[0],
-        "validity": load_run_validity([found.pk])[found.pk],
+        "baseline": run.variants.all()[0],
+        "validity": load_run_validity([run.pk])[run.pk],
         "trials": done.order_by("-ended_at", "-position")[:LATEST_TRIALS],
-        "benchmark_key": build_benchmark_key(found.definition.benchmark),
-        "removed": list(load_run_removals(found.pk).values()),
-        "pin": find_pin(found) if found.state in RUN_ENDED else None,
-        "reports": load_saved_reports(member).filter(benchmark=found.definition.benchmark),
-        **_build_cases_context(request, found, build_grid(now), cards),
+        "benchmark_key": build_benchmark_key(run.definition.benchmark),
+        "removed": list(load_run_removals(run.pk).values()),
+        "pin": find_pin(run) if run.state in RUN_ENDED else None,
+        "reports": load_saved_reports(member).filter(benchmark=run.definition.benchmark),
+        **_build_cases_context(request, run, build_grid(now), cards),
     }
 
 
@@ -140,17 +140,17 @@ def _build_details_tag(details: JobDetails) -> list[object]:
     return [details.waiting, [str(place.host_id) for place in details.placements], builds]
 
 
-def _load_cards(member: Member, found: Run, now: RunProgress) -> list[VerdictCard]:
+def _load_cards(member: Member, run: Run, now: RunProgress) -> list[VerdictCard]:
     """Return the cards. During a run they are computed again only after new trials.
 
     A large run needs more new trials: the page must not wait for hundreds of comparisons.
     """
     step = max(1, now.trials_total // VERDICT_STEPS)
-    mark = None if found.state in RUN_ENDED else str(now.trials_done // step)
-    return load_part(("verdicts", found.pk), mark, lambda: build_verdict_cards(member, found))
+    mark = None if run.state in RUN_ENDED else str(now.trials_done // step)
+    return load_part(("verdicts", run.pk), mark, lambda: build_verdict_cards(member, run))
 
 
-def _build_contenders(found: Run, cards: Iterable[VerdictCard]) -> list[dict[str, Any]]:
+def _build_contenders(run: Run, cards: Iterable[VerdictCard]) -> list[dict[str, Any]]:
     """Return each contender with its verdict, None if there is none yet."""
     by_commit = {card.contender.pk: card for card in cards}
     return [
@@ -160,7 +160,7 @@ def _build_contenders(found: Run, cards: Iterable[VerdictCard]) -> list[dict[str
             "changes": card.changes[:CHANGES_SHOWN] if card else (),
             "more": len(card.changes[CHANGES_SHOWN:]) if card else 0,
         }
-        for variant in list(found.variants.all())[1:]
+        for variant in list(run.variants.all())[1:]
     ]
 
 
@@ -198,9 +198,9 @@ def _find_last_measured(host: HostProgress) -> UUID | None:
 
 
 def _build_cases_context(
-    request: HttpRequest, found: Run, grid: Grid, cards: Iterable[VerdictCard]
+    request: HttpRequest, run: Run, grid: Grid, cards: Iterable[VerdictCard]
 ) -> dict[str, Any]:
-    changes = _map_changes(found, grid, cards)
+    changes = _map_changes(run, grid, cards)
     changed = {case for case, _ in changes}
     rows = {
         "all": list(grid.rows),
@@ -208,39 +208,39 @@ def _build_cases_context(
         "failed": [row for row in grid.rows if row.failed],
         "changed": [row for row in grid.rows if row.case.pk in changed],
     }
-    asked = request.GET.get("cases", "all")
-    asked = asked if asked in FILTERS else "all"
-    page = Paginator(rows[asked], ROWS_A_PAGE).get_page(request.GET.get("page"))
+    filter_key = request.GET.get("cases", "all")
+    filter_key = filter_key if filter_key in FILTERS else "all"
+    page = Paginator(rows[filter_key], ROWS_A_PAGE).get_page(request.GET.get("page"))
     shown = [_build_case_row_view(each, grid.columns, changes) for each in page]
     return {
         "grid": grid,
         "rows": shown,
         "cases_page": page,
-        "asked_cases": asked,
+        "asked_cases": filter_key,
         "filters": [(key, title, len(rows[key])) for key, title in FILTERS.items()],
-        "finished": sum(_is_finished(found, row) for row in grid.rows),
+        "finished": sum(_is_finished(run, row) for row in grid.rows),
         "changed_cases": len(changed),
-        "pages_more": f"&cases={asked}#cases",
-        "query": f"cases={asked}&page={page.number}",
+        "pages_more": f"&cases={filter_key}#cases",
+        "query": f"cases={filter_key}&page={page.number}",
     }
 
 
-def _is_finished(found: Run, row: Row) -> bool:
+def _is_finished(run: Run, row: Row) -> bool:
     """Return whether it was measured and no trial is to come.
 
     If the run continues until its cases are decided, the case must be decided.
     """
-    if found.until == Until.ROUNDS:
+    if run.until == Until.ROUNDS:
         return not row.goes_on and any(cell.done for cell in row.cells if cell)
     stands = {each.state for each in row.case_statuses}
     return bool(stands) and stands <= {"decided", "stopped early"}
 
 
 def _map_changes(
-    found: Run, grid: Grid, cards: Iterable[VerdictCard]
+    run: Run, grid: Grid, cards: Iterable[VerdictCard]
 ) -> dict[tuple[int, str], CaseChange]:
     """Return (case, key of the column) → its change; the worst if a host has several contenders."""
-    variants: dict[int, Variant] = {each.commit_id: each for each in found.variants.all()}
+    variants: dict[int, Variant] = {each.commit_id: each for each in run.variants.all()}
     places: dict[tuple[int, str], CaseChange] = {}
     for card in cards:
         for change in card.changes:
@@ -278,7 +278,7 @@ def _build_cell_view(cell: Cell, change: CaseChange | None) -> CellView:
     )
 
 
-def _compute_duration_s(found: Run) -> float | None:
-    if found.started_at is None or found.ended_at is None:
+def _compute_duration_s(run: Run) -> float | None:
+    if run.started_at is None or run.ended_at is None:
         return None
-    return (found.ended_at - found.started_at).total_seconds()
+    return (run.ended_at - run.started_at).total_seconds()

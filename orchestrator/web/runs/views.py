@@ -47,9 +47,9 @@ def runs(request: HttpRequest, member: Member) -> HttpResponse:
 @open_to_visitors
 @for_member
 def run(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
-    found = load_run(member, run_id)
-    now = load_progress(found)
-    context = live_context(request, member, found, now, _load_details(now))
+    record = load_run(member, run_id)
+    now = load_progress(record)
+    context = live_context(request, member, record, now, _load_details(now))
     template = "runs/public.html" if isinstance(member, Visitor) else "runs/detail.html"
     return render(request, template, context)
 
@@ -60,14 +60,14 @@ def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse
 
     The panel of an ended run stops polling.
     """
-    found = load_run(member, run_id)
-    now = load_progress(found)
+    record = load_run(member, run_id)
+    now = load_progress(record)
     details = _load_details(now)
     tag = hash_panel(now, details)
     if tag in parse_etags(request.headers.get("If-None-Match", "")):
         response: HttpResponse = HttpResponseNotModified()
     else:
-        context = live_context(request, member, found, now, details)
+        context = live_context(request, member, record, now, details)
         response = render(request, "runs/detail.html#live", context)
     response.headers["ETag"] = tag
     response.headers["Cache-Control"] = "private, no-cache"
@@ -78,18 +78,18 @@ def progress(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse
 @for_member
 def trials(request: HttpRequest, member: Member, run_id: UUID) -> HttpResponse:
     """List the trials. Invalid ones are only counted, unless `?invalid=1`."""
-    found = load_run(member, run_id)
+    record = load_run(member, run_id)
     with_invalid = request.GET.get("invalid") == "1"
-    ordered = load_trials(found).order_by("job__host__name", "position")
+    ordered = load_trials(record).order_by("job__host__name", "position")
     if not with_invalid:
         ordered = ordered.exclude(validity=Validity.INVALID)
     context = {
-        "run": found,
+        "run": record,
         "page": Paginator(ordered, TRIALS_A_PAGE).get_page(request.GET.get("page")),
         "with_invalid": with_invalid,
         "more": "&invalid=1" if with_invalid else "",
-        "validity": load_run_validity([found.pk])[found.pk],
-        "removed": list(load_run_removals(found.pk).values()),
+        "validity": load_run_validity([record.pk])[record.pk],
+        "removed": list(load_run_removals(record.pk).values()),
     }
     return render(request, "runs/trials.html", context)
 

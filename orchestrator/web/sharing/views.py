@@ -67,8 +67,8 @@ def public(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     form = PublicForm(member, request.POST if request.method == "POST" and not closes else None)
     if closes or form.is_valid():
         set_public(member=member, project=project, public=not closes)
-        told = "is now visible only to members of the team" if closes else "is now public"
-        messages.success(request, f"{project.name} {told}.")
+        visibility = "is now visible only to members of the team" if closes else "is now public"
+        messages.success(request, f"{project.name} {visibility}.")
         return redirect("project-public", slug)
     if request.method == "POST":
         member.require(Role.MAINTAINER, to="change the visibility of a project")
@@ -156,16 +156,16 @@ def badges(request: HttpRequest, member: Member, slug: str) -> HttpResponse:
     context = {"project": project, "benchmarks": benchmarks, "benchmark": benchmark}
     if benchmark is not None:
         choices = load_history_choices(member, benchmark)
-        asked = {name: request.GET[name] for name in _NARROWS if request.GET.get(name)}
-        context |= {"choices": choices, "asked": asked, "branches": _list_branches(project)}
+        filters = {name: request.GET[name] for name in _NARROWS if request.GET.get(name)}
+        context |= {"choices": choices, "asked": filters, "branches": _list_branches(project)}
         try:
-            series = load_badge_series(member, benchmark, asked)
+            series = load_badge_series(member, benchmark, filters)
         except NotFoundError as error:
             context["nothing"] = str(error)
         else:
             context |= {
-                "badges": build_badge_texts(benchmark, asked),
-                "chart": chart_text(series, asked),
+                "badges": build_badge_texts(benchmark, filters),
+                "chart": chart_text(series, filters),
             }
     return render(request, "sharing/badges.html", context)
 

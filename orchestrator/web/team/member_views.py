@@ -83,7 +83,7 @@ def remove(request: HttpRequest, member: Member, username: str) -> HttpResponse:
 @sensitive_post_parameters("password", "again")
 @never_cache
 def invitation(request: HttpRequest, secret: str) -> HttpResponse:
-    found = load_invitation(secret)
+    record = load_invitation(secret)
     form = NewAccountForm(request.POST if request.method == "POST" else None, label_suffix="")
     if request.method == "POST":
         member = _join_team(request, form, secret)
@@ -92,7 +92,7 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
             request.session[CHOSEN_TEAM] = member.team.slug
             messages.success(request, f"Welcome to {member.team.name}.")
             return answer
-    context = {"invitation": found, "form": form, "here": request.path}
+    context = {"invitation": record, "form": form, "here": request.path}
     status = 422 if form.is_bound else 200
     return render(request, "team/invitation.html", context, status=status)
 

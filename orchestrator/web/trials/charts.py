@@ -89,13 +89,13 @@ def _point(load: LoadSummary, offered: bool) -> dict[str, Any]:
     }
 
 
-def _build_second(told: Mapping[str, Any], part: str) -> Second:
+def _build_second(sample: Mapping[str, Any], part: str) -> Second:
     return Second(
-        t=int(told["t"]),
+        t=int(sample["t"]),
         part=part,
-        answered=told.get("answered"),
-        p50_s=_convert_to_seconds(told.get("p50_us")),
-        p99_s=_convert_to_seconds(told.get("p99_us")),
+        answered=sample.get("answered"),
+        p50_s=_convert_to_seconds(sample.get("p50_us")),
+        p99_s=_convert_to_seconds(sample.get("p99_us")),
     )
 
 

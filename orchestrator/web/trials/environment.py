@@ -63,10 +63,10 @@ def _format_cores(value: float, facts: Facts) -> str:
 
 
 def _format_names(facts: Facts) -> str:
-    told = [
+    processes = [
         f"{each['name']} {format_seconds(each['cpu_s'])}" for each in facts.get("foreign") or ()
     ]
-    return f" ({', '.join(told)})" if told else ""
+    return f" ({', '.join(processes)})" if processes else ""
 
 
 def _count(value: float, _: Facts) -> str:
@@ -143,7 +143,7 @@ _DURING: tuple[_Fact, ...] = (
 
 
 def host_environments(
-    found: Sequence[TrialEnvironment], codes: Collection[str]
+    environments: Sequence[TrialEnvironment], codes: Collection[str]
 ) -> list[HostEnvironment]:
     """Return the rows.
 
@@ -156,20 +156,20 @@ def host_environments(
             before=tuple(_build_environment_rows(_BEFORE, each.before, codes)),
             during=tuple(_build_environment_rows(_DURING, each.during, codes)),
         )
-        for each in found
+        for each in environments
     ]
 
 
 def _build_environment_rows(
-    facts: Sequence[_Fact], told: Facts, codes: Collection[str]
+    facts: Sequence[_Fact], report: Facts, codes: Collection[str]
 ) -> Iterator[EnvironmentRow]:
-    reasons: Mapping[str, str] = told.get("reasons") or {}
-    for fact in facts if told else ():
+    reasons: Mapping[str, str] = report.get("reasons") or {}
+    for fact in facts if report else ():
         given = next((code for code in (fact.code, *fact.also) if code in codes), fact.code)
-        value, rule = told.get(fact.key), THRESHOLDS.get(given)
+        value, rule = report.get(fact.key), THRESHOLDS.get(given)
         yield EnvironmentRow(
             title=fact.title or (rule.title if rule else fact.key),
-            value=None if value is None else fact.format_value(value, told),
+            value=None if value is None else fact.format_value(value, report),
             reason=reasons.get(fact.key, "not reported") if value is None else "",
             good=fact.good.format(rule.text or "no") if rule else "",
             code=given,

@@ -51,28 +51,28 @@ _PROTOCOL_NAMES = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3", "grpc": "gR
 @open_to_visitors
 @for_member
 def trial(request: HttpRequest, member: Member, trial_id: UUID) -> HttpResponse:
-    found = load_trial(member, trial_id)
-    details = load_trial_details(found)
+    record = load_trial(member, trial_id)
+    details = load_trial_details(record)
     if isinstance(member, Visitor):
         return render(
             request, "trials/public.html", _build_visitor_context(request, member, details)
         )
-    result = load_result(found)
-    rest = {key: value for key, value in found.provenance.items() if key not in _SHOWN_SEPARATELY}
+    result = load_result(record)
+    rest = {key: value for key, value in record.provenance.items() if key not in _SHOWN_SEPARATELY}
     context = {
-        "trial": found,
-        "run": load_run(member, found.job.run_id),
+        "trial": record,
+        "run": load_run(member, record.job.run_id),
         "details": details,
-        "provenance": found.provenance,
+        "provenance": record.provenance,
         "rest": rest,
-        "limits": load_applied_limits(found),
-        "snapshot": found.job.snapshot,
+        "limits": load_applied_limits(record),
+        "snapshot": record.job.snapshot,
         "label": LATENCY_LABELS[details.model] if details.model else None,
         **_build_metric_context(details),
         **_build_protocol_context(details),
-        "costs": compute_prices(found, details.values, result) if details.measurements else [],
+        "costs": compute_prices(record, details.values, result) if details.measurements else [],
         "hosts": host_environments(
-            load_environments(found, result), {parse_code(r) for r in found.reasons}
+            load_environments(record, result), {parse_code(r) for r in record.reasons}
         ),
         "loads": [(load, describe_outcome(load)) for load in details.loads],
         "loads_chart": build_loads_chart(details.loads),
@@ -139,12 +139,12 @@ def _is_tool_metric(metric: Metric) -> bool:
 
 def _build_protocol_context(details: TrialDetails) -> Mapping[str, Any]:
     """Return the requested protocol, and the spoken one as far as it was observed."""
-    asked = details.asked[0] if details.asked else None
+    load = details.asked[0] if details.asked else None
     spoken = details.trial.provenance.get("protocol")
     return {
-        "protocol_asked": PROTOCOL_TITLES[asked.protocol, asked.tls] if asked else None,
+        "protocol_asked": PROTOCOL_TITLES[load.protocol, load.tls] if load else None,
         "protocol_spoken": _PROTOCOL_NAMES.get(spoken, spoken) if spoken else None,
-        "other_protocol": bool(asked and spoken and spoken != asked.protocol),
+        "other_protocol": bool(load and spoken and spoken != load.protocol),
     }
 
 
@@ -160,19 +160,19 @@ def _build_distribution_context(request: HttpRequest, details: TrialDetails) -> 
     text = request.GET.get("percentiles", "").strip() or _DEFAULT_PERCENTILES
     load = _load_number(request, details)
     try:
-        found, gone = load_distribution(details.trial, load=load), ""
+        distribution, gone = load_distribution(details.trial, load=load), ""
     except GoneError as error:
-        found, gone = None, str(error)
+        distribution, gone = None, str(error)
     context = {
         "distribution_gone": gone,
         "asked": text,
         "asked_load": load,
-        "requests": found.total_count if found else 0,
+        "requests": distribution.total_count if distribution else 0,
         "kinds": _count_kinds(details.trial),
         "percentile_error": "",
     }
     try:
-        return context | {"percentiles": read_percentiles(found, parse_percentiles(text))}
+        return context | {"percentiles": read_percentiles(distribution, parse_percentiles(text))}
     except InvalidRequestError as error:
         return context | {"percentiles": (), "percentile_error": str(error)}
 
@@ -187,8 +187,8 @@ def _load_context(request: HttpRequest, details: TrialDetails, result: Facts) ->
     load = _load_number(request, details)
     if details.loads and load is None:
         return {"outcome": None, "seconds": [], "seconds_chart": None}
-    asked = details.asked or ()
-    duration_s = asked[min(load or 0, len(asked) - 1)].duration_s if asked else None
+    loads = details.asked or ()
+    duration_s = loads[min(load or 0, len(loads) - 1)].duration_s if loads else None
     seconds = build_seconds(load_rows(details.trial, load or 0), duration_s)
     return {
         "outcome": read_load_outcome(details.trial, result, load or 0),

@@ -75,8 +75,8 @@ def test_stored_commits_are_listed(host: AgentHost, origin: Origin) -> None:
     origin.send(host, first)
     assert host.verb("take-bundle", PROJECT, "b1") == {"taken": "b1"}
     assert not (host.root / "bundles/b1.bundle").exists()
-    found = host.verb("commits", PROJECT, first, second, ABSENT)["present"]
-    assert found == {first: True, second: False, ABSENT: False}
+    present = host.verb("commits", PROJECT, first, second, ABSENT)["present"]
+    assert present == {first: True, second: False, ABSENT: False}
     origin.send(host, second, first, name="b2")
     host.verb("take-bundle", PROJECT, "b2")
     assert host.verb("commits", PROJECT, second)["present"] == {second: True}

@@ -138,8 +138,8 @@ def test_each_recipe_of_a_commit_has_its_own_build(host: AgentHost) -> None:
     step = measure(host, "a1-r1", *builds)
     logs = [(step.folder / f"trials/t{n}/server.log").read_text().strip() for n in (1, 2)]
     assert logs == ["one", "two"]
-    told = [(each["build"], each["label"]) for each in step.named("build_started")]
-    assert told == [("c0ffee-one", "one"), ("c0ffee-two", "two")]
+    started_builds = [(each["build"], each["label"]) for each in step.named("build_started")]
+    assert started_builds == [("c0ffee-one", "one"), ("c0ffee-two", "two")]
 
 
 def test_programs_of_the_install_come_first_on_the_path(host: AgentHost, tmp_path: Path) -> None:

@@ -131,27 +131,27 @@ def test_check_joins_headers_of_one_name(port: int) -> None:
 
 
 def test_check_ignores_what_has_no_expectation(port: int) -> None:
-    told = checked(port, a_check(path="/broken"))
-    assert (told["problem"], told["status"]) == (None, 500)
+    result = checked(port, a_check(path="/broken"))
+    assert (result["problem"], result["status"]) == (None, 500)
 
 
 def test_check_reports_where_a_body_ends_too_early(port: int) -> None:
-    told = checked(port, expecting("text", TEXT, path="/short", status=200))
-    assert told["problem"] == "a body that ends after 5 of 13 bytes"
-    assert (told["status"], told["length"]) == (200, 5)
+    result = checked(port, expecting("text", TEXT, path="/short", status=200))
+    assert result["problem"] == "a body that ends after 5 of 13 bytes"
+    assert (result["status"], result["length"]) == (200, 5)
 
 
 def test_check_reads_no_more_than_16_mib(port: int) -> None:
-    told = checked(port, a_check(path="/huge"))
-    assert told["problem"] == "a body longer than 16 MiB, of which no more was read"
-    assert told["length"] == BODY_LIMIT
+    result = checked(port, a_check(path="/huge"))
+    assert result["problem"] == "a body longer than 16 MiB, of which no more was read"
+    assert result["length"] == BODY_LIMIT
 
 
 def test_check_sends_the_defined_request(port: int, site: Site) -> None:
     checked(port, a_check(method="POST", headers=(("X-Colour", "red"),), body=b"\0\1"))
-    asked = site.asked[-1]
-    assert (asked.method, asked.path, asked.body) == ("POST", "/hello", b"\0\1")
-    assert asked.headers == {
+    request = site.asked[-1]
+    assert (request.method, request.path, request.body) == ("POST", "/hello", b"\0\1")
+    assert request.headers == {
         "host": f"127.0.0.1:{port}",
         "x-colour": "red",
         "content-length": "2",
@@ -159,8 +159,8 @@ def test_check_sends_the_defined_request(port: int, site: Site) -> None:
 
 
 def test_check_expects_no_body_after_head(port: int) -> None:
-    told = checked(port, a_check(method="HEAD"))
-    assert (told["problem"], told["length"]) == (None, 0)
+    result = checked(port, a_check(method="HEAD"))
+    assert (result["problem"], result["length"]) == (None, 0)
 
 
 def test_check_reports_that_the_server_does_not_speak_http() -> None:
@@ -171,25 +171,25 @@ def test_check_reports_that_the_server_does_not_speak_http() -> None:
 def test_check_reports_that_chunks_break_off() -> None:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     with serving(saying(head, b"5\r\nHello\r\n", b"8\r\nWor")) as port:
-        said = problem(port, a_check())
-    assert said == "a body that ends after 8 bytes, in the middle of a chunk"
+        message = problem(port, a_check())
+    assert message == "a body that ends after 8 bytes, in the middle of a chunk"
 
 
 def test_check_ends_within_its_timeout() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n"
     with serving(saying(head, b"Hello", then_wait=True)) as port:
-        said = problem(port, a_check(timeout_s=0.3))
-    assert said == "a body that breaks off after 5 bytes: timed out"
+        message = problem(port, a_check(timeout_s=0.3))
+    assert message == "a body that breaks off after 5 bytes: timed out"
     with serving(saying(b"HTTP/1.1 200 OK\r\n", then_wait=True)) as port:
-        said = problem(port, a_check(timeout_s=0.3))
-    assert said == "broken HTTP/1.1 (it breaks off: timed out)"
+        message = problem(port, a_check(timeout_s=0.3))
+    assert message == "broken HTTP/1.1 (it breaks off: timed out)"
 
 
 def test_check_ends_a_regular_expression_that_takes_too_long() -> None:
     reply = Reply(body=b"a" * 60 + b"!")
     with serving(http1(Site({"/hello": reply}))) as port:
-        said = problem(port, expecting("matches", "^(a+)+$", timeout_s=1.0))
-    assert said == "a body in which '^(a+)+$' was searched for 1 s, without an end"
+        message = problem(port, expecting("matches", "^(a+)+$", timeout_s=1.0))
+    assert message == "a body in which '^(a+)+$' was searched for 1 s, without an end"
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h2", "grpc"])
@@ -206,8 +206,8 @@ def test_check_raises_if_nothing_listens(protocol: str) -> None:
 
 def test_check_reports_a_load_tool_that_spoke_another_protocol() -> None:
     check = expecting("length", 13, protocol="h3", tls=True, argv=("tool", "url"), status=200)
-    told = {"status": 200, "length": 13, "protocol": "h2"}
-    assert run_check(LOOPBACK, 9, check, None, lambda _argv: told)["protocol"] == "h2"
+    response = {"status": 200, "length": 13, "protocol": "h2"}
+    assert run_check(LOOPBACK, 9, check, None, lambda _argv: response)["protocol"] == "h2"
 
 
 @pytest.mark.parametrize(
@@ -222,9 +222,9 @@ def test_check_reports_a_load_tool_that_spoke_another_protocol() -> None:
 )
 def test_http3_is_checked_by_the_load_tool(told: dict[str, int | None], said: str | None) -> None:
     check = expecting("length", 13, protocol="h3", tls=True, argv=("tool", "url"), status=200)
-    asked = []
-    result = run_check(LOOPBACK, 9, check, None, lambda argv: asked.append(argv) or told)
-    assert asked == [("tool", "url")]
+    commands = []
+    result = run_check(LOOPBACK, 9, check, None, lambda argv: commands.append(argv) or told)
+    assert commands == [("tool", "url")]
     assert result["problem"] == said
     assert result["protocol"] == ("h3" if told["status"] else None)
     assert (result["status"], result["length"]) == (told["status"], told["length"])

@@ -68,9 +68,9 @@ def test_grpc_check_calls_and_reports_the_message(port: int, site: Site) -> None
         "sha256": hashlib.sha256(SAID).hexdigest(),
         "encoding": "identity",
     }
-    asked = site.asked[-1]
-    assert (asked.method, asked.body) == ("POST", framed(ASKED))
-    assert {name: asked.headers[name] for name in ("content-type", "te", "x-user")} == {
+    request = site.asked[-1]
+    assert (request.method, request.body) == ("POST", framed(ASKED))
+    assert {name: request.headers[name] for name in ("content-type", "te", "x-user")} == {
         "content-type": "application/grpc",
         "te": "trailers",
         "x-user": "me",
@@ -125,8 +125,8 @@ def test_grpc_check_reports_what_went_wrong(port: int, path: str, said: str) -> 
 
 
 def test_grpc_check_accepts_the_error_that_is_expected(port: int) -> None:
-    told = checked(port, UNARY._replace(path="/missing", grpc_status=5))
-    assert (told["problem"], told["length"]) == (None, 0)
+    result = checked(port, UNARY._replace(path="/missing", grpc_status=5))
+    assert (result["problem"], result["length"]) == (None, 0)
 
 
 def test_grpc_check_ignores_a_status_without_an_expectation(port: int) -> None:

@@ -61,18 +61,18 @@ def test_http2_check_works_with_tls(
 ) -> None:
     tls = tls_of(certificates, tmp_path, "h2", "http/1.1")
     with serving(by_alpn(http1(site), h2=http2(site)), tls) as port:
-        told = checked(port, expecting("text", "Hello, World!", protocol=protocol, tls=True), ca)
-    assert (told["problem"], told["protocol"], told["length"]) == (None, protocol, 13)
+        result = checked(port, expecting("text", "Hello, World!", protocol=protocol, tls=True), ca)
+    assert (result["problem"], result["protocol"], result["length"]) == (None, protocol, 13)
 
 
 def test_http2_check_works_without_tls_by_prior_knowledge(h2c: int, site: Site) -> None:
     headers = (("X-Colour", "red"), ("Host", "example.org"))
     check = expecting("text", "Hello, World!", protocol="h2", method="PUT", headers=headers)
-    told = checked(h2c, check._replace(body=b"abc"))
-    assert (told["problem"], told["protocol"], told["status"]) == (None, "h2", 200)
-    asked = site.asked[-1]
-    assert (asked.method, asked.path, asked.body) == ("PUT", "/hello", b"abc")
-    assert asked.headers == {
+    result = checked(h2c, check._replace(body=b"abc"))
+    assert (result["problem"], result["protocol"], result["status"]) == (None, "h2", 200)
+    request = site.asked[-1]
+    assert (request.method, request.path, request.body) == ("PUT", "/hello", b"abc")
+    assert request.headers == {
         ":method": "PUT",
         ":scheme": "http",
         ":authority": "example.org",
@@ -85,20 +85,20 @@ def test_http2_check_exchanges_bodies_larger_than_the_flow_control_window(
     h2c: int, site: Site
 ) -> None:
     sent = b"y" * 300_000
-    told = checked(h2c, H2._replace(method="POST", path="/long", body=sent))
-    assert (told["problem"], told["length"]) == (None, 300_000)
+    result = checked(h2c, H2._replace(method="POST", path="/long", body=sent))
+    assert (result["problem"], result["length"]) == (None, 300_000)
     assert site.asked[-1].body == sent
 
 
 def test_http2_check_reads_no_more_than_16_mib(h2c: int) -> None:
-    told = checked(h2c, H2._replace(path="/huge"))
-    assert told["problem"] == "a body longer than 16 MiB, of which no more was read"
-    assert told["length"] == BODY_LIMIT
+    result = checked(h2c, H2._replace(path="/huge"))
+    assert result["problem"] == "a body longer than 16 MiB, of which no more was read"
+    assert result["length"] == BODY_LIMIT
 
 
 def test_http2_check_accepts_a_response_without_a_body(h2c: int) -> None:
-    told = checked(h2c, H2._replace(path="/empty", status=204))
-    assert (told["problem"], told["length"]) == (None, 0)
+    result = checked(h2c, H2._replace(path="/empty", status=204))
+    assert (result["problem"], result["length"]) == (None, 0)
     assert problem(h2c, H2._replace(method="HEAD")) is None
 
 
@@ -119,16 +119,16 @@ def test_http2_check_detects_the_fallback_to_http_1_1(
 ) -> None:
     for alpn in (["http/1.1"], []):
         with serving(http1(site), tls_of(certificates, tmp_path, *alpn)) as port:
-            told = checked(port, H2_TLS, ca)
-        assert told["problem"] == "HTTP/1.1 instead of HTTP/2 (ALPN)"
-        assert (told["protocol"], told["status"], told["length"]) == ("h1", None, None)
+            result = checked(port, H2_TLS, ca)
+        assert result["problem"] == "HTTP/1.1 instead of HTTP/2 (ALPN)"
+        assert (result["protocol"], result["status"], result["length"]) == ("h1", None, None)
 
 
 def test_http2_check_detects_http_1_1_that_responds_to_the_preface() -> None:
     refusal = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"
     with serving(saying(refusal)) as port:
-        told = checked(port, H2)
-    assert (told["problem"], told["protocol"]) == ("HTTP/1.1 instead of HTTP/2", "h1")
+        result = checked(port, H2)
+    assert (result["problem"], result["protocol"]) == ("HTTP/1.1 instead of HTTP/2", "h1")
 
 
 @pytest.mark.parametrize("words", [b"hm?", b"<html>There is no such thing here.</html>"])
@@ -138,8 +138,8 @@ def test_http2_check_names_a_server_that_speaks_neither(words: bytes) -> None:
 
 
 def test_http1_check_names_a_server_that_speaks_http2(h2c: int) -> None:
-    told = checked(h2c, a_check())
-    assert (told["problem"], told["protocol"]) == ("HTTP/2 instead of HTTP/1.1", "h2")
+    result = checked(h2c, a_check())
+    assert (result["problem"], result["protocol"]) == ("HTTP/2 instead of HTTP/1.1", "h2")
 
 
 def test_http1_check_names_http2_that_only_sends_its_settings() -> None:
@@ -158,11 +158,11 @@ def test_http2_check_trusts_only_the_certificate_authority_of_the_job(
 ) -> None:
     other = make_certificates([], now=datetime.now(UTC))
     with serving(http2(site), tls_of(other, tmp_path, "h2")) as port:
-        said = str(problem(port, H2_TLS, ca))
-    assert said.startswith("a certificate that is not valid for 127.0.0.1: ")
+        message = str(problem(port, H2_TLS, ca))
+    assert message.startswith("a certificate that is not valid for 127.0.0.1: ")
     with serving(http2(site), tls_of(certificates, tmp_path, "h2"), "127.0.0.2") as port:
-        said = str(problem(port, H2_TLS, ca, "127.0.0.2"))
-    assert said == (
+        message = str(problem(port, H2_TLS, ca, "127.0.0.2"))
+    assert message == (
         "a certificate that is not valid for 127.0.0.2: "
         "IP address mismatch, certificate is not valid for '127.0.0.2'"
     )

@@ -338,14 +338,14 @@ def test_environment_reports_which_process_used_which_cpu() -> None:
         6: Consumer("idle", 1, 0.0, 0),
         8: Consumer("ksoftirqd/0", 0, 9.0, 0),
     }
-    found = counter_deltas.find_foreign_processes(before, after, own_pids=[4])
-    assert found == [
+    processes = counter_deltas.find_foreign_processes(before, after, own_pids=[4])
+    assert processes == [
         counter_deltas.ForeignProcess("make", 2.0, frozenset({0})),
         counter_deltas.ForeignProcess("cron", 0.5, frozenset({2})),
         counter_deltas.ForeignProcess("init", 0.25, frozenset({0, 1})),
     ]
-    assert counter_deltas.foreign_cpu_s(found, None) == 2.75
-    assert counter_deltas.foreign_cpu_s(found, [1, 2]) == 0.75
+    assert counter_deltas.foreign_cpu_s(processes, None) == 2.75
+    assert counter_deltas.foreign_cpu_s(processes, [1, 2]) == 0.75
     assert counter_deltas.find_foreign_processes(None, after, []) is None
     assert counter_deltas.foreign_cpu_s(None, [0]) is None
 

@@ -111,8 +111,8 @@ def test_two_agents_that_race_for_few_ports_each_measure_their_own_servers(tmp_p
         [*words, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    told = json.loads(done.stdout)
-    assert told == {"trials": 2 * TRIALS, "of_others": [], "failed": []}
+    summary = json.loads(done.stdout)
+    assert summary == {"trials": 2 * TRIALS, "of_others": [], "failed": []}
 
 
 def race_for_ports(folder: Path) -> dict[str, object]:
@@ -132,14 +132,14 @@ def race_for_ports(folder: Path) -> dict[str, object]:
         steps.append(host.start(a_plan(*trials)))
     for step in steps:
         step.await_end()
-    told = [
+    results = [
         (step, step.file(event["trial"], "tool.json")["who"], event["trial"])
         for step in steps
         for event in step.named("trial_done")
     ]
-    others = [trial for step, who, trial in told if not who.startswith(str(step.host.root))]
+    others = [trial for step, who, trial in results if not who.startswith(str(step.host.root))]
     failed = [each["message"] for step in steps for each in step.named("trial_failed")]
-    return {"trials": len(told), "of_others": others, "failed": failed}
+    return {"trials": len(results), "of_others": others, "failed": failed}
 
 
 if __name__ == "__main__":

@@ -36,10 +36,10 @@ def test_a_child_gets_no_environment_of_the_agent_and_gains_no_rights(
         while child.exit_code is None:
             child.wait(1.0)
         child.kill()
-    told = json.loads(out.read_bytes())
-    assert told["gains"] == "1"
-    assert told["core"] == [0, 0]
-    assert told["session"]
-    assert told["stdin"] == os.devnull
+    report = json.loads(out.read_bytes())
+    assert report["gains"] == "1"
+    assert report["core"] == [0, 0]
+    assert report["session"]
+    assert report["stdin"] == os.devnull
     kept = {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LC_CTYPE"}
-    assert set(told["environment"]) - kept == {"GIVEN", MARK}
+    assert set(report["environment"]) - kept == {"GIVEN", MARK}

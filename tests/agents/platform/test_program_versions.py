@@ -97,8 +97,8 @@ def test_version_is_read_from_go_build_information(
 
 def test_the_output_of_a_program_takes_precedence_over_go_build_information(tmp_path: Path) -> None:
     program = script(tmp_path, "echo ghz 1.2.3; exit")
-    told = program.read_bytes().ljust(48) + BLOB + b"path\tx\nmod\tx\tv2.3.4\t"
-    program.write_bytes(told)
+    content = program.read_bytes().ljust(48) + BLOB + b"path\tx\nmod\tx\tv2.3.4\t"
+    program.write_bytes(content)
     assert (module_version(program), tool_version("ghz", program)) == ("2.3.4", "1.2.3")
 
 

@@ -45,12 +45,12 @@ def test_path_version_and_hash_of_a_program_are_reported(path: Path, work: Path)
     program = install(path, "oha", "echo oha 1.14.0")
     install(path, "nginx", "echo nginx version: nginx/1.22.1 >&2")
     install(path, "wrk", "echo wrk 4.1.0; exit 1")
-    found = inspect_programs(work)
-    tools = found["tools"]
+    report = inspect_programs(work)
+    tools = report["tools"]
     assert (tools["oha"]["path"], tools["oha"]["version"]) == (str(program), "1.14.0")
     assert len(tools["oha"]["sha256"]) == 64
     assert (tools["nginx"]["version"], tools["wrk"]["version"]) == ("1.22.1", "4.1.0")
-    assert (tools["k6"], found["languages"]["go"]) == (None, None)
+    assert (tools["k6"], report["languages"]["go"]) == (None, None)
     assert "reason" not in tools["oha"]
 
 
@@ -77,12 +77,12 @@ def test_the_version_of_a_dev_build_is_found(ghz: Path, path: Path, work: Path) 
 
 def test_results_cached_by_an_older_agent_are_not_used(path: Path, work: Path) -> None:
     program = install(path, "oha", "echo oha 1.14.0")
-    found = program.stat()
+    stat = program.stat()
     kept = {
         "path": str(program),
         "version": "1.13.0",
         "sha256": "ab",
-        "stamp": [found.st_mtime_ns, found.st_size],
+        "stamp": [stat.st_mtime_ns, stat.st_size],
         "until": time.time() + 1000,
     }
     (work / CACHE).write_text(json.dumps({str(program): kept}))
@@ -102,10 +102,10 @@ def test_a_program_that_hangs_does_not_delay_the_others(
     slow = f"{sys.executable} -c 'import time; time.sleep(300)' & echo $! > {work}/pid; wait"
     install(path, "ghc", slow)
     install(path, "node", "echo v20.11.1")
-    found = inspect_programs(work)
-    ghc = found["programs"]["ghc"]
+    report = inspect_programs(work)
+    ghc = report["programs"]["ghc"]
     assert (ghc["version"], ghc["reason"]) == (None, "no answer in time")
-    assert found["languages"]["node"]["version"] == "20.11.1"
+    assert report["languages"]["node"]["version"] == "20.11.1"
     # What the program itself had started has ended, too.
     pid = int((work / "pid").read_text())
     deadline = time.monotonic() + 30
@@ -203,9 +203,9 @@ def test_a_shim_without_an_installed_version_does_not_count(
 def test_programs_that_a_job_needs_are_searched_for(path: Path, work: Path) -> None:
     install(path, "stack", f"{ONLY_VERSION}; echo Version 3.1.1")
     install(path, "gcc", f"{ONLY_VERSION}; echo 'gcc (Debian 12.2.0-14) 12.2.0'")
-    found = inspect_programs(work, ["stack", "npm", "python3", "../bad"])["programs"]
-    assert found["stack"]["version"] == "3.1.1"
-    assert found["npm"] is None
-    assert found["gcc"]["version"] == "12.2.0"
-    assert "../bad" not in found
+    report = inspect_programs(work, ["stack", "npm", "python3", "../bad"])["programs"]
+    assert report["stack"]["version"] == "3.1.1"
+    assert report["npm"] is None
+    assert report["gcc"]["version"] == "12.2.0"
+    assert "../bad" not in report
     assert set(inspect_programs(work)["programs"]) == {"gcc"}

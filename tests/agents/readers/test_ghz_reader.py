@@ -121,11 +121,11 @@ def test_calls_that_began_after_the_end_are_not_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 20, 99, 100, 101])
 def test_ghz_reader_computes_the_same_percentiles_as_ghz(n: int, tmp_path: Path) -> None:
     rows = reduced(tmp_path, report([good(k, k + 1) for k in range(n)]))
-    found = rows["all"]["percentiles"]
+    percentiles = rows["all"]["percentiles"]
     points = (10, 25, 50, 75, 90, 95, 99)
     # The smallest with p % at or below it: ghz's ranks, that begin at 0.
     expected = {f"p{p}": max(1, -(-p * n // 100)) / 1e3 for p in points}
-    assert found == pytest.approx(expected)
+    assert percentiles == pytest.approx(expected)
 
 
 def test_more_calls_than_ghz_keeps_are_refused(tmp_path: Path) -> None:

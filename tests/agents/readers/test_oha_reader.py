@@ -57,10 +57,10 @@ def test_oha_reader_drops_the_warm_up_and_separates_responses_by_status(tmp_path
 def test_oha_reader_computes_the_same_percentiles_as_oha(n: int, tmp_path: Path) -> None:
     durations = [((i * 7919) % n + 1) * 1.1e-7 for i in range(n)]  # many to a microsecond
     rows = [(0.0, duration, 200, 1) for duration in durations]
-    found = reduce_rows(database(tmp_path / "rows", rows), 0.0)["all"]["percentiles"]
+    percentiles = reduce_rows(database(tmp_path / "rows", rows), 0.0)["all"]["percentiles"]
     ordered = sorted(durations)
     points = (10, 25, 50, 75, 90, 95, 99, 99.9, 99.99)
-    assert found == {f"p{point:g}": ordered[int(point / 100 * n)] for point in points}
+    assert percentiles == {f"p{point:g}": ordered[int(point / 100 * n)] for point in points}
 
 
 def test_oha_reader_uses_nearest_ranks_for_slices(tmp_path: Path) -> None:

@@ -67,13 +67,13 @@ def test_measured_code_reaches_only_its_tree_and_is_measured(
     step = run(host, a_trial(host.send_tool()))
     assert step.only("trial_done")
     tree = host.root / "builds/c0ffee-r/tree"
-    found = json.loads((tree / "found.json").read_text())
-    assert {what for what, said in found["tried"].items() if said != "PermissionError"} == set()
-    assert found["ids"] == [*[WHO.pw_uid] * 3, *[WHO.pw_gid] * 4]
-    assert (found["gains"], found["rights"]) == (1, 0)
-    assert found["limits"] == [0, FILE_BYTES, PROCESSES]
-    assert found["files"] == min(OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-    environment = found["environment"]
+    report = json.loads((tree / "found.json").read_text())
+    assert {what for what, error in report["tried"].items() if error != "PermissionError"} == set()
+    assert report["ids"] == [*[WHO.pw_uid] * 3, *[WHO.pw_gid] * 4]
+    assert (report["gains"], report["rights"]) == (1, 0)
+    assert report["limits"] == [0, FILE_BYTES, PROCESSES]
+    assert report["files"] == min(OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    environment = report["environment"]
     assert "SECRET" not in environment
     assert environment["HOME"] == str(tree.parent / "home")
     assert environment["TMPDIR"] == str(host.root / "scratch")
@@ -145,8 +145,8 @@ def test_a_script_runs_as_the_user_and_a_server_can_read_the_keys_of_the_job(
     trial = a_trial(host.python, server=server, tool=tool, loads=[load])
     step = run(host, trial, tls={"ca": "a", "cert": "b", "key": "c"})
     assert step.only("trial_done")
-    told = step.file("t1", "rows.json")["tool_metrics"]
-    assert told == {"script.uid": WHO.pw_uid, "script.is_scratch": 1}
+    metrics = step.file("t1", "rows.json")["tool_metrics"]
+    assert metrics == {"script.uid": WHO.pw_uid, "script.is_scratch": 1}
     assert (host.root / "builds/c0ffee-r/tree/keys").read_text() == "a b c"
 
 
@@ -184,6 +184,6 @@ def test_only_root_can_start_programs_as_another_user(host: AgentHost) -> None:
     """Asked by a login that is not root."""
     for path in (host.program.parent, host.program, host.root):
         path.chmod(0o755)
-    said = host.verb("check-user", "daemon", user=WHO.pw_uid)["error"]["message"]
-    assert "only root can start programs as another user" in said
-    assert f"logs in as {NOBODY}" in said
+    message = host.verb("check-user", "daemon", user=WHO.pw_uid)["error"]["message"]
+    assert "only root can start programs as another user" in message
+    assert f"logs in as {NOBODY}" in message

@@ -26,12 +26,12 @@ def spec() -> Spec:
     ("api", "clients"), [("high-level", HIGH_LEVEL), ("simplified", SIMPLIFIED)]
 )
 def test_every_row_of_the_report_is_a_case(api: str, clients: list[str], spec: Spec) -> None:
-    found = [
+    client_names = [
         case.parameters["client"]
         for case in expand(spec)
         if build_labels(spec, case.parameters)["api"] == api
     ]
-    assert found == clients
+    assert client_names == clients
 
 
 def test_each_case_is_the_scenario_of_the_report(spec: Spec) -> None:

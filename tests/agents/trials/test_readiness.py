@@ -51,24 +51,24 @@ def ready(**changes: Any) -> Ready:
 def test_readiness_needs_the_status_and_the_body(speak: Speak, protocol: str) -> None:
     with serving(speak) as port:
 
-        def said(**changes: Any) -> str | None:
+        def poll(**changes: Any) -> str | None:
             return ready_problem(LOOPBACK, port, ready(protocol=protocol, **changes), None)
 
-        assert said(body="Hello, World!") is None
-        assert said(body="Hi") == "body 'Hello, World!' instead of 'Hi' for GET /hello"
-        assert said(path="/x") == ("status 404 instead of 200, with body 'no such page' for GET /x")
-        assert said(path="/x", status=404) is None
+        assert poll(body="Hello, World!") is None
+        assert poll(body="Hi") == "body 'Hello, World!' instead of 'Hi' for GET /hello"
+        assert poll(path="/x") == ("status 404 instead of 200, with body 'no such page' for GET /x")
+        assert poll(path="/x", status=404) is None
     assert SITE.asked[-1].headers["accept-encoding"] == "identity"
 
 
 def test_readiness_of_grpc_needs_a_successful_call() -> None:
     with serving(http2(SITE)) as port:
 
-        def said(path: str) -> str | None:
+        def poll(path: str) -> str | None:
             return ready_problem(LOOPBACK, port, ready(protocol="grpc", path=path), None)
 
-        assert said(HEALTH) is None
-        assert said("/lazy") == "grpc-status 14 ('later') instead of 0 for a call of /lazy"
+        assert poll(HEALTH) is None
+        assert poll("/lazy") == "grpc-status 14 ('later') instead of 0 for a call of /lazy"
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h2", "grpc"])

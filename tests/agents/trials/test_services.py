@@ -89,9 +89,9 @@ def pids_of(folder: Path) -> list[int]:
 
 
 def failed(step: Step, code: str) -> dict[str, Any]:
-    found = step.only("trial_failed")
-    assert found["code"] == code, found
-    return found
+    event = step.only("trial_failed")
+    assert event["code"] == code, event
+    return event
 
 
 def test_three_replicas_start_and_the_server_gets_their_addresses(host: AgentHost) -> None:
@@ -137,9 +137,9 @@ def test_readiness_of_a_service_is_checked(host: AgentHost) -> None:
 def test_the_output_of_a_service_that_does_not_start_is_shown(host: AgentHost) -> None:
     broken = a_service("db", argv=["{python}", "-c", "import sys; sys.exit('no data folder')"])
     trial = a_trial(host.send_tool(), services=[a_service("app"), broken])
-    found = failed(host.run_round(a_plan(trial)), "service_not_ready")
-    assert "service db (process 1) ended with 1" in found["message"]
-    assert "no data folder" in found["output"]
+    event = failed(host.run_round(a_plan(trial)), "service_not_ready")
+    assert "service db (process 1) ended with 1" in event["message"]
+    assert "no data folder" in event["output"]
     assert order_of(host.root) == ["start app", "end app"]
 
 
@@ -147,15 +147,15 @@ def test_a_service_that_is_never_ready_fails_the_trial(host: AgentHost) -> None:
     nap = ["{python}", "-c", "print('loading', flush=True); __import__('time').sleep(60)"]
     ready = {"path": None, "status": 200, "timeout_s": 0.3}
     trial = a_trial(host.send_tool(), services=[a_service("db", argv=nap, ready=ready)])
-    found = failed(host.run_round(a_plan(trial)), "service_not_ready")
-    assert "accept a connection" in found["message"]
-    assert "loading" in found["output"]
+    event = failed(host.run_round(a_plan(trial)), "service_not_ready")
+    assert "accept a connection" in event["message"]
+    assert "loading" in event["output"]
 
 
 def test_a_missing_program_of_a_service_is_reported(host: AgentHost) -> None:
     trial = a_trial(host.send_tool(), services=[a_service("db", argv=["no-such-program"])])
-    found = failed(host.run_round(a_plan(trial)), "service_not_ready")
-    assert "no-such-program" in found["message"]
+    event = failed(host.run_round(a_plan(trial)), "service_not_ready")
+    assert "no-such-program" in event["message"]
 
 
 def test_a_service_that_dies_under_load_fails_the_trial(host: AgentHost) -> None:
@@ -175,8 +175,8 @@ def test_a_service_that_dies_under_load_fails_the_trial(host: AgentHost) -> None
         server=asking("{app_addresses}"),
         loads=[killing],
     )
-    found = failed(host.run_round(a_plan(trial)), "service_died")
-    assert "service app (process 1) ended with -9 under load" in found["message"]
+    event = failed(host.run_round(a_plan(trial)), "service_died")
+    assert "service app (process 1) ended with -9 under load" in event["message"]
 
 
 #: Leaves a child behind that spins in its session, and whose parent has ended.

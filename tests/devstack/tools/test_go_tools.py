@@ -35,14 +35,14 @@ def empty_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def go(tmp_path: Path) -> Path:
     """What Go was asked, a line a build; what it builds says the version that it was asked for."""
-    asked = tmp_path / "asked"
+    log = tmp_path / "asked"
     script = (
-        f'echo "$@ $GOFLAGS $CGO_ENABLED ${{GOOS:-here}}" >> {asked}\n'
+        f'echo "$@ $GOFLAGS $CGO_ENABLED ${{GOOS:-here}}" >> {log}\n'
         'package="${2%@*}" name="${package##*/}" version="${2#*@}"\n'
         'printf "#!/bin/sh\\necho $name $version\\n" > "$GOBIN/$name"; chmod +x "$GOBIN/$name"'
     )
     program(tmp_path / "bin" / "go", script)
-    return asked
+    return log
 
 
 def test_a_go_tool_is_built_once(go: Path, tmp_path: Path) -> None:

@@ -146,12 +146,12 @@ def test_two_checkouts_share_one_build(tmp_path):
         subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    said = [process.communicate(timeout=30) for process in both]
+    outputs = [process.communicate(timeout=30) for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    assert {out.strip() for out, _ in said} == {str(get_tool_folder(OHA) / "oha")}
+    assert {out.strip() for out, _ in outputs} == {str(get_tool_folder(OHA) / "oha")}
     assert (tmp_path / "builds").read_text() == "run\n"
-    assert sorted("another process gets oha" in err for _, err in said) == [False, True]
-    assert any("about 4 minutes" in err for _, err in said)
+    assert sorted("another process gets oha" in err for _, err in outputs) == [False, True]
+    assert any("about 4 minutes" in err for _, err in outputs)
 
 
 def test_a_failed_build_is_reported_and_leaves_no_files(tmp_path):

@@ -38,9 +38,9 @@ def run(lab: Laboratory) -> Run:
 
 def test_a_load_tool_that_falls_back_with_the_server_reports_it(lab: Laboratory, run: Run) -> None:
     liar, honest = lab.pair(run, client="k6")
-    said = reason(liar, "protocol")
-    assert said.startswith("h1")
-    assert "was used instead of h2" in said
+    text = reason(liar, "protocol")
+    assert text.startswith("h1")
+    assert "was used instead of h2" in text
     assert {check["protocol"] for check in liar.provenance["checks"]} == {"h2"}
     assert "protocol" not in codes(honest)
     lab.check_left_out(run, client="k6")

@@ -74,8 +74,8 @@ def test_a_load_tool_without_cpu_time_is_detected(
     if "cpu_quota" in available()[1]:
         assert "of its CPU quota of 0.02" in reason(trial, "tool_bound")
         assert "give the load tool more CPUs" in reason(trial, "tool_bound")
-        said = reason(trial, "underdelivered")
-        assert "of the offered 2000/s was answered correctly, the load tool did not keep up" in said
+        text = reason(trial, "underdelivered")
+        assert "of the offered 2000/s was answered correctly, the load tool did not keep up" in text
     else:
         assert "tool: cpu quota: no control group" in reason(trial, "quota_refused")
     lab.check_left_out(starved, lie="honest")
@@ -83,9 +83,9 @@ def test_a_load_tool_without_cpu_time_is_detected(
 
 
 def test_a_busy_neighbour_is_detected(lab: Laboratory, disturbed: Run, left_alone: Run) -> None:
-    said = reason(lab.trial(disturbed, "liar"), "busy_neighbour")
-    assert f"{NEIGHBOUR} " in said.partition("mostly")[2]
-    assert "stop other programs on the host" in said
+    text = reason(lab.trial(disturbed, "liar"), "busy_neighbour")
+    assert f"{NEIGHBOUR} " in text.partition("mostly")[2]
+    assert "stop other programs on the host" in text
     lab.check_left_out(disturbed, lie="honest")
     # The other reasons depend on the machine, but this trial had no such neighbour.
     assert NEIGHBOUR not in str(lab.trial(left_alone, "honest").reasons)

@@ -35,10 +35,10 @@ def test_a_refusal_of_every_hundredth_request_is_detected(lab: Laboratory, close
         lab.trial(closed, "liar", lie="refuses"),
         lab.trial(closed, "honest", lie="refuses"),
     )
-    said = reason(liar, "http_errors")
-    assert "answers had a status outside 200 to 399" in said
-    assert "find out which statuses occurred" in said
-    refused, _, of_all = said.partition(" answers")[0].partition(" of ")
+    text = reason(liar, "http_errors")
+    assert "answers had a status outside 200 to 399" in text
+    assert "find out which statuses occurred" in text
+    refused, _, of_all = text.partition(" answers")[0].partition(" of ")
     assert int(refused) == pytest.approx(int(of_all) / 100, abs=2)
     assert "http_errors" not in codes(honest)
     lab.check_left_out(closed, lie="refuses")
@@ -50,9 +50,9 @@ def test_a_body_that_is_shorter_under_load_is_detected(lab: Laboratory, closed: 
         lab.trial(closed, "liar", lie="shortens"),
         lab.trial(closed, "honest", lie="shortens"),
     )
-    said = reason(liar, "response_changed")
-    assert "the answers had 5 bytes instead of 13" in said
-    assert "set response_bytes" in said
+    text = reason(liar, "response_changed")
+    assert "the answers had 5 bytes instead of 13" in text
+    assert "set response_bytes" in text
     assert liar.validity in ("suspect", "invalid")
     assert [check["length"] for check in liar.provenance["checks"]] == [13] * 2
     assert "response_changed" not in codes(honest)
@@ -73,9 +73,9 @@ def test_a_rate_that_cannot_be_reached_is_detected(
     lab: Laboratory, open_: Run, patient: Run
 ) -> None:
     liar = lab.trial(open_, "liar", lie="queues")
-    said = reason(liar, "underdelivered")
-    assert "of the offered 400/s was answered correctly, the server is saturated" in said
-    assert "search for the capacity" in said
+    text = reason(liar, "underdelivered")
+    assert "of the offered 400/s was answered correctly, the server is saturated" in text
+    assert "search for the capacity" in text
     assert "tool_bound" not in codes(liar)
     lab.check_left_out(open_, lie="queues")
     # One hiccup of a busy machine at the end of the short load would be enough.
@@ -87,8 +87,8 @@ def test_a_server_that_slows_down_is_detected(lab: Laboratory, patient: Run) -> 
         lab.trial(patient, "liar", lie="slows"),
         lab.trial(patient, "honest", lie="slows"),
     )
-    said = reason(liar, "no_steady_state")
-    assert said.startswith("the p50 of the last third is ")
-    assert "above that of the first" in said
+    text = reason(liar, "no_steady_state")
+    assert text.startswith("the p50 of the last third is ")
+    assert "above that of the first" in text
     assert liar.validity in ("suspect", "invalid")
     assert not {"no_steady_state", "warm_up_too_short"} & codes(honest)

@@ -46,10 +46,10 @@ def searched(lab: Laboratory) -> Run:
 def test_a_freezing_server_is_hidden_only_from_a_closed_load(lab: Laboratory, stepped: Run) -> None:
     """For 200 ms of each 2.2 s nobody is answered: who waits for answers asks little meanwhile."""
     trial = lab.trial(stepped, "freezes")
-    found = [p99_of(step) for step in steps_of(trial)]
-    assert found[0] >= 0.15 > found[1]
+    latencies = [p99_of(step) for step in steps_of(trial)]
+    assert latencies[0] >= 0.15 > latencies[1]
     honest = [p99_of(step) for step in steps_of(lab.trial(stepped, "honest"))]
-    assert honest[0] < found[0]
+    assert honest[0] < latencies[0]
 
 
 def test_each_step_is_kept_with_its_own_numbers(lab: Laboratory, stepped: Run) -> None:
@@ -68,16 +68,16 @@ def test_each_step_is_kept_with_its_own_numbers(lab: Laboratory, stepped: Run) -
 
 def test_a_search_finds_a_known_capacity(lab: Laboratory, searched: Run) -> None:
     trial = lab.trial(searched, "queues")
-    found = readings_of(trial)
+    readings = readings_of(trial)
     assert "search_open" not in codes(trial)
     # Where probes are short, more than 200/s is borne for a while.
-    assert 150 <= found["capacity.rate"] <= 300
-    assert found["capacity.low"] < found["capacity.rate"] < found["capacity.high"]
+    assert 150 <= readings["capacity.rate"] <= 300
+    assert readings["capacity.low"] < readings["capacity.rate"] < readings["capacity.high"]
     probes = steps_of(trial)
-    assert len(probes) == found["capacity.probes"] <= MAX_PROBES
+    assert len(probes) == readings["capacity.probes"] <= MAX_PROBES
     assert all(each.reason for each in probes)
     assert not any(each.passed for each in probes if (each.rate or 0) >= 400)
-    assert not {key for key in found if not key.startswith("capacity.")}
+    assert not {key for key in readings if not key.startswith("capacity.")}
 
 
 def test_the_capacity_is_found_in_the_history(lab: Laboratory, searched: Run) -> None:

@@ -130,12 +130,12 @@ def parse() -> argparse.Namespace:
 def planned(names: Sequence[str], inputs: int) -> list[tuple[str, int, int]]:
     """Return pieces of work (target, first, count) by share, with at least a few per target."""
     shares = sum(TARGETS[name].share for name in names)
-    found = []
+    pieces = []
     for name in names:
         count = max(1, -(-inputs * TARGETS[name].share // shares))
-        found += [(name, at, min(CHUNK, count - at)) for at in range(0, count, CHUNK)]
+        pieces += [(name, at, min(CHUNK, count - at)) for at in range(0, count, CHUNK)]
     # Start all targets from the beginning.
-    return sorted(found, key=lambda piece: piece[1])
+    return sorted(pieces, key=lambda piece: piece[1])
 
 
 def done(
@@ -158,11 +158,11 @@ def _fed(
     folder: str,
 ) -> Iterator[tuple[str, Tally]]:
     running: dict[Future[Tally], tuple[str, int, int]] = {}
-    found: dict[str, int] = {}
+    finding_counts: dict[str, int] = {}
     while left or running:
         while left and len(running) < 2 * options.processes:
             piece = left.pop()
-            if found.get(piece[0], 0) < MOST_FINDINGS:
+            if finding_counts.get(piece[0], 0) < MOST_FINDINGS:
                 running[pool.submit(work, *piece, options.seed, folder)] = piece
         ready, _ = wait(running, return_when=FIRST_COMPLETED)
         for each in ready:
@@ -171,7 +171,7 @@ def _fed(
                 tally = each.result()
             except BrokenProcessPool:
                 return [piece, *running.values()]
-            found[piece[0]] = found.get(piece[0], 0) + len(tally.findings)
+            finding_counts[piece[0]] = finding_counts.get(piece[0], 0) + len(tally.findings)
             yield piece[0], tally
     return []
 

@@ -107,13 +107,13 @@ def _read_journal(given: bytes, folder: Path) -> None:
 
 
 def _archives() -> list[bytes]:
-    found = []
+    archives = []
     for mode in ("w", "w:gz", "w:xz"):
         whole = io.BytesIO()
         with tarfile.open(fileobj=whole, mode=mode) as archive:
             _add(archive)
-        found.append(whole.getvalue())
-    return found
+        archives.append(whole.getvalue())
+    return archives
 
 
 def _add(archive: tarfile.TarFile) -> None:
@@ -188,9 +188,9 @@ def _ask(given: Any, _: Path) -> None:
     elif verb == "log":
         _storable(list(agent.log(JOB, STEP, "b", 0)))
     elif verb == "prepare":
-        found = agent.ready(keep_days=1, limit_bytes=1, repository="p", commits=["c0"], paths=[])
-        assert isinstance(found.commits.get("c0", False), bool)
-        _read_facts(found.facts)
+        reply = agent.ready(keep_days=1, limit_bytes=1, repository="p", commits=["c0"], paths=[])
+        assert isinstance(reply.commits.get("c0", False), bool)
+        _read_facts(reply.facts)
     elif verb == "facts":
         _read_facts(agent.facts())
     elif verb == "idle-check":

@@ -135,10 +135,10 @@ def _splice(chance: random.Random, data: bytes, others: Sequence[bytes]) -> byte
 
 
 def _number(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    found = _NUMBER.search(data, chance.randint(0, len(data)))
-    if found is None:
+    match = _NUMBER.search(data, chance.randint(0, len(data)))
+    if match is None:
         return data
-    return data[: found.start()] + chance.choice(_NUMBERS) + data[found.end() :]
+    return data[: match.start()] + chance.choice(_NUMBERS) + data[match.end() :]
 
 
 def _lines(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:

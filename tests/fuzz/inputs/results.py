@@ -45,12 +45,12 @@ _API: TypeAdapter[ResultIn] = TypeAdapter(ResultIn)
 
 def _files(name: str) -> list[bytes]:
     """Return the golden files of a format, preferably small ones."""
-    found = [
+    contents = [
         path.read_bytes()
         for path in sorted(GOLDEN.iterdir())
         if not path.name.endswith(".rows.csv") and _format_of(path) == name
     ]
-    return [each[:20_000] if name == "csv" else each for each in found]
+    return [each[:20_000] if name == "csv" else each for each in contents]
 
 
 def _format_of(path: Path) -> str:
@@ -94,16 +94,16 @@ def _read_bounded(given: bytes, folder: Path) -> None:
     for name in ("results.csv.gz", "results.jsonl.gz"):
         path = folder / name
         path.write_bytes(given)
-        found, refused = [], False
+        lines, refused = [], False
         try:
             for line in read_results(path, _FEW):
-                found.append(line)
+                lines.append(line)
         except InvalidRequestError:
             refused = True
-        assert len(found) <= 5, "more results than the bound"
-        assert all(line.number <= 12 for line in found), "more lines than the bound"
+        assert len(lines) <= 5, "more results than the bound"
+        assert all(line.number <= 12 for line in lines), "more lines than the bound"
         if not refused:
-            assert list(read_results(path, _FEW, skip=2)) == found[2:]
+            assert list(read_results(path, _FEW, skip=2)) == lines[2:]
 
 
 def _plain_files() -> list[bytes]:
@@ -138,8 +138,8 @@ def _sent(number: int, result: ResultIn) -> SentResult:
 
 def _read_result(given: Any, _: Path) -> None:
     """Read one result as the API does. The API translates pydantic's error."""
-    found = _API.validate_python(given)
-    text = found.model_dump_json()
+    result = _API.validate_python(given)
+    text = result.model_dump_json()
     text.encode()
     assert "\\u0000" not in text, "a NUL comes through"
 
@@ -156,20 +156,20 @@ def _histograms() -> list[bytes]:
 
 
 def _decode(given: bytes, _: Path) -> None:
-    found = Histogram.decode(given)
-    assert found.total_count >= 0
-    if found.total_count:
-        assert found.percentile(50) >= 0
-    assert Histogram.decode(found.encode()).total_count == found.total_count
+    histogram = Histogram.decode(given)
+    assert histogram.total_count >= 0
+    if histogram.total_count:
+        assert histogram.percentile(50) >= 0
+    assert Histogram.decode(histogram.encode()).total_count == histogram.total_count
 
 
 def _files_of_trials() -> list[dict[str, Any]]:
     """Return a trial of oha as it comes from a host, with one load and with three."""
-    told = next(each for each in _told("oha") if len(each.report) < 4000)
+    sample = next(each for each in _told("oha") if len(each.report) < 4000)
     load = {"load_started_at": 1000.0, "load_ended_at": 1001.0, "argv": ["oha"], "rc": 0}
     return [
-        {"result": {**told.result, "loads": [load] * n, "started_at": 999.0}, "rows": told.rows,
-         "report": json.loads(told.report)}
+        {"result": {**sample.result, "loads": [load] * n, "started_at": 999.0}, "rows": sample.rows,
+         "report": json.loads(sample.report)}
         for n in (1, 2)
     ]  # fmt: skip
 

@@ -142,7 +142,7 @@ def _reduce(tool: str, left: Left, folder: Path) -> None:
 @lru_cache(maxsize=8)
 def _told(tool: str) -> tuple[Told, ...]:
     """Return what the agent makes of the recordings, as the orchestrator receives it."""
-    found = []
+    results = []
     for left in _left(tool):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -152,8 +152,8 @@ def _told(tool: str) -> tuple[Told, ...]:
                 rows = READERS[TOOLS[tool].reader](folder, files.out, files.raw, 0.0)
             except Exception:
                 continue  # A recording of a tool that failed.
-            found.append(Told(_spec(tool), files.out.read_bytes(), _plain(rows), dict(_RESULT)))
-    return tuple(found)
+            results.append(Told(_spec(tool), files.out.read_bytes(), _plain(rows), dict(_RESULT)))
+    return tuple(results)
 
 
 def _plain(rows: Any) -> Any:

@@ -81,19 +81,19 @@ def attempt(
         with _watched(folder):
             target.read(given, folder)
     except target.errors as error:
-        told = _unprintable(error)
+        problem = _unprintable(error)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        told = _trace(error)
+        problem = _trace(error)
     else:
-        told = ""
-    told = _Watch.seen or told
+        problem = ""
+    problem = _Watch.seen or problem
     if any(folder.iterdir()):
         _empty(folder)
-    if not told:
+    if not problem:
         return None
-    return Finding(target=target.name, number=number, told=told, shown=shown(given))
+    return Finding(target=target.name, number=number, told=problem, shown=shown(given))
 
 
 def shown(given: Any) -> bytes:

@@ -38,11 +38,11 @@ class Client(QuicConnectionProtocol):
         return status, sum(len(each.data) for each in events if isinstance(each, DataReceived))
 
     def quic_event_received(self, event):
-        for found in self._http.handle_event(event):
-            if isinstance(found, HeadersReceived | DataReceived):
-                self._events[found.stream_id].append(found)
-                if found.stream_ended:
-                    self._ended[found.stream_id].set_result(None)
+        for http_event in self._http.handle_event(event):
+            if isinstance(http_event, HeadersReceived | DataReceived):
+                self._events[http_event.stream_id].append(http_event)
+                if http_event.stream_ended:
+                    self._ended[http_event.stream_id].set_result(None)
 
 
 async def main():

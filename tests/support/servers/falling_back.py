@@ -74,16 +74,16 @@ def _http1(sock):
 
 
 def _http2(sock):
-    told = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
-    told.initiate_connection()
-    sock.sendall(told.data_to_send())
+    connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
+    connection.initiate_connection()
+    sock.sendall(connection.data_to_send())
     headers = [(":status", "200"), ("content-length", str(len(BODY)))]
     while data := sock.recv(1 << 16):
-        for event in told.receive_data(data):
+        for event in connection.receive_data(data):
             if isinstance(event, h2.events.RequestReceived):
-                told.send_headers(event.stream_id, headers)
-                told.send_data(event.stream_id, BODY, end_stream=True)
-        sock.sendall(told.data_to_send())
+                connection.send_headers(event.stream_id, headers)
+                connection.send_data(event.stream_id, BODY, end_stream=True)
+        sock.sendall(connection.data_to_send())
 
 
 def main():

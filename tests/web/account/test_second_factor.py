@@ -44,8 +44,8 @@ def code_of(secret: str) -> str:
 
 def confirm(client: Client, target: str, **answer: str) -> Any:
     """Goes to a guarded page, and says who it is when it is asked."""
-    asked = client.get(target).headers["Location"]
-    return client.post(asked, {"next": target, **answer})
+    location = client.get(target).headers["Location"]
+    return client.post(location, {"next": target, **answer})
 
 
 def turn_on(client: Client) -> tuple[str, list[str]]:
@@ -213,8 +213,8 @@ def test_logins_and_failed_logins_are_logged_counted_and_audited(
     browser.post(reverse("mfa_authenticate"), {"code": codes[0]})
 
     rows = AuditEntry.objects.filter(team__slug="red").order_by("pk")
-    told = [f"{each.actor_name}: {each.action}" for each in rows if each.subject == "alice"]
-    assert [each for each in told if "log-in" in each or "failed" in each] == [
+    entries = [f"{each.actor_name}: {each.action}" for each in rows if each.subject == "alice"]
+    assert [each for each in entries if "log-in" in each or "failed" in each] == [
         ": log-in.failed", "alice: log-in.succeeded", ": second-factor.failed",
         "alice: log-in.succeeded",
     ]  # fmt: skip
@@ -241,5 +241,5 @@ def test_other_pages_do_not_query_sign_in_tables(personas: Personas) -> None:
     with CaptureQueriesContext(connection) as queries:
         browser.get(reverse("runs"))
     tables = ("mfa_", "account_", "socialaccount_", "accounts_shared_cache")
-    asked = [each["sql"] for each in queries if any(f'"{name}' in each["sql"] for name in tables)]
-    assert asked == []
+    sql = [each["sql"] for each in queries if any(f'"{name}' in each["sql"] for name in tables)]
+    assert sql == []

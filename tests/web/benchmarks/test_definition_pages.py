@@ -181,5 +181,5 @@ def test_a_page_view_requests_no_fetch_of_an_unknown_name(world: World) -> None:
     assert Fetch.objects.get().state == "queued"
     assert bare.get(address, {"ref": "nowhere"}).status_code == 202, "a reader waits as well"
     run_fetches()
-    found = bare.post(address, {"look": "nowhere"})
-    assert found.headers["Location"] == f"{address}?ref=nowhere"
+    response = bare.post(address, {"look": "nowhere"})
+    assert response.headers["Location"] == f"{address}?ref=nowhere"

@@ -19,10 +19,10 @@ from tests.support.matrices import make_hosts, measure_matrix
 
 
 def _rate(case: Case, host: str) -> float:
-    told = case.parameters
-    if told["size"] == "huge" and told["connections"] == 16 and host == "cat":
-        return 700.0 if told["protocol"] == "h2" else 1000.0
-    if told == {"connections": 1, "size": "none", "protocol": "h1"} and host in ("ant", "bee"):
+    axes = case.parameters
+    if axes["size"] == "huge" and axes["connections"] == 16 and host == "cat":
+        return 700.0 if axes["protocol"] == "h2" else 1000.0
+    if axes == {"connections": 1, "size": "none", "protocol": "h1"} and host in ("ant", "bee"):
         return 1250.0
     return 1000.0
 
@@ -78,8 +78,8 @@ def test_a_cell_links_to_its_cases_or_to_its_only_case(alice: Client, query: Any
     assert "Overview map" not in page
     both = {"rows": "size", "columns": "connections", "host": "cat", "metric": "latency.p50"}
     page = _get(alice, query, **both)
-    told = next(tile for tile in _tiles(page) if tile[0] == "regressed")
-    assert re.search(r"\+4[0-6]\.", told[2])
+    regressed_tile = next(tile for tile in _tiles(page) if tile[0] == "regressed")
+    assert re.search(r"\+4[0-6]\.", regressed_tile[2])
 
 
 def _huge_key() -> str:
@@ -90,11 +90,11 @@ def _huge_key() -> str:
 def test_metrics_can_be_an_axis_and_a_cell_links_to_its_case(alice: Client, query: Any) -> None:
     key = _huge_key()
     page = _get(alice, query, case=key, rows="host", columns="metric")
-    found = [tile for tile in _tiles(page) if tile[0] == "regressed"]
+    tiles = [tile for tile in _tiles(page) if tile[0] == "regressed"]
 
     assert len(_tiles(page)) == 6 * 3
-    assert len(found) == 3
-    assert alice.get(reverse("compare") + found[0][1]).context["case"].comparison.case.key == key
+    assert len(tiles) == 3
+    assert alice.get(reverse("compare") + tiles[0][1]).context["case"].comparison.case.key == key
 
 
 @pytest.mark.parametrize("verdict", ["regressed", "equivalent"])
@@ -109,8 +109,8 @@ def test_rows_are_filtered_by_verdict(alice: Client, query: Any, verdict: str) -
 
 
 def test_invalid_parameters_are_ignored(alice: Client, query: Any) -> None:
-    said = {"rows": "<b>", "columns": "'", "metric": "x", "verdict": "bad", "row": "<script>x"}
-    page = _get(alice, query, **said).content.decode()
+    data = {"rows": "<b>", "columns": "'", "metric": "x", "verdict": "bad", "row": "<script>x"}
+    page = _get(alice, query, **data).content.decode()
 
     assert "<script>x" not in page
     assert len(_tiles(page)) == 30

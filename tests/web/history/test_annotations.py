@@ -24,8 +24,8 @@ def _write(client: Client, world: World, text: str, scope: str = "series", place
 
 
 def _notes(client: Client, metric: str = "requests.rate") -> list[tuple[int, str]]:
-    told = client.get(reverse("history-data", args=[_series(metric).pk])).json()["annotations"]
-    return [(each["at"], each["text"]) for each in told]
+    notes = client.get(reverse("history-data", args=[_series(metric).pk])).json()["annotations"]
+    return [(each["at"], each["text"]) for each in notes]
 
 
 def test_an_annotation_is_on_the_chart_in_the_table_and_at_the_point(

@@ -195,18 +195,18 @@ def test_redirects_stay_on_the_site(world: World, alice: Client) -> None:
 def test_cached_parts_are_rendered_again_after_a_change(world: World, alice: Client) -> None:
     address = reverse("history-data", args=[_series().pk])
 
-    def told() -> Any:
+    def load_data() -> Any:
         return alice.get(address, headers={"if-none-match": '"old"'}).json()
 
-    page, first = _page(alice).content.decode(), told()
-    assert told() == alice.get(address).json() == first
+    page, first = _page(alice).content.decode(), load_data()
+    assert load_data() == alice.get(address).json() == first
 
     change = _change(world, 1, state="open")
-    assert len(told()["changes"]) == 1
+    assert len(load_data()["changes"]) == 1
     assert "alert, open" in _page(alice).content.decode() != page
     ChangePoint.objects.filter(pk=change.pk).update(state="refuted")
-    assert told()["changes"][0]["state"] == "refuted"
+    assert load_data()["changes"][0]["state"] == "refuted"
     assert "alert, refuted" in _page(alice).content.decode()
     Commit.objects.filter(sha=world.shas[2]).update(position=None)
-    assert len(told()["points"]["commit"]) == 2
+    assert len(load_data()["points"]["commit"]) == 2
     assert world.shas[2][:10] not in _page(alice).content.decode()

@@ -105,8 +105,8 @@ def test_viewers_change_nothing_and_strangers_find_nothing(
     assert bob.post(_address(world, name), data).status_code == 403
     assert mallory.post(_address(world, name), data).status_code == 404
     assert bob.get(_address(world, name)).status_code == 405
-    found = Host.objects.get()
-    assert (found.state, found.message, found.tags) == ("quarantined", "drifted", [])
+    host = Host.objects.get()
+    assert (host.state, host.message, host.tags) == ("quarantined", "drifted", [])
     assert not GoldenCheck.objects.exists()
 
 
@@ -123,11 +123,11 @@ def test_host_settings_are_changed(world: World, alice: Client) -> None:
         "run_as": "bench",
     }
     assert alice.post(_address(world, "host-settings"), data).headers["Location"] == _address(world)
-    found = Host.objects.get()
-    assert (found.tags, found.timezone) == (["quiet", "rack-2"], "Europe/Vienna")
-    assert (found.disk_limit_bytes, found.data_address) == (int(2.5 * 2**30), "10.9.0.2")
-    assert found.tuning == {"turbo": "off", "swappiness": "1"}
-    assert found.run_as == "bench"
+    host = Host.objects.get()
+    assert (host.tags, host.timezone) == (["quiet", "rack-2"], "Europe/Vienna")
+    assert (host.disk_limit_bytes, host.data_address) == (int(2.5 * 2**30), "10.9.0.2")
+    assert host.tuning == {"turbo": "off", "swappiness": "1"}
+    assert host.run_as == "bench"
     page = _page(alice, world)
     for shown in (
         'value="quiet, rack-2"', "mon-fri 20:00-07:00; sat-sun", 'value="2.5"', 'value="bench"',
@@ -226,8 +226,8 @@ def test_the_list_summarises_the_fleet(
         make_local_host(world.alice, f"rack-{number:02}")
     sick = Host.objects.get(name="rack-17")
     Host.objects.filter(pk=sick.pk).update(state="quarantined", message="golden run: p50 +9 %")
-    told = {"coretemp Package id 0": 61.4, "nvme Composite": 75.0}
-    record_snapshot(host=world.host, facts={"temperatures": told})
+    temperatures = {"coretemp Package id 0": 61.4, "nvme Composite": 75.0}
+    record_snapshot(host=world.host, facts={"temperatures": temperatures})
     for place, sigma in enumerate((0.02, 0.01, 0.0123)):
         run = make_run(world.alice, world.shas[:1])
         readings = {"case": {"requests.rate": noise(sigma)}}
@@ -255,10 +255,10 @@ def test_the_list_summarises_the_fleet(
     assert "not calibrated" in text_of(rows[2])
     # An open page polls, and gets only the changed rows.
     tag = alice.get(reverse("hosts")).headers["ETag"]
-    asked = {"HX-Request": "true", "If-None-Match": tag}
-    assert alice.get(reverse("hosts"), headers=asked).status_code == 304
+    headers = {"HX-Request": "true", "If-None-Match": tag}
+    assert alice.get(reverse("hosts"), headers=headers).status_code == 304
     Host.objects.filter(name="rack-03").update(state="unreachable", message="hung up")
-    part = alice.get(reverse("hosts"), headers=asked).content.decode()
+    part = alice.get(reverse("hosts"), headers=headers).content.decode()
     assert "hung up" in part
     assert "<html" not in part
     assert "Activate" not in bob.get(reverse("hosts")).content.decode()

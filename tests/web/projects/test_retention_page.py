@@ -145,9 +145,9 @@ def test_no_page_fails_after_trials_were_removed(world: World, alice: Client) ->
         PAGE,
     ):
         assert alice.get(url).status_code == 200, url
-    told = f"Single trials were removed after 30 days, on {utc_now():%Y-%m-%d}"
+    notice = f"Single trials were removed after 30 days, on {utc_now():%Y-%m-%d}"
     for page in ("run", "run-trials"):
-        assert told in alice.get(reverse(page, args=[world.run.pk])).content.decode()
+        assert notice in alice.get(reverse(page, args=[world.run.pk])).content.decode()
     assert alice.get(reverse("trial", args=[trial.pk])).status_code == 404
     series = Series.objects.get(metric__key="requests.rate")
     point = alice.get(reverse("history-point", args=[series.pk, world.shas[0]]))

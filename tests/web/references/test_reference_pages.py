@@ -98,10 +98,10 @@ def uploaded(content: bytes = CSV.encode(), **changes: str) -> dict[str, Any]:
 def test_a_repeated_upload_duplicates_nothing(alice: Client) -> None:
     address = reverse("reference-import")
     assert "multipart/form-data" in alice.get(address).content.decode()
-    for told in ("2 added, 0 changed, 0", "0 added, 0 changed, 2"):
+    for summary in ("2 added, 0 changed, 0", "0 added, 0 changed, 2"):
         answer = alice.post(address, uploaded(origin="by hand"), follow=True)
         page = answer.content.decode()
-        assert f"2 values read, 1 of them unknown: {told} unchanged." in page
+        assert f"2 values read, 1 of them unknown: {summary} unchanged." in page
         assert "figures.csv</h1>" in page
     assert ReferenceResult.objects.count() == 2
 
@@ -113,15 +113,15 @@ def test_an_upload_fills_in_missing_fields(alice: Client) -> None:
         "measured_at": "2026-01-31 12:00", "unknown": "-7, -1",
     }  # fmt: skip
     alice.post(reverse("reference-import"), uploaded(content, **given))
-    found = {each.metric: each for each in ReferenceResult.objects.all()}
-    assert {name: each.value for name, each in found.items()} == {
+    results = {each.metric: each for each in ReferenceResult.objects.all()}
+    assert {name: each.value for name, each in results.items()} == {
         "latency.p99": None, "x": None, "y": 3,
     }  # fmt: skip
-    told = found["y"]
-    assert (told.suite, told.environment, told.commit, told.source.name) == (
+    result = results["y"]
+    assert (result.suite, result.environment, result.commit, result.source.name) == (
         "own", "box", "v2", "By hand",
     )  # fmt: skip
-    assert told.measured_at.isoformat() == "2026-01-31T12:00:00+00:00"
+    assert result.measured_at.isoformat() == "2026-01-31T12:00:00+00:00"
 
 
 @pytest.mark.parametrize(

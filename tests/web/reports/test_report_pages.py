@@ -71,8 +71,8 @@ def test_a_report_is_exported_by_its_address(
     rows = list(csv.reader(io.StringIO(content_of(alice, address))))
     assert rows[0][:4] == ["rank", "Connections", "Commit", "Rate (1/s)"]
     assert float(rows[1][3]) == pytest.approx(850, rel=0.01)
-    told = json.loads(content_of(alice, "/reports/fast.json?commit=all"))
-    assert len(told["tables"][0]["rows"]) == 3
+    report = json.loads(content_of(alice, "/reports/fast.json?commit=all"))
+    assert len(report["tables"][0]["rows"]) == 3
     assert content_of(alice, "/reports/fast.md").startswith("# How fast")
     content_of(alice, "/reports/fast.pdf", 404)
 
@@ -103,19 +103,19 @@ def test_dimensions_are_selected_by_a_form(world: World, alice: Client) -> None:
     assert "Requests per second" in usual
     wrong = content_of(alice, "/reports/new?metric=nonsense", 422)
     assert "there is no metric nonsense" in wrong
-    told = json.loads(content_of(alice, "/reports/new?row=commit&commit=all&format=json"))
-    assert len(told["tables"][0]["rows"]) == 3
+    report = json.loads(content_of(alice, "/reports/new?row=commit&commit=all&format=json"))
+    assert len(report["tables"][0]["rows"]) == 3
 
 
 def test_the_form_compares_hosts_with_one_of_them(world: World, alice: Client) -> None:
     make_local_host(world.alice, "there")
     finish_run(make_run(world.alice, world.shas[:1], hosts=("there",)), [2000])
-    asked = f"/reports/new?row=host&metric=requests.rate&against=here&commit={world.shas[0]}"
-    (table,) = json.loads(content_of(alice, f"{asked}&format=json"))["tables"]
+    url = f"/reports/new?row=host&metric=requests.rate&against=here&commit={world.shas[0]}"
+    (table,) = json.loads(content_of(alice, f"{url}&format=json"))["tables"]
     changes = {row["heads"][0]: row["cells"][-1]["value"] for row in table["rows"]}
     assert table["columns"][-1]["title"].endswith("against here")
     assert changes["there"] == pytest.approx(100, rel=0.02)
-    page = content_of(alice, asked)
+    page = content_of(alice, url)
     assert "here" in values(page, "option[selected]")
     assert "compare different machines at different times" in page
 

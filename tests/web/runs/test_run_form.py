@@ -313,8 +313,8 @@ def test_a_rerun_has_the_same_placements(
 def test_a_rerun_keeps_placements_that_differ(
     world: World, alice: Client, fleet: list[Host]
 ) -> None:
-    asked = ({"target": "left", "generator": "right"}, {"target": "tag:load"})
-    run = make_run(world.alice, world.shas[:2], hosts=(), placements=asked)
+    placements = ({"target": "left", "generator": "right"}, {"target": "tag:load"})
+    run = make_run(world.alice, world.shas[:2], hosts=(), placements=placements)
     page = alice.get(reverse("run-new"), {"again": str(run.pk)})
     written = element(page, "textarea[name=placements]").get_text()
 
@@ -429,12 +429,12 @@ def test_a_grid_of_other_cases_starts_nothing(world: World, alice: Client, grid:
 def test_rounds_follow_from_the_target_resolution(world: World, alice: Client) -> None:
     data = _data(world, until="resolution", resolution="0.3", rounds="3")
     panel = alice.post(reverse("run-preview"), data, **HTMX).content.decode()
-    found = re.search(r"(\d+) rounds detect changes of 0.3 % in requests per second on here", panel)
-    assert found is not None
+    match = re.search(r"(\d+) rounds detect changes of 0.3 % in requests per second on here", panel)
+    assert match is not None
     assert "by earlier runs there" in panel
     alice.post(reverse("run-new"), data)
     run = Run.objects.latest("created_at")
-    assert 5 < run.rounds == int(found[1])
+    assert 5 < run.rounds == int(match[1])
 
     Host.objects.filter(pk=world.host.pk).update(name="there")
     make_local_host(world.alice)
@@ -461,23 +461,23 @@ def test_commits_are_found_by_typed_text(
     git(Path(world.run.definition.benchmark.project.repository_url), "tag", "v1.0", "main~1")
     fetch_now(world.run.definition.benchmark.project)
 
-    def found(client: Client, text: str) -> list[str]:
+    def list_options(client: Client, text: str) -> list[str]:
         given = {"for": "contender", "benchmark": "server/hello", "contender": text}
         return values(client.get(reverse("run-refs"), given), "option")
 
-    assert found(alice, "Version 2") == [world.shas[1][:10]]
-    assert found(bob, world.shas[2][:5]) == [world.shas[2][:10]]
-    assert found(alice, "v1") == ["v1.0"]
-    assert found(alice, "mai") == ["main"]
-    assert found(mallory, "main") == []
+    assert list_options(alice, "Version 2") == [world.shas[1][:10]]
+    assert list_options(bob, world.shas[2][:5]) == [world.shas[2][:10]]
+    assert list_options(alice, "v1") == ["v1.0"]
+    assert list_options(alice, "mai") == ["main"]
+    assert list_options(mallory, "main") == []
 
 
 def test_the_same_run_is_started_again_immediately(
     world: World, alice: Client, bob: Client, mallory: Client, fleet: list[Host]
 ) -> None:
-    asked = ({"target": "left", "generator": "right"}, {"target": "tag:load"})
+    placements = ({"target": "left", "generator": "right"}, {"target": "tag:load"})
     run = make_run(
-        world.alice, world.shas, hosts=(), placements=asked, priority="low", until="decided"
+        world.alice, world.shas, hosts=(), placements=placements, priority="low", until="decided"
     )
     address = reverse("run-rerun", args=[run.pk])
     assert (bob.post(address).status_code, mallory.post(address).status_code) == (403, 404)
@@ -532,5 +532,5 @@ def _expiry_of(key: str) -> datetime:
             f"SELECT expires FROM {cache._table} WHERE cache_key = %s",  # type: ignore[attr-defined]
             [cache.make_key(key)],
         )
-        found: datetime = cursor.fetchone()[0]
-    return found
+        expiry: datetime = cursor.fetchone()[0]
+    return expiry

@@ -52,8 +52,8 @@ def test_a_run_above_the_queue_quota_is_refused(world: World, alice: Client, set
         make_run(world.alice, world.shas, rounds=30)
     assert Run.objects.count() == before
     form = {"benchmark": "server/hello", "baseline": world.shas[0], "contenders": world.shas[1]}
-    asked = {**form, "hosts": ["here"], "rounds": "90", "until": "rounds", "when": "now"}
-    answer = alice.post(reverse("run-new"), asked)
+    data = {**form, "hosts": ["here"], "rounds": "90", "until": "rounds", "when": "now"}
+    answer = alice.post(reverse("run-new"), data)
     assert "in the queue and has" in answer.content.decode()
     assert Run.objects.count() == before
 

@@ -154,14 +154,14 @@ def test_each_latency_names_its_load_model(trial: Trial, alice: Client) -> None:
 
 
 def test_any_percentile_is_computed(trial: Trial, alice: Client) -> None:
-    found = Histogram.decode(bytes(trial.histograms.get(kind="ok").encoded))
+    histogram = Histogram.decode(bytes(trial.histograms.get(kind="ok").encoded))
     text = page_text(alice, trial, percentiles="12.5, 99.9")
-    expected = found.percentile(12.5) / 1e3
+    expected = histogram.percentile(12.5) / 1e3
     shown = re.search(r"p12\.5 ([\d.]+) ms", text)
 
     assert shown is not None
     assert float(shown[1]) == pytest.approx(expected, rel=0.01)
-    assert f"Of {found.total_count:,}".replace(",", " ") + " good answers" in text
+    assert f"Of {histogram.total_count:,}".replace(",", " ") + " good answers" in text
     assert "p99.9 unknown: needs 10 000 good answers" in text
 
 
@@ -201,19 +201,19 @@ def test_the_warm_up_is_shown_separately(trial: Trial, alice: Client) -> None:
 
 def test_outcomes_of_requests_are_shown(trial: Trial, alice: Client) -> None:
     """Of a server that answers with errors and breaks connections, as oha really reported it."""
-    told = json.loads((GOLDEN / "oha_flaky.json").read_bytes())
+    report = json.loads((GOLDEN / "oha_flaky.json").read_bytes())
     rows = {
         "schema": 3,
-        "all": {"n": 360, "percentiles": dict(told["latencyPercentiles"])},
-        "window": {"start_s": 0.0, "end_s": told["summary"]["total"]},
+        "all": {"n": 360, "percentiles": dict(report["latencyPercentiles"])},
+        "window": {"start_s": 0.0, "end_s": report["summary"]["total"]},
         "ok": {"value_us": [1000], "count": [320]},
         "other": {"value_us": [900], "count": [40]},
-        "by_status": told["statusCodeDistribution"],
-        "bytes": told["summary"]["totalData"],
+        "by_status": report["statusCodeDistribution"],
+        "bytes": report["summary"]["totalData"],
         "slices": [],
     }
     Artifact.objects.filter(trial=trial).delete()
-    leave_json(trial, "tool.json", told)
+    leave_json(trial, "tool.json", report)
     leave_json(trial, "rows.json", rows)
     leave_json(trial, "result.json", {"tool": {"name": "oha"}, "loads": [{"argv": ["oha"]}]})
     text = page_text(alice, trial)

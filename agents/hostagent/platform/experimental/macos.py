@@ -64,11 +64,11 @@ def snapshot() -> dict[int, Process]:
 
 def table(ps: str) -> dict[int, Process]:
     """Return the processes in the output of `ps -axo pid=,ppid=,pgid=,state=`, without sessions."""
-    found = {}
+    entries = {}
     for line in ps.splitlines():
         pid, parent, group, state = line.split()[:4]
-        found[int(pid)] = Process(int(pid), int(parent), int(group), None, state.startswith("Z"))
-    return found
+        entries[int(pid)] = Process(int(pid), int(parent), int(group), None, state.startswith("Z"))
+    return entries
 
 
 def find_marked(_variable: str) -> set[int]:
@@ -206,13 +206,13 @@ def power(batteries: str) -> dict[str, Any]:
 
 def _governor(settings: str) -> Optional[str]:
     """Return the mode that lowers the clocks, from `pmset -g`."""
-    found = re.search(r"^\s*lowpowermode\s+(\d)", settings, re.MULTILINE)
-    return {"0": "normal", "1": "low power"}.get(found.group(1)) if found else None
+    match = re.search(r"^\s*lowpowermode\s+(\d)", settings, re.MULTILINE)
+    return {"0": "normal", "1": "low power"}.get(match.group(1)) if match else None
 
 
 def _swap_bytes(text: str) -> Optional[int]:
-    found = re.search(r"total = ([\d.]+)M", text)
-    return round(float(found.group(1)) * (1 << 20)) if found else None
+    match = re.search(r"total = ([\d.]+)M", text)
+    return round(float(match.group(1)) * (1 << 20)) if match else None
 
 
 def _run(*argv: str) -> str:
@@ -224,8 +224,8 @@ def _run(*argv: str) -> str:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    found = (line.partition(":") for line in text.splitlines())
-    return {key.strip(): value.strip() for key, colon, value in found if colon}
+    parts = (line.partition(":") for line in text.splitlines())
+    return {key.strip(): value.strip() for key, colon, value in parts if colon}
 
 
 def _whole(text: Optional[str]) -> Optional[int]:

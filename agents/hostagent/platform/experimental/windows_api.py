@@ -75,8 +75,8 @@ class Job:
         return self._get(_ACCOUNTING, Accounting())
 
     def pids(self) -> set[int]:
-        found: PidList = self._get(_PIDS, PidList())
-        return set(found.ProcessIdList[: found.NumberOfProcessIdsInList])
+        pid_list: PidList = self._get(_PIDS, PidList())
+        return set(pid_list.ProcessIdList[: pid_list.NumberOfProcessIdsInList])
 
     def assign(self, pid: int) -> None:
         with _opened("OpenProcess", _PROCESS_TERMINATE | _PROCESS_SET_QUOTA, pid) as process:
@@ -141,11 +141,11 @@ def power_status() -> PowerStatus:
 
 def clocks() -> list[CpuPower]:
     """Return the clocks by logical CPU; empty if the system does not report them."""
-    found = (CpuPower * _MAX_CPUS)()
+    cpus = (CpuPower * _MAX_CPUS)()
     status = _library("powrprof").CallNtPowerInformation(
-        _PROCESSOR_INFORMATION, None, 0, ctypes.byref(found), ctypes.sizeof(found)
+        _PROCESSOR_INFORMATION, None, 0, ctypes.byref(cpus), ctypes.sizeof(cpus)
     )
-    return [cpu for cpu in found if cpu.MaxMhz] if status == 0 else []
+    return [cpu for cpu in cpus if cpu.MaxMhz] if status == 0 else []
 
 
 def power_scheme() -> str:
@@ -163,10 +163,10 @@ def cores() -> int:
     size = ctypes.c_uint32(0)
     _kernel().GetLogicalProcessorInformation(None, ctypes.byref(size))
     count = size.value // ctypes.sizeof(LogicalProcessor)
-    found = (LogicalProcessor * count)()
-    if not _kernel().GetLogicalProcessorInformation(ctypes.byref(found), ctypes.byref(size)):
+    processors = (LogicalProcessor * count)()
+    if not _kernel().GetLogicalProcessorInformation(ctypes.byref(processors), ctypes.byref(size)):
         return 0
-    return sum(1 for item in found if item.Relationship == _CORE)
+    return sum(1 for item in processors if item.Relationship == _CORE)
 
 
 def uptime_s() -> float:

@@ -63,12 +63,12 @@ def _can_delegate(folder: Path) -> bool:
 def _find_v1(
     system: Path, mounts: Mapping[str, str], own: Mapping[str, str]
 ) -> Optional[CgroupHierarchy]:
-    found = {
+    folders = {
         name: _group_folder(system / mounts[name].lstrip("/"), own.get(name, "/"))
         for name in CONTROLLERS
         if name in mounts
     }
-    writable = {name: path for name, path in found.items() if os.access(path, os.W_OK)}
+    writable = {name: path for name, path in folders.items() if os.access(path, os.W_OK)}
     return CgroupHierarchy(1, writable) if writable else None
 
 
@@ -92,23 +92,23 @@ def own_and_parent_groups(controller: str, system: Path = Path("/")) -> list[Pat
 
 def _mounts(text: str) -> dict[str, str]:
     """Return mount points by "cgroup2" and by the controllers of v1, from /proc/self/mounts."""
-    found: dict[str, str] = {}
+    mounts: dict[str, str] = {}
     for line in text.splitlines():
         _device, point, kind, options = line.split()[:4]
         if kind == "cgroup2":
-            found.setdefault(kind, point)
+            mounts.setdefault(kind, point)
         elif kind == "cgroup":
-            found.update({name: point for name in options.split(",") if name in CONTROLLERS})
-    return found
+            mounts.update({name: point for name in options.split(",") if name in CONTROLLERS})
+    return mounts
 
 
 def _own_groups(text: str) -> dict[str, str]:
     """Return our group by controller, "" for v2, from /proc/self/cgroup."""
-    found: dict[str, str] = {}
+    groups: dict[str, str] = {}
     for line in text.splitlines():
         _number, controllers, path = line.split(":", 2)
-        found.update(dict.fromkeys(controllers.split(","), path))
-    return found
+        groups.update(dict.fromkeys(controllers.split(","), path))
+    return groups
 
 
 def read_text(path: Path) -> str:

@@ -156,11 +156,11 @@ def remove_orphans(system: Path = Path("/")) -> list[str]:
 
 
 def _is_orphaned(folder: Path) -> bool:
-    found = re.fullmatch(rf"{PREFIX}-(\d+)-(\d+)-\d+", folder.name)
-    if not found:
+    match = re.fullmatch(rf"{PREFIX}-(\d+)-(\d+)-\d+", folder.name)
+    if not match:
         return False
-    if found.group(1) == namespace():
-        return not _is_alive(int(found.group(2)))
+    if match.group(1) == namespace():
+        return not _is_alive(int(match.group(2)))
     with contextlib.suppress(OSError):
         age_s = time.time() - folder.stat().st_mtime
         return age_s > _SETTLED_S and not read_text(folder / "cgroup.procs")
@@ -218,5 +218,5 @@ def _members(folder: Path) -> set[int]:
 
 
 def _count(path: Path, key: str) -> Optional[int]:
-    found = re.search(rf"^{key} (\d+)$", read_text(path), re.MULTILINE)
-    return int(found.group(1)) if found else None
+    match = re.search(rf"^{key} (\d+)$", read_text(path), re.MULTILINE)
+    return int(match.group(1)) if match else None

@@ -55,19 +55,19 @@ def times(stat: str, cpus: Optional[Collection[int]]) -> Optional[dict[int, CpuT
     Idle time is exact on a tickless kernel. User and system time are sampled once per tick, which
     misses most of a server that works in short bursts.
     """
-    found = {}
+    cpu_times = {}
     for line in stat.splitlines():
         matched = re.match(r"cpu(\d+) (.+)", line)
         if matched and (cpus is None or int(matched.group(1)) in cpus):
             fields = [int(field) / _TICK for field in matched.group(2).split()]
             _user, _nice, _system, idle, waiting, hard, soft, stolen = fields[:8]
-            found[int(matched.group(1))] = CpuTimes(idle + waiting, hard + soft, stolen)
-    return found or None
+            cpu_times[int(matched.group(1))] = CpuTimes(idle + waiting, hard + soft, stolen)
+    return cpu_times or None
 
 
 def _pressure_s(text: str) -> Optional[float]:
-    found = re.search(r"^some .*total=(\d+)", text, re.MULTILINE)
-    return int(found.group(1)) / 1e6 if found else None
+    match = re.search(r"^some .*total=(\d+)", text, re.MULTILINE)
+    return int(match.group(1)) / 1e6 if match else None
 
 
 def _table(text: str, name: str) -> dict[str, int]:
@@ -116,14 +116,14 @@ def _octets(traffic: dict[str, int], system: Path, name: str) -> Optional[int]:
 
 def _energy(system: Path) -> Optional[dict[str, Energy]]:
     """Return energy by package (Documentation/power/powercap); usually readable for root only."""
-    found = {}
+    packages = {}
     for zone in sorted(system.glob("sys/class/powercap/intel-rapl:*")):
         joules, wraps_at = (read_text(zone / name) for name in ("energy_uj", "max_energy_range_uj"))
         # `intel-rapl:0:0` is a part of package 0, and `psys` the whole of a laptop.
         is_package = (read_text(zone / "name") or "").startswith("package")
         if is_package and joules and wraps_at:
-            found[zone.name] = Energy(int(joules) / 1e6, int(wraps_at) / 1e6)
-    return found or None
+            packages[zone.name] = Energy(int(joules) / 1e6, int(wraps_at) / 1e6)
+    return packages or None
 
 
 def unknown_reasons(system: Path = SYSTEM) -> dict[str, str]:

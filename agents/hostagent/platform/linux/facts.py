@@ -54,9 +54,9 @@ def facts(system: Path = SYSTEM) -> dict[str, Any]:
 def cpu_model(cpuinfo: str) -> Optional[str]:
     """Return the model in /proc/cpuinfo; ARM kernels use other fields, or do not name it."""
     for key in ("model name", "Model", "Hardware"):
-        found = _field(cpuinfo, key)
-        if found:
-            return found
+        model = _field(cpuinfo, key)
+        if model:
+            return model
     return None
 
 
@@ -71,8 +71,8 @@ def cores(cpuinfo: str) -> Optional[int]:
 
 
 def memory_bytes(meminfo: str, key: str = "MemTotal") -> Optional[int]:
-    found = re.search(rf"^{key}:\s+(\d+) kB", meminfo, re.MULTILINE)
-    return int(found.group(1)) * 1024 if found else None
+    match = re.search(rf"^{key}:\s+(\d+) kB", meminfo, re.MULTILINE)
+    return int(match.group(1)) * 1024 if match else None
 
 
 def os_release(text: str) -> dict[str, str]:
@@ -94,9 +94,9 @@ def turbo(system: Path) -> Optional[str]:
 def mitigations(system: Path) -> Optional[str]:
     """Return `name: state; …` of the vulnerabilities that this CPU has."""
     states = {path.name: read_text(path) for path in (system / _CPU / "vulnerabilities").glob("*")}
-    found = [f"{name}: {state}" for name, state in sorted(states.items()) if state]
-    affected = [line for line in found if not line.endswith(": Not affected")]
-    return "; ".join(affected) or ("not affected" if found else None)
+    lines = [f"{name}: {state}" for name, state in sorted(states.items()) if state]
+    affected = [line for line in lines if not line.endswith(": Not affected")]
+    return "; ".join(affected) or ("not affected" if lines else None)
 
 
 def virtualisation(system: Path, cpuinfo: str) -> Optional[str]:
@@ -126,8 +126,8 @@ def container(system: Path) -> Optional[str]:
         return "podman"
     systemd = read_text(system / "run/systemd/container")
     groups = read_text(system / "proc/1/cgroup") or ""
-    found = re.search(r"docker|kubepods|lxc|libpod", groups)
-    return systemd or (found.group() if found else "none")
+    match = re.search(r"docker|kubepods|lxc|libpod", groups)
+    return systemd or (match.group() if match else "none")
 
 
 def power(system: Path) -> dict[str, Any]:
@@ -176,15 +176,15 @@ def _cpu_sensors(system: Path) -> tuple[Path, ...]:
 
 
 def _sensors(system: Path) -> dict[str, Path]:
-    found = {}
+    sensors = {}
     for chip in sorted(system.glob("sys/class/hwmon/hwmon*")):
         name = read_text(chip / "name") or chip.name
         for path in sorted(chip.glob("temp*_input")):
             plain = path.name[: -len("_input")]
-            found[f"{name} {read_text(chip / f'{plain}_label') or plain}"] = path
+            sensors[f"{name} {read_text(chip / f'{plain}_label') or plain}"] = path
     for zone in sorted(system.glob("sys/class/thermal/thermal_zone*")):
-        found[read_text(zone / "type") or zone.name] = zone / "temp"
-    return found
+        sensors[read_text(zone / "type") or zone.name] = zone / "temp"
+    return sensors
 
 
 def _is_cpu_sensor(sensor: str) -> bool:
@@ -206,10 +206,10 @@ def clock_mhz(cpus: Optional[Collection[int]] = None, system: Path = SYSTEM) -> 
 @functools.lru_cache(maxsize=8)
 def _clock_files(cpus: Optional[tuple[int, ...]], system: Path) -> tuple[Path, ...]:
     if cpus is None:
-        found = sorted(system.glob(f"{_CPU}/cpu[0-9]*/cpufreq/scaling_cur_freq"))
+        paths = sorted(system.glob(f"{_CPU}/cpu[0-9]*/cpufreq/scaling_cur_freq"))
     else:
-        found = [system / _CPU / f"cpu{cpu}/cpufreq/scaling_cur_freq" for cpu in cpus]
-    return tuple(found[:_CLOCKS])
+        paths = [system / _CPU / f"cpu{cpu}/cpufreq/scaling_cur_freq" for cpu in cpus]
+    return tuple(paths[:_CLOCKS])
 
 
 def _uptime_s(system: Path) -> Optional[float]:
@@ -218,8 +218,8 @@ def _uptime_s(system: Path) -> Optional[float]:
 
 
 def _field(cpuinfo: str, key: str) -> Optional[str]:
-    found = re.search(rf"^{key}\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
-    return found.group(1).strip() if found else None
+    match = re.search(rf"^{key}\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
+    return match.group(1).strip() if match else None
 
 
 def _mhz(path: Path) -> Optional[float]:

@@ -41,13 +41,13 @@ UNKNOWN = {
 
 def snapshot() -> dict[int, Process]:
     """Return all processes by pid."""
-    found = {}
+    processes = {}
     for pid in _pids():
         fields = stat_fields(pid)
         if fields:
             state, (parent, group, session) = fields[0], map(int, fields[1:4])
-            found[pid] = Process(pid, parent, group, session, state in "ZX")
-    return found
+            processes[pid] = Process(pid, parent, group, session, state in "ZX")
+    return processes
 
 
 def stat_fields(pid: int) -> Optional[list[str]]:
@@ -64,7 +64,7 @@ def newest_pid() -> Optional[int]:
 
 def consumers() -> dict[int, Consumer]:
     """Return all processes by pid, with their CPU time and that of children they waited for."""
-    found = {}
+    processes = {}
     for pid in _pids():
         text = _read_proc(pid, "stat")
         if text:
@@ -72,8 +72,8 @@ def consumers() -> dict[int, Consumer]:
             fields = rest.split()
             used_s = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
             name = start.partition("(")[2]
-            found[pid] = Consumer(name, int(fields[1]), used_s, int(fields[36]))
-    return found
+            processes[pid] = Consumer(name, int(fields[1]), used_s, int(fields[36]))
+    return processes
 
 
 def find_marked(variable: str) -> set[int]:
@@ -152,8 +152,8 @@ def _sum(texts: list[str], key: str) -> int:
 
 def _number(text: str, key: str) -> Optional[int]:
     """Return the number after `key:` at the start of a line."""
-    _, found, rest = f"\n{text}".partition(f"\n{key}:")
-    return int(rest.split(None, 1)[0]) if found else None
+    _, separator, rest = f"\n{text}".partition(f"\n{key}:")
+    return int(rest.split(None, 1)[0]) if separator else None
 
 
 def stolen_s() -> Optional[float]:

@@ -123,13 +123,13 @@ def ports_exhausted(system: Path = SYSTEM) -> Optional[bool]:
 def _used_ports(table: str, low: int, high: int, reuse: Optional[str]) -> Counter[str]:
     """Return the number of local ports used by connections to each remote address and port."""
     pattern = r"^ *\d+: [0-9A-F]+:([0-9A-F]{4}) ([0-9A-F]+:[0-9A-F]{4}) ([0-9A-F]{2}) "
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for port, remote, state in re.findall(pattern, table, re.MULTILINE):
         is_over = int(state, 16) == TIME_WAIT
         reusable = reuse == "1" or (reuse == "2" and _is_loopback(remote))
         if low <= int(port, 16) <= high and not (is_over and reusable):
-            found[remote] += 1
-    return found
+            counts[remote] += 1
+    return counts
 
 
 def _is_loopback(remote: str) -> bool:

@@ -142,13 +142,13 @@ def _changes(name: str, choice: str, system: Path) -> list[Change]:
     files = _files(knob, system)
     if not files:
         raise _KnobRefused("this host has no such setting")
-    found = []
+    changes = []
     for path, values in files:
         old, new = path.read_text().strip(), _value(knob, path, values, choice)
         if old in _FIXED:
             raise _KnobRefused(f"it is {old} here")
-        found.append(Change(name, str(path), old, new))
-    return [change for change in found if change.old != change.new]
+        changes.append(Change(name, str(path), old, new))
+    return [change for change in changes if change.old != change.new]
 
 
 def _value(knob: Knob, path: Path, values: Optional[Mapping[str, str]], choice: str) -> str:

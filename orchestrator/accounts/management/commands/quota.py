@@ -32,11 +32,11 @@ class Command(BaseCommand):
             team = load_team(options["team"])
         except NotFoundError as error:
             raise CommandError(str(error)) from error
-        asked = {name: options[name] for name in _LIMITS if options[name] is not None}
+        limits = {name: options[name] for name in _LIMITS if options[name] is not None}
         if options["usual"]:
             set_quotas(team=team, quotas=replace(load_quotas(team), own=False))
-        elif asked:
-            changes: dict[str, Any] = {name: _limit(name, text) for name, text in asked.items()}
+        elif limits:
+            changes: dict[str, Any] = {name: _limit(name, text) for name, text in limits.items()}
             set_quotas(team=team, quotas=replace(load_quotas(team), own=True, **changes))
         quotas = load_quotas(team)
         for name in _LIMITS:

@@ -35,12 +35,12 @@ class Command(BaseCommand):
 
     def _column(self, column: SealedColumn, *, write: bool) -> SealRotation:
         """Encrypt one column again, and print a line for each batch."""
-        found = SealRotation(column=column)
+        report = SealRotation(column=column)
         done = "encrypted again" if write else "to encrypt again"
-        for found in rotate_seals(column, write=write):
-            self.stdout.write(f"  {column}: {found.rows} rows, {found.resealed} {done}")
-        by_key = ", ".join(f"{number} by {key}" for key, number in sorted(found.keys.items()))
-        self.stdout.write(f"{column}: {found.rows} rows ({by_key or 'none sealed'})")
-        for line in found.broken:
+        for report in rotate_seals(column, write=write):
+            self.stdout.write(f"  {column}: {report.rows} rows, {report.resealed} {done}")
+        by_key = ", ".join(f"{number} by {key}" for key, number in sorted(report.keys.items()))
+        self.stdout.write(f"{column}: {report.rows} rows ({by_key or 'none sealed'})")
+        for line in report.broken:
             self.stderr.write(f"{column} {line}")
-        return found
+        return report

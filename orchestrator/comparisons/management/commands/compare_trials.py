@@ -45,7 +45,7 @@ class Command(BaseCommand):
 
 def _answer(trials: dict[str, TrialsFile]) -> dict[str, Any]:
     """Return one comparison; of several, each under its metric, and the worst verdict."""
-    found = {
+    comparisons = {
         key: compare_blocks(
             each.baseline,
             each.contender,
@@ -55,11 +55,11 @@ def _answer(trials: dict[str, TrialsFile]) -> dict[str, Any]:
         )
         for key, each in trials.items()
     }
-    if "" in found:
-        return _export_comparison(found[""])
+    if "" in comparisons:
+        return _export_comparison(comparisons[""])
     return {
-        "verdict": find_worst_verdict(comparison.verdict for comparison in found.values()),
-        "metrics": {key: _export_comparison(comparison) for key, comparison in found.items()},
+        "verdict": find_worst_verdict(comparison.verdict for comparison in comparisons.values()),
+        "metrics": {key: _export_comparison(comparison) for key, comparison in comparisons.items()},
     }
 
 

@@ -74,13 +74,13 @@ def _start(options: dict[str, Any]) -> Run:
 
 def _host(name: str, team: str | None) -> Host:
     hosts = Host.objects.select_related("team").filter(name=name)
-    found = list(hosts.filter(team__slug=team) if team else hosts)
-    if not found:
+    matches = list(hosts.filter(team__slug=team) if team else hosts)
+    if not matches:
         raise CommandError(f"there is no host {name}{f' in the team {team}' if team else ''}")
-    if len(found) > 1:
-        teams = ", ".join(sorted(host.team.slug for host in found))
+    if len(matches) > 1:
+        teams = ", ".join(sorted(host.team.slug for host in matches))
         raise CommandError(f"several teams have a host {name}: choose one of {teams} with --team")
-    return found[0]
+    return matches[0]
 
 
 def _load_owner(host: Host) -> Member:

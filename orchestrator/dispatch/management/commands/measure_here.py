@@ -75,8 +75,8 @@ class Command(BaseCommand):
     def _tell(self, done: int, total: int, text: str) -> None:
         self._write(done=done, total=total, text=text)
 
-    def _write(self, **told: Any) -> None:
-        self.stdout.write(json.dumps(told))
+    def _write(self, **fields: Any) -> None:
+        self.stdout.write(json.dumps(fields))
         self.stdout.flush()
 
 

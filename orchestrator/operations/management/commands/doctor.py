@@ -51,8 +51,8 @@ class Command(BaseCommand):
                 self._tell(finding)
         bad = sum(finding.outcome == Outcome.FAILED for finding in findings)
         if options["json"]:
-            told = {"ok": not bad, "findings": [asdict(finding) for finding in findings]}
-            self.stdout.write(json.dumps(told, indent=2))
+            report = {"ok": not bad, "findings": [asdict(finding) for finding in findings]}
+            self.stdout.write(json.dumps(report, indent=2))
         if bad:
             raise CommandError(f"{bad} to fix", returncode=1)
         if not options["json"]:

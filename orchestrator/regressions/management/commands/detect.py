@@ -44,8 +44,8 @@ class Command(BaseCommand):
         except InvalidRequestError as error:
             raise CommandError(f"{options['file']}: {error}") from error
         with build_progress(options, f"Analysing {format_count(len(series.values))} values"):
-            found = _export_changes(series, options["floor"], options["least"])
-        self.stdout.write(json.dumps(found, indent=2, allow_nan=False))
+            report = _export_changes(series, options["floor"], options["least"])
+        self.stdout.write(json.dumps(report, indent=2, allow_nan=False))
 
 
 def _export_changes(series: SeriesFile, floor: float, least: float) -> dict[str, Any]:

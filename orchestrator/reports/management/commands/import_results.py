@@ -63,8 +63,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _import_published(self, member: Member, options: dict[str, Any]) -> None:
-        asked = options["published"]
-        for suite in list_reference_suites() if asked == "all" else [asked]:
+        choice = options["published"]
+        for suite in list_reference_suites() if choice == "all" else [choice]:
             with build_progress(options, f"Importing {suite}") as show:
                 done = import_published(member=member, suite=suite, progress=show)
             self._tell(done)

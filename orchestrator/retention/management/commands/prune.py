@@ -62,14 +62,14 @@ def _count_rows_removed(project: Project) -> int:
     return int(Removal.objects.filter(project=project).aggregate(rows=Sum("rows"))["rows"] or 0)
 
 
-def _load_projects(asked: str | None) -> list[Project]:
+def _load_projects(name: str | None) -> list[Project]:
     projects = Project.objects.select_related("team").order_by("pk")
-    if not asked:
+    if not name:
         return list(projects)
-    team, _, slug = asked.rpartition("/")
-    found = projects.filter(slug=slug)
+    team, _, slug = name.rpartition("/")
+    matches = projects.filter(slug=slug)
     if team:
-        found = found.filter(team__slug=team)
-    if not found:
-        raise CommandError(f"there is no project {asked}")
-    return list(found)
+        matches = matches.filter(team__slug=team)
+    if not matches:
+        raise CommandError(f"there is no project {name}")
+    return list(matches)

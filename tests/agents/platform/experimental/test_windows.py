@@ -100,9 +100,9 @@ def test_limits_of_a_job_object_are_read_back(monkeypatch: pytest.MonkeyPatch) -
 
 def test_no_limit_is_dropped_silently(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = Limits(cpus=(9,), cpu_quota=0.5, open_files=100)
-    found = applied(limits, KernelJob("limits", "rate"), monkeypatch)
-    assert (found["cpus"], found["cpu_quota"]) == (None, None)
-    assert found["refused"] == {
+    report = applied(limits, KernelJob("limits", "rate"), monkeypatch)
+    assert (report["cpus"], report["cpu_quota"]) == (None, None)
+    assert report["refused"] == {
         "open_files": "Windows has no such limit",
         "cpus": "The parameter is incorrect",
         "cpu_quota": "Access is denied",

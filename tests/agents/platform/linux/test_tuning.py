@@ -64,9 +64,9 @@ def state(root: Path) -> dict[str, str]:
 
 
 def test_tuning_sets_every_setting_and_restores_it(system: Path, work: Path) -> None:
-    with apply_tuning(work, ALL, system) as said:
-        assert said["applied"] == ALL
-        assert said["refused"] == {}
+    with apply_tuning(work, ALL, system) as report:
+        assert report["applied"] == ALL
+        assert report["refused"] == {}
         assert state(system) == {
             **BEFORE,
             **dict.fromkeys(GOVERNORS, "performance"),
@@ -76,7 +76,7 @@ def test_tuning_sets_every_setting_and_restores_it(system: Path, work: Path) -> 
             SMT: "off",
         }
     assert state(system) == BEFORE
-    assert said["left"] == {}
+    assert report["left"] == {}
     assert not (work / RECORD).exists()
 
 
@@ -105,15 +105,15 @@ def test_tuning_records_the_old_values_before_the_first_change(system: Path, wor
 def test_tuning_refuses_an_invalid_value(
     system: Path, work: Path, knob: str, word: str, why: str
 ) -> None:
-    with apply_tuning(work, {knob: word, "aslr": "off"}, system) as said:
-        assert said["refused"] == {knob: why}
-        assert said["applied"] == {"aslr": "off"}
+    with apply_tuning(work, {knob: word, "aslr": "off"}, system) as report:
+        assert report["refused"] == {knob: why}
+        assert report["applied"] == {"aslr": "off"}
     assert state(system) == BEFORE
 
 
 def test_tuning_refuses_a_setting_that_the_host_lacks(work: Path, tmp_path: Path) -> None:
-    with apply_tuning(work, {"governor": "performance"}, tmp_path) as said:
-        assert said["refused"] == {"governor": "this host has no such setting"}
+    with apply_tuning(work, {"governor": "performance"}, tmp_path) as report:
+        assert report["refused"] == {"governor": "this host has no such setting"}
     assert not (work / RECORD).exists()
 
 
@@ -126,16 +126,16 @@ def test_tuning_uses_boost_where_there_is_no_intel_pstate(system: Path, work: Pa
 
 
 def test_tuning_does_not_restore_what_somebody_else_changed(system: Path, work: Path) -> None:
-    with apply_tuning(work, {"swappiness": "1", "aslr": "off"}, system) as said:
+    with apply_tuning(work, {"swappiness": "1", "aslr": "off"}, system) as report:
         put(system, SWAPPINESS, "10")
     assert state(system) == {**BEFORE, SWAPPINESS: "10"}
-    assert list(said["left"]) == ["swappiness"]
-    assert "to '10'; before the step it was" in said["left"]["swappiness"]
+    assert list(report["left"]) == ["swappiness"]
+    assert "to '10'; before the step it was" in report["left"]["swappiness"]
 
 
 def test_tuning_changes_nothing_if_all_values_are_right(system: Path, work: Path) -> None:
-    with apply_tuning(work, {"aslr": "on"}, system) as said:
-        assert said["applied"] == {"aslr": "on"}
+    with apply_tuning(work, {"aslr": "on"}, system) as report:
+        assert report["applied"] == {"aslr": "on"}
         assert not (work / RECORD).exists()
 
 
